@@ -1,0 +1,21 @@
+/**
+ * What coordinator, provider and every verifier agree on. Nothing here touches a file, a socket or a process, and nothing
+ * imports a Node module: it runs in browsers. Crypto on `node:crypto` is under `@inference/protocol/crypto`.
+ */
+export * from './bytes.js';
+export * from './canonical-json.js';
+export * from './ids.js';
+export * from './job-context.js';
+export * from './statements/attestation.js';
+export * from './statements/challenge.js';
+export * from './statements/key.js';
+export * from './statements/receipt.js';
+export * from './statements/signed-statement.js';
+export * from './wire/coordinator-messages.js';
+export * from './wire/frame.js';
+export * from './wire/job-failure.js';
+export * from './wire/limits.js';
+export * from './wire/model-offer.js';
+export * from './wire/parse-message.js';
+export * from './wire/provider-messages.js';
+export * from './wire/version.js';

@@ -1,0 +1,39 @@
+/**
+ * The attestation statement: what an enclave helper says of the machine it runs on, signed by the enclave key.
+ * It is self-reported; what makes it trustworthy (device management, the maker's chain) is evidence beside it.
+ */
+import Type, { type Static } from 'typebox';
+import { Base64Schema, MillisecondsSchema, Sha256HexSchema } from '../ids.js';
+import { statementOpener } from './signed-statement.js';
+
+/** State of the machine's protections at the time of signing. */
+export const PostureSchema = Type.Object({
+  /** The key lives in a Secure Enclave. A simulated helper says false. */
+  secure_enclave: Type.Boolean(),
+  sip_enabled: Type.Boolean(),
+  secure_boot_enabled: Type.Boolean(),
+  authenticated_root_enabled: Type.Boolean(),
+});
+export type Posture = Static<typeof PostureSchema>;
+
+const Label = Type.String({ minLength: 1, maxLength: 128 });
+
+export const AttestationSchema = Type.Object({
+  v: Type.Literal(1),
+  /** base64 of the 65-byte x963 P-256 public key. */
+  se_public_key: Base64Schema,
+  /** How the key is kept: wrapped by the enclave in a file, in a keychain group, or in software (simulated). */
+  key_protection: Type.Union([Type.Literal('file'), Type.Literal('keychain_group'), Type.Literal('software')]),
+  chip_name: Label,
+  hardware_model: Label,
+  serial_number: Label,
+  os_version: Label,
+  /** Unified memory in GiB. */
+  memory_gb: Type.Integer({ minimum: 1, maximum: 65_536 }),
+  posture: PostureSchema,
+  agent: Type.Object({ version: Label, sha256: Type.Optional(Sha256HexSchema) }),
+  issued_at: MillisecondsSchema,
+});
+export type Attestation = Static<typeof AttestationSchema>;
+
+export const openAttestation = statementOpener('attestation', AttestationSchema);

@@ -1,0 +1,18 @@
+/** The answer to a challenge: a nonce of this session and the machine's present posture, signed by the enclave key. */
+import Type, { type Static } from 'typebox';
+import { Base64Schema, MillisecondsSchema } from '../ids.js';
+import { PostureSchema } from './attestation.js';
+import { statementOpener } from './signed-statement.js';
+
+export const ChallengeAnswerSchema = Type.Object({
+  v: Type.Literal(1),
+  /** The 32 bytes of the challenge in base64, unchanged. */
+  nonce: Base64Schema,
+  /** The session the nonce was issued in, so that an answer counts on no other connection. */
+  session_id: Type.String({ minLength: 1, maxLength: 64 }),
+  posture: PostureSchema,
+  issued_at: MillisecondsSchema,
+});
+export type ChallengeAnswer = Static<typeof ChallengeAnswerSchema>;
+
+export const openChallengeAnswer = statementOpener('challenge', ChallengeAnswerSchema);

@@ -1,0 +1,89 @@
+/**
+ * Statements that an enclave signs. The exact payload bytes travel in base64 beside the signature and are what is
+ * verified; nothing is re-serialised first. Every kind has its own prefix, so that a signature made for one purpose
+ * never passes for another (design: sealing, identity).
+ */
+import Type, { type Static, type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { concatBytes, fromBase64, fromUtf8, utf8 } from '../bytes.js';
+import { canonicalJson, type JsonValue } from '../canonical-json.js';
+import { Base64Schema } from '../ids.js';
+
+export type StatementKind = 'attestation' | 'challenge' | 'key' | 'receipt';
+
+export const SignedStatementSchema = Type.Object({
+  /** base64 of the payload: canonical JSON (RFC 8785) in UTF-8. */
+  payload: Base64Schema,
+  /** base64 of a strict-DER ECDSA P-256 SHA-256 signature over prefix ‖ 0x00 ‖ payload. */
+  signature: Base64Schema,
+});
+export type SignedStatement = Static<typeof SignedStatementSchema>;
+
+/** Verifies an ECDSA P-256 SHA-256 signature in strict DER by a 65-byte x963 public key. Never throws. */
+export type VerifyP256 = (publicKey: Uint8Array, message: Uint8Array, signatureDer: Uint8Array) => boolean;
+
+/** Why a statement was refused. */
+export type StatementProblem = 'bad_encoding' | 'bad_signature' | 'not_canonical' | 'bad_schema';
+
+export class StatementError extends Error {
+  constructor(
+    readonly kind: StatementKind,
+    readonly problem: StatementProblem,
+    detail: string,
+  ) {
+    super(`${kind} statement: ${detail}`);
+    this.name = 'StatementError';
+  }
+}
+
+/** The bytes an enclave signs: `"inference/<kind>/v1" 0x00 ‖ payload`. */
+export function statementBytes(kind: StatementKind, payload: Uint8Array): Uint8Array {
+  return concatBytes(utf8(`inference/${kind}/v1\0`), payload);
+}
+
+/** A checked statement: its value and the exact bytes that were signed. */
+export interface OpenedStatement<T> {
+  readonly value: T;
+  readonly payload: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+/**
+ * Makes the function that checks statements of one kind: canonical base64, signature over the exact bytes, canonical
+ * JSON (so that no member occurs twice), then the schema. Throws {@link StatementError}.
+ */
+export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema) {
+  const validator = Compile(schema);
+  return (statement: SignedStatement, publicKey: Uint8Array, verify: VerifyP256): OpenedStatement<Static<Schema>> => {
+    const payload = decode(kind, 'payload', statement.payload);
+    const signature = decode(kind, 'signature', statement.signature);
+    if (!verify(publicKey, statementBytes(kind, payload), signature)) {
+      throw new StatementError(kind, 'bad_signature', 'the signature does not verify');
+    }
+    const value = parseCanonical(kind, payload);
+    if (!validator.Check(value)) {
+      const [first] = validator.Errors(value);
+      throw new StatementError(kind, 'bad_schema', `${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`);
+    }
+    return { value: value as Static<Schema>, payload, signature };
+  };
+}
+
+function decode(kind: StatementKind, member: string, text: string): Uint8Array {
+  try {
+    return fromBase64(text);
+  } catch {
+    throw new StatementError(kind, 'bad_encoding', `${member} is not canonical base64`);
+  }
+}
+
+function parseCanonical(kind: StatementKind, payload: Uint8Array): unknown {
+  try {
+    const text = fromUtf8(payload);
+    const value = JSON.parse(text) as JsonValue;
+    if (canonicalJson(value) === text) return value;
+  } catch {
+    // Falls through: bytes that are no JSON are no canonical JSON either.
+  }
+  throw new StatementError(kind, 'not_canonical', 'the payload is not canonical JSON');
+}

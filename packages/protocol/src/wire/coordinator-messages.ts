@@ -1,0 +1,82 @@
+/** Control messages from coordinator to provider: JSON text frames, told apart by `type`. Unknown members are tolerated. */
+import Type, { type Static } from 'typebox';
+import { Base64Schema, JobIdSchema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
+import { JobContextSchema } from '../job-context.js';
+import { MAX_REQUEST_BYTES } from './limits.js';
+
+/** Answer to `hello`: the version to speak, and the first challenge of this session. */
+export const WelcomeSchema = Type.Object({
+  type: Type.Literal('welcome'),
+  version: Type.Integer({ minimum: 1 }),
+  session_id: Type.String({ minLength: 1, maxLength: 64 }),
+  /** base64 of 32 random bytes. */
+  nonce: Base64Schema,
+  server_time: MillisecondsSchema,
+});
+
+/** The provider is in the registry; `trust_level` is what it is worth now. */
+export const RegisteredSchema = Type.Object({
+  type: Type.Literal('registered'),
+  provider_id: ProviderIdSchema,
+  trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
+});
+
+/** Reasons a coordinator ends a session for. The provider shows them to its owner. */
+export const RejectionCodeSchema = Type.Enum([
+  'version_unsupported',
+  'bad_message',
+  'out_of_turn',
+  'too_large',
+  'attestation_refused',
+  'challenge_failed',
+  'posture_insufficient',
+  'simulated_enclave_refused',
+  'key_refused',
+  'replaced',
+  'too_slow',
+  'misbehaved',
+  'shutting_down',
+]);
+export type RejectionCode = Static<typeof RejectionCodeSchema>;
+
+/** The session is over; the socket is closed after this message. */
+export const RejectedSchema = Type.Object({
+  type: Type.Literal('rejected'),
+  code: RejectionCodeSchema,
+  /** For the owner's eyes. */
+  message: Type.String({ maxLength: 1024 }),
+});
+
+export const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
+
+/** Opens a job; its sealed body follows in request frames. */
+export const JobSchema = Type.Object({
+  type: Type.Literal('job'),
+  context: JobContextSchema,
+  /** base64 of the HPKE encapsulated key. */
+  enc: Base64Schema,
+  /** Plaintext size of the body, so that a receiver can refuse before it collects. */
+  request_bytes: Type.Integer({ minimum: 0, maximum: MAX_REQUEST_BYTES }),
+  /** Response bytes (plaintext) that may be sent before a `credit` arrives. */
+  credit: Type.Integer({ minimum: 1 }),
+});
+
+/** The client has taken this many bytes more. */
+export const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
+
+export const CancelSchema = Type.Object({ type: Type.Literal('cancel'), job_id: JobIdSchema });
+
+export const CoordinatorMessageSchemas = {
+  welcome: WelcomeSchema,
+  registered: RegisteredSchema,
+  rejected: RejectedSchema,
+  challenge: ChallengeSchema,
+  job: JobSchema,
+  credit: CreditSchema,
+  cancel: CancelSchema,
+} as const;
+
+export type CoordinatorMessage = {
+  [K in keyof typeof CoordinatorMessageSchemas]: Static<(typeof CoordinatorMessageSchemas)[K]>;
+}[keyof typeof CoordinatorMessageSchemas];
+export type JobMessage = Static<typeof JobSchema>;

@@ -1,0 +1,87 @@
+/**
+ * Binary data frames. A fixed header of 24 bytes, then the sealed payload:
+ *
+ *   offset 0  type    u8   1 = request (coordinator to provider), 2 = response (provider to coordinator)
+ *   offset 1  flags   u8   bit 0 = final; every other bit is zero
+ *   offset 2  zero    u16  reserved
+ *   offset 4  seq     u32  big endian, from 0, one direction of one job
+ *   offset 8  job     16 bytes of the job's UUID
+ *
+ * Sequence number and flags are authenticated with the payload (see {@link frameAad}); the job is bound by the key.
+ */
+import { fromHex, toHex } from '../bytes.js';
+import type { JobId } from '../ids.js';
+import { MAX_FRAME_PAYLOAD_BYTES } from './limits.js';
+
+export type FrameType = 'request' | 'response';
+
+export interface Frame {
+  readonly type: FrameType;
+  readonly final: boolean;
+  readonly seq: number;
+  readonly jobId: JobId;
+  /** Sealed bytes. A decoded frame shares memory with the message it came in. */
+  readonly payload: Uint8Array;
+}
+
+export const FRAME_HEADER_BYTES = 24;
+
+const TYPE_BYTES = { request: 1, response: 2 } as const;
+const FINAL = 1;
+
+export class FrameError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'FrameError';
+  }
+}
+
+/** Bytes of a frame. Throws {@link FrameError} when the payload is over the cap. */
+export function encodeFrame(frame: Frame): Uint8Array {
+  if (frame.payload.length > MAX_FRAME_PAYLOAD_BYTES) {
+    throw new FrameError(`frame payload of ${frame.payload.length} bytes is over the cap of ${MAX_FRAME_PAYLOAD_BYTES}`);
+  }
+  const bytes = new Uint8Array(FRAME_HEADER_BYTES + frame.payload.length);
+  bytes[0] = TYPE_BYTES[frame.type];
+  bytes[1] = frame.final ? FINAL : 0;
+  new DataView(bytes.buffer).setUint32(4, frame.seq);
+  bytes.set(jobIdBytes(frame.jobId), 8);
+  bytes.set(frame.payload, FRAME_HEADER_BYTES);
+  return bytes;
+}
+
+/** Reads a frame. Throws {@link FrameError} on a short, oversized or malformed one. */
+export function decodeFrame(bytes: Uint8Array): Frame {
+  if (bytes.length < FRAME_HEADER_BYTES) throw new FrameError(`frame of ${bytes.length} bytes is shorter than its header`);
+  if (bytes.length > FRAME_HEADER_BYTES + MAX_FRAME_PAYLOAD_BYTES) {
+    throw new FrameError(`frame payload of ${bytes.length - FRAME_HEADER_BYTES} bytes is over the cap of ${MAX_FRAME_PAYLOAD_BYTES}`);
+  }
+  const type = bytes[0] === TYPE_BYTES.request ? 'request' : bytes[0] === TYPE_BYTES.response ? 'response' : null;
+  if (type === null) throw new FrameError(`unknown frame type ${bytes[0]}`);
+  const flags = bytes[1] as number;
+  if ((flags & ~FINAL) !== 0 || bytes[2] !== 0 || bytes[3] !== 0) throw new FrameError('reserved bits of the frame header are set');
+  return {
+    type,
+    final: flags === FINAL,
+    seq: new DataView(bytes.buffer, bytes.byteOffset, FRAME_HEADER_BYTES).getUint32(4),
+    jobId: jobIdFromBytes(bytes.subarray(8, FRAME_HEADER_BYTES)),
+    payload: bytes.subarray(FRAME_HEADER_BYTES),
+  };
+}
+
+/** Associated data of a sealed frame: u32be sequence number ‖ flags byte. */
+export function frameAad(seq: number, final: boolean): Uint8Array {
+  const aad = new Uint8Array(5);
+  new DataView(aad.buffer).setUint32(0, seq);
+  aad[4] = final ? FINAL : 0;
+  return aad;
+}
+
+function jobIdBytes(jobId: JobId): Uint8Array {
+  return fromHex(jobId.replaceAll('-', ''));
+}
+
+function jobIdFromBytes(bytes: Uint8Array): JobId {
+  const hex = toHex(bytes);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}` as JobId;
+}

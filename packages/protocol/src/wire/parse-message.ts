@@ -1,0 +1,55 @@
+/**
+ * Reading of control messages. A message that is no JSON or breaks its schema is an error; one whose `type` is unknown is
+ * reported as such, so that the receiver can ignore and count it.
+ */
+import type { Static, TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { type CoordinatorMessage, CoordinatorMessageSchemas } from './coordinator-messages.js';
+import { MAX_TEXT_FRAME_BYTES } from './limits.js';
+import { type ProviderMessage, ProviderMessageSchemas } from './provider-messages.js';
+
+export type Parsed<Message> =
+  | { readonly kind: 'message'; readonly message: Message }
+  | { readonly kind: 'unknown_type' }
+  | { readonly kind: 'invalid'; readonly code: 'bad_message' | 'too_large'; readonly reason: string };
+
+/** Reads a text frame that a provider sent. Never throws. */
+export const parseProviderMessage = messageParser<ProviderMessage>(ProviderMessageSchemas);
+
+/** Reads a text frame that a coordinator sent. Never throws. */
+export const parseCoordinatorMessage = messageParser<CoordinatorMessage>(CoordinatorMessageSchemas);
+
+function messageParser<Message extends { type: string }>(schemas: Readonly<Record<string, TSchema>>): (text: string) => Parsed<Message> {
+  const validators = new Map<string, Validator>(Object.entries(schemas).map(([type, schema]) => [type, Compile(schema)]));
+  return (text) => {
+    if (text.length > MAX_TEXT_FRAME_BYTES)
+      return invalid('too_large', `message of ${text.length} characters is over the cap of ${MAX_TEXT_FRAME_BYTES}`);
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return invalid('bad_message', 'the message is not JSON');
+    }
+    const type = typeOf(value);
+    if (type === null) return invalid('bad_message', 'the message has no "type"');
+    const validator = validators.get(type);
+    if (validator === undefined) return { kind: 'unknown_type' };
+    if (!validator.Check(value)) {
+      const [first] = validator.Errors(value);
+      return invalid('bad_message', `${type}${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`);
+    }
+    return { kind: 'message', message: value as Static<TSchema> as Message };
+  };
+}
+
+function typeOf(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return null;
+  return typeof value.type === 'string' ? value.type : null;
+}
+
+function invalid(
+  code: 'bad_message' | 'too_large',
+  reason: string,
+): { kind: 'invalid'; code: 'bad_message' | 'too_large'; reason: string } {
+  return { kind: 'invalid', code, reason };
+}

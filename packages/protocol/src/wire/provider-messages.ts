@@ -1,0 +1,82 @@
+/** Control messages from provider to coordinator: JSON text frames, told apart by `type`. Unknown members are tolerated. */
+import Type, { type Static } from 'typebox';
+import { Base64Schema, JobIdSchema, Sha256HexSchema } from '../ids.js';
+import { SignedStatementSchema } from '../statements/signed-statement.js';
+import { JobFailureSchema } from './job-failure.js';
+import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
+
+/** First message on a connection. */
+export const HelloSchema = Type.Object({
+  type: Type.Literal('hello'),
+  versions: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 }),
+  agent: Type.Object({ name: Type.String({ maxLength: 64 }), version: Type.String({ maxLength: 64 }) }),
+});
+
+/** Answer to `welcome`: who the provider is and what it serves, with the first challenge answered. */
+export const RegisterSchema = Type.Object({
+  type: Type.Literal('register'),
+  attestation: SignedStatementSchema,
+  challenge: SignedStatementSchema,
+  key: SignedStatementSchema,
+  hardware: HardwareSchema,
+  models: Type.Array(ModelOfferSchema, { maxItems: 64 }),
+  /** Jobs it runs at once. */
+  slots: Type.Integer({ minimum: 1, maximum: 1024 }),
+});
+
+export const ChallengeAnswerMessageSchema = Type.Object({
+  type: Type.Literal('challenge_answer'),
+  challenge: SignedStatementSchema,
+});
+
+/** A new sealing key. Jobs sealed to the old one are still opened for its grace time. */
+export const KeyUpdateSchema = Type.Object({ type: Type.Literal('key_update'), key: SignedStatementSchema });
+
+/** The whole list of models served from now on. */
+export const ModelsSchema = Type.Object({ type: Type.Literal('models'), models: Type.Array(ModelOfferSchema, { maxItems: 64 }) });
+
+/** Present load; sent when it changes and as a sign of life. */
+export const LoadSchema = Type.Object({
+  type: Type.Literal('load'),
+  active_jobs: Type.Integer({ minimum: 0 }),
+  /** Latest measured decode rate of one stream, tokens per second. */
+  decode_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+});
+
+/** No new jobs, please; running ones are finished. */
+export const DrainingSchema = Type.Object({ type: Type.Literal('draining') });
+
+/** The body was opened and checked, and the job has been given to the engine. */
+export const JobAcceptedSchema = Type.Object({ type: Type.Literal('job_accepted'), job_id: JobIdSchema });
+
+export const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
+
+/** Sent after the final response frame: what the enclave signed. */
+export const JobCompletedSchema = Type.Object({
+  type: Type.Literal('job_completed'),
+  job_id: JobIdSchema,
+  /** Hexadecimal SHA-256 of the signed response bytes. */
+  response_sha256: Sha256HexSchema,
+  /** base64 strict-DER signature over the 64 ASCII digits of `response_sha256`. */
+  signature: Base64Schema,
+  receipt: SignedStatementSchema,
+});
+
+export const ProviderMessageSchemas = {
+  hello: HelloSchema,
+  register: RegisterSchema,
+  challenge_answer: ChallengeAnswerMessageSchema,
+  key_update: KeyUpdateSchema,
+  models: ModelsSchema,
+  load: LoadSchema,
+  draining: DrainingSchema,
+  job_accepted: JobAcceptedSchema,
+  job_failed: JobFailedSchema,
+  job_completed: JobCompletedSchema,
+} as const;
+
+export type ProviderMessage = {
+  [K in keyof typeof ProviderMessageSchemas]: Static<(typeof ProviderMessageSchemas)[K]>;
+}[keyof typeof ProviderMessageSchemas];
+export type Register = Static<typeof RegisterSchema>;
+export type JobCompleted = Static<typeof JobCompletedSchema>;
