@@ -1,0 +1,103 @@
+/**
+ * The import directions as a table. A layer is a folder; `uses` names the layers it may import from (itself always), and
+ * `node` says whether it may use Node's own modules. Wiring files of an app (`wires`) may import all of that app.
+ */
+import { builtinModules } from 'node:module';
+import { dirname, join, normalize } from 'node:path';
+
+export interface Layer {
+  readonly name: string;
+  /** Path of a folder, or of one file. The longest match wins. */
+  readonly path: string;
+  readonly uses: readonly string[] | 'all of the app';
+  readonly node: boolean;
+}
+
+const PURE = false;
+const NODE = true;
+
+export const LAYERS: readonly Layer[] = [
+  { name: 'protocol', path: 'packages/protocol/src', uses: [], node: PURE },
+  { name: 'protocol/crypto', path: 'packages/protocol/src/crypto', uses: ['protocol'], node: NODE },
+  { name: 'formats', path: 'packages/formats/src', uses: ['protocol'], node: PURE },
+  { name: 'enclave', path: 'packages/enclave/src', uses: ['protocol', 'protocol/crypto'], node: NODE },
+  { name: 'verifier', path: 'packages/verifier/src', uses: ['protocol'], node: PURE },
+
+  { name: 'coordinator', path: 'apps/coordinator/src', uses: 'all of the app', node: NODE },
+  {
+    name: 'coordinator/routes',
+    path: 'apps/coordinator/src/routes',
+    uses: ['coordinator/inference', 'coordinator/fleet', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
+    node: NODE,
+  },
+  {
+    name: 'coordinator/inference',
+    path: 'apps/coordinator/src/inference',
+    uses: ['coordinator/fleet', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
+    node: NODE,
+  },
+  { name: 'coordinator/fleet', path: 'apps/coordinator/src/fleet', uses: ['protocol', 'protocol/crypto'], node: NODE },
+  { name: 'coordinator/store', path: 'apps/coordinator/src/store', uses: ['protocol'], node: NODE },
+
+  { name: 'provider', path: 'apps/provider/src', uses: 'all of the app', node: NODE },
+  { name: 'provider/commands', path: 'apps/provider/src/commands', uses: ['provider'], node: NODE },
+  { name: 'provider/session', path: 'apps/provider/src/session', uses: ['protocol', 'protocol/crypto', 'enclave'], node: NODE },
+  {
+    name: 'provider/work',
+    path: 'apps/provider/src/work',
+    uses: ['provider/engine', 'provider/models', 'enclave', 'formats', 'protocol', 'protocol/crypto'],
+    node: NODE,
+  },
+  { name: 'provider/engine', path: 'apps/provider/src/engine', uses: ['provider/models', 'formats', 'protocol'], node: NODE },
+  { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
+  { name: 'provider/host', path: 'apps/provider/src/host', uses: [], node: NODE },
+];
+
+const PACKAGES: Readonly<Record<string, string>> = {
+  '@inference/protocol': 'protocol',
+  '@inference/protocol/crypto': 'protocol/crypto',
+  '@inference/formats': 'formats',
+  '@inference/enclave': 'enclave',
+  '@inference/verifier': 'verifier',
+  '@inference/coordinator': 'coordinator',
+  'inference-provider': 'provider',
+};
+
+/** The layer a source file lies in, by the longest matching path. */
+export function layerOf(path: string): Layer | null {
+  let best: Layer | null = null;
+  for (const layer of LAYERS) {
+    const inside = path === layer.path || path.startsWith(`${layer.path}/`);
+    if (inside && (best === null || layer.path.length > best.path.length)) best = layer;
+  }
+  return best;
+}
+
+/** Why `specifier` may not be imported by the file at `path`, or null when it may. */
+export function checkImport(layer: Layer, path: string, specifier: string): string | null {
+  if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
+    return layer.node ? null : `${layer.name} is pure: it may use no Node module`;
+  }
+  const target = specifier.startsWith('.')
+    ? layerOf(normalize(join(dirname(path), specifier)).replace(/\.js$/, '.ts'))
+    : packageLayer(specifier);
+  if (target === undefined) return null;
+  if (target === null) return 'the target lies in no layer';
+  if (target.name === layer.name) return null;
+  if (layer.uses === 'all of the app') return checkWiring(layer, target);
+  return layer.uses.includes(target.name) ? null : `${layer.name} may use only ${layer.uses.join(', ') || 'itself'}`;
+}
+
+/** Wiring files may import every folder of their own app and every package, but never another app. */
+function checkWiring(layer: Layer, target: Layer): string | null {
+  const isApp = (name: string): boolean => name.startsWith('coordinator') || name.startsWith('provider');
+  const sameApp = target.name === layer.name || target.name.startsWith(`${layer.name}/`);
+  return sameApp || !isApp(target.name) ? null : 'apps never import each other';
+}
+
+/** Layer of one of our packages; undefined for a package of others; null for one of ours that has no layer. */
+function packageLayer(specifier: string): Layer | null | undefined {
+  const name = PACKAGES[specifier];
+  if (name !== undefined) return LAYERS.find((layer) => layer.name === name) ?? null;
+  return specifier.startsWith('@inference/') ? null : undefined;
+}

@@ -1,0 +1,87 @@
+/**
+ * One child process of a local network: its output goes to a log file, the end of what it said on stderr is kept for
+ * error messages, and it ends with its parent (an IPC channel tells it when the parent is gone).
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createWriteStream } from 'node:fs';
+
+export interface ChildOptions {
+  readonly name: string;
+  /** Arguments for this Node: script first. */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly logFile: string;
+  /** Called with each whole line of stdout. */
+  readonly onLine?: (line: string) => void;
+}
+
+export interface Child {
+  readonly name: string;
+  readonly pid: number;
+  /** Resolves when the process has ended and its output is written. */
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  /** The last lines of stderr, or a word on how the process ended. */
+  lastWords(): string;
+  kill(signal: NodeJS.Signals): void;
+  /** SIGTERM, and SIGKILL after `graceMs`. */
+  stop(graceMs?: number): Promise<void>;
+}
+
+const KEPT_STDERR_CHARACTERS = 4000;
+
+/** Starts a child. Rejects when it cannot be started at all. */
+export async function spawnChild(options: ChildOptions): Promise<Child> {
+  const log = createWriteStream(options.logFile, { flags: 'a', mode: 0o600 });
+  const child = spawn(process.execPath, options.argv, {
+    env: definedOnly(options.env),
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  let stderr = '';
+  let pending = '';
+  child.stdout?.on('data', (chunk: Buffer) => {
+    log.write(chunk);
+    if (options.onLine === undefined) return;
+    const lines = (pending + chunk.toString('utf8')).split('\n');
+    pending = lines.pop() ?? '';
+    for (const line of lines) options.onLine(line);
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    log.write(chunk);
+    stderr = (stderr + chunk.toString('utf8')).slice(-KEPT_STDERR_CHARACTERS);
+  });
+  const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
+    child.once('close', (code, signal) => log.end(() => resolve({ code, signal })));
+  });
+  const pid = await started(child);
+  return {
+    name: options.name,
+    pid,
+    exited,
+    lastWords: () => stderr.trim() || describeEnd(child),
+    kill: (signal) => void child.kill(signal),
+    stop: (graceMs = 10_000) => stop(child, exited, graceMs),
+  };
+}
+
+function started(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('spawn', () => resolve(child.pid as number));
+  });
+}
+
+async function stop(child: ChildProcess, exited: Promise<unknown>, graceMs: number): Promise<void> {
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+  await exited;
+  clearTimeout(timer);
+}
+
+function describeEnd(child: ChildProcess): string {
+  if (child.signalCode !== null) return `it was ended by ${child.signalCode}`;
+  return child.exitCode === null ? 'it is running' : `it ended with exit code ${child.exitCode}`;
+}
+
+function definedOnly(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,68 @@
+/**
+ * Keeps a child alive as a service manager would: one that ends unasked is started again after a pause, unless it keeps
+ * ending, in which case the network is given up.
+ */
+import type { Child } from './child.js';
+
+export interface Supervised {
+  /** The process that runs now. */
+  readonly current: Child;
+  stop(): Promise<void>;
+}
+
+export interface SuperviseOptions {
+  readonly start: () => Promise<Child>;
+  /** Told of every unasked end that is followed by a new start. */
+  readonly onRestart: (ended: Child) => void;
+  /** Told when the child ended too often. */
+  readonly onGivenUp: (ended: Child) => void;
+}
+
+const RESTART_PAUSE_MS = 500;
+const MAX_ENDS = 5;
+const WINDOW_MS = 60_000;
+
+/** Supervises a child that is already up. */
+export function supervise(first: Child, options: SuperviseOptions): Supervised {
+  let current = first;
+  let stopping = false;
+  let pause: NodeJS.Timeout | undefined;
+  const ends: number[] = [];
+
+  const watch = (child: Child): void => {
+    void child.exited.then(() => {
+      if (stopping) return;
+      const now = Date.now();
+      ends.push(now);
+      while ((ends[0] ?? now) < now - WINDOW_MS) ends.shift();
+      if (ends.length >= MAX_ENDS) {
+        options.onGivenUp(child);
+        return;
+      }
+      options.onRestart(child);
+      pause = setTimeout(() => void restart(child), RESTART_PAUSE_MS);
+    });
+  };
+
+  const restart = async (ended: Child): Promise<void> => {
+    try {
+      current = await options.start();
+      if (stopping) await current.stop();
+      else watch(current);
+    } catch {
+      options.onGivenUp(ended);
+    }
+  };
+
+  watch(first);
+  return {
+    get current() {
+      return current;
+    },
+    async stop() {
+      stopping = true;
+      clearTimeout(pause);
+      await current.stop();
+    },
+  };
+}

@@ -1,0 +1,125 @@
+/**
+ * `npm start`: builds what is not built, starts a whole network on this machine, says how to use it, and ends all of it on
+ * Ctrl-C. Settings come from the environment: PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { lockDirectory } from './network/lock.js';
+import { type Network, StartError, startNetwork } from './network/network.js';
+
+interface Settings {
+  readonly port: number;
+  readonly dataDir: string;
+  readonly providers: number;
+  readonly modelPath: string | null;
+}
+
+const root = resolve(fileURLToPath(new URL('..', import.meta.url)));
+
+function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const modelPath = env.MODEL_PATH ? resolve(env.MODEL_PATH) : null;
+  if (modelPath !== null && !existsSync(modelPath)) throw new StartError(`MODEL_PATH: there is no file ${modelPath}`);
+  return {
+    port: readInteger(env, 'PORT', 8080, 0, 65_535),
+    dataDir: resolve(env.DATA_DIR || '.data'),
+    providers: readInteger(env, 'PROVIDERS', 1, 1, 64),
+    modelPath,
+  };
+}
+
+function readInteger(env: NodeJS.ProcessEnv, name: string, fallback: number, least: number, most: number): number {
+  const text = env[name];
+  if (text === undefined || text === '') return fallback;
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+  throw new StartError(`${name} must be a whole number from ${least} to ${most}, not ${JSON.stringify(text)}`);
+}
+
+function build(): void {
+  const turbo = join(root, 'node_modules/.bin/turbo');
+  if (!existsSync(turbo)) throw new StartError('the dependencies are not installed: run npm ci first');
+  const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1' };
+  const result = spawnSync(turbo, ['run', 'build', '--output-logs=errors-only'], { cwd: root, encoding: 'utf8', env });
+  if (result.status !== 0) throw new StartError(`the build failed:\n${result.stdout}${result.stderr}`);
+}
+
+/** Writes what a program needs to use this network. Readable by its owner only: it holds keys. */
+function writeDemoFile(dataDir: string, network: Network, textModel: string): void {
+  const path = join(dataDir, 'demo.json');
+  const demo = { base_url: network.baseUrl, api_key: network.apiKey, admin_key: network.adminKey, text_model: textModel };
+  writeFileSync(`${path}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
+  renameSync(`${path}.new`, path);
+}
+
+function printUse(settings: Settings, network: Network, textModel: string): void {
+  const body = { model: textModel, messages: [{ role: 'user', content: 'What is the capital of France?' }] };
+  console.log(`
+The network is up: ${settings.providers} provider(s) serving ${network.models.join(', ')}.
+
+  address  ${network.baseUrl}
+  key      ${network.apiKey}
+
+Ask it something:
+
+  curl ${network.baseUrl}/v1/chat/completions \\
+    -H "Authorization: Bearer ${network.apiKey}" \\
+    -H "Content-Type: application/json" \\
+    -d '${JSON.stringify(body)}'
+
+Verify an answer with curl and openssl:  scripts/verify-response.sh
+Logs: ${network.logDir}    Ctrl-C ends everything.
+`);
+}
+
+/** Runs the network until a signal comes or it cannot go on. Resolves to the exit code. */
+async function run(settings: Settings): Promise<number> {
+  const interrupted = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());
+  console.log('Building and starting; this takes a few seconds.');
+  build();
+
+  const { modelPath, ...rest } = settings;
+  let failed = false;
+  let network: Network;
+  try {
+    network = await startNetwork({
+      ...rest,
+      ...(modelPath === null ? {} : { modelPath }),
+      signal: interrupted.signal,
+      onNotice: (text) => console.error(text),
+      onFailure: (reason) => {
+        console.error(`The network stopped: ${reason}`);
+        failed = true;
+        interrupted.abort();
+      },
+    });
+  } catch (error) {
+    if (interrupted.signal.aborted && !failed) return 0;
+    throw error;
+  }
+  const textModel = network.models[0] as string;
+  writeDemoFile(settings.dataDir, network, textModel);
+  printUse(settings, network, textModel);
+  if (!interrupted.signal.aborted) await new Promise((resolve) => interrupted.signal.addEventListener('abort', resolve));
+  await network.stop();
+  return failed ? 1 : 0;
+}
+
+async function main(): Promise<number> {
+  const settings = readSettings(process.env);
+  const unlock = lockDirectory(settings.dataDir);
+  try {
+    return await run(settings);
+  } finally {
+    unlock();
+  }
+}
+
+main()
+  .catch((error: unknown) => {
+    console.error(error instanceof StartError ? `Not started: ${error.message}` : error);
+    return 1;
+  })
+  .then((code) => process.exit(code));
