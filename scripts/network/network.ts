@@ -51,53 +51,73 @@ const COORDINATOR = join(ROOT, 'apps/coordinator/dist/main.js');
 const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
 const POLL_MS = 100;
 
+/** A program of the network: its first process, and how to start it again. */
+interface Program {
+  readonly child: Child;
+  readonly start: () => Promise<Child>;
+}
+
 /** Starts a network and waits until every provider serves. Throws {@link StartError}; nothing is left running then. */
 export async function startNetwork(options: NetworkOptions): Promise<Network> {
   const deadlineMs = options.startDeadlineMs ?? 50_000;
   const logDir = join(options.dataDir, 'logs');
   makeDirectory(logDir);
-  const running: Supervised[] = [];
-  const stop = async (): Promise<void> => {
-    // Providers first, so that each can end its jobs while the coordinator still listens.
-    await Promise.all(running.slice(1).map((child) => child.stop()));
-    await running[0]?.stop();
-  };
-  const fail = (name: string) => (ended: Child) => {
-    void stop().then(() => options.onFailure?.(`the ${name} ended again and again: ${ended.lastWords()}`));
-  };
-  const keepAlive = (name: string, child: Child, start: () => Promise<Child>): Supervised => {
-    const supervised = supervise(child, {
-      start,
-      onRestart: (ended) => options.onNotice?.(`the ${name} ended (${ended.lastWords()}); starting it again`),
-      onGivenUp: fail(name),
-    });
-    running.push(supervised);
-    return supervised;
-  };
-
+  const programs: Program[] = [];
+  const interrupted = aborted(options.signal);
   try {
-    const givenUp = aborted(options.signal);
-    const { coordinator, baseUrl } = await Promise.race([startCoordinator(options, logDir, deadlineMs, keepAlive), givenUp]);
+    const coordinator = await startCoordinator(options, logDir);
+    programs.push(coordinator);
+    const baseUrl = await Promise.race([
+      coordinator.listening,
+      endOf(coordinator.child),
+      deadline(deadlineMs, 'the coordinator did not listen'),
+      interrupted,
+    ]);
     const keys = readDevelopmentKeys(options.dataDir);
-    const providers = await Promise.all(
-      Array.from({ length: options.providers }, (_, index) => startProvider(options, index + 1, baseUrl, logDir, keepAlive)),
-    );
-    const models = await Promise.race([waitUntilServed(baseUrl, keys.apiKey, providers, deadlineMs), givenUp]);
-    return { baseUrl, ...keys, models, coordinator, providers, logDir, stop };
+    for (let number = 1; number <= options.providers; number++) programs.push(await startProvider(options, number, baseUrl, logDir));
+    const agents = programs.slice(1).map((program) => program.child);
+    const models = await Promise.race([
+      waitUntilServed(baseUrl, keys.apiKey, agents.length),
+      ...agents.map(endOf),
+      deadline(deadlineMs, 'no model came up at every provider'),
+      interrupted,
+    ]);
+    const [supervisedCoordinator, ...providers] = superviseAll(programs, options);
+    if (supervisedCoordinator === undefined) throw new StartError('there is no coordinator');
+    const stop = (): Promise<void> => stopInOrder([supervisedCoordinator, ...providers]);
+    return { baseUrl, ...keys, models, coordinator: supervisedCoordinator, providers, logDir, stop };
   } catch (error) {
-    await stop();
+    await stopInOrder(programs.map((program) => program.child));
     throw error;
   }
 }
 
-type KeepAlive = (name: string, child: Child, start: () => Promise<Child>) => Supervised;
+/** Ends the providers first, so that each can end its jobs while the coordinator still listens. */
+async function stopInOrder([coordinator, ...providers]: readonly { stop(): Promise<void> }[]): Promise<void> {
+  await Promise.all(providers.map((provider) => provider.stop()));
+  await coordinator?.stop();
+}
 
-async function startCoordinator(options: NetworkOptions, logDir: string, deadlineMs: number, keepAlive: KeepAlive) {
+function superviseAll(programs: readonly Program[], options: NetworkOptions): Supervised[] {
+  const supervised: Supervised[] = programs.map(({ child, start }) =>
+    supervise(child, {
+      start,
+      onRestart: (ended) => options.onNotice?.(`the ${ended.name} ended (${ended.lastWords()}); starting it again`),
+      onGivenUp: (ended) => {
+        void stopInOrder(supervised).then(() => options.onFailure?.(`the ${ended.name} ended again and again: ${ended.lastWords()}`));
+      },
+    }),
+  );
+  return supervised;
+}
+
+async function startCoordinator(options: NetworkOptions, logDir: string): Promise<Program & { readonly listening: Promise<string> }> {
+  let port = options.port;
   let announce: (url: string) => void = () => {};
   const listening = new Promise<string>((resolve) => {
     announce = resolve;
   });
-  const start = (port: number): Promise<Child> =>
+  const start = (): Promise<Child> =>
     spawnChild({
       name: 'coordinator',
       argv: [COORDINATOR],
@@ -113,24 +133,16 @@ async function startCoordinator(options: NetworkOptions, logDir: string, deadlin
       logFile: join(logDir, 'coordinator.log'),
       onLine: (line) => {
         const address = addressInLog(line);
-        if (address !== null) announce(address);
+        if (address === null) return;
+        // A coordinator that is started again must come back where its providers and clients look for it.
+        port = Number(new URL(address).port);
+        announce(address);
       },
     });
-  const first = await start(options.port);
-  const baseUrl = await Promise.race([
-    listening,
-    endOf(first, 'coordinator'),
-    deadline(deadlineMs, 'the coordinator did not listen'),
-  ]).catch(async (error: unknown) => {
-    await first.stop(1000);
-    throw error;
-  });
-  // A coordinator that is started again must come back where its providers and clients look for it.
-  const port = Number(new URL(baseUrl).port);
-  return { coordinator: keepAlive('coordinator', first, () => start(port)), baseUrl };
+  return { child: await start(), start, listening };
 }
 
-async function startProvider(options: NetworkOptions, number: number, baseUrl: string, logDir: string, keepAlive: KeepAlive) {
+async function startProvider(options: NetworkOptions, number: number, baseUrl: string, logDir: string): Promise<Program> {
   const name = `provider-${number}`;
   const start = (): Promise<Child> =>
     spawnChild({
@@ -147,21 +159,17 @@ async function startProvider(options: NetworkOptions, number: number, baseUrl: s
       env: process.env,
       logFile: join(logDir, `${name}.log`),
     });
-  return keepAlive(name, await start(), start);
+  return { child: await start(), start };
 }
 
-/** Waits until one model is served by all providers. A provider that ends meanwhile fails the start at once. */
-async function waitUntilServed(baseUrl: string, apiKey: string, providers: readonly Supervised[], deadlineMs: number): Promise<string[]> {
-  const ends = providers.map((provider) => endOf(provider.current, provider.current.name));
-  const served = async (): Promise<string[]> => {
-    for (;;) {
-      const models = await listModels(baseUrl, apiKey);
-      const ids = models.filter((model) => model.providers >= providers.length).map((model) => model.id);
-      if (ids.length > 0) return ids;
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
-  };
-  return Promise.race([served(), ...ends, deadline(deadlineMs, 'no provider came up with a model')]);
+/** Waits until some model is served by that many providers; resolves to the ids of those that are. */
+async function waitUntilServed(baseUrl: string, apiKey: string, providers: number): Promise<string[]> {
+  for (;;) {
+    const models = await listModels(baseUrl, apiKey);
+    const ids = models.filter((model) => model.providers >= providers).map((model) => model.id);
+    if (ids.length > 0) return ids;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
 }
 
 /** Model ids with the number of their providers. */
@@ -172,9 +180,9 @@ async function listModels(baseUrl: string, apiKey: string): Promise<{ id: string
   return list.data.map((model) => ({ id: model.id, providers: model.metadata.provider_count }));
 }
 
-async function endOf(child: Child, name: string): Promise<never> {
+async function endOf(child: Child): Promise<never> {
   await child.exited;
-  throw new StartError(`the ${name} did not start: ${child.lastWords()}`);
+  throw new StartError(`the ${child.name} did not start: ${child.lastWords()}`);
 }
 
 /** Rejects when the signal comes; never settles without one. */

@@ -1,0 +1,137 @@
+/** What a newcomer does: `npm start`, the printed curl, Ctrl-C; and what is said when something is wrong. */
+import { execFile, execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { NpmStart, ROOT } from './support/npm-start.js';
+import { processTable } from './support/processes.js';
+
+const run = promisify(execFile);
+const DEMO_MODEL = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf');
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'inference-start-'));
+});
+afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Processes that work in the test's own directory. */
+function left(): string[] {
+  return processTable()
+    .filter((row) => row.command.includes(directory))
+    .map((row) => row.command);
+}
+
+describe('npm start', () => {
+  it('answers the printed curl, ends everything on Ctrl-C, and comes back with the same data', async () => {
+    const first = new NpmStart(directory, { PROVIDERS: '2' });
+    const demo = await first.ready();
+    expect(demo).toEqual({
+      base_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      api_key: expect.stringMatching(/^service-.{32,}$/),
+      admin_key: expect.stringMatching(/^service-.{32,}$/),
+      text_model: expect.any(String),
+    });
+    expect(statSync(join(directory, 'demo.json')).mode & 0o777).toBe(0o600);
+    const curl = /( {2}curl [\s\S]*?')\n\n/.exec(first.output)?.[1];
+    expect(curl).toBeDefined();
+    const { stdout } = await run('bash', ['-c', `${curl} --silent --show-error`]);
+    expect(JSON.parse(stdout)).toMatchObject({ choices: [{ message: { content: expect.stringMatching(/\w/) } }] });
+
+    const second = new NpmStart(directory);
+    expect(await second.exited).toBe(1);
+    expect(second.output).toMatch(/running already/);
+
+    const names = first.descendants().map((row) => row.command);
+    expect(names.filter((command) => command.includes('coordinator/dist/main.js'))).toHaveLength(1);
+    expect(names.filter((command) => command.includes('provider/dist/main.js'))).toHaveLength(2);
+    expect(await first.end('SIGINT')).toEqual({ code: 0, left: [] });
+    expect(left()).toEqual([]);
+
+    const again = new NpmStart(directory);
+    expect(await again.ready()).toMatchObject({ api_key: demo.api_key, admin_key: demo.admin_key });
+    expect(await again.end('SIGTERM')).toMatchObject({ left: [] });
+  });
+
+  it('ends everything also when it is killed outright', async () => {
+    const start = new NpmStart(directory);
+    await start.ready();
+    const launcher = start.descendants().find((row) => row.command.includes('scripts/start.ts'));
+    const pids = start.descendants().map((row) => row.pid);
+    process.kill(launcher?.pid as number, 'SIGKILL');
+    await start.exited;
+    await expect
+      .poll(() => processTable().filter((row) => pids.includes(row.pid) && !/defunct/.test(row.command)), { timeout: 20_000 })
+      .toEqual([]);
+  });
+
+  it('serves another GGUF when MODEL_PATH names one', async () => {
+    const model = join(directory, 'my-own-model.gguf');
+    execFileSync('npx', ['tsx', 'scripts/make-model.ts', '--preset', 'tiny', '--out', model], { cwd: ROOT });
+    const start = new NpmStart(join(directory, 'data'), { MODEL_PATH: model });
+    const demo = await start.ready();
+    const response = await fetch(`${demo.base_url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${demo.api_key}` },
+      body: JSON.stringify({ model: demo.text_model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 8 }),
+    });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ usage: { completion_tokens: expect.any(Number) } });
+    await start.end();
+  });
+});
+
+describe('npm start says what is wrong and leaves nothing running when', () => {
+  async function failing(env: Record<string, string>, dataDir = join(directory, 'data')): Promise<string> {
+    const start = new NpmStart(dataDir, env);
+    expect(await start.exited).toBe(1);
+    expect(start.hasDemoFile()).toBe(false);
+    expect(left()).toEqual([]);
+    expect(start.output).not.toMatch(/^\s+at /m);
+    return start.output;
+  }
+
+  it('the port is taken', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as { port: number };
+    expect(await failing({ PORT: String(port) })).toMatch(new RegExp(`port ${port}.*(taken|in use)`, 'i'));
+    server.close();
+  });
+
+  it('the data directory cannot be written', async () => {
+    expect(await failing({}, '/proc/no-such-place')).toMatch(/data directory.*cannot be used/);
+    const file = join(directory, 'a-file');
+    writeFileSync(file, '');
+    expect(await failing({}, file)).toMatch(/data directory.*cannot be used/);
+  });
+
+  it('the model file is missing, damaged or no model at all', async () => {
+    expect(await failing({ MODEL_PATH: join(directory, 'none.gguf') })).toMatch(/there is no file/);
+    const cut = join(directory, 'cut.gguf');
+    copyFileSync(DEMO_MODEL, cut);
+    truncateSync(cut, 1_000_000);
+    expect(await failing({ MODEL_PATH: cut })).toMatch(/cut\.gguf.*(damaged|truncated|incomplete|cut off)/i);
+    const text = join(directory, 'text.gguf');
+    writeFileSync(text, 'this is no model');
+    expect(await failing({ MODEL_PATH: text })).toMatch(/text\.gguf.*(not a GGUF|no GGUF|damaged)/i);
+  });
+
+  it('a setting is wrong', async () => {
+    expect(await failing({ PORT: '80a' })).toMatch(/PORT must be a whole number/);
+    expect(await failing({ PROVIDERS: '0' })).toMatch(/PROVIDERS must be/);
+  });
+
+  it('the database is damaged', async () => {
+    const dataDir = join(directory, 'data');
+    execFileSync('mkdir', ['-p', join(dataDir, 'coordinator')]);
+    writeFileSync(
+      join(dataDir, 'coordinator', 'coordinator.db'),
+      'this is no database, and it is long enough to be read as one'.repeat(100),
+    );
+    expect(await failing({}, dataDir)).toMatch(/database|store/i);
+  });
+});

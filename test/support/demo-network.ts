@@ -1,0 +1,51 @@
+/** A running network in a directory of its own, for one test file: real processes, real sockets, the real demo model. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import { type Network, type NetworkOptions, startNetwork } from '../../scripts/network/network.js';
+
+export interface DemoNetwork extends Network {
+  readonly dataDir: string;
+  readonly model: string;
+  /** The official client, pointed at this network and nothing else changed. */
+  readonly openai: OpenAI;
+  /** A plain request with the network's key. */
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+}
+
+/** Starts a network; `dispose` ends it and removes its data. */
+export async function startDemoNetwork(
+  options: Partial<NetworkOptions> = {},
+): Promise<{ network: DemoNetwork; dispose: () => Promise<void> }> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'inference-network-'));
+  const network = await startNetwork({ port: 0, providers: 1, ...options, dataDir });
+  const model = network.models[0] as string;
+  const openai = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: network.apiKey, maxRetries: 0 });
+  const post = (path: string, body: unknown, init: RequestInit = {}): Promise<Response> =>
+    fetch(`${network.baseUrl}${path}`, {
+      method: 'POST',
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...init,
+      headers: { authorization: `Bearer ${network.apiKey}`, 'content-type': 'application/json', ...init.headers },
+    });
+  return {
+    network: { ...network, dataDir, model, openai, post },
+    dispose: async () => {
+      await network.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Paths of all files under a directory. */
+export function filesUnder(directory: string): string[] {
+  return readdirSync(directory, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(directory, name))
+    .filter((path) => statSync(path).isFile());
+}
+
+/** Files under a directory whose bytes hold the text. */
+export function filesHolding(directory: string, text: string): string[] {
+  return filesUnder(directory).filter((path) => readFileSync(path).includes(text));
+}

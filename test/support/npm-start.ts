@@ -1,0 +1,68 @@
+/** `npm start` as a newcomer types it, in a process of its own, with a data directory of the test's choice. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { descendantsOf, waitUntilGone } from './processes.js';
+
+export interface Demo {
+  readonly base_url: string;
+  readonly api_key: string;
+  readonly admin_key: string;
+  readonly text_model: string;
+}
+
+export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+
+export class NpmStart {
+  readonly #child: ChildProcess;
+  readonly #dataDir: string;
+  readonly exited: Promise<number | null>;
+  #output = '';
+
+  constructor(dataDir: string, env: Readonly<Record<string, string>> = {}) {
+    this.#dataDir = dataDir;
+    this.#child = spawn('npm', ['start'], { cwd: ROOT, env: { ...process.env, DATA_DIR: dataDir, PORT: '0', ...env } });
+    this.#child.stdout?.on('data', (chunk: Buffer) => {
+      this.#output += chunk.toString('utf8');
+    });
+    this.#child.stderr?.on('data', (chunk: Buffer) => {
+      this.#output += chunk.toString('utf8');
+    });
+    this.exited = new Promise((done) => this.#child.once('close', done));
+  }
+
+  /** All that it printed so far. */
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Every process it started, directly or not. */
+  descendants(): { pid: number; command: string }[] {
+    return descendantsOf(this.#child.pid as number);
+  }
+
+  /** Waits until the network says that it is up; rejects when it ends before. */
+  async ready(): Promise<Demo> {
+    const ended = this.exited.then((code) => {
+      throw new Error(`npm start ended with ${code}:\n${this.#output}`);
+    });
+    const up = (async () => {
+      while (!this.#output.includes('Ctrl-C ends everything')) await new Promise((done) => setTimeout(done, 50));
+    })();
+    await Promise.race([up, ended]);
+    return JSON.parse(readFileSync(join(this.#dataDir, 'demo.json'), 'utf8')) as Demo;
+  }
+
+  hasDemoFile(): boolean {
+    return existsSync(join(this.#dataDir, 'demo.json'));
+  }
+
+  /** Sends the signal to npm alone and waits for the end; resolves to the processes that outlived it. */
+  async end(signal: NodeJS.Signals = 'SIGINT'): Promise<{ code: number | null; left: number[] }> {
+    const pids = this.descendants().map((row) => row.pid);
+    this.#child.kill(signal);
+    const code = await this.exited;
+    return { code, left: await waitUntilGone(pids) };
+  }
+}

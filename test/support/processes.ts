@@ -1,0 +1,37 @@
+/** What runs on this machine, as `ps` tells it; works on Linux and macOS. */
+import { execFileSync } from 'node:child_process';
+
+export interface ProcessRow {
+  readonly pid: number;
+  readonly parent: number;
+  readonly command: string;
+}
+
+export function processTable(): ProcessRow[] {
+  const text = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8', maxBuffer: 16 * 1024 * 1024 });
+  return text
+    .split('\n')
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))
+    .filter((match) => match !== null)
+    .map((match) => ({ pid: Number(match[1]), parent: Number(match[2]), command: match[3] as string }));
+}
+
+/** Direct and indirect children of a process. */
+export function descendantsOf(pid: number, table: readonly ProcessRow[] = processTable()): ProcessRow[] {
+  return table.filter((row) => row.parent === pid).flatMap((child) => [child, ...descendantsOf(child.pid, table)]);
+}
+
+/** Waits until none of the processes exists any more; resolves to those that still do at the deadline. */
+export async function waitUntilGone(pids: readonly number[], deadlineMs = 15_000): Promise<number[]> {
+  const end = Date.now() + deadlineMs;
+  for (;;) {
+    const left = pids.filter(isAlive);
+    if (left.length === 0 || Date.now() > end) return left;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** True while a process exists and is no zombie. */
+export function isAlive(pid: number): boolean {
+  return processTable().some((row) => row.pid === pid && !/<defunct>/.test(row.command));
+}

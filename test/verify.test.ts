@@ -1,0 +1,70 @@
+/** `scripts/verify-response.sh` knows nothing of our code: curl fetches an answer, openssl checks it. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { ROOT } from './support/npm-start.js';
+
+let network: DemoNetwork;
+let dispose: () => Promise<void>;
+let saved: string;
+
+beforeAll(async () => {
+  ({ network, dispose } = await startDemoNetwork());
+  saved = mkdtempSync(join(tmpdir(), 'inference-verify-'));
+});
+afterAll(async () => {
+  rmSync(saved, { recursive: true, force: true });
+  await dispose?.();
+});
+
+function verify(...args: string[]): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    execFile(join(ROOT, 'scripts/verify-response.sh'), args, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : Number(error.code), output: stdout + stderr });
+    });
+  });
+}
+
+const access = (): string[] => ['--base-url', network.baseUrl, '--key', network.apiKey, '--model', network.model];
+
+describe('scripts/verify-response.sh', () => {
+  it.each([['a plain answer'], ['a streamed answer', '--stream']])('verifies %s', async (_, ...mode) => {
+    const { code, output } = await verify(...access(), ...mode);
+    expect(output).toMatch(/^verified/m);
+    expect(code).toBe(0);
+  });
+
+  it.each([['a plain answer'], ['a streamed answer', '--stream']])('fails on one flipped byte of %s', async (_, ...mode) => {
+    const { code, output } = await verify(...access(), ...mode, '--flip-byte');
+    expect(output).toMatch(/FAILED/);
+    expect(output).not.toMatch(/^verified/m);
+    expect(code).toBe(1);
+  });
+
+  it('verifies text beyond ASCII, and an answer cut by max_tokens', async () => {
+    for (const change of [{ messages: [{ role: 'user', content: 'Repeat after me: größe 東京 🙂' }] }, { max_tokens: 1 }]) {
+      const data = JSON.stringify({ model: network.model, messages: [{ role: 'user', content: 'Hello' }], stream: true, ...change });
+      const { output } = await verify(...access(), '--stream', '--data', data);
+      expect(output).toMatch(/^verified/m);
+    }
+  });
+
+  it.each([['plain'], ['stream', '--stream']])('fails when any saved file of a %s answer is altered', async (name, ...mode) => {
+    const directory = join(saved, name as string);
+    expect((await verify(...access(), ...mode, '--save', directory)).code).toBe(0);
+    expect((await verify(...access(), '--from', directory)).output).toMatch(/^verified/m);
+    const body = readdirSync(directory).find((file) => file.startsWith('body')) as string;
+    const bytes = readFileSync(join(directory, body));
+    for (const at of [0, Math.floor(bytes.length / 3)]) {
+      const altered = Buffer.from(bytes);
+      altered[at] = (altered[at] as number) ^ 0x01;
+      writeFileSync(join(directory, body), altered);
+      const { code, output } = await verify(...access(), '--from', directory);
+      expect(output).toMatch(/FAILED/);
+      expect(code).toBe(1);
+    }
+  });
+});
