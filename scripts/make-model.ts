@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type Architecture, decoderMetadata, type DecoderShape, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
+import { type Architecture, type DecoderShape, decoderMetadata, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
 import { BLOCK, type TensorType } from './gguf/encode.js';
 import { randomChunks } from './gguf/random.js';
 import { plainVocabulary, tokenizerMetadata } from './gguf/tokenizer.js';
@@ -92,8 +92,19 @@ function readOrder(args: string[]): Order | undefined {
 function readOptions(args: string[]) {
   const option = { type: 'string' } as const;
   const options = {
-    out: option, preset: option, arch: option, layers: option, dim: option, heads: option, 'kv-heads': option, ff: option,
-    context: option, type: option, seed: option, name: option, help: { type: 'boolean' },
+    out: option,
+    preset: option,
+    arch: option,
+    layers: option,
+    dim: option,
+    heads: option,
+    'kv-heads': option,
+    ff: option,
+    context: option,
+    type: option,
+    seed: option,
+    name: option,
+    help: { type: 'boolean' },
   } as const;
   try {
     return parseArgs({ args, options }).values;

@@ -55,7 +55,10 @@ if (!modelPath || !questionsPath) {
   process.stderr.write('usage: evaluate.ts MODEL.gguf QUESTIONS.jsonl [--failures N]\n');
   process.exit(2);
 }
-const questions = readFileSync(questionsPath, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Question);
+const questions = readFileSync(questionsPath, 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Question);
 const llama = await getLlama({ gpu: false, build: 'never', maxThreads: 1 });
 const model = await llama.loadModel({ modelPath });
 const context = await model.createContext({ contextSize: 2048, threads: 1 });
@@ -71,7 +74,10 @@ for (const { skill, prompt, expected } of questions) {
   tokens += given.tokens;
   tally.asked++;
   if (isRight(given.text, expected)) tally.right++;
-  else tally.failures.push(`asked ${JSON.stringify(prompt.slice(-240))}\n    expected ${JSON.stringify(expected)}\n    answered ${JSON.stringify(given.text)}`);
+  else
+    tally.failures.push(
+      `asked ${JSON.stringify(prompt.slice(-240))}\n    expected ${JSON.stringify(expected)}\n    answered ${JSON.stringify(given.text)}`,
+    );
 }
 const seconds = (performance.now() - started) / 1000;
 await llama.dispose();

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { decoderMetadata, type DecoderShape, decoderTensors, parameterCount } from '../gguf/decoder.js';
+import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } from '../gguf/decoder.js';
 import type { TensorType } from '../gguf/encode.js';
 import { tokenizerMetadata, type Vocabulary } from '../gguf/tokenizer.js';
 import { type Tensor, writeGguf } from '../gguf/writer.js';

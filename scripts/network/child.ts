@@ -20,6 +20,10 @@ export interface Child {
   readonly pid: number;
   /** Resolves when the process has ended and its output is written. */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  /** The first message it sends over IPC. */
+  readonly message: Promise<Record<string, unknown>>;
+  /** Sends it a message and resolves to the next one that it sends. */
+  ask(message: object): Promise<Record<string, unknown>>;
   /** The last lines of stderr, or a word on how the process ended. */
   lastWords(): string;
   kill(signal: NodeJS.Signals): void;
@@ -52,11 +56,20 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
     child.once('close', (code, signal) => log.end(() => resolve({ code, signal })));
   });
+  const nextMessage = (): Promise<Record<string, unknown>> =>
+    new Promise((resolve) => void child.once('message', (value) => resolve(value as Record<string, unknown>)));
+  const message = nextMessage();
   const pid = await started(child);
   return {
     name: options.name,
     pid,
     exited,
+    message,
+    ask: (question) => {
+      const answer = nextMessage();
+      child.send(question);
+      return answer;
+    },
     lastWords: () => stderr.trim() || describeEnd(child),
     kill: (signal) => void child.kill(signal),
     stop: (graceMs = 10_000) => stop(child, exited, graceMs),

@@ -92,6 +92,25 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
   }
 }
 
+export interface CoordinatorAlone {
+  readonly child: Child;
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly adminKey: string;
+}
+
+/** Starts a coordinator without any provider, for scripted providers to connect to. Throws {@link StartError}. */
+export async function startCoordinatorAlone(
+  dataDir: string,
+  coordinatorEnv: Readonly<Record<string, string>> = {},
+): Promise<CoordinatorAlone> {
+  const logDir = join(dataDir, 'logs');
+  makeDirectory(logDir);
+  const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv }, logDir);
+  const baseUrl = await Promise.race([listening, endOf(child), deadline(20_000, 'the coordinator did not listen')]);
+  return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
+}
+
 /** Ends the providers first, so that each can end its jobs while the coordinator still listens. */
 async function stopInOrder([coordinator, ...providers]: readonly { stop(): Promise<void> }[]): Promise<void> {
   await Promise.all(providers.map((provider) => provider.stop()));

@@ -1,0 +1,106 @@
+/**
+ * Bench of the way from engine to client: tokens per second through a whole network (agent, sealing, signing, coordinator,
+ * HTTP) against plain node-llama-cpp on the same model, by turns in the same run. The model has random weights and the shape
+ * of the demo model, so that answers do not end early.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Child, spawnChild } from '../../network/child.js';
+import { type Network, startNetwork } from '../../network/network.js';
+import { runLoad } from '../load.js';
+import { median } from '../statistics.js';
+import { GENERATED_TOKENS, prompt } from './prompts.js';
+
+const STREAMS = [1, 4, 16];
+const ROUNDS = 3;
+const ROUND_SECONDS = 4;
+const TARGET = 0.9;
+const SHAPE = ['--arch', 'qwen3', '--layers', '4', '--dim', '256', '--heads', '4', '--kv-heads', '2', '--ff', '640', '--type', 'Q8_0'];
+
+/** Runs the bench. Resolves to whether every target was met. */
+export async function benchEngine(): Promise<boolean> {
+  const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
+  const model = join(directory, 'bench.gguf');
+  let alone: Child | undefined;
+  let network: Network | undefined;
+  try {
+    execFileSync(process.execPath, ['--import', 'tsx', script('../../make-model.ts'), '--out', model, ...SHAPE, '--context', '16k'], {
+      stdio: 'inherit',
+    });
+    alone = await spawnChild({
+      name: 'engine alone',
+      argv: ['--import', 'tsx', script('./alone.ts'), model],
+      env: process.env,
+      logFile: join(directory, 'alone.log'),
+    });
+    await alone.message;
+    network = await startNetwork({
+      port: 0,
+      providers: 1,
+      dataDir: join(directory, 'data'),
+      modelPath: model,
+      providerArgs: ['--slots', String(Math.max(...STREAMS))],
+      coordinatorEnv: { LOG_LEVEL: 'warn' },
+    });
+    let met = true;
+    for (const streams of STREAMS) met = (await compare(alone, network, streams)) && met;
+    return met;
+  } finally {
+    await network?.stop();
+    await alone?.stop(3000);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function compare(alone: Child, network: Network, streams: number): Promise<boolean> {
+  const rates: { alone: number[]; network: number[] } = { alone: [], network: [] };
+  await throughNetwork(network, streams, 1);
+  for (let round = 0; round < ROUNDS; round++) {
+    rates.alone.push(await aloneRate(alone, streams));
+    rates.network.push(await throughNetwork(network, streams, ROUND_SECONDS));
+  }
+  const ratio = median(rates.network) / median(rates.alone);
+  const met = ratio >= TARGET;
+  console.log(
+    `${String(streams).padStart(2)} streams: engine alone ${Math.round(median(rates.alone))} tokens/s, through the network ` +
+      `${Math.round(median(rates.network))} tokens/s, ratio ${ratio.toFixed(3)} (target ${TARGET}): ${met ? 'met' : 'MISSED'}`,
+  );
+  return met;
+}
+
+async function aloneRate(alone: Child, streams: number): Promise<number> {
+  const { tokensPerSecond } = await alone.ask({ streams, seconds: ROUND_SECONDS });
+  return tokensPerSecond as number;
+}
+
+/** Tokens per second of a closed loop of streams, as clients receive them. */
+async function throughNetwork(network: Network, streams: number, seconds: number): Promise<number> {
+  let tokens = 0;
+  const result = await runLoad({
+    url: `${network.baseUrl}/v1/chat/completions`,
+    headers: { authorization: `Bearer ${network.apiKey}` },
+    body: (index) =>
+      JSON.stringify({
+        model: network.models[0],
+        messages: [{ role: 'user', content: prompt(index) }],
+        max_tokens: GENERATED_TOKENS,
+        stream: true,
+        stream_options: { include_usage: true },
+      }),
+    concurrency: streams,
+    durationMs: seconds * 1000,
+    check: (status, body) => {
+      const usage = /"completion_tokens":(\d+)/.exec(body);
+      if (status !== 200 || usage === null || !body.endsWith('data: [DONE]\n\n')) throw new Error(`answer ${status}: ${body.slice(-300)}`);
+      tokens += Number(usage[1]);
+    },
+  });
+  return tokens / result.seconds;
+}
+
+function script(relative: string): string {
+  return fileURLToPath(new URL(relative, import.meta.url));
+}

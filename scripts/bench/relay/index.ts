@@ -1,0 +1,134 @@
+/**
+ * Bench of the relay: the coordinator with keys, sealing, verification and its store, against a bare Node relay that does
+ * none of it, by turns in the same run. Prints both sides and the ratios; exits 1 when a ratio misses its target.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Child, spawnChild } from '../../network/child.js';
+import { startCoordinatorAlone } from '../../network/network.js';
+import { type LoadResult, runLoad } from '../load.js';
+import { median, percentile } from '../statistics.js';
+import { STREAM_TOKENS } from './answers.js';
+
+const ROUNDS = 3;
+const ROUND_MS = 4000;
+const STREAMS_AT_ONCE = 32;
+const PLAIN_AT_ONCE = 32;
+const TARGETS = { stream: 0.5, plain: 0.15 } as const;
+
+interface Side {
+  readonly name: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Measured {
+  readonly perSecond: number;
+  readonly firstByteP50: number;
+  readonly firstByteP99: number;
+}
+
+/** Runs the bench. Resolves to whether every target was met. */
+export async function benchRelay(): Promise<boolean> {
+  const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
+  const children: Child[] = [];
+  try {
+    const bare = await startBareSide(directory, children);
+    const ours = await startOurSide(directory, children);
+    let met = true;
+    for (const stream of [true, false]) {
+      const target = stream ? TARGETS.stream : TARGETS.plain;
+      const [bareResults, ourResults] = await alternate(bare, ours, stream);
+      const unit = stream ? 'tokens/s' : 'requests/s';
+      const ratio = median(ourResults.map((result) => result.perSecond)) / median(bareResults.map((result) => result.perSecond));
+      print(stream ? `streams of ${STREAM_TOKENS} tokens, ${STREAMS_AT_ONCE} at once` : `plain answers, ${PLAIN_AT_ONCE} at once`);
+      printSide(bare.name, bareResults, unit);
+      printSide(ours.name, ourResults, unit);
+      print(`  ratio ${ratio.toFixed(3)} (target ${target}): ${ratio >= target ? 'met' : 'MISSED'}`);
+      met &&= ratio >= target;
+    }
+    return met;
+  } finally {
+    for (const child of children.reverse()) await child.stop(3000);
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function alternate(bare: Side, ours: Side, stream: boolean): Promise<[Measured[], Measured[]]> {
+  await measure(bare, stream, ROUND_MS / 4);
+  await measure(ours, stream, ROUND_MS / 4);
+  const results: [Measured[], Measured[]] = [[], []];
+  for (let round = 0; round < ROUNDS; round++) {
+    results[0].push(await measure(bare, stream, ROUND_MS));
+    results[1].push(await measure(ours, stream, ROUND_MS));
+  }
+  return results;
+}
+
+async function measure(side: Side, stream: boolean, durationMs: number): Promise<Measured> {
+  const body = JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: 'What is the capital of France?' }], stream });
+  const result: LoadResult = await runLoad({
+    url: `${side.url}/v1/chat/completions`,
+    headers: side.headers,
+    body: () => body,
+    concurrency: stream ? STREAMS_AT_ONCE : PLAIN_AT_ONCE,
+    durationMs,
+    check: (status, text) => {
+      if (status !== 200 || (stream ? !text.endsWith('data: [DONE]\n\n') : !text.endsWith('}'))) {
+        throw new Error(`${side.name} answered ${status}: ${text.slice(0, 300)}`);
+      }
+    },
+  });
+  const units = stream ? result.answers * STREAM_TOKENS : result.answers;
+  return {
+    perSecond: units / result.seconds,
+    firstByteP50: percentile(result.firstByteMs, 0.5),
+    firstByteP99: percentile(result.firstByteMs, 0.99),
+  };
+}
+
+async function startBareSide(directory: string, children: Child[]): Promise<Side> {
+  const relay = await startScript('bare-relay', [], directory, children);
+  await startScript('bare-provider', [String(relay.port)], directory, children);
+  return { name: 'bare relay', url: `http://127.0.0.1:${relay.port}`, headers: {} };
+}
+
+async function startOurSide(directory: string, children: Child[]): Promise<Side> {
+  const coordinator = await startCoordinatorAlone(directory, { LOG_LEVEL: 'warn' });
+  children.push(coordinator.child);
+  await startScript('instant-provider', [coordinator.baseUrl.replace('http', 'ws')], directory, children);
+  return { name: 'coordinator', url: coordinator.baseUrl, headers: { authorization: `Bearer ${coordinator.apiKey}` } };
+}
+
+/** Starts a process of this bench and resolves to the first thing it says. */
+async function startScript(name: string, args: string[], directory: string, children: Child[]): Promise<Record<string, unknown>> {
+  const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
+  const child = await spawnChild({
+    name,
+    argv: ['--import', 'tsx', script, ...args],
+    env: process.env,
+    logFile: join(directory, `${name}.log`),
+  });
+  children.push(child);
+  return Promise.race([
+    child.message,
+    child.exited.then(() => {
+      throw new Error(`${name} did not start: ${child.lastWords()}`);
+    }),
+  ]);
+}
+
+function printSide(name: string, results: readonly Measured[], unit: string): void {
+  const rates = results.map((result) => result.perSecond);
+  const last = results.at(-1);
+  print(
+    `  ${name.padEnd(12)} ${Math.round(median(rates)).toLocaleString('en')} ${unit} (${Math.round(Math.min(...rates))} to ${Math.round(Math.max(...rates))}), ` +
+      `first byte p50 ${last?.firstByteP50.toFixed(1)} ms, p99 ${last?.firstByteP99.toFixed(1)} ms`,
+  );
+}
+
+function print(text: string): void {
+  console.log(text);
+}

@@ -1,0 +1,17 @@
+/** The few statistics that benches print. */
+
+/** Middle value; the mean of the two middle ones of an even count. Throws RangeError on an empty list. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle];
+  if (upper === undefined) throw new RangeError('no median of nothing');
+  return sorted.length % 2 === 1 ? upper : (upper + (sorted[middle - 1] as number)) / 2;
+}
+
+/** Nearest-rank percentile of an ascending list; `share` from 0 to 1. Throws RangeError on an empty list. */
+export function percentile(ascending: readonly number[], share: number): number {
+  const value = ascending[Math.min(ascending.length - 1, Math.max(0, Math.ceil(share * ascending.length) - 1))];
+  if (value === undefined) throw new RangeError('no percentile of nothing');
+  return value;
+}

@@ -1,0 +1,92 @@
+/**
+ * Enclave statements signed in this process by a software P-256 key. For scripted providers in tests and benches: it signs
+ * whatever it is told, lies included, which no helper of ours does.
+ */
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import {
+  type Attestation,
+  canonicalJsonBytes,
+  fromBase64Url,
+  type JsonValue,
+  type KeyStatement,
+  type Posture,
+  type SignedStatement,
+  type StatementKind,
+  statementBytes,
+  toBase64,
+  utf8,
+} from '@inference/protocol';
+import { keyIdOf, providerIdOf, sha256Hex } from '@inference/protocol/crypto';
+
+export const GOOD_POSTURE: Posture = {
+  secure_enclave: false,
+  sip_enabled: true,
+  secure_boot_enabled: true,
+  authenticated_root_enabled: true,
+};
+
+export class SoftwareEnclave {
+  readonly #key: KeyObject;
+  /** x963, 65 bytes. */
+  readonly publicKey: Uint8Array;
+
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const { x, y } = publicKey.export({ format: 'jwk' });
+    this.#key = privateKey;
+    this.publicKey = Uint8Array.of(4, ...fromBase64Url(x as string), ...fromBase64Url(y as string));
+  }
+
+  get providerId() {
+    return providerIdOf(this.publicKey);
+  }
+
+  /** base64 DER signature over the bytes themselves. */
+  signBytes(bytes: Uint8Array): string {
+    return toBase64(sign('sha256', bytes, this.#key));
+  }
+
+  /** base64 DER signature over the ASCII digits of a response hash. */
+  signHash(hashHex: string): string {
+    return this.signBytes(utf8(hashHex));
+  }
+
+  statement(kind: StatementKind, value: JsonValue): SignedStatement {
+    const payload = canonicalJsonBytes(value);
+    return { payload: toBase64(payload), signature: this.signBytes(statementBytes(kind, payload)) };
+  }
+
+  attestation(change: Partial<Attestation> = {}): SignedStatement {
+    return this.statement('attestation', {
+      v: 1,
+      se_public_key: toBase64(this.publicKey),
+      key_protection: 'software',
+      chip_name: 'Scripted',
+      hardware_model: 'Scripted1,1',
+      serial_number: `SCR${this.providerId.slice(0, 9)}`,
+      os_version: '1.0',
+      memory_gb: 16,
+      posture: GOOD_POSTURE,
+      agent: { version: '0.0.0' },
+      issued_at: Date.now(),
+      ...change,
+    } as JsonValue);
+  }
+
+  challengeAnswer(nonce: string, sessionId: string, change: Record<string, JsonValue> = {}): SignedStatement {
+    return this.statement('challenge', { v: 1, nonce, session_id: sessionId, posture: GOOD_POSTURE, issued_at: Date.now(), ...change });
+  }
+
+  keyStatement(x25519: Uint8Array, attestation: SignedStatement, change: Partial<KeyStatement> = {}): SignedStatement {
+    return this.statement('key', {
+      v: 1,
+      provider_id: this.providerId,
+      key_id: keyIdOf(x25519),
+      x25519_public_key: toBase64(x25519),
+      not_before: Date.now() - 1000,
+      not_after: Date.now() + 30 * 60_000,
+      attestation_sha256: sha256Hex(Buffer.from(attestation.payload, 'base64')),
+      ...change,
+    } as JsonValue);
+  }
+}
