@@ -4,21 +4,15 @@
  */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from './errors.js';
-import { MAX_JSON_DEPTH, structureProblem } from './json-structure.js';
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
 
 /** The parsed body. Throws RequestError `invalid_json`, or `invalid_request` when a text is at fault. */
 export function readJsonBody(body: Uint8Array): unknown {
   const json = decode(body);
+  refuseBadStructure(json);
   const value = parse(json);
-  switch (structureProblem(json)) {
-    case 'too_deep':
-      throw new RequestError('invalid_json', null, `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
-    case 'duplicate_member':
-      throw new RequestError('invalid_json', null, 'The request body names a member twice in one object.');
-    case null:
-      refuseBadText(json, value);
-      return value;
-  }
+  refuseBadText(json, value);
+  return value;
 }
 
 function decode(body: Uint8Array): string {
@@ -27,6 +21,22 @@ function decode(body: Uint8Array): string {
     return fromUtf8(body);
   } catch {
     throw new RequestError('invalid_json', null, 'The request body is not valid UTF-8.');
+  }
+}
+
+function refuseBadStructure(json: string): void {
+  const problem = structureProblem(json);
+  switch (problem) {
+    case null:
+      return;
+    case 'too_deep':
+      throw new RequestError('invalid_json', null, `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+    case 'too_many_values':
+      throw new RequestError('invalid_json', null, `The request body holds more than ${MAX_JSON_VALUES} values.`);
+    case 'duplicate_member':
+      throw new RequestError('invalid_json', null, 'The request body names a member twice in one object.');
+    default:
+      problem satisfies never;
   }
 }
 

@@ -2,6 +2,7 @@ import { utf8 } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { RequestError } from '../src/errors.js';
 import { formatFor } from '../src/formats.js';
+import { Random } from './random.js';
 
 const format = formatFor('/v1/chat/completions');
 const messages = [{ role: 'user', content: 'Hello' }];
@@ -262,6 +263,9 @@ describe('a body is refused when it', () => {
     ['has half of a surrogate pair in UTF-8', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
     ['is nested too deep', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`],
     ['is nested far too deep', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+    ['has too many values', `{"messages":[${'0,'.repeat(100_000)}0]}`],
+    ['has a name that never ends', '{"a'],
+    ['has a name with a broken escape', '{"\\x":1,"\\x":2'],
     ['names a member twice', '{"model":"a","model":"b"}'],
     ['names a member twice, once escaped', '{"model":"a","mod\\u0065l" : "b"}'],
     ['names a member twice further in', '{"a":[{"b":1},{"b":{"c":1,"d":2,"c":3}}]}'],
@@ -294,5 +298,30 @@ describe('a body is refused when it', () => {
     expect(parse(`{"model":"m","messages":[{"role":"user","content":"a"}],"x":${'['.repeat(63)}${']'.repeat(63)}}`).request.model).toBe(
       'm',
     );
+  });
+});
+
+describe('whatever arrives', () => {
+  it('is either taken or refused with a RequestError', () => {
+    const whole = JSON.stringify({
+      model: 'm',
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'a"\\é😀' }] }],
+      stop: ['a'],
+      top_p: 1,
+    });
+    const junk = ['"', '\\', '{', '}', '[', ']', ',', ':', 'null', '\\u0000', '\\ud800', '1e999', '\n', '0', 'text', '\ufffd'];
+    for (let seed = 1; seed <= 5_000; seed++) {
+      const random = new Random(seed);
+      let body = whole;
+      for (let edits = random.below(4) + 1; edits > 0; edits--) {
+        const at = random.below(body.length);
+        body = body.slice(0, at) + random.text(junk, 2) + body.slice(at + random.below(4));
+      }
+      try {
+        parse(body);
+      } catch (error) {
+        expect(error, `seed ${seed}`).toBeInstanceOf(RequestError);
+      }
+    }
   });
 });
