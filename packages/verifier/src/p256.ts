@@ -2,8 +2,7 @@
  * ECDSA P-256 with SHA-256 (FIPS 186-5) for browsers, on noble. It accepts exactly what the protocol's own verifier does:
  * uncompressed points of the curve, strict DER, high S as well as low.
  */
-import type { VerifyP256 } from '@inference/protocol';
-import { signatureFromDer } from '@inference/protocol';
+import { fromBase64, signatureFromDer, type VerifyP256 } from '@inference/protocol';
 import { p256 } from '@noble/curves/nist.js';
 
 /** Verifies a strict-DER signature by a 65-byte x963 public key. Gives false on anything malformed; never throws. */
@@ -18,3 +17,15 @@ export const verifyP256InBrowser: VerifyP256 = (publicKey, message, signatureDer
     return false;
   }
 };
+
+/** The 65 bytes of an enclave key given in base64 or as bytes; null when it is no point of the curve in that form. */
+export function enclaveKeyBytes(publicKey: Uint8Array | string): Uint8Array | null {
+  try {
+    const bytes = typeof publicKey === 'string' ? fromBase64(publicKey) : publicKey;
+    if (bytes.length !== 65 || bytes[0] !== 0x04) return null;
+    p256.Point.fromBytes(bytes).assertValidity();
+    return bytes;
+  } catch {
+    return null;
+  }
+}
