@@ -30,8 +30,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
         .createTable('receipts')
         .addColumn('job_id', 'text', (column) => column.primaryKey())
         .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-        .addColumn('payload', 'text', (column) => column.notNull())
-        .addColumn('signature', 'text', (column) => column.notNull())
+        .addColumn('receipt', 'text', (column) => column.notNull())
+        .addColumn('receipt_signature', 'text', (column) => column.notNull())
         .addColumn('response_signature', 'text', (column) => column.notNull())
         .addColumn('created_at', 'bigint', (column) => column.notNull())
         .execute();

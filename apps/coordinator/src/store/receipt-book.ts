@@ -7,9 +7,10 @@ import type { Database, Tables } from './tables.js';
 export interface KeptReceipt {
   readonly jobId: string;
   readonly accountId: string;
-  /** base64 of the payload that the enclave signed, its signature, and the response signature. */
-  readonly payload: string;
-  readonly signature: string;
+  /** base64url of the payload that the enclave signed. */
+  readonly receipt: string;
+  /** base64 of the signature over the receipt, and of the one over the response hash. */
+  readonly receiptSignature: string;
   readonly responseSignature: string;
   readonly createdAt: number;
 }
@@ -115,8 +116,8 @@ function toRow(receipt: KeptReceipt): Tables['receipts'] {
   return {
     job_id: receipt.jobId,
     account_id: receipt.accountId,
-    payload: receipt.payload,
-    signature: receipt.signature,
+    receipt: receipt.receipt,
+    receipt_signature: receipt.receiptSignature,
     response_signature: receipt.responseSignature,
     created_at: receipt.createdAt,
   };
@@ -126,8 +127,8 @@ function fromRow(row: Tables['receipts']): KeptReceipt {
   return {
     jobId: row.job_id,
     accountId: row.account_id,
-    payload: row.payload,
-    signature: row.signature,
+    receipt: row.receipt,
+    receiptSignature: row.receipt_signature,
     responseSignature: row.response_signature,
     createdAt: row.created_at,
   };

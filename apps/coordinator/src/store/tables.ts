@@ -21,9 +21,9 @@ export interface Tables {
   receipts: {
     job_id: string;
     account_id: string;
-    /** base64 of the signed payload, and the signature over it. */
-    payload: string;
-    signature: string;
+    /** base64url of the signed payload: ids, digests, counts and times. */
+    receipt: string;
+    receipt_signature: string;
     response_signature: string;
     created_at: number;
   };
