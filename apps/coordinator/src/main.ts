@@ -1,1 +1,50 @@
-export {};
+/** The coordinator as a program: environment in, one log line when it listens, a clean end on SIGTERM and SIGINT. */
+import { destination } from 'pino';
+import { startApp } from './app.js';
+import { readConfig } from './config.js';
+import { createLog, errorFacts } from './log.js';
+import { StartError } from './start-error.js';
+
+/** Whatever hangs, the process is gone this long after it was told to end, in milliseconds. */
+const LAST_RESORT_MS = 9000;
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const stdout = destination({ fd: 1, sync: false });
+  const log = createLog(config.logLevel, stdout);
+  const app = await startApp({ config, log });
+  log.info({ address: app.address }, 'listening');
+
+  let ending = false;
+  const end = (signal: NodeJS.Signals): void => {
+    if (ending) return;
+    ending = true;
+    log.info({ signal }, 'shutting down');
+    setTimeout(() => process.exit(1), LAST_RESORT_MS).unref();
+    app.close().then(
+      () => {
+        log.info('closed');
+        stdout.flushSync();
+        process.exit(0);
+      },
+      (error: unknown) => {
+        log.fatal({ error: errorFacts(error) }, 'shutdown failed');
+        stdout.flushSync();
+        process.exit(1);
+      },
+    );
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  process.on('uncaughtException', (error) => {
+    log.fatal({ error: errorFacts(error) }, 'crashed');
+    stdout.flushSync();
+    process.exit(1);
+  });
+}
+
+main().catch((error: unknown) => {
+  // Only sentences made for people are printed; anything else could quote what it must not.
+  process.stderr.write(`${error instanceof StartError ? error.message : `The coordinator cannot start: ${errorFacts(error).name}.`}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,22 @@
+/**
+ * The seam between a provider's session and whoever runs a job on it. Plain callbacks, because they run once per frame;
+ * after `completed`, `failed` or `lost` no other call follows.
+ */
+import type { Frame, JobCompleted, JobFailure } from '@inference/protocol';
+
+export interface JobSink {
+  accepted(): void;
+  frame(frame: Frame): void;
+  completed(message: JobCompleted): void;
+  failed(failure: JobFailure): void;
+  /** The connection ended first. */
+  lost(): void;
+}
+
+/** What the runner of a job may ask of the session. All calls are harmless once the job is over. */
+export interface JobHandle {
+  /** Allows this many response bytes more. */
+  grant(bytes: number): void;
+  /** Tells the provider to stop. The sink hears nothing more; the slot is free once the provider confirms. */
+  cancel(): void;
+}

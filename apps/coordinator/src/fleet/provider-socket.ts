@@ -1,0 +1,115 @@
+/**
+ * One provider's WebSocket: caps on what comes in, a bound on what waits to go out, and signs of life. It knows nothing of
+ * what the messages mean.
+ */
+import {
+  type CoordinatorMessage,
+  FRAME_HEADER_BYTES,
+  MAX_FRAME_PAYLOAD_BYTES,
+  MAX_TEXT_FRAME_BYTES,
+  MAX_UNSENT_BYTES,
+  type RejectionCode,
+} from '@inference/protocol';
+import type { RawData, WebSocket } from 'ws';
+
+/** The library's own cap. Above ours, so that a message somewhat over ours is still answered with its reason. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Time for the last words and the closing handshake, in milliseconds. */
+const CLOSE_MS = 2000;
+
+export interface SocketEvents {
+  text(text: string): void;
+  binary(bytes: Uint8Array): void;
+  /** Once, whatever ended the connection. `rejection` when this side ended it. */
+  closed(rejection: { readonly code: RejectionCode; readonly message: string } | null): void;
+}
+
+export class ProviderSocket {
+  readonly #socket: WebSocket;
+  readonly #events: SocketEvents;
+  readonly #now: () => number;
+  #lastHeardAt: number;
+  #ended = false;
+
+  constructor(socket: WebSocket, now: () => number, events: SocketEvents) {
+    this.#socket = socket;
+    this.#events = events;
+    this.#now = now;
+    this.#lastHeardAt = now();
+    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    socket.on('ping', () => this.#heard());
+    socket.on('pong', () => this.#heard());
+    // Errors are always followed by 'close', which is where the session ends.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#end(null));
+  }
+
+  get lastHeardAt(): number {
+    return this.#lastHeardAt;
+  }
+
+  get open(): boolean {
+    return !this.#ended;
+  }
+
+  send(message: CoordinatorMessage): void {
+    this.#sendBounded(JSON.stringify(message));
+  }
+
+  sendFrame(frame: Uint8Array): void {
+    this.#sendBounded(frame);
+  }
+
+  ping(): void {
+    if (!this.#ended && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
+  }
+
+  /** Tells the provider why and ends the session. Later messages from it are not read. */
+  reject(code: RejectionCode, message: string): void {
+    if (this.#ended) return;
+    const closeCode = code === 'too_large' ? 1009 : code === 'shutting_down' ? 1001 : 1008;
+    if (this.#socket.readyState === this.#socket.OPEN && this.#socket.bufferedAmount < MAX_UNSENT_BYTES) {
+      this.#socket.send(JSON.stringify({ type: 'rejected', code, message: message.slice(0, 1024) }));
+      this.#socket.close(closeCode, code);
+      const timer = setTimeout(() => this.#socket.terminate(), CLOSE_MS);
+      timer.unref();
+      this.#socket.once('close', () => clearTimeout(timer));
+    } else {
+      this.#socket.terminate();
+    }
+    this.#end({ code, message });
+  }
+
+  /** Ends the session without a word, for a peer that is not there any more. */
+  terminate(): void {
+    this.#socket.terminate();
+    this.#end(null);
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    this.#heard();
+    if (this.#ended) return;
+    const bytes = data as Buffer;
+    if (isBinary) {
+      if (bytes.length > FRAME_HEADER_BYTES + MAX_FRAME_PAYLOAD_BYTES) this.reject('too_large', `binary frame of ${bytes.length} bytes`);
+      else this.#events.binary(bytes);
+    } else if (bytes.length > MAX_TEXT_FRAME_BYTES) this.reject('too_large', `message of ${bytes.length} bytes`);
+    else this.#events.text(bytes.toString('utf8'));
+  }
+
+  #sendBounded(data: string | Uint8Array): void {
+    if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#socket.send(data);
+    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', 'the provider does not take what is sent to it');
+  }
+
+  #heard(): void {
+    this.#lastHeardAt = this.#now();
+  }
+
+  #end(rejection: { readonly code: RejectionCode; readonly message: string } | null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#events.closed(rejection);
+  }
+}

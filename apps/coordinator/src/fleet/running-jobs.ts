@@ -1,0 +1,102 @@
+/**
+ * The jobs that occupy a provider's slots: reserved before the job is sent, held until the provider has finished with it.
+ * A cancelled job keeps its slot until the provider confirms or a deadline passes, because it may still be decoding.
+ */
+import type { Frame, JobCompleted, JobFailure, JobId } from '@inference/protocol';
+import type { JobSink } from './job-sink.js';
+
+interface Entry {
+  /** Null once cancelled. */
+  sink: JobSink | null;
+  timer: NodeJS.Timeout | null;
+}
+
+export class RunningJobs {
+  readonly #jobs = new Map<JobId, Entry>();
+  readonly #onFreed: () => void;
+  #reserved = 0;
+
+  constructor(onFreed: () => void) {
+    this.#onFreed = onFreed;
+  }
+
+  /** Slots in use, reserved ones included. */
+  get used(): number {
+    return this.#jobs.size + this.#reserved;
+  }
+
+  reserve(): void {
+    this.#reserved++;
+  }
+
+  release(): void {
+    this.#reserved--;
+    this.#onFreed();
+  }
+
+  /** Turns a reservation into a running job. */
+  start(jobId: JobId, sink: JobSink): void {
+    this.#reserved--;
+    this.#jobs.set(jobId, { sink, timer: null });
+  }
+
+  has(jobId: JobId): boolean {
+    return this.#jobs.get(jobId)?.sink != null;
+  }
+
+  /** Detaches the sink. The job is forgotten after `confirmMs` when the provider never confirms. */
+  cancel(jobId: JobId, confirmMs: number): boolean {
+    const entry = this.#jobs.get(jobId);
+    if (entry?.sink == null) return false;
+    entry.sink = null;
+    entry.timer = setTimeout(() => this.#free(jobId, entry), confirmMs);
+    entry.timer.unref();
+    return true;
+  }
+
+  /** Each of these gives false for a job that is not known, so that the session can count it. */
+  accepted(jobId: JobId): boolean {
+    const entry = this.#jobs.get(jobId);
+    entry?.sink?.accepted();
+    return entry !== undefined;
+  }
+
+  frame(frame: Frame): boolean {
+    const entry = this.#jobs.get(frame.jobId);
+    entry?.sink?.frame(frame);
+    return entry !== undefined;
+  }
+
+  completed(message: JobCompleted): boolean {
+    const entry = this.#jobs.get(message.job_id);
+    if (entry === undefined) return false;
+    this.#free(message.job_id, entry);
+    entry.sink?.completed(message);
+    return true;
+  }
+
+  failed(jobId: JobId, failure: JobFailure): boolean {
+    const entry = this.#jobs.get(jobId);
+    if (entry === undefined) return false;
+    this.#free(jobId, entry);
+    entry.sink?.failed(failure);
+    return true;
+  }
+
+  /** The connection is gone, and every job with it. */
+  loseAll(): void {
+    const entries = [...this.#jobs.values()];
+    this.#jobs.clear();
+    for (const entry of entries) {
+      if (entry.timer !== null) clearTimeout(entry.timer);
+      entry.sink?.lost();
+    }
+  }
+
+  #free(jobId: JobId, entry: Entry): void {
+    if (entry.timer !== null) clearTimeout(entry.timer);
+    if (this.#jobs.get(jobId) !== entry) return;
+    this.#jobs.delete(jobId);
+    this.#onFreed();
+  }
+}

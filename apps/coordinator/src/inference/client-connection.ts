@@ -1,0 +1,72 @@
+/**
+ * The client's side of one request: knows when the client has gone, refuses to be written to after that, and gives up on a
+ * client that takes nothing for too long.
+ */
+import type { ServerResponse } from 'node:http';
+import type { HttpError } from '@inference/formats';
+
+export class ClientConnection {
+  readonly response: ServerResponse;
+  readonly #gone = new AbortController();
+  readonly #drainMs: number;
+  #drainTimer: NodeJS.Timeout | null = null;
+
+  constructor(response: ServerResponse, drainMs: number) {
+    this.response = response;
+    this.#drainMs = drainMs;
+    response.once('close', () => {
+      this.#stopDrainTimer();
+      if (!response.writableFinished) this.#gone.abort();
+    });
+    // A reset connection also emits 'close'; without a listener it would be an uncaught error.
+    response.on('error', () => {});
+    if (response.destroyed || response.closed) this.#gone.abort();
+  }
+
+  /** Aborted when the client goes away before its answer is complete. */
+  get signal(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  get gone(): boolean {
+    return this.#gone.signal.aborted;
+  }
+
+  /** Writes, and calls back when what was written has drained. False: it has not drained yet. */
+  write(chunk: Uint8Array | string, onDrain: () => void): boolean {
+    if (this.response.write(chunk)) return true;
+    this.#startDrainTimer();
+    this.response.once('drain', () => {
+      this.#stopDrainTimer();
+      onDrain();
+    });
+    return false;
+  }
+
+  /** Ends the response. The client has the drain time to take the rest. */
+  end(chunk?: Uint8Array | string): void {
+    if (this.gone) return;
+    this.response.end(chunk);
+    if (!this.response.writableFinished) {
+      this.#stopDrainTimer();
+      this.#startDrainTimer();
+      this.response.once('finish', () => this.#stopDrainTimer());
+    }
+  }
+
+  /** Answers with an error as a whole response. Only before anything else was sent. */
+  answerError(error: HttpError): void {
+    if (this.gone) return;
+    this.response.writeHead(error.status, { ...error.headers, 'content-length': Buffer.byteLength(error.body) });
+    this.end(error.body);
+  }
+
+  #startDrainTimer(): void {
+    this.#drainTimer ??= setTimeout(() => this.response.destroy(), this.#drainMs);
+  }
+
+  #stopDrainTimer(): void {
+    if (this.#drainTimer !== null) clearTimeout(this.#drainTimer);
+    this.#drainTimer = null;
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Checks what a provider says it produced against what the coordinator knows: the hash of the relayed bytes, the enclave's
+ * signature over it, and every field of the signed receipt. Nothing unverified reaches a client's headers or a bill.
+ */
+import type { SignedParts } from '@inference/formats';
+import {
+  CLOCK_TOLERANCE_MS,
+  canonicalJson,
+  fromBase64,
+  type JobCompleted,
+  type JobContext,
+  openReceipt,
+  type Receipt,
+  StatementError,
+  toBase64Url,
+} from '@inference/protocol';
+import { verifyP256, verifyResponseSignature } from '@inference/protocol/crypto';
+import type { Identity } from '../fleet/admission.js';
+
+/** What was found wrong first. A receipt field is named by itself. */
+export type CompletionProblem = 'incomplete_response' | 'response_hash' | 'response_signature' | 'receipt_statement' | `receipt.${string}`;
+
+export type CompletionCheck =
+  | { readonly ok: true; readonly receipt: Receipt; readonly signed: SignedParts }
+  | { readonly ok: false; readonly problem: CompletionProblem };
+
+export interface Produced {
+  readonly context: JobContext;
+  readonly provider: Identity;
+  /** The final frame was opened. */
+  readonly finished: boolean;
+  /** Hexadecimal SHA-256 of the plaintext bytes that came. */
+  readonly responseSha256: string;
+  readonly now: number;
+}
+
+export function checkCompletion(message: JobCompleted, produced: Produced): CompletionCheck {
+  if (!produced.finished) return bad('incomplete_response');
+  if (message.response_sha256 !== produced.responseSha256) return bad('response_hash');
+  const { publicKey } = produced.provider;
+  if (!signatureVerifies(publicKey, produced.responseSha256, message.signature)) return bad('response_signature');
+  try {
+    const { value: receipt, payload } = openReceipt(message.receipt, publicKey, verifyP256);
+    const problem = receiptProblem(receipt, produced);
+    if (problem !== null) return bad(problem);
+    const signed = {
+      signature: message.signature,
+      responseSha256: produced.responseSha256,
+      receipt: toBase64Url(payload),
+      receiptSignature: message.receipt.signature,
+    };
+    return { ok: true, receipt, signed };
+  } catch (error) {
+    if (error instanceof StatementError) return bad('receipt_statement');
+    throw error;
+  }
+}
+
+/** The first field of a receipt that disagrees with the job, or null. */
+function receiptProblem(receipt: Receipt, { context, provider, responseSha256, now }: Produced): CompletionProblem | null {
+  if (receipt.job_id !== context.job_id) return 'receipt.job_id';
+  if (receipt.provider_id !== provider.providerId) return 'receipt.provider_id';
+  if (receipt.se_key_sha256 !== provider.publicKeySha256) return 'receipt.se_key_sha256';
+  if (receipt.model !== context.model) return 'receipt.model';
+  if (receipt.endpoint !== context.endpoint) return 'receipt.endpoint';
+  if (receipt.request_sha256 !== context.request_sha256) return 'receipt.request_sha256';
+  if (canonicalJson(receipt.overrides) !== canonicalJson(context.overrides)) return 'receipt.overrides';
+  if (receipt.response_sha256 !== responseSha256) return 'receipt.response_sha256';
+  if (receipt.client_nonce !== context.client_nonce) return 'receipt.client_nonce';
+  const { prompt_tokens, completion_tokens, total_tokens } = receipt.usage;
+  if (total_tokens !== prompt_tokens + completion_tokens) return 'receipt.usage.total_tokens';
+  if (completion_tokens > context.max_tokens) return 'receipt.usage.completion_tokens';
+  if (receipt.hidden_tokens > completion_tokens) return 'receipt.hidden_tokens';
+  if (receipt.started_at < context.issued_at - CLOCK_TOLERANCE_MS) return 'receipt.started_at';
+  if (receipt.completed_at < receipt.started_at) return 'receipt.completed_at';
+  return receipt.completed_at > now + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
+}
+
+function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): boolean {
+  try {
+    return verifyResponseSignature(publicKey, responseSha256, fromBase64(signature));
+  } catch {
+    // Text that is no canonical base64 is no signature.
+    return false;
+  }
+}
+
+function bad(problem: CompletionProblem): CompletionCheck {
+  return { ok: false, problem };
+}

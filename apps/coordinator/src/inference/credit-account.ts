@@ -1,0 +1,28 @@
+/** Credit of one provider on one job: what it may still send, and what the client has drained but it was not yet told of. */
+import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
+import { CREDIT_STEP_BYTES } from './timings.js';
+
+export class CreditAccount {
+  readonly #tell: (bytes: number) => void;
+  #left = INITIAL_CREDIT_BYTES;
+  #drained = 0;
+
+  constructor(tell: (bytes: number) => void) {
+    this.#tell = tell;
+  }
+
+  /** Takes received bytes from the credit. False when the provider sent more than it had. */
+  spend(bytes: number): boolean {
+    this.#left -= bytes;
+    return this.#left >= 0;
+  }
+
+  /** The client has taken this many bytes. */
+  drained(bytes: number): void {
+    this.#drained += bytes;
+    if (this.#drained < CREDIT_STEP_BYTES) return;
+    this.#left += this.#drained;
+    this.#tell(this.#drained);
+    this.#drained = 0;
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * What an attempt's outcome means: whether another provider may try, what this one gets for it, and what the client is told
+ * when nobody does better. One pure table, so that the runner only follows it.
+ */
+import { type ApiError, apiError } from '@inference/formats';
+import { JOB_FAILURES, type JobFailure } from '@inference/protocol';
+import type { Outcome } from './attempt.js';
+
+/** What the provider gets for it. */
+export type Consequence = 'none' | 'hold_off' | 'drain' | 'failure' | 'misbehaved';
+
+export interface FailureVerdict {
+  readonly retry: boolean;
+  readonly consequence: Consequence;
+  readonly error: ApiError;
+  /** For the log: a code, never text that a provider wrote. */
+  readonly reason: string;
+}
+
+export function judgeFailure(outcome: Exclude<Outcome, { kind: 'completed' | 'stopped' }>): FailureVerdict {
+  switch (outcome.kind) {
+    case 'failed':
+      return judgeReported(outcome.failure);
+    case 'lost':
+      return { retry: true, consequence: 'none', error: apiError('provider_failed'), reason: 'connection_lost' };
+    case 'timeout':
+      return { retry: true, consequence: 'failure', error: apiError('provider_timeout'), reason: `timeout_${outcome.phase}` };
+    case 'violated':
+      return { retry: true, consequence: 'misbehaved', error: apiError('provider_failed'), reason: outcome.violation };
+    case 'unsealable':
+      return { retry: true, consequence: 'misbehaved', error: apiError('provider_failed'), reason: 'unusable_key' };
+  }
+}
+
+function judgeReported(failure: JobFailure): FailureVerdict {
+  const reason = failure.code;
+  switch (JOB_FAILURES[failure.code].blame) {
+    case 'client':
+      return { retry: false, consequence: 'none', error: clientError(failure), reason };
+    case 'capacity':
+      return { retry: true, consequence: failure.code === 'draining' ? 'drain' : 'hold_off', error: apiError('no_provider'), reason };
+    case 'provider':
+    case 'nobody':
+      return { retry: true, consequence: 'failure', error: apiError('provider_failed'), reason };
+  }
+}
+
+function clientError(failure: JobFailure): ApiError {
+  const param = failure.param === undefined ? {} : { param: failure.param };
+  if (failure.code !== 'context_length_exceeded') return apiError('invalid_request', param);
+  if (failure.limit === undefined || failure.actual === undefined) return apiError('context_length_exceeded', param);
+  const message = `The model's context is ${failure.limit} tokens; the request came to ${failure.actual}.`;
+  return apiError('context_length_exceeded', { message, ...param });
+}

@@ -1,0 +1,64 @@
+/** Delivery of an answer that is not streamed: held in memory, bounded, and sent with its signature once it is verified. */
+import { type ApiError, openAiError, type SignedParts } from '@inference/formats';
+import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
+import type { OnlineSession } from '../fleet/provider-session.js';
+import type { ClientConnection } from './client-connection.js';
+import type { Delivery } from './delivery.js';
+import { providerHeaders, signatureHeaders } from './response-headers.js';
+
+export class PlainDelivery implements Delivery {
+  readonly #client: ClientConnection;
+  #session: OnlineSession | null = null;
+  #grant: (bytes: number) => void = () => {};
+  #parts: Uint8Array[] = [];
+  #bytes = 0;
+  /** Nothing is sent before the end, so another provider can always take over. */
+  readonly committed = false;
+  readonly stalled = false;
+
+  constructor(client: ClientConnection) {
+    this.#client = client;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  begin(session: OnlineSession, grant: (bytes: number) => void): void {
+    this.#session = session;
+    this.#grant = grant;
+  }
+
+  accepted(): void {}
+
+  push(bytes: Uint8Array): boolean {
+    this.#bytes += bytes.length;
+    if (this.#bytes > MAX_PLAIN_RESPONSE_BYTES) return false;
+    this.#parts.push(bytes);
+    this.#grant(bytes.length);
+    return true;
+  }
+
+  withdraw(): void {
+    this.#parts = [];
+    this.#bytes = 0;
+  }
+
+  deliver(signed: SignedParts): void {
+    if (this.#client.gone || this.#session === null) return;
+    const [only, ...more] = this.#parts;
+    const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
+    this.#client.response.writeHead(200, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': body.length,
+      ...providerHeaders(this.#session),
+      ...signatureHeaders(signed),
+    });
+    this.#client.end(body);
+  }
+
+  fail(error: ApiError): void {
+    this.#parts = [];
+    this.#client.answerError(openAiError(error));
+  }
+}

@@ -1,0 +1,49 @@
+/** The response headers that name the serving provider and its attestation status (spec: inference response headers). */
+import type { SignedParts } from '@inference/formats';
+import { toBase64 } from '@inference/protocol';
+import type { Identity } from '../fleet/admission.js';
+import type { OnlineSession } from '../fleet/provider-session.js';
+
+type Headers = Record<string, string>;
+
+const fixedHeaders = new WeakMap<Identity, Headers>();
+
+/** What is known of the provider when its answer begins. */
+export function providerHeaders(session: OnlineSession): Headers {
+  const { identity } = session.registration;
+  let fixed = fixedHeaders.get(identity);
+  if (fixed === undefined) {
+    fixed = describe(identity);
+    fixedHeaders.set(identity, fixed);
+  }
+  return { ...fixed, 'X-Provider-Attested': String(session.attested), 'X-Provider-Trust-Level': session.trust().level ?? 'self_signed' };
+}
+
+/** What the enclave signed. */
+export function signatureHeaders(signed: SignedParts): Headers {
+  return {
+    'X-Se-Signature': signed.signature,
+    'X-Response-Hash': signed.responseSha256,
+    'X-Inference-Receipt': signed.receipt,
+    'X-Inference-Receipt-Signature': signed.receiptSignature,
+  };
+}
+
+function describe({ attestation, providerId, publicKey }: Identity): Headers {
+  const serial = headerText(attestation.serial_number);
+  return {
+    'X-Provider-Chip': headerText(attestation.chip_name),
+    'X-Provider-Id': providerId,
+    'X-Provider-Model': headerText(attestation.hardware_model),
+    'X-Provider-Serial': serial,
+    'X-Provider-Secure-Enclave': String(attestation.posture.secure_enclave),
+    'X-Provider-Mda-Verified': 'false',
+    'X-Attestation-Se-Public-Key': toBase64(publicKey),
+    'X-Attestation-Device-Serial': serial,
+  };
+}
+
+/** Providers choose these texts; only visible ASCII goes into a header. */
+function headerText(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').trim();
+}

@@ -1,0 +1,27 @@
+/**
+ * The log: one JSON object per line. It holds ids, codes, counts and times. Never a body, a key, a prompt or an output, and
+ * no error message that could quote one, so errors go through {@link errorFacts}.
+ */
+import { type DestinationStream, type Logger, pino } from 'pino';
+import type { LogLevel } from './config.js';
+
+export type Log = Logger;
+
+export function createLog(level: LogLevel, destination: DestinationStream): Log {
+  return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+}
+
+/** An error without its message: parsers quote their input in theirs. The stack's frames tell where it happened. */
+export function errorFacts(error: unknown): { readonly name: string; readonly code?: string; readonly at?: string } {
+  if (!(error instanceof Error)) return { name: typeof error };
+  const code = 'code' in error && typeof error.code === 'string' ? { code: error.code } : {};
+  const frames = (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return {
+    name: error.name,
+    ...code,
+    at: frames
+      .slice(0, 6)
+      .map((line) => line.trim())
+      .join(' < '),
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * The HTTP server without its routes: bodies stay the exact bytes that came, every answer carries a request id, and whatever
+ * goes wrong has the public error shape.
+ */
+import { randomUUID } from 'node:crypto';
+import { apiError, openAiError, RequestError } from '@inference/formats';
+import { type FastifyInstance, fastify } from 'fastify';
+import { errorFacts, type Log } from '../log.js';
+import { sendError } from './send-error.js';
+
+export interface HttpServerOptions {
+  readonly maxRequestBytes: number;
+  readonly log: Log;
+  /** True while the coordinator shuts down. */
+  readonly stopping: () => boolean;
+}
+
+/** Longest time a client may take to send its request, in milliseconds. */
+const REQUEST_MS = 120_000;
+
+export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const server = fastify({
+    logger: false,
+    bodyLimit: options.maxRequestBytes,
+    requestTimeout: REQUEST_MS,
+    return503OnClosing: false,
+    forceCloseConnections: false,
+    routerOptions: { maxParamLength: 512 },
+    genReqId: () => `req_${randomUUID().replaceAll('-', '')}`,
+  });
+  server.decorateRequest('apiKey', null);
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.raw.setHeader('x-request-id', request.id);
+    // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way.
+    if (request.method === 'POST') request.headers['content-type'] = 'application/json';
+    if (!options.stopping()) return done();
+    reply.header('connection', 'close');
+    sendError(reply, openAiError(apiError('shutting_down')));
+  });
+  answerErrors(server, options.log);
+  answerUnknown(server);
+  return server;
+}
+
+function answerErrors(server: FastifyInstance, log: Log): void {
+  server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
+    if (error instanceof RequestError) sendError(reply, openAiError(error));
+    else if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') sendError(reply, openAiError(apiError('body_too_large')));
+    else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, openAiError(apiError('invalid_request')));
+    else {
+      log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
+      sendError(reply, openAiError(apiError('internal')));
+    }
+  });
+}
+
+/** 404, or 405 with `Allow` where the path is known for other methods. */
+function answerUnknown(server: FastifyInstance): void {
+  const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
+  server.addHook('onRoute', ({ url, method }) => {
+    const pattern = url
+      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replace(/:[A-Za-z_]+/g, '[^/]+')
+      .replace(/\*/g, '.*');
+    routes.push({ path: new RegExp(`^${pattern}$`), methods: [method].flat() });
+  });
+  server.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? '';
+    const allowed = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
+    if (allowed.size === 0) return sendError(reply, openAiError(apiError('not_found')));
+    reply.header('allow', [...allowed].join(', '));
+    sendError(reply, openAiError(apiError('method_not_allowed')));
+  });
+}

@@ -1,0 +1,98 @@
+/**
+ * Recognises keys without a query per request: found keys are remembered for a short time. Revoking through the ring takes
+ * effect at once in this process, and within the short time in others. Times of last use are written in batches.
+ */
+import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-keys.js';
+import type { Database } from './tables.js';
+
+export interface KeyRingOptions {
+  readonly database: Database;
+  /** How long a found key is trusted without asking again, in milliseconds. */
+  readonly rememberMs?: number;
+  readonly writeEveryMs?: number;
+  readonly now?: () => number;
+  readonly onWriteError: (error: unknown) => void;
+}
+
+const MOST_REMEMBERED = 10_000;
+
+export class KeyRing {
+  readonly #database: Database;
+  readonly #rememberMs: number;
+  readonly #now: () => number;
+  readonly #onWriteError: (error: unknown) => void;
+  readonly #remembered = new Map<string, { readonly key: ApiKey; readonly until: number }>();
+  readonly #used = new Map<string, number>();
+  readonly #writer: NodeJS.Timeout;
+  /** Counts revocations, so that a look-up that began before one does not put the revoked key back. */
+  #revocations = 0;
+
+  constructor(options: KeyRingOptions) {
+    this.#database = options.database;
+    this.#rememberMs = options.rememberMs ?? 10_000;
+    this.#now = options.now ?? Date.now;
+    this.#onWriteError = options.onWriteError;
+    this.#writer = setInterval(() => void this.#writeUses(), options.writeEveryMs ?? 15_000);
+    this.#writer.unref();
+  }
+
+  /** The key behind a text, or null when it is none of ours or revoked. Resolves at once (no promise) for remembered keys. */
+  recognise(text: string): ApiKey | null | Promise<ApiKey | null> {
+    if (!looksLikeKey(text)) return null;
+    const hash = hashKey(text);
+    const now = this.#now();
+    const known = this.#remembered.get(hash);
+    if (known !== undefined && known.until > now) {
+      this.#used.set(known.key.id, now);
+      return known.key;
+    }
+    return this.#lookUp(hash);
+  }
+
+  /** Revokes a key; no request that begins after the returned promise is kept passes with it. */
+  async revoke(id: string): Promise<boolean> {
+    const revoked = await revokeKey(this.#database, id, this.#now());
+    this.#revocations++;
+    for (const [hash, known] of this.#remembered) if (known.key.id === id) this.#remembered.delete(hash);
+    return revoked;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#writer);
+    await this.#writeUses();
+  }
+
+  async #lookUp(hash: string): Promise<ApiKey | null> {
+    const revocations = this.#revocations;
+    const found = await findKey(this.#database, hash);
+    if (found === null || found.revokedAt !== null) {
+      this.#remembered.delete(hash);
+      return null;
+    }
+    const now = this.#now();
+    const key = { id: found.id, accountId: found.accountId, kind: found.kind };
+    if (revocations === this.#revocations) this.#remember(hash, key, now + this.#rememberMs);
+    this.#used.set(key.id, now);
+    return key;
+  }
+
+  #remember(hash: string, key: ApiKey, until: number): void {
+    this.#remembered.delete(hash);
+    if (this.#remembered.size >= MOST_REMEMBERED) {
+      const [oldest] = this.#remembered.keys();
+      if (oldest !== undefined) this.#remembered.delete(oldest);
+    }
+    this.#remembered.set(hash, { key, until });
+  }
+
+  async #writeUses(): Promise<void> {
+    if (this.#used.size === 0) return;
+    const uses = new Map(this.#used);
+    this.#used.clear();
+    try {
+      await recordKeyUse(this.#database, uses);
+    } catch (error) {
+      this.#onWriteError(error);
+    }
+  }
+}

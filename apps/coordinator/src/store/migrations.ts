@@ -1,0 +1,41 @@
+/** The schema's history. A migration that has been released is never edited; a change is a new one. */
+import type { Kysely, Migration } from 'kysely';
+
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001_accounts_and_keys': {
+    async up(db: Kysely<unknown>) {
+      await db.schema
+        .createTable('accounts')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('name', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createTable('api_keys')
+        .addColumn('id', 'text', (column) => column.primaryKey())
+        .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+        .addColumn('kind', 'text', (column) => column.notNull())
+        .addColumn('hash', 'text', (column) => column.notNull().unique())
+        .addColumn('prefix', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .addColumn('last_used_at', 'bigint')
+        .addColumn('revoked_at', 'bigint')
+        .execute();
+      await db.schema.createIndex('api_keys_by_account').on('api_keys').column('account_id').execute();
+    },
+  },
+  '0002_receipts': {
+    async up(db: Kysely<unknown>) {
+      await db.schema
+        .createTable('receipts')
+        .addColumn('job_id', 'text', (column) => column.primaryKey())
+        .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+        .addColumn('receipt', 'text', (column) => column.notNull())
+        .addColumn('receipt_signature', 'text', (column) => column.notNull())
+        .addColumn('response_signature', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema.createIndex('receipts_by_time').on('receipts').column('created_at').execute();
+    },
+  },
+};
