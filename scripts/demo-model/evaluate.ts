@@ -1,0 +1,86 @@
+/**
+ * Asks a GGUF model the held-out questions of questions.py through llama.cpp, greedily, and counts right answers.
+ *
+ *   python3 scripts/demo-model/questions.py > questions.jsonl
+ *   npx tsx scripts/demo-model/evaluate.ts pico.gguf questions.jsonl [--failures 3]
+ *
+ * An answer is right when the text after the think section equals the expected one and the model stopped by itself;
+ * for a tool call, when it is the same JSON value.
+ */
+import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual, parseArgs } from 'node:util';
+import { getLlama, type LlamaContextSequence, type LlamaModel } from 'node-llama-cpp';
+
+interface Question {
+  skill: string;
+  prompt: string;
+  expected: string;
+}
+
+interface Tally {
+  right: number;
+  asked: number;
+  failures: string[];
+}
+
+const LONGEST_ANSWER = 400;
+const TOOL_CALL = /^<tool_call>\n(.*)\n<\/tool_call>$/s;
+
+async function answer(model: LlamaModel, sequence: LlamaContextSequence, prompt: string): Promise<{ text: string; tokens: number }> {
+  await sequence.clearHistory();
+  const output = [];
+  for await (const token of sequence.evaluate(model.tokenize(prompt, true), { temperature: 0 })) {
+    output.push(token);
+    if (output.length === LONGEST_ANSWER) break;
+  }
+  const cut = output.length === LONGEST_ANSWER ? ' (did not stop)' : '';
+  return { text: model.detokenize(output, true) + cut, tokens: output.length };
+}
+
+function isRight(text: string, expected: string): boolean {
+  const visible = (text.split('</think>').at(-1) ?? '').trim();
+  const call = TOOL_CALL.exec(visible)?.[1];
+  const expectedCall = TOOL_CALL.exec(expected)?.[1];
+  if (call === undefined || expectedCall === undefined) return visible === expected;
+  try {
+    return isDeepStrictEqual(JSON.parse(call), JSON.parse(expectedCall));
+  } catch {
+    return false; // the model's call is not JSON
+  }
+}
+
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { failures: { type: 'string', default: '0' } } });
+const [modelPath, questionsPath] = positionals;
+if (!modelPath || !questionsPath) {
+  process.stderr.write('usage: evaluate.ts MODEL.gguf QUESTIONS.jsonl [--failures N]\n');
+  process.exit(2);
+}
+const questions = readFileSync(questionsPath, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Question);
+const llama = await getLlama({ gpu: false, build: 'never', maxThreads: 1 });
+const model = await llama.loadModel({ modelPath });
+const context = await model.createContext({ contextSize: 2048, threads: 1 });
+const sequence = context.getSequence();
+
+const tallies = new Map<string, Tally>();
+let tokens = 0;
+const started = performance.now();
+for (const { skill, prompt, expected } of questions) {
+  const given = await answer(model, sequence, prompt);
+  const tally = tallies.get(skill) ?? { right: 0, asked: 0, failures: [] };
+  tallies.set(skill, tally);
+  tokens += given.tokens;
+  tally.asked++;
+  if (isRight(given.text, expected)) tally.right++;
+  else tally.failures.push(`asked ${JSON.stringify(prompt.slice(-240))}\n    expected ${JSON.stringify(expected)}\n    answered ${JSON.stringify(given.text)}`);
+}
+const seconds = (performance.now() - started) / 1000;
+await llama.dispose();
+
+console.log('| skill | right |\n|---|---|');
+for (const [skill, tally] of tallies) {
+  console.log(`| ${skill} | ${tally.right} of ${tally.asked} |`);
+  for (const failure of tally.failures.slice(0, Number(values.failures))) console.log(`  ${failure}`);
+}
+const right = [...tallies.values()].reduce((sum, tally) => sum + tally.right, 0);
+console.log(`| all | ${right} of ${questions.length} (${((100 * right) / questions.length).toFixed(1)} %) |`);
+console.log(`\n${(tokens / seconds).toFixed(0)} tokens a second with one thread, reading the prompts included`);

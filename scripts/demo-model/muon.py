@@ -1,0 +1,37 @@
+"""Muon: momentum whose update is made orthogonal, for the matrices inside the layers.
+
+Method: Keller Jordan and others, "Muon: An optimizer for hidden layers in neural networks" (2024). Embeddings and norms
+are trained with AdamW, as that text advises.
+"""
+import torch
+
+
+def orthogonalize(matrix, steps=5):
+    """Newton-Schulz steps towards the nearest orthogonal matrix; five bring the singular values near 1."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+    x = matrix.bfloat16()
+    tall = x.shape[0] > x.shape[1]
+    if tall:
+        x = x.T
+    x = x / (x.norm() + 1e-7)
+    for _ in range(steps):
+        square = x @ x.T
+        x = a * x + (b * square + c * square @ square) @ x
+    return (x.T if tall else x).float()
+
+
+class Muon(torch.optim.Optimizer):
+    def __init__(self, parameters, lr=0.02, momentum=0.95, weight_decay=0.01):
+        super().__init__(parameters, dict(lr=lr, momentum=momentum, weight_decay=weight_decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for weight in group['params']:
+                state = self.state[weight]
+                velocity = state.setdefault('velocity', torch.zeros_like(weight))
+                velocity.lerp_(weight.grad, 1 - group['momentum'])
+                update = orthogonalize(weight.grad.lerp(velocity, group['momentum']))
+                scale = max(1, weight.shape[0] / weight.shape[1]) ** 0.5
+                weight.mul_(1 - group['lr'] * group['weight_decay'])
+                weight.add_(update, alpha=-group['lr'] * scale)

@@ -1,0 +1,165 @@
+/**
+ * Makes a GGUF model with random weights, of any size and context length, for tests and benches.
+ *
+ * The same arguments give the same file. Weights go to the disk as they are drawn, so memory use does not grow with
+ * the size. What such a model says is arbitrary bytes.
+ */
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { type Architecture, decoderMetadata, type DecoderShape, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
+import { BLOCK, type TensorType } from './gguf/encode.js';
+import { randomChunks } from './gguf/random.js';
+import { plainVocabulary, tokenizerMetadata } from './gguf/tokenizer.js';
+import { type Tensor, writeGguf } from './gguf/writer.js';
+
+const HELP = `Makes a GGUF model with random weights.
+
+  npx tsx scripts/make-model.ts --out file.gguf [options]
+
+  --preset tiny|60m|1b   sizes to start from (default tiny); the options below change them
+  --arch llama|qwen3     architecture (default llama)
+  --layers N             layers
+  --dim N                width of the embedding
+  --heads N              attention heads
+  --kv-heads N           key and value heads; divides the number of heads
+  --ff N                 width of the feed-forward part
+  --context N            context length in tokens, also as 128k
+  --type F16|Q8_0|F32    how the matrices are stored (default F16)
+  --seed N               seed of the weights (default 1)
+  --name TEXT            general.name (default "Random <size>")
+  --help                 this text
+`;
+
+interface Sizes {
+  layers: number;
+  dim: number;
+  heads: number;
+  kvHeads: number;
+  ff: number;
+  context: number;
+}
+
+const PRESETS = new Map<string, Sizes>([
+  ['tiny', { layers: 2, dim: 128, heads: 4, kvHeads: 2, ff: 256, context: 4096 }],
+  ['60m', { layers: 13, dim: 640, heads: 10, kvHeads: 5, ff: 1792, context: 8192 }],
+  ['1b', { layers: 22, dim: 2048, heads: 32, kvHeads: 8, ff: 5632, context: 32768 }],
+]);
+const TYPES: readonly TensorType[] = ['F16', 'Q8_0', 'F32'];
+const ARCHITECTURES: readonly Architecture[] = ['llama', 'qwen3'];
+const LARGEST_CONTEXT = 16 * 1024 * 1024;
+
+class BadArgument extends Error {}
+
+interface Order {
+  out: string;
+  shape: DecoderShape;
+  type: TensorType;
+  seed: number;
+  name: string;
+}
+
+/** Returns undefined when help was asked for. */
+function readOrder(args: string[]): Order | undefined {
+  const values = readOptions(args);
+  if (values.help) return undefined;
+  if (values.out === undefined) throw new BadArgument('--out is missing: say which file to write');
+  const preset = PRESETS.get(values.preset ?? 'tiny');
+  if (!preset) throw new BadArgument(`--preset ${values.preset} is unknown: use ${[...PRESETS.keys()].join(', ')}`);
+
+  const type = oneOf('type', values.type ?? 'F16', TYPES);
+  const sizes = {
+    layers: wholeNumber('layers', values.layers, preset.layers),
+    dim: wholeNumber('dim', values.dim, preset.dim),
+    heads: wholeNumber('heads', values.heads, preset.heads),
+    kvHeads: wholeNumber('kv-heads', values['kv-heads'], preset.kvHeads),
+    ff: wholeNumber('ff', values.ff, preset.ff),
+    context: wholeNumber('context', values.context, preset.context),
+  };
+  checkSizes(sizes, type);
+  const shape: DecoderShape = {
+    ...sizes,
+    architecture: oneOf('arch', values.arch ?? 'llama', ARCHITECTURES),
+    headDim: sizes.dim / sizes.heads,
+    vocab: plainVocabulary().tokens.length,
+    ropeBase: sizes.context > 32768 ? 1_000_000 : 10_000,
+    epsilon: 1e-5,
+    tied: false,
+  };
+  const name = values.name ?? `Random ${sizeLabel(parameterCount(decoderTensors(shape)))}`;
+  return { out: values.out, shape, type, seed: wholeNumber('seed', values.seed, 1), name };
+}
+
+function readOptions(args: string[]) {
+  const option = { type: 'string' } as const;
+  const options = {
+    out: option, preset: option, arch: option, layers: option, dim: option, heads: option, 'kv-heads': option, ff: option,
+    context: option, type: option, seed: option, name: option, help: { type: 'boolean' },
+  } as const;
+  try {
+    return parseArgs({ args, options }).values;
+  } catch (error) {
+    throw new BadArgument(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function wholeNumber(name: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  const match = /^(\d{1,9})(k?)$/i.exec(text);
+  const value = Number(match?.[1]) * (match?.[2] ? 1024 : 1);
+  if (!match || value < 1) throw new BadArgument(`--${name} ${text}: a whole number above 0 is needed`);
+  return value;
+}
+
+function oneOf<T extends string>(name: string, text: string, choices: readonly T[]): T {
+  const choice = choices.find((candidate) => candidate.toLowerCase() === text.toLowerCase());
+  if (!choice) throw new BadArgument(`--${name} ${text} is unknown: use ${choices.join(', ')}`);
+  return choice;
+}
+
+function checkSizes(sizes: Sizes, type: TensorType): void {
+  const { dim, heads, kvHeads, ff, context } = sizes;
+  if (dim % (2 * heads) !== 0) throw new BadArgument(`--dim ${dim} must be an even multiple of --heads ${heads}`);
+  if (heads % kvHeads !== 0) throw new BadArgument(`--heads ${heads} must be a multiple of --kv-heads ${kvHeads}`);
+  if (context > LARGEST_CONTEXT) throw new BadArgument(`--context ${context} is above ${LARGEST_CONTEXT}`);
+  if (type === 'Q8_0' && (dim % BLOCK !== 0 || ff % BLOCK !== 0)) {
+    throw new BadArgument(`--type Q8_0 needs --dim and --ff that are multiples of ${BLOCK}`);
+  }
+}
+
+function sizeLabel(parameters: number): string {
+  if (parameters >= 1e9) return `${(parameters / 1e9).toFixed(1)}B`;
+  return parameters >= 1e6 ? `${Math.round(parameters / 1e6)}M` : `${Math.round(parameters / 1e3)}K`;
+}
+
+/** Keeps the activations near 1 in every layer, whatever the sizes; the output's spread makes sampling uneven. */
+function spread(slot: TensorSlot): number {
+  const inputs = slot.shape[0] ?? 1;
+  if (slot.role === 'embedding') return 1;
+  return (slot.name === 'output.weight' ? 2 : 1) / Math.sqrt(inputs);
+}
+
+function make(order: Order): void {
+  const slots = decoderTensors(order.shape);
+  const parameters = parameterCount(slots);
+  const tensors = slots.map((slot, index): Tensor => {
+    const count = parameterCount([slot]);
+    const chunks = (): Iterable<Float32Array> =>
+      slot.role === 'norm' ? [new Float32Array(count).fill(1)] : randomChunks(count, spread(slot), order.seed * 10_007 + index);
+    return { name: slot.name, shape: slot.shape, type: slot.role === 'norm' ? 'F32' : order.type, chunks };
+  });
+  const about = { name: order.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: order.type };
+  const template = readFileSync(new URL('../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
+  const metadata = new Map([...decoderMetadata(order.shape, about), ...tokenizerMetadata(plainVocabulary(), template.trimEnd())]);
+  const bytes = writeGguf(order.out, metadata, tensors);
+  console.log(`${order.out}: ${parameters} parameters, ${bytes} bytes, context ${order.shape.context}`);
+}
+
+try {
+  const order = readOrder(process.argv.slice(2));
+  if (order) make(order);
+  else process.stdout.write(HELP);
+} catch (error) {
+  if (!(error instanceof BadArgument)) throw error;
+  process.stderr.write(`make-model: ${error.message}\nSee --help.\n`);
+  process.exitCode = 2;
+}
