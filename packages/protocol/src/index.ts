@@ -4,6 +4,7 @@
  */
 export * from './bytes.js';
 export * from './canonical-json.js';
+export * from './ecdsa-der.js';
 export * from './ids.js';
 export * from './job-context.js';
 export * from './statements/attestation.js';

@@ -38,15 +38,26 @@ export class FrameError extends Error {
 
 /** Bytes of a frame. Throws {@link FrameError} when the payload is over the cap. */
 export function encodeFrame(frame: Frame): Uint8Array {
-  if (frame.payload.length > MAX_FRAME_PAYLOAD_BYTES) {
-    throw new FrameError(`frame payload of ${frame.payload.length} bytes is over the cap of ${MAX_FRAME_PAYLOAD_BYTES}`);
+  return encodeFrameParts(frame, frame.payload);
+}
+
+/** As {@link encodeFrame}, with the payload in parts, so that ciphertext and tag need not be joined first. */
+export function encodeFrameParts(head: Omit<Frame, 'payload'>, ...payload: readonly Uint8Array[]): Uint8Array {
+  let length = 0;
+  for (const part of payload) length += part.length;
+  if (length > MAX_FRAME_PAYLOAD_BYTES) {
+    throw new FrameError(`frame payload of ${length} bytes is over the cap of ${MAX_FRAME_PAYLOAD_BYTES}`);
   }
-  const bytes = new Uint8Array(FRAME_HEADER_BYTES + frame.payload.length);
-  bytes[0] = TYPE_BYTES[frame.type];
-  bytes[1] = frame.final ? FINAL : 0;
-  new DataView(bytes.buffer).setUint32(4, frame.seq);
-  bytes.set(jobIdBytes(frame.jobId), 8);
-  bytes.set(frame.payload, FRAME_HEADER_BYTES);
+  const bytes = new Uint8Array(FRAME_HEADER_BYTES + length);
+  bytes[0] = TYPE_BYTES[head.type];
+  bytes[1] = head.final ? FINAL : 0;
+  new DataView(bytes.buffer).setUint32(4, head.seq);
+  bytes.set(jobIdBytes(head.jobId), 8);
+  let offset = FRAME_HEADER_BYTES;
+  for (const part of payload) {
+    bytes.set(part, offset);
+    offset += part.length;
+  }
   return bytes;
 }
 

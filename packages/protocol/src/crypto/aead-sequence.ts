@@ -1,0 +1,116 @@
+/**
+ * AES-256-GCM (NIST SP 800-38D) under one key with counted nonces: nonce = base XOR sequence number (RFC 9180 section 5.2).
+ * Each number is used once; sealing and opening are separate types, so that no key can seal twice under one nonce.
+ */
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
+import { concatBytes } from '../bytes.js';
+import { plainView } from './digest.js';
+import { SealingError } from './sealing-error.js';
+
+export const KEY_BYTES = 32;
+export const NONCE_BYTES = 12;
+export const TAG_BYTES = 16;
+
+/** Numbers are 32 bits wide, because frames carry them so; the last one is never used. */
+const SEQUENCE_END = 0xffff_ffff;
+
+export interface AeadSecret {
+  /** 32 bytes. */
+  readonly key: Uint8Array;
+  /** 12 bytes. */
+  readonly baseNonce: Uint8Array;
+}
+
+/** Ciphertext and tag apart, for callers that join them with a header of their own. */
+export interface SealedParts {
+  readonly ciphertext: Uint8Array;
+  readonly tag: Uint8Array;
+}
+
+class NonceSequence {
+  readonly #base: Uint8Array;
+  readonly #nonce: Uint8Array;
+  next: number;
+
+  constructor(baseNonce: Uint8Array, first: number) {
+    if (baseNonce.length !== NONCE_BYTES) throw new RangeError('an AES-GCM nonce has 12 bytes here');
+    this.#base = baseNonce.slice();
+    this.#nonce = baseNonce.slice();
+    this.next = first;
+  }
+
+  /** Nonce of the next number, valid until the next call. Throws SealingError `exhausted`. */
+  current(): Uint8Array {
+    if (this.next >= SEQUENCE_END) throw new SealingError('exhausted', 'the sequence numbers of this key are used up');
+    for (let i = 0; i < 4; i++) this.#nonce[11 - i] = (this.#base[11 - i] as number) ^ ((this.next >>> (8 * i)) & 0xff);
+    return this.#nonce;
+  }
+}
+
+export class SealingSequence {
+  readonly #key: KeyObject;
+  readonly #nonces: NonceSequence;
+
+  constructor(secret: AeadSecret, first = 0) {
+    this.#key = aesKey(secret.key);
+    this.#nonces = new NonceSequence(secret.baseNonce, first);
+  }
+
+  /** Number that the next call will use. */
+  get next(): number {
+    return this.#nonces.next;
+  }
+
+  /** Throws SealingError `exhausted`. */
+  sealParts(aad: Uint8Array, plaintext: Uint8Array): SealedParts {
+    const cipher = createCipheriv('aes-256-gcm', this.#key, this.#nonces.current(), { authTagLength: TAG_BYTES });
+    this.#nonces.next++;
+    cipher.setAAD(aad);
+    const ciphertext = plainView(cipher.update(plaintext));
+    cipher.final();
+    return { ciphertext, tag: plainView(cipher.getAuthTag()) };
+  }
+
+  /** Ciphertext ‖ tag. */
+  seal(aad: Uint8Array, plaintext: Uint8Array): Uint8Array {
+    const { ciphertext, tag } = this.sealParts(aad, plaintext);
+    return concatBytes(ciphertext, tag);
+  }
+}
+
+export class OpeningSequence {
+  readonly #key: KeyObject;
+  readonly #nonces: NonceSequence;
+
+  constructor(secret: AeadSecret, first = 0) {
+    this.#key = aesKey(secret.key);
+    this.#nonces = new NonceSequence(secret.baseNonce, first);
+  }
+
+  /** Number that the next call expects. It stays the same when a call fails. */
+  get next(): number {
+    return this.#nonces.next;
+  }
+
+  /** Plaintext of ciphertext ‖ tag. Throws SealingError `open_failed` or `exhausted`. */
+  open(aad: Uint8Array, sealed: Uint8Array): Uint8Array {
+    const split = sealed.length - TAG_BYTES;
+    if (split < 0) throw new SealingError('open_failed', 'sealed bytes are shorter than their tag');
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, this.#nonces.current(), { authTagLength: TAG_BYTES });
+    decipher.setAuthTag(sealed.subarray(split));
+    decipher.setAAD(aad);
+    const plaintext = plainView(decipher.update(sealed.subarray(0, split)));
+    try {
+      decipher.final();
+    } catch {
+      throw new SealingError('open_failed', 'sealed bytes do not open: other key, other context, or altered');
+    }
+    this.#nonces.next++;
+    return plaintext;
+  }
+}
+
+function aesKey(key: Uint8Array): KeyObject {
+  if (key.length !== KEY_BYTES) throw new RangeError('an AES-256 key has 32 bytes');
+  return createSecretKey(key);
+}

@@ -1,0 +1,25 @@
+/** HKDF with SHA-256 (RFC 5869), its two steps apart, as HPKE needs them. */
+import { createHmac } from 'node:crypto';
+import { plainView } from './digest.js';
+
+export const HASH_BYTES = 32;
+
+/** Section 2.2: the pseudorandom key, 32 bytes. The input comes in parts, so that labels need no joining. */
+export function hkdfExtract(salt: Uint8Array, ...input: readonly Uint8Array[]): Uint8Array {
+  const hmac = createHmac('sha256', salt);
+  for (const part of input) hmac.update(part);
+  return plainView(hmac.digest());
+}
+
+/** Section 2.3: `length` bytes, at most 255 × 32. Throws RangeError beyond. */
+export function hkdfExpand(key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
+  const blocks = Math.ceil(length / HASH_BYTES);
+  if (!Number.isInteger(length) || length < 0 || blocks > 255) throw new RangeError(`HKDF cannot expand to ${length} bytes`);
+  const output = new Uint8Array(blocks * HASH_BYTES);
+  let previous: Uint8Array = new Uint8Array(0);
+  for (let block = 1; block <= blocks; block++) {
+    previous = createHmac('sha256', key).update(previous).update(info).update(Uint8Array.of(block)).digest();
+    output.set(previous, (block - 1) * HASH_BYTES);
+  }
+  return output.subarray(0, length);
+}

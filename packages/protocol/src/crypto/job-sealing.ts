@@ -1,0 +1,95 @@
+/**
+ * Sealing of one job's request (design: sealing the job to the provider). The body goes out in numbered frames under an
+ * HPKE context that is bound to the job context; number and final flag of every frame are authenticated, so that a missing,
+ * repeated, reordered or cut-off frame is an error and never a shorter body.
+ */
+import { type JobContext, jobInfo } from '../job-context.js';
+import { encodeFrameParts, type Frame, frameAad } from '../wire/frame.js';
+import { MAX_REQUEST_BYTES, REQUEST_CHUNK_BYTES } from '../wire/limits.js';
+import { TAG_BYTES } from './aead-sequence.js';
+import { sha256 } from './digest.js';
+import { type RecipientContext, setupRecipient, setupSender } from './hpke.js';
+import { ResponseOpener, ResponseSealer, responseSecret } from './response-sealing.js';
+import { SealingError } from './sealing-error.js';
+import type { SealingKeyPair } from './x25519.js';
+
+export interface SealedRequest {
+  /** HPKE encapsulated key, 32 bytes. */
+  readonly enc: Uint8Array;
+  /** Encoded binary frames, to be sent in this order. */
+  readonly frames: readonly Uint8Array[];
+  /** Opens what the provider answers. */
+  readonly responses: ResponseOpener;
+}
+
+/**
+ * Seals a request body to a provider's X25519 key. An empty body is one final frame.
+ * Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES}, `bad_key` on a malformed key.
+ */
+export function sealRequest(context: JobContext, recipientPublicKey: Uint8Array, body: Uint8Array): SealedRequest {
+  if (body.length > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
+  const sender = setupSender(recipientPublicKey, jobInfo(context, sha256));
+  const frames: Uint8Array[] = [];
+  const count = Math.max(1, Math.ceil(body.length / REQUEST_CHUNK_BYTES));
+  for (let seq = 0; seq < count; seq++) {
+    const final = seq === count - 1;
+    const chunk = body.subarray(seq * REQUEST_CHUNK_BYTES, (seq + 1) * REQUEST_CHUNK_BYTES);
+    const { ciphertext, tag } = sender.sealParts(frameAad(seq, final), chunk);
+    frames.push(encodeFrameParts({ type: 'request', final, seq, jobId: context.job_id }, ciphertext, tag));
+  }
+  return { enc: sender.enc, frames, responses: new ResponseOpener(context.job_id, responseSecret(sender)) };
+}
+
+/** Collects and opens the request frames of one job. A refused frame changes nothing: the same one is still expected. */
+export class RequestOpener {
+  readonly #context: JobContext;
+  readonly #recipient: RecipientContext;
+  readonly #requestBytes: number;
+  #body: Uint8Array | null = null;
+  #received = 0;
+  #seq = 0;
+  #complete = false;
+  #sealer: ResponseSealer | null = null;
+
+  /**
+   * `requestBytes` is the announced plaintext size. Throws SealingError `too_large` when it is over the cap, `bad_key` when
+   * `enc` is malformed. A wrong key or context shows at the first frame.
+   */
+  constructor(context: JobContext, enc: Uint8Array, key: SealingKeyPair, requestBytes: number) {
+    if (requestBytes > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${requestBytes} bytes is over the cap`);
+    this.#context = context;
+    this.#requestBytes = requestBytes;
+    this.#recipient = setupRecipient(key, enc, jobInfo(context, sha256));
+  }
+
+  /**
+   * The whole body once the final frame came, else null. Throws SealingError `after_final`, `wrong_frame`, `out_of_order`,
+   * `too_large`, `size_mismatch` or `open_failed`.
+   */
+  accept(frame: Frame): Uint8Array | null {
+    if (this.#complete) throw new SealingError('after_final', 'a request frame follows the final one');
+    if (frame.type !== 'request' || frame.jobId !== this.#context.job_id)
+      throw new SealingError('wrong_frame', 'not a frame of this request');
+    if (frame.seq !== this.#seq) throw new SealingError('out_of_order', `request frame ${frame.seq} came where ${this.#seq} was due`);
+    const total = this.#received + frame.payload.length - TAG_BYTES;
+    if (total > this.#requestBytes) throw new SealingError('too_large', 'the request has more bytes than announced');
+    if (frame.final && total !== this.#requestBytes) throw new SealingError('size_mismatch', 'the request has fewer bytes than announced');
+    const plaintext = this.#recipient.open(frameAad(frame.seq, frame.final), frame.payload);
+    this.#seq++;
+    this.#complete = frame.final;
+    // Most requests are one frame, and need no copy.
+    if (frame.final && this.#body === null) return plaintext;
+    this.#body ??= new Uint8Array(this.#requestBytes);
+    this.#body.set(plaintext, this.#received);
+    this.#received = total;
+    return frame.final ? this.#body : null;
+  }
+
+  /** The one sealer of this job's answer. Throws SealingError `incomplete` before the body is complete. */
+  responseSealer(): ResponseSealer {
+    if (!this.#complete) throw new SealingError('incomplete', 'the request is not complete');
+    // Never a second one: it would start again at sequence number 0 under the same key.
+    this.#sealer ??= new ResponseSealer(this.#context.job_id, responseSecret(this.#recipient));
+    return this.#sealer;
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * A bounded cache of imported public keys. Importing costs as much as a hash of several kilobytes, and the same few
+ * enclave and sealing keys are used for every job. The least recently used key is dropped first.
+ */
+import type { KeyObject } from 'node:crypto';
+
+/** Makes a lookup that imports a key once. An import that throws is not remembered. */
+export function cachedImport(capacity: number, importKey: (raw: Uint8Array) => KeyObject): (raw: Uint8Array) => KeyObject {
+  const keys = new Map<string, KeyObject>();
+  return (raw) => {
+    const name = Buffer.from(raw.buffer, raw.byteOffset, raw.length).toString('latin1');
+    const known = keys.get(name);
+    if (known !== undefined) {
+      keys.delete(name);
+      keys.set(name, known);
+      return known;
+    }
+    const imported = importKey(raw);
+    if (keys.size >= capacity) keys.delete(keys.keys().next().value as string);
+    keys.set(name, imported);
+    return imported;
+  };
+}

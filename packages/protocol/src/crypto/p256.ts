@@ -1,0 +1,41 @@
+/**
+ * ECDSA on P-256 with SHA-256 (FIPS 186-5), verification only: signing keys live in enclaves. Keys are 65-byte x963 points,
+ * signatures strict DER. Encodings are checked here and not left to the library, which tolerates some others.
+ */
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { concatBytes, fromHex } from '../bytes.js';
+import { signatureFromDer } from '../ecdsa-der.js';
+import type { VerifyP256 } from '../statements/signed-statement.js';
+import { cachedImport } from './key-cache.js';
+
+const X963_BYTES = 65;
+/** SubjectPublicKeyInfo of an uncompressed P-256 point, up to the point (RFC 5480 section 2). */
+const SPKI_PREFIX = fromHex('3059301306072a8648ce3d020106082a8648ce3d030107034200');
+
+const importP256 = cachedImport(256, (x963): KeyObject => createPublicKey({ key: p256Spki(x963), format: 'der', type: 'spki' }));
+
+/**
+ * Verifies a strict-DER ECDSA P-256 SHA-256 signature by a 65-byte x963 public key. Gives false on any malformed key or
+ * signature, a point that is not on the curve included; never throws.
+ */
+export const verifyP256: VerifyP256 = (publicKey, message, signatureDer) => {
+  if (signatureFromDer(signatureDer) === null) return false;
+  try {
+    return verify('sha256', message, importP256(publicKey), signatureDer);
+  } catch {
+    // The import refuses what is no point of the curve (SEC 1 section 3.2.2.1): nothing verifies by such a key.
+    return false;
+  }
+};
+
+/** SPKI PEM of a 65-byte x963 public key, as openssl reads it. Throws RangeError when the key has another shape. */
+export function p256PublicKeyPem(x963: Uint8Array): string {
+  const base64 = Buffer.from(p256Spki(x963)).toString('base64');
+  return `-----BEGIN PUBLIC KEY-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END PUBLIC KEY-----\n`;
+}
+
+function p256Spki(x963: Uint8Array): Buffer {
+  // Only the uncompressed form: the library would also take the hybrid forms 06 and 07 of the same length.
+  if (x963.length !== X963_BYTES || x963[0] !== 0x04) throw new RangeError('not an uncompressed P-256 point');
+  return Buffer.from(concatBytes(SPKI_PREFIX, x963));
+}

@@ -1,0 +1,75 @@
+/**
+ * Sealing of one job's answer, under a key that both sides export from the HPKE context of its request (RFC 9180 section
+ * 9.8 shows the pattern). One direction, its own nonce sequence, the same authenticated number and final flag as requests,
+ * and no public-key work per frame.
+ */
+import { utf8 } from '../bytes.js';
+import type { JobId } from '../ids.js';
+import { encodeFrameParts, type Frame, frameAad } from '../wire/frame.js';
+import { MAX_FRAME_PAYLOAD_BYTES } from '../wire/limits.js';
+import { type AeadSecret, KEY_BYTES, NONCE_BYTES, OpeningSequence, SealingSequence, TAG_BYTES } from './aead-sequence.js';
+import { SealingError } from './sealing-error.js';
+
+const KEY_LABEL = utf8('inference/response/v1 key');
+const NONCE_LABEL = utf8('inference/response/v1 nonce');
+
+/** Most plaintext bytes that one response frame can hold. */
+export const MAX_RESPONSE_CHUNK_BYTES = MAX_FRAME_PAYLOAD_BYTES - TAG_BYTES;
+
+/** Key and base nonce of a job's answer, from the HPKE context of its request. */
+export function responseSecret(context: { exportSecret(context: Uint8Array, length: number): Uint8Array }): AeadSecret {
+  return { key: context.exportSecret(KEY_LABEL, KEY_BYTES), baseNonce: context.exportSecret(NONCE_LABEL, NONCE_BYTES) };
+}
+
+/** The provider's side: seals consecutive bytes of the response into frames. */
+export class ResponseSealer {
+  readonly #jobId: JobId;
+  readonly #sequence: SealingSequence;
+  #finished = false;
+
+  constructor(jobId: JobId, secret: AeadSecret) {
+    this.#jobId = jobId;
+    this.#sequence = new SealingSequence(secret);
+  }
+
+  /**
+   * Encoded frame of the next bytes; the last one is `final` and may be empty.
+   * Throws SealingError `too_large` above {@link MAX_RESPONSE_CHUNK_BYTES}, `after_final`, `exhausted`.
+   */
+  seal(plaintext: Uint8Array, final: boolean): Uint8Array {
+    if (this.#finished) throw new SealingError('after_final', 'the response is already finished');
+    if (plaintext.length > MAX_RESPONSE_CHUNK_BYTES) throw new SealingError('too_large', 'the response bytes do not fit one frame');
+    const seq = this.#sequence.next;
+    const { ciphertext, tag } = this.#sequence.sealParts(frameAad(seq, final), plaintext);
+    this.#finished = final;
+    return encodeFrameParts({ type: 'response', final, seq, jobId: this.#jobId }, ciphertext, tag);
+  }
+}
+
+/** The coordinator's side: one AES-GCM call per frame. A refused frame changes nothing: the same one is still expected. */
+export class ResponseOpener {
+  readonly #jobId: JobId;
+  readonly #sequence: OpeningSequence;
+  #finished = false;
+
+  constructor(jobId: JobId, secret: AeadSecret) {
+    this.#jobId = jobId;
+    this.#sequence = new OpeningSequence(secret);
+  }
+
+  /** The final frame was opened. A response that ends before is cut off, whatever the provider says. */
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  /** The next bytes. Throws SealingError `after_final`, `wrong_frame`, `out_of_order` or `open_failed`. */
+  open(frame: Frame): Uint8Array {
+    if (this.#finished) throw new SealingError('after_final', 'a response frame follows the final one');
+    if (frame.type !== 'response' || frame.jobId !== this.#jobId) throw new SealingError('wrong_frame', 'not a frame of this response');
+    const due = this.#sequence.next;
+    if (frame.seq !== due) throw new SealingError('out_of_order', `response frame ${frame.seq} came where ${due} was due`);
+    const plaintext = this.#sequence.open(frameAad(frame.seq, frame.final), frame.payload);
+    this.#finished = frame.final;
+    return plaintext;
+  }
+}

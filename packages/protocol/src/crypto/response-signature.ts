@@ -1,0 +1,24 @@
+/** The signature every client can check: ECDSA over the 64 ASCII digits of SHA-256(B), B being the signed response bytes. */
+import { createHash } from 'node:crypto';
+import { utf8 } from '../bytes.js';
+import { verifyP256 } from './p256.js';
+
+/** SHA-256 of B, taken in as B is produced. `digestHex` ends it and gives 64 lowercase digits. */
+export interface ResponseHash {
+  update(bytes: Uint8Array): void;
+  digestHex(): string;
+}
+
+export function responseHash(): ResponseHash {
+  const hash = createHash('sha256');
+  return {
+    update: (bytes) => void hash.update(bytes),
+    digestHex: () => hash.digest('hex'),
+  };
+}
+
+/** Verifies an enclave's signature over the hexadecimal response hash. Gives false on anything malformed; never throws. */
+export function verifyResponseSignature(publicKeyX963: Uint8Array, responseSha256Hex: string, signatureDer: Uint8Array): boolean {
+  // 64 digits can be no statement, so a signature made for another purpose never passes here (design: sealing).
+  return /^[0-9a-f]{64}$/.test(responseSha256Hex) && verifyP256(publicKeyX963, utf8(responseSha256Hex), signatureDer);
+}
