@@ -1,1 +1,11 @@
-export {};
+/**
+ * The public formats: what a request must look like, and the exact bytes of every response. Nothing here touches a file,
+ * a socket or a process, and nothing imports a Node module.
+ */
+export * from './errors.js';
+export * from './format.js';
+export * from './formats.js';
+export * from './open-ai-error.js';
+export * from './output/output-filter.js';
+export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
+export * from './sse.js';

@@ -1,0 +1,109 @@
+/**
+ * Finds stop sequences in a text that arrives in pieces. The sequence that is complete first ends the text, as a
+ * generator that checks after every character would have it; of several that are complete at the same character the
+ * longest counts, because its beginning must not be shown. The result depends on the text alone, never on how it was cut.
+ *
+ * One Knuth-Morris-Pratt automaton per sequence, so that each character is looked at a bounded number of times.
+ */
+export class StopMatcher {
+  readonly #automata: readonly Automaton[];
+  /** Text that may be the beginning of a stop sequence. */
+  #withheld = '';
+  #matched = false;
+
+  /** `sequences` must not be empty texts. */
+  constructor(sequences: readonly string[]) {
+    this.#automata = sequences.map((sequence) => new Automaton(sequence));
+  }
+
+  get matched(): boolean {
+    return this.#matched;
+  }
+
+  /** The text that can be shown now; nothing more after a match. */
+  push(piece: string): string {
+    if (this.#matched) return '';
+    if (this.#automata.length === 0) return piece;
+    const end = this.#endOfMatch(piece);
+    const text = this.#withheld + piece;
+    if (end === null) {
+      const kept = text.length - this.#longestPrefix();
+      this.#withheld = text.slice(kept);
+      return text.slice(0, kept);
+    }
+    this.#matched = true;
+    const start = this.#withheld.length + end - this.#longestMatch();
+    this.#withheld = '';
+    return text.slice(0, start);
+  }
+
+  /** What was withheld and did not become a stop sequence. */
+  end(): string {
+    const text = this.#withheld;
+    this.#withheld = '';
+    return text;
+  }
+
+  /** Offset in the piece just after the character that completes a sequence, or null. */
+  #endOfMatch(piece: string): number | null {
+    for (let i = 0; i < piece.length; i++) {
+      const unit = piece.charCodeAt(i);
+      let complete = false;
+      for (const automaton of this.#automata) complete = automaton.step(unit) || complete;
+      if (complete) return i + 1;
+    }
+    return null;
+  }
+
+  #longestPrefix(): number {
+    let longest = 0;
+    for (const automaton of this.#automata) longest = Math.max(longest, automaton.length);
+    return longest;
+  }
+
+  #longestMatch(): number {
+    let longest = 0;
+    for (const automaton of this.#automata) if (automaton.complete) longest = Math.max(longest, automaton.length);
+    return longest;
+  }
+}
+
+class Automaton {
+  readonly #sequence: string;
+  /** For each prefix of the sequence, the length of its longest proper prefix that is also its ending. */
+  readonly #borders: Uint32Array;
+  #length = 0;
+
+  constructor(sequence: string) {
+    this.#sequence = sequence;
+    this.#borders = new Uint32Array(sequence.length + 1);
+    for (let end = 2; end <= sequence.length; end++) {
+      this.#borders[end] = this.#extend(this.#border(end - 1), sequence.charCodeAt(end - 1));
+    }
+  }
+
+  /** Characters of the sequence that the text read so far ends with. */
+  get length(): number {
+    return this.#length;
+  }
+
+  get complete(): boolean {
+    return this.#length === this.#sequence.length;
+  }
+
+  /** Reads a UTF-16 unit; true when it completes the sequence. Nothing may be read after that. */
+  step(unit: number): boolean {
+    this.#length = this.#extend(this.#length, unit);
+    return this.complete;
+  }
+
+  #extend(length: number, unit: number): number {
+    let candidate = length;
+    while (candidate > 0 && this.#sequence.charCodeAt(candidate) !== unit) candidate = this.#border(candidate);
+    return this.#sequence.charCodeAt(candidate) === unit ? candidate + 1 : candidate;
+  }
+
+  #border(length: number): number {
+    return this.#borders[length] ?? 0;
+  }
+}

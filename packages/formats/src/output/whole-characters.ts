@@ -1,0 +1,25 @@
+/**
+ * Makes sure that only whole characters leave: the first half of a surrogate pair waits for the second, and a half that
+ * stays alone becomes U+FFFD, because it cannot be written as UTF-8.
+ */
+export class WholeCharacters {
+  #half = '';
+
+  push(piece: string): string {
+    const text = this.#half + piece;
+    const last = text.charCodeAt(text.length - 1);
+    const split = last >= 0xd800 && last <= 0xdbff;
+    this.#half = split ? text.slice(-1) : '';
+    return repair(split ? text.slice(0, -1) : text);
+  }
+
+  end(): string {
+    const rest = repair(this.#half);
+    this.#half = '';
+    return rest;
+  }
+}
+
+function repair(text: string): string {
+  return /[\ud800-\udfff]/.test(text) ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text;
+}

@@ -1,0 +1,78 @@
+/**
+ * Checks a value against a TypeBox schema and turns the first violation into an error that names the field as clients
+ * write it (`messages[0].content`) and says what belongs there, in the words of the schema's own `description`.
+ */
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { RequestError } from './errors.js';
+
+/** Makes the function that returns a value as the schema's type, or throws RequestError `invalid_request`. */
+export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
+  const validator = Compile(schema);
+  return (value) => {
+    if (validator.Check(value)) return value as Static<Schema>;
+    throw violation(schema, validator.Errors(value));
+  };
+}
+
+interface SchemaError {
+  readonly keyword: string;
+  readonly schemaPath: string;
+  readonly instancePath: string;
+  readonly params: object;
+}
+
+function violation(schema: TSchema, errors: readonly SchemaError[]): RequestError {
+  const error = mostTelling(errors);
+  if (error === null) return new RequestError('invalid_request', null, 'The request is not valid.');
+  const missing = missingProperty(error);
+  const param = paramOf(missing === null ? error.instancePath : `${error.instancePath}/${missing}`);
+  if (missing !== null) return new RequestError('invalid_request', param, `${param} is required.`);
+  const subject = param === '' ? 'The request body' : param;
+  const expected = descriptionAt(schema, error.schemaPath) ?? 'a valid value';
+  return new RequestError('invalid_request', param === '' ? null : param, `${subject} must be ${expected}.`);
+}
+
+/** A union reports every branch; the branch that got furthest into the value is the one that was meant. */
+function mostTelling(errors: readonly SchemaError[]): SchemaError | null {
+  const [first, ...others] = errors;
+  if (first === undefined) return null;
+  let best = first;
+  for (const other of others) {
+    const within = other.instancePath.startsWith(`${first.instancePath}/`);
+    if (within && other.instancePath.length > best.instancePath.length) best = other;
+  }
+  return best;
+}
+
+function missingProperty(error: SchemaError): string | null {
+  if (error.keyword !== 'required' || !('requiredProperties' in error.params)) return null;
+  const names = error.params.requiredProperties;
+  return Array.isArray(names) && typeof names[0] === 'string' ? names[0] : null;
+}
+
+/** `/messages/0/content` as `messages[0].content`. Only fields that the schema knows can occur in it. */
+function paramOf(instancePath: string): string {
+  return instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`))
+    .join('')
+    .replace(/^\./, '');
+}
+
+/** The innermost `description` on the way to a place in the schema. */
+function descriptionAt(schema: TSchema, schemaPath: string): string | null {
+  let node: unknown = schema;
+  let description: string | null = null;
+  for (const step of ['', ...schemaPath.split('/').slice(1)]) {
+    if (step !== '') node = memberOf(node, step);
+    const own = memberOf(node, 'description');
+    if (typeof own === 'string') description = own;
+  }
+  return description;
+}
+
+function memberOf(node: unknown, name: string): unknown {
+  return typeof node === 'object' && node !== null ? (node as Readonly<Record<string, unknown>>)[name] : undefined;
+}
