@@ -1,0 +1,53 @@
+/**
+ * Starting and surely ending a helper's child process. The environment is cut down to what a program needs to run, so that
+ * no variable of the agent (`NODE_OPTIONS`, `DYLD_…`, keys) reaches the process that signs.
+ */
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { EnclaveError } from '../contract/errors.js';
+
+export type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+const PASSED_VARIABLES = ['PATH', 'HOME', 'TMPDIR', 'USER', 'LANG'];
+/** Milliseconds that each step of ending a child may take before the next, harder one. */
+const GRACE_MS = 1_000;
+
+/** Starts the helper. Throws {@link EnclaveError} `start_failed` when there is no such program. */
+export async function startChild(command: readonly string[]): Promise<Child> {
+  const [program, ...args] = command;
+  if (program === undefined) throw new EnclaveError('start_failed', 'the enclave helper command is empty');
+  const env = Object.fromEntries(PASSED_VARIABLES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+  const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve);
+    child.once('error', (error) =>
+      reject(new EnclaveError('start_failed', `the enclave helper could not be started: ${error.message}`, { cause: error })),
+    );
+  });
+  return child;
+}
+
+/** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when it is gone. */
+export async function endChild(child: Child): Promise<void> {
+  if (hasEnded(child)) return;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.stdin.end();
+  if (await within(ended, GRACE_MS)) return;
+  child.kill('SIGTERM');
+  if (await within(ended, GRACE_MS)) return;
+  child.kill('SIGKILL');
+  await ended;
+}
+
+function hasEnded(child: Child): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+async function within(ended: Promise<void>, ms: number): Promise<boolean> {
+  const timer = new AbortController();
+  const timeout = delay(ms, false, { signal: timer.signal }).catch(() => false);
+  const result = await Promise.race([ended.then(() => true), timeout]);
+  timer.abort();
+  return result;
+}

@@ -1,0 +1,89 @@
+/**
+ * The enclave as the agent sees it. Every answer comes from a helper process that this client starts, watches and ends;
+ * the key never leaves that process (or the chip behind it).
+ */
+import { fromBase64, type SignedStatement, toBase64 } from '@inference/protocol';
+import type { EnclaveError } from '../contract/errors.js';
+import type { HelperKind, KeyProtection } from '../contract/replies.js';
+import type { Agent, ReceiptDraft } from '../contract/requests.js';
+import type { OnEnclaveEvent } from './events.js';
+import { SupervisedHelper } from './supervised-helper.js';
+
+/** Every method throws {@link EnclaveError}; after `key_changed` or `close` all of them do, for good. */
+export interface Enclave {
+  readonly kind: HelperKind;
+  /** P-256 public key, x963, 65 bytes. */
+  readonly publicKey: Uint8Array;
+  readonly keyProtection: KeyProtection;
+  readonly secureEnclave: boolean;
+  /** Statement of the machine and its present posture. */
+  attest(agent: Agent, signal?: AbortSignal): Promise<SignedStatement>;
+  /** Answers a challenge (base64 of 32 bytes) of this session, with the present posture. */
+  answerChallenge(nonce: string, sessionId: string, signal?: AbortSignal): Promise<SignedStatement>;
+  /** Binds a sealing key to this enclave. Times in milliseconds; at most 60 minutes, beginning about now. */
+  signKey(request: SealingKeyRequest, signal?: AbortSignal): Promise<SignedStatement>;
+  /** Signs the response hash (base64 DER over its 64 digits) and the receipt. */
+  signResponse(receipt: ReceiptDraft, signal?: AbortSignal): Promise<{ signature: string; receipt: SignedStatement }>;
+  /** Ends the helper; resolves when its process is gone. */
+  close(): Promise<void>;
+}
+
+export interface SealingKeyRequest {
+  /** 32 raw bytes. */
+  readonly x25519PublicKey: Uint8Array;
+  readonly notBefore: number;
+  readonly notAfter: number;
+  /** SHA-256 of the attestation statement's payload, hexadecimal. */
+  readonly attestationSha256: string;
+}
+
+export interface OpenEnclaveOptions {
+  /** Program and arguments of the helper, see `simulatedHelperCommand` and `nativeHelperCommand`. */
+  readonly command: readonly string[];
+  /** Milliseconds within which the helper must answer each request. */
+  readonly timeoutMs?: number;
+  readonly onEvent?: OnEnclaveEvent;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/** Starts a helper and shakes hands with it. Throws {@link EnclaveError} when that fails. */
+export async function openEnclave(options: OpenEnclaveOptions): Promise<Enclave> {
+  const { helper, identity } = await SupervisedHelper.open({
+    command: options.command,
+    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+    onEvent: options.onEvent ?? (() => {}),
+  });
+  return {
+    kind: identity.kind,
+    publicKey: fromBase64(identity.publicKey),
+    keyProtection: identity.keyProtection,
+    secureEnclave: identity.secureEnclave,
+    attest: async (agent, signal) => statement(await helper.request('attest', { agent }, signal)),
+    answerChallenge: async (nonce, sessionId, signal) =>
+      statement(await helper.request('answer_challenge', { nonce, session_id: sessionId }, signal)),
+    signKey: async (request, signal) =>
+      statement(
+        await helper.request(
+          'sign_key',
+          {
+            x25519_public_key: toBase64(request.x25519PublicKey),
+            not_before: request.notBefore,
+            not_after: request.notAfter,
+            attestation_sha256: request.attestationSha256,
+          },
+          signal,
+        ),
+      ),
+    signResponse: async (receipt, signal) => {
+      const result = await helper.request('sign_response', { receipt }, signal);
+      return { signature: result.signature, receipt: statement(result.receipt) };
+    },
+    close: () => helper.close(),
+  };
+}
+
+/** Only the members of a statement: the reply they came in has more. */
+function statement(result: SignedStatement): SignedStatement {
+  return { payload: result.payload, signature: result.signature };
+}

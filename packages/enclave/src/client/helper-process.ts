@@ -1,0 +1,176 @@
+/**
+ * One running helper: requests out, replies in by id. The first sign that it broke the contract or hangs ends it with
+ * SIGKILL and fails everything that waits; it is never used again after that.
+ */
+import Type from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { EnclaveError } from '../contract/errors.js';
+import { LineSplitter } from '../contract/line-splitter.js';
+import { ReplySchema, type ResultOf, ResultSchemas } from '../contract/replies.js';
+import { MAX_LINE_BYTES, type Operation, type ParametersOf } from '../contract/requests.js';
+import { type Child, endChild, startChild } from './child-process.js';
+import { StderrLines } from './stderr-lines.js';
+
+/** Requests that may wait for one helper at once. */
+const MAX_PENDING = 4_096;
+
+const replyValidator = Compile(ReplySchema);
+const resultValidators = new Map<Operation, Validator>(
+  Object.entries(ResultSchemas).map(([op, schema]) => [op as Operation, Compile(Type.Unsafe(schema))]),
+);
+
+interface Pending {
+  readonly op: Operation;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: EnclaveError) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+export interface HelperProcessEvents {
+  readonly onStderr: (line: string) => void;
+  /** Called once, when the process can no longer be used. */
+  readonly onEnd: (reason: EnclaveError) => void;
+}
+
+export class HelperProcess {
+  readonly #child: Child;
+  readonly #events: HelperProcessEvents;
+  readonly #pending = new Map<number, Pending>();
+  #lastId = 0;
+  #ended: EnclaveError | null = null;
+
+  /** Starts a helper. Throws {@link EnclaveError} `start_failed`. */
+  static async start(command: readonly string[], events: HelperProcessEvents): Promise<HelperProcess> {
+    return new HelperProcess(await startChild(command), events);
+  }
+
+  private constructor(child: Child, events: HelperProcessEvents) {
+    this.#child = child;
+    this.#events = events;
+    const lines = new LineSplitter();
+    child.stdout.on('data', (bytes: Buffer) => {
+      for (const line of lines.push(bytes)) {
+        if (this.#ended !== null) return;
+        if (line.kind === 'line') this.#receive(line.text);
+        else this.#breach(line.kind === 'too_long' ? `a line over ${MAX_LINE_BYTES} bytes` : 'a line that is not UTF-8');
+      }
+    });
+    const stderr = new StderrLines();
+    child.stderr.on('data', (bytes: Buffer) => {
+      for (const line of stderr.push(bytes)) events.onStderr(line);
+    });
+    // A write to a helper that has just died fails here; its exit says the same and is what counts.
+    child.stdin.on('error', () => {});
+    child.once('exit', (code, signal) => {
+      this.#end(new EnclaveError('exited', `the enclave helper ended (${signal ?? `exit code ${code}`})`));
+    });
+    child.on('error', () => {});
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /**
+   * Sends one request. The deadline counts from now, in milliseconds; when it passes, the helper hangs and is killed.
+   * An aborted request is only forgotten: its deadline still stands, so that a helper that hangs is noticed.
+   */
+  async request<Op extends Operation>(
+    op: Op,
+    parameters: ParametersOf<Op>,
+    timeoutMs: number,
+    signal?: AbortSignal,
+  ): Promise<ResultOf<Op>> {
+    if (this.#ended !== null) throw this.#ended;
+    if (signal?.aborted) throw aborted(signal);
+    if (this.#pending.size >= MAX_PENDING) throw new EnclaveError('busy', `${MAX_PENDING} requests already wait for the enclave helper`);
+    const id = ++this.#lastId;
+    const line = `${JSON.stringify({ id, op, ...parameters })}\n`;
+    if (Buffer.byteLength(line) > MAX_LINE_BYTES) throw new EnclaveError('bad_request', `the request is over ${MAX_LINE_BYTES} bytes`);
+    return new Promise((resolve, reject) => {
+      const onAbort = () => reject(aborted(signal));
+      signal?.addEventListener('abort', onAbort, { once: true });
+      const timer = setTimeout(() => this.#expire(id), timeoutMs);
+      this.#pending.set(id, {
+        op,
+        timer,
+        resolve: (result) => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve(result as ResultOf<Op>);
+        },
+        reject: (error) => {
+          signal?.removeEventListener('abort', onAbort);
+          reject(error);
+        },
+      });
+      this.#child.stdin.write(line);
+    });
+  }
+
+  /** Ends the helper in an orderly way and fails what waits with this reason. Resolves when the process is gone. */
+  async close(reason: EnclaveError): Promise<void> {
+    this.#end(reason);
+    await endChild(this.#child);
+  }
+
+  /** Ends the helper at once. */
+  kill(reason: EnclaveError): void {
+    this.#child.kill('SIGKILL');
+    this.#end(reason);
+  }
+
+  #receive(text: string): void {
+    const reply = parse(text);
+    if (reply === undefined || !replyValidator.Check(reply)) {
+      this.#breach('a line that is no reply');
+      return;
+    }
+    const pending = reply.id === null ? undefined : this.#pending.get(reply.id);
+    if (reply.id === null || pending === undefined) {
+      this.#breach('a reply to no request');
+      return;
+    }
+    if (reply.ok && resultValidators.get(pending.op)?.Check(reply) !== true) {
+      this.#breach(`a malformed result of ${pending.op}`);
+      return;
+    }
+    this.#pending.delete(reply.id);
+    clearTimeout(pending.timer);
+    if (reply.ok) pending.resolve(reply);
+    else pending.reject(new EnclaveError(reply.error.code, `enclave helper: ${reply.error.message}`));
+  }
+
+  #breach(what: string): void {
+    this.kill(new EnclaveError('bad_reply', `the enclave helper sent ${what}`));
+  }
+
+  #expire(id: number): void {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    pending?.reject(new EnclaveError('timeout', `the enclave helper did not answer ${pending.op} in time`));
+    this.kill(new EnclaveError('restarted', 'the enclave helper hung and was killed'));
+  }
+
+  #end(reason: EnclaveError): void {
+    if (this.#ended !== null) return;
+    this.#ended = reason;
+    for (const pending of this.#pending.values()) {
+      clearTimeout(pending.timer);
+      pending.reject(reason);
+    }
+    this.#pending.clear();
+    this.#events.onEnd(reason);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function aborted(signal: AbortSignal | undefined): EnclaveError {
+  return new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal?.reason });
+}

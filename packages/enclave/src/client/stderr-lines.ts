@@ -1,0 +1,26 @@
+/** A helper's stderr as single log lines: control characters removed, long lines cut, and a flood shut off. */
+import { LineSplitter } from '../contract/line-splitter.js';
+
+const MAX_LINE = 512;
+/** Lines passed on per helper process. More than that is a loop, and would only fill the owner's disk. */
+const MAX_LINES = 200;
+
+export class StderrLines {
+  readonly #splitter = new LineSplitter(8 * 1024);
+  #passed = 0;
+
+  /** Printable lines completed by these bytes. */
+  *push(bytes: Uint8Array): Generator<string> {
+    for (const line of this.#splitter.push(bytes)) {
+      if (this.#passed === MAX_LINES) return;
+      this.#passed++;
+      if (this.#passed === MAX_LINES) yield '(further output of this helper is not shown)';
+      else if (line.kind === 'line') yield printable(line.text);
+      else yield line.kind === 'too_long' ? '(a line too long to show)' : '(a line that is not text)';
+    }
+  }
+}
+
+function printable(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, ' ').slice(0, MAX_LINE);
+}

@@ -1,0 +1,170 @@
+/**
+ * Keeps a helper running. A helper that ends is started again after a bounded backoff; requests made meanwhile wait for it
+ * within their deadline. Whoever comes back must be who was there before: another key ends everything for good.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { EnclaveError } from '../contract/errors.js';
+import type { HelperKind, KeyProtection, ResultOf } from '../contract/replies.js';
+import { CONTRACT_VERSION, type Operation, type ParametersOf } from '../contract/requests.js';
+import type { OnEnclaveEvent } from './events.js';
+import { HelperProcess } from './helper-process.js';
+
+const FIRST_BACKOFF_MS = 50;
+const LAST_BACKOFF_MS = 5_000;
+/** A helper that ran this long was healthy: the next restart begins with the shortest backoff again. */
+const HEALTHY_MS = 30_000;
+
+/** Who the helper says it is. Fixed for the life of the client. */
+export interface HelperIdentity {
+  readonly kind: HelperKind;
+  /** base64 of the x963 public key. */
+  readonly publicKey: string;
+  readonly keyProtection: KeyProtection;
+  readonly secureEnclave: boolean;
+}
+
+export interface SupervisedHelperOptions {
+  readonly command: readonly string[];
+  readonly timeoutMs: number;
+  readonly onEvent: OnEnclaveEvent;
+}
+
+export class SupervisedHelper {
+  readonly #options: SupervisedHelperOptions;
+  readonly #closing = new AbortController();
+  /** The present helper, or the attempt to get one. Rejects when the attempt fails; the next one is then under way. */
+  #ready: Promise<HelperProcess>;
+  /** The helper that shook hands and lives. */
+  #serving: HelperProcess | null = null;
+  #identity: HelperIdentity | null = null;
+  #failed: EnclaveError | null = null;
+  #failures = 0;
+
+  /** Starts the helper and learns who it is. Throws {@link EnclaveError} when that fails; nothing is retried here. */
+  static async open(options: SupervisedHelperOptions): Promise<{ helper: SupervisedHelper; identity: HelperIdentity }> {
+    const helper = new SupervisedHelper(options);
+    try {
+      await helper.#ready;
+    } catch (error) {
+      await helper.close();
+      throw error;
+    }
+    return { helper, identity: helper.#identity as HelperIdentity };
+  }
+
+  private constructor(options: SupervisedHelperOptions) {
+    this.#options = options;
+    this.#ready = this.#start(0);
+  }
+
+  /** Sends a request to the present helper, or to the next one when it is being restarted. Throws {@link EnclaveError}. */
+  async request<Op extends Operation>(op: Op, parameters: ParametersOf<Op>, signal?: AbortSignal): Promise<ResultOf<Op>> {
+    const deadline = Date.now() + this.#options.timeoutMs;
+    this.#refuseIfFailed();
+    const helper = this.#serving ?? (await this.#whenReady(signal));
+    return helper.request(op, parameters, Math.max(1, deadline - Date.now()), signal);
+  }
+
+  /** Ends the helper; resolves when its process is gone. Requests that wait fail with `closed`. */
+  async close(): Promise<void> {
+    const reason = new EnclaveError('closed', 'the enclave client is closed');
+    this.#failed ??= reason;
+    this.#closing.abort(reason);
+    const helper = await this.#ready.catch(() => null);
+    await helper?.close(reason);
+  }
+
+  async #whenReady(signal: AbortSignal | undefined): Promise<HelperProcess> {
+    if (signal?.aborted) throw new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal.reason });
+    const timer = new AbortController();
+    const signals = [timer.signal, this.#closing.signal, ...(signal === undefined ? [] : [signal])];
+    const tooLate = delay(this.#options.timeoutMs, undefined, { signal: AbortSignal.any(signals) }).then(
+      () => {
+        throw new EnclaveError('timeout', 'the enclave helper was not restarted in time');
+      },
+      () => {
+        this.#refuseIfFailed();
+        throw new EnclaveError('aborted', 'the request to the enclave helper was aborted', { cause: signal?.reason });
+      },
+    );
+    // When the helper is ready first, the other branch ends by its abort and nobody waits for it.
+    tooLate.catch(() => {});
+    try {
+      return await Promise.race([this.#ready, tooLate]);
+    } finally {
+      timer.abort();
+    }
+  }
+
+  async #start(delayMs: number): Promise<HelperProcess> {
+    if (delayMs > 0) await delay(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
+    this.#refuseIfFailed();
+    const startedAt = Date.now();
+    let introduced = false;
+    const { command, onEvent } = this.#options;
+    const helper = await HelperProcess.start(command, {
+      onStderr: (line) => onEvent({ type: 'stderr', line }),
+      onEnd: (reason) => {
+        this.#serving = null;
+        onEvent({ type: 'ended', reason });
+        if (!introduced) return;
+        if (Date.now() - startedAt > HEALTHY_MS) this.#failures = 0;
+        this.#restart();
+      },
+    });
+    try {
+      await this.#introduce(helper);
+    } catch (error) {
+      const reason = error instanceof EnclaveError ? error : new EnclaveError('internal', 'the handshake failed', { cause: error });
+      await helper.close(reason);
+      throw reason;
+    }
+    introduced = true;
+    this.#serving = helper;
+    return helper;
+  }
+
+  #refuseIfFailed(): void {
+    if (this.#failed !== null) throw this.#failed;
+  }
+
+  /** Starts the next helper after the backoff, and again when that fails, until closed. */
+  #restart(): void {
+    if (this.#failed !== null) return;
+    const delayMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures);
+    this.#failures = Math.min(this.#failures + 1, 16);
+    this.#options.onEvent({ type: 'restarting', attempt: this.#failures, delayMs });
+    this.#ready = this.#start(delayMs);
+    this.#ready.catch(() => this.#restart());
+  }
+
+  async #introduce(helper: HelperProcess): Promise<void> {
+    const { timeoutMs, onEvent } = this.#options;
+    const hello = await helper.request('hello', {}, timeoutMs, this.#closing.signal);
+    if (hello.contract !== CONTRACT_VERSION) {
+      const text = `the enclave helper speaks contract version ${hello.contract}, this agent ${CONTRACT_VERSION}`;
+      throw new EnclaveError('contract_mismatch', text);
+    }
+    const result = await helper.request('identity', {}, timeoutMs, this.#closing.signal);
+    const identity = {
+      kind: hello.kind,
+      publicKey: result.se_public_key,
+      keyProtection: result.key_protection,
+      secureEnclave: result.secure_enclave,
+    };
+    if (this.#identity !== null && !sameIdentity(this.#identity, identity)) {
+      this.#failed = new EnclaveError('key_changed', 'the enclave helper came back with another key; it is no longer used');
+      onEvent({ type: 'failed_closed', reason: this.#failed });
+      throw this.#failed;
+    }
+    if (identity.secureEnclave !== (identity.kind === 'secure_enclave')) {
+      throw new EnclaveError('bad_reply', 'the enclave helper contradicts itself about having an enclave');
+    }
+    this.#identity = identity;
+    onEvent({ type: 'started', kind: hello.kind, version: hello.version, pid: helper.pid });
+  }
+}
+
+function sameIdentity(a: HelperIdentity, b: HelperIdentity): boolean {
+  return a.kind === b.kind && a.publicKey === b.publicKey && a.keyProtection === b.keyProtection && a.secureEnclave === b.secureEnclave;
+}

@@ -1,0 +1,68 @@
+/**
+ * Splits a byte stream into lines of UTF-8 text. A line over the cap is reported once, then skipped up to its line feed, so
+ * that memory stays bounded whatever the other side writes.
+ */
+import { MAX_LINE_BYTES } from './requests.js';
+
+export type Line =
+  | { readonly kind: 'line'; readonly text: string }
+  | { readonly kind: 'too_long' }
+  /** The bytes are not well-formed UTF-8. */
+  | { readonly kind: 'not_text' };
+
+const LINE_FEED = 0x0a;
+
+export class LineSplitter {
+  #parts: Uint8Array[] = [];
+  #length = 0;
+  #skipping = false;
+  readonly #cap: number;
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+  constructor(cap: number = MAX_LINE_BYTES) {
+    this.#cap = cap;
+  }
+
+  /** Lines completed by these bytes. */
+  *push(bytes: Uint8Array): Generator<Line> {
+    let start = 0;
+    while (start < bytes.length) {
+      const end = bytes.indexOf(LINE_FEED, start);
+      const complete = end >= 0;
+      const part = bytes.subarray(start, complete ? end : bytes.length);
+      start += part.length + (complete ? 1 : 0);
+      const overflow = this.#collect(part);
+      if (overflow) yield { kind: 'too_long' };
+      if (complete) {
+        if (this.#skipping) this.#skipping = false;
+        else yield this.#take();
+      }
+    }
+  }
+
+  /** True the first time the present line grows over the cap. */
+  #collect(part: Uint8Array): boolean {
+    if (this.#skipping) return false;
+    if (this.#length + part.length > this.#cap) {
+      this.#parts = [];
+      this.#length = 0;
+      this.#skipping = true;
+      return true;
+    }
+    // A copy, because the stream may reuse its buffer.
+    if (part.length > 0) this.#parts.push(part.slice());
+    this.#length += part.length;
+    return false;
+  }
+
+  #take(): Line {
+    const whole = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#length = 0;
+    try {
+      return { kind: 'line', text: this.#decoder.decode(whole) };
+    } catch {
+      return { kind: 'not_text' };
+    }
+  }
+}

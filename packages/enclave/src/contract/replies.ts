@@ -1,0 +1,43 @@
+/** Replies of the stdio contract. Unknown members are tolerated, so that a newer helper may say more. */
+import { AttestationSchema, Base64Schema, SignedStatementSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { HELPER_ERROR_CODES } from './errors.js';
+import type { Operation } from './requests.js';
+
+export const HelperKindSchema = Type.Union([Type.Literal('secure_enclave'), Type.Literal('simulated')]);
+export type HelperKind = Static<typeof HelperKindSchema>;
+
+export const KeyProtectionSchema = AttestationSchema.properties.key_protection;
+export type KeyProtection = Static<typeof KeyProtectionSchema>;
+
+/** Results by operation, without `id` and `ok`. */
+export const ResultSchemas = {
+  hello: Type.Object({ contract: Type.Integer(), kind: HelperKindSchema, version: Type.String({ maxLength: 64 }) }),
+  identity: Type.Object({
+    /** base64 of the 65-byte x963 public key. */
+    se_public_key: Type.String({ pattern: '^[A-Za-z0-9+/]{87}=$' }),
+    key_protection: KeyProtectionSchema,
+    /** True only for a key that lives in a Secure Enclave. */
+    secure_enclave: Type.Boolean(),
+  }),
+  attest: SignedStatementSchema,
+  answer_challenge: SignedStatementSchema,
+  sign_key: SignedStatementSchema,
+  sign_response: Type.Object({
+    /** base64 strict-DER signature over the 64 ASCII digits of the receipt's `response_sha256`. */
+    signature: Base64Schema,
+    receipt: SignedStatementSchema,
+  }),
+} as const satisfies Record<Operation, unknown>;
+
+export type ResultOf<Op extends Operation> = Static<(typeof ResultSchemas)[Op]>;
+
+/** `id` is null when the helper could not read it from the line. */
+export const ReplySchema = Type.Union([
+  Type.Object({ id: Type.Integer({ minimum: 0 }), ok: Type.Literal(true) }),
+  Type.Object({
+    id: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+    ok: Type.Literal(false),
+    error: Type.Object({ code: Type.Enum([...HELPER_ERROR_CODES]), message: Type.String({ maxLength: 4096 }) }),
+  }),
+]);

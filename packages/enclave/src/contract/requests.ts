@@ -1,0 +1,50 @@
+/**
+ * Requests of the stdio contract between the agent and an enclave helper: one JSON object per line, answered by `id`.
+ * There is no operation that signs bytes of the caller's choice; each names the statement it wants and its values.
+ */
+import { AttestationSchema, MillisecondsSchema, ReceiptSchema, Sha256HexSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { closed } from './strict-schema.js';
+
+/** Version of this contract; a helper with another one is refused. */
+export const CONTRACT_VERSION = 1;
+/** Longest line either way, in bytes, without its line feed. */
+export const MAX_LINE_BYTES = 64 * 1024;
+
+/** A receipt as the agent drafts it. The helper adds who signs: `provider_id` and `se_key_sha256`. */
+export const ReceiptDraftSchema = closed(Type.Omit(ReceiptSchema, ['provider_id', 'se_key_sha256']));
+export type ReceiptDraft = Static<typeof ReceiptDraftSchema>;
+
+/** The program that asks, as it appears in the attestation. */
+export const AgentSchema = closed(AttestationSchema.properties.agent);
+export type Agent = Static<typeof AgentSchema>;
+
+/** Parameters by operation, without `id` and `op`. */
+export const ParameterSchemas = {
+  hello: closed(Type.Object({})),
+  identity: closed(Type.Object({})),
+  attest: closed(Type.Object({ agent: AgentSchema })),
+  answer_challenge: closed(
+    Type.Object({
+      /** base64 of exactly 32 bytes. */
+      nonce: Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' }),
+      session_id: Type.String({ minLength: 1, maxLength: 64 }),
+    }),
+  ),
+  sign_key: closed(
+    Type.Object({
+      /** base64 of the 32 raw bytes. */
+      x25519_public_key: Type.String({ pattern: '^[A-Za-z0-9+/]{43}=$' }),
+      not_before: MillisecondsSchema,
+      not_after: MillisecondsSchema,
+      attestation_sha256: Sha256HexSchema,
+    }),
+  ),
+  sign_response: closed(Type.Object({ receipt: ReceiptDraftSchema })),
+} as const;
+
+export type Operation = keyof typeof ParameterSchemas;
+export type ParametersOf<Op extends Operation> = Static<(typeof ParameterSchemas)[Op]>;
+
+/** Ids count up from 1 and are not used twice in the life of one helper process. */
+export const RequestIdSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });

@@ -1,0 +1,19 @@
+/**
+ * Schemas of the protocol tolerate unknown members, because peers of different versions talk. An enclave must not sign
+ * what it does not know, so the contract uses the same schemas with every object closed.
+ */
+import type { TSchema } from 'typebox';
+
+/** The same schema with `additionalProperties: false` on every object in it. */
+export function closed<Schema extends TSchema>(schema: Schema): Schema {
+  return closedNode(schema) as Schema;
+}
+
+function closedNode(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(closedNode);
+  if (typeof node !== 'object' || node === null) return node;
+  const copy: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(node)) copy[key] = closedNode(value);
+  if (copy.type === 'object') copy.additionalProperties = false;
+  return copy;
+}

@@ -1,0 +1,53 @@
+/** One line in, one line out: reads a request, checks it by the contract, and words the reply. Never throws. */
+import { Compile, type Validator } from 'typebox/compile';
+import type { HelperErrorCode } from '../contract/errors.js';
+import type { Line } from '../contract/line-splitter.js';
+import { MAX_LINE_BYTES, type Operation, ParameterSchemas, RequestIdSchema } from '../contract/requests.js';
+import type { Operations } from './operations.js';
+import { Refusal } from './refusal.js';
+
+const idValidator = Compile(RequestIdSchema);
+const parameterValidators = new Map<string, Validator>(Object.entries(ParameterSchemas).map(([op, schema]) => [op, Compile(schema)]));
+
+/** The reply to one line, without line feed. `id` is null when none could be read. */
+export function answer(line: Line, operations: Operations): string {
+  let id: number | null = null;
+  try {
+    const request = readObject(line);
+    if (!idValidator.Check(request.id)) throw new Refusal('bad_request', 'id is not a whole number');
+    id = request.id;
+    const { id: _, op, ...parameters } = request;
+    return JSON.stringify({ id, ok: true, ...perform(op, parameters, operations) });
+  } catch (error) {
+    return JSON.stringify({ id, ok: false, error: errorOf(error) });
+  }
+}
+
+function perform(op: unknown, parameters: object, operations: Operations): object {
+  if (typeof op !== 'string') throw new Refusal('bad_request', 'op is not a string');
+  const validator = parameterValidators.get(op);
+  if (validator === undefined) throw new Refusal('unknown_op', 'there is no such operation');
+  if (!validator.Check(parameters)) {
+    const [first] = validator.Errors(parameters);
+    throw new Refusal('bad_request', `${op}${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`.slice(0, 256));
+  }
+  return (operations[op as Operation] as (checked: object) => object)(parameters);
+}
+
+function readObject(line: Line): Record<string, unknown> {
+  if (line.kind === 'too_long') throw new Refusal('bad_request', `the line is over ${MAX_LINE_BYTES} bytes`);
+  if (line.kind === 'not_text') throw new Refusal('bad_request', 'the line is not UTF-8');
+  let value: unknown;
+  try {
+    value = JSON.parse(line.text);
+  } catch {
+    throw new Refusal('bad_request', 'the line is not JSON');
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Refusal('bad_request', 'the line is not an object');
+  return value as Record<string, unknown>;
+}
+
+function errorOf(error: unknown): { code: HelperErrorCode; message: string } {
+  if (error instanceof Refusal) return { code: error.code, message: error.message };
+  return { code: 'internal', message: error instanceof Error ? error.message.slice(0, 256) : 'unknown' };
+}

@@ -1,0 +1,84 @@
+/**
+ * The Mac that a simulated helper pretends to be. The profile comes from the command line, and members of a file in the
+ * data directory override it; the file is read anew for every statement, so that a test or a demonstration can switch a
+ * protection off while the agent runs. A simulated machine never claims an enclave.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+import { AttestationSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { Refusal } from './refusal.js';
+
+export const MACHINE_FILE = 'simulated-machine.json';
+
+const { chip_name, hardware_model, serial_number, os_version, memory_gb } = AttestationSchema.properties;
+
+/** Every member may be left out. */
+export const SimulatedMachineSchema = Type.Partial(
+  Type.Object(
+    {
+      chip_name,
+      hardware_model,
+      serial_number,
+      os_version,
+      memory_gb,
+      sip_enabled: Type.Boolean(),
+      secure_boot_enabled: Type.Boolean(),
+      authenticated_root_enabled: Type.Boolean(),
+    },
+    { additionalProperties: false },
+  ),
+  { additionalProperties: false },
+);
+export type SimulatedMachine = Static<typeof SimulatedMachineSchema>;
+
+const machineValidator = Compile(SimulatedMachineSchema);
+
+/** Reads a profile. Throws {@link Refusal} `bad_request` on anything else. */
+export function parseMachine(text: string, source: string): SimulatedMachine {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (machineValidator.Check(value)) return value;
+  } catch {
+    // Falls through: no JSON is no profile.
+  }
+  throw new Refusal('bad_request', `${source} is not a profile of a simulated machine`);
+}
+
+/** The machine as it is at this moment. Throws {@link Refusal} when the override file cannot be used. */
+export function readMachine(dataDir: string, profile: SimulatedMachine, publicKey: Uint8Array): Required<SimulatedMachine> {
+  return {
+    chip_name: 'Simulated M-series',
+    hardware_model: 'SimulatedMac1,1',
+    serial_number: serialOf(publicKey),
+    os_version: 'Simulated macOS 15.0',
+    memory_gb: Math.max(1, Math.round(totalmem() / 2 ** 30)),
+    sip_enabled: true,
+    secure_boot_enabled: true,
+    authenticated_root_enabled: true,
+    ...profile,
+    ...readOverrides(dataDir),
+  };
+}
+
+function readOverrides(dataDir: string): SimulatedMachine {
+  let text: string;
+  try {
+    text = readFileSync(join(dataDir, MACHINE_FILE), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new Refusal('io', `${MACHINE_FILE} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  // A broken file must not switch the protections back on.
+  return parseMachine(text, MACHINE_FILE);
+}
+
+/** "SIM" and nine characters of the key's hash, so that agents on one machine differ. */
+function serialOf(publicKey: Uint8Array): string {
+  const alphabet = '0123456789ABCDEFGHJKLMNPQRSTVWXY';
+  const hash = createHash('sha256').update(publicKey).digest();
+  return `SIM${Array.from(hash.subarray(0, 9), (byte) => alphabet[byte % 32]).join('')}`;
+}
