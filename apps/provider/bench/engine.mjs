@@ -38,7 +38,12 @@ async function alone(streams) {
     let count = 0;
     while (count < tokens) {
       await sequence.clearHistory();
-      for await (const token of sequence.evaluate(prompt, { temperature: 1, topK: 0, topP: 1, seed: 1 + Math.floor(Math.random() * 1e9) })) {
+      for await (const token of sequence.evaluate(prompt, {
+        temperature: 1,
+        topK: 0,
+        topP: 1,
+        seed: 1 + Math.floor(Math.random() * 1e9),
+      })) {
         model.detokenize([token], true);
         if (++count >= tokens) break;
       }

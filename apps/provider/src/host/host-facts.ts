@@ -7,6 +7,8 @@ import { IOREG_ARGUMENTS, macFacts, SYSCTL_ARGUMENTS } from './mac.js';
 
 export interface HostFacts {
   /** For example `Apple M3 Max`. */
+  readonly chip: string;
+  /** For example `M3`; where the chip is of no known family, its name. */
   readonly chipFamily: string;
   readonly cpuCores: number;
   /** 0 when not known. */

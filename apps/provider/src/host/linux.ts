@@ -6,8 +6,10 @@ export function linuxFacts(cpuinfo: string, meminfo: string): HostFacts {
   const processors = cpuinfo.match(/^processor\s*:/gm)?.length ?? 0;
   const model = /^(?:model name|Model|Hardware)\s*:\s*(.+)$/m.exec(cpuinfo)?.[1]?.trim();
   const kilobytes = Number(/^MemTotal:\s*(\d+) kB$/m.exec(meminfo)?.[1] ?? 0);
+  const chip = (model || 'unknown').slice(0, 64);
   return {
-    chipFamily: (model || 'unknown').slice(0, 64),
+    chip,
+    chipFamily: chip,
     cpuCores: Math.max(1, processors),
     gpuCores: 0,
     memoryBytes: kilobytes * 1024,

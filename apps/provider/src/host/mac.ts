@@ -14,14 +14,15 @@ export function macFacts(sysctl: string, ioreg: string): HostFacts {
     const colon = line.indexOf(':');
     if (colon > 0) values.set(line.slice(0, colon).trim(), line.slice(colon + 1).trim());
   }
-  const chipFamily = values.get('machdep.cpu.brand_string') || 'unknown';
+  const chip = (values.get('machdep.cpu.brand_string') || 'unknown').slice(0, 64);
   const gpuCores = integer(/<key>gpu-core-count<\/key>\s*<integer[^>]*>(\d+)<\/integer>/.exec(ioreg)?.[1]);
   return {
-    chipFamily,
+    chip,
+    chipFamily: /^Apple (M\d+)\b/.exec(chip)?.[1] ?? chip,
     cpuCores: Math.max(1, integer(values.get('hw.physicalcpu'))),
     gpuCores,
     memoryBytes: integer(values.get('hw.memsize')),
-    bandwidthGbs: bandwidthGbs(chipFamily, gpuCores),
+    bandwidthGbs: bandwidthGbs(chip, gpuCores),
   };
 }
 
