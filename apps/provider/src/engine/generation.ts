@@ -1,0 +1,113 @@
+/**
+ * One running stream as the daemon sees it: an async iterable of batches of pieces. Whoever reads slowly makes the engine
+ * pause, so nothing is dropped and little is held; leaving the loop cancels the stream.
+ */
+import type { Ended, Started } from './messages.js';
+
+/** Text of one or more tokens that belong together. */
+export interface Piece {
+  readonly text: string;
+  readonly tokens: number;
+}
+
+/** What the engine answered where it did not finish. */
+export class GenerationError extends Error {
+  constructor(readonly ended: Exclude<Ended, { kind: 'finished' }>) {
+    super(`the engine ended the job: ${ended.kind}`);
+    this.name = 'GenerationError';
+  }
+}
+
+export interface Outcome {
+  readonly reason: 'stop' | 'length';
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+export type StreamCommand = 'cancel' | 'pause' | 'resume';
+
+/** Unread pieces at which the engine is asked to pause, and to go on. */
+const PAUSE_AT = 256;
+const RESUME_AT = 64;
+
+export class Generation implements AsyncIterable<readonly Piece[]> {
+  #unread: Piece[] = [];
+  #started: Started | null = null;
+  #ended: Ended | null = null;
+  #paused = false;
+  #wake: (() => void) | null = null;
+
+  constructor(
+    readonly job: number,
+    private readonly command: (command: StreamCommand) => void,
+  ) {}
+
+  /** Known from the first batch on. Null before. */
+  get started(): Started | null {
+    return this.#started;
+  }
+
+  /** Pieces that wait to be read. */
+  get unread(): number {
+    return this.#unread.length;
+  }
+
+  /** After the iteration. Throws {@link GenerationError} when the stream did not finish. */
+  outcome(): Outcome {
+    if (this.#ended === null) throw new Error('the stream is still running');
+    if (this.#ended.kind !== 'finished') throw new GenerationError(this.#ended);
+    const { reason, completionTokens } = this.#ended;
+    return { reason, completionTokens, promptTokens: this.#started?.promptTokens ?? 0 };
+  }
+
+  /** Ends the stream within one batch; the iteration then ends. */
+  cancel(): void {
+    if (this.#ended === null) this.command('cancel');
+  }
+
+  /** The engine took the stream on. For the engine client only, as are the next two. */
+  start(started: Started): void {
+    this.#started = started;
+  }
+
+  push(text: string, tokens: number): void {
+    this.#unread.push({ text, tokens });
+    if (!this.#paused && this.#unread.length >= PAUSE_AT && this.#ended === null) {
+      this.#paused = true;
+      this.command('pause');
+    }
+    this.#notify();
+  }
+
+  end(ended: Ended): void {
+    this.#ended ??= ended;
+    this.#notify();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly Piece[]> {
+    try {
+      for (;;) {
+        if (this.#unread.length > 0) {
+          const batch = this.#unread;
+          this.#unread = [];
+          yield batch;
+          this.#goOn();
+        } else if (this.#ended !== null) return;
+        else await new Promise<void>((resolve) => (this.#wake = resolve));
+      }
+    } finally {
+      this.cancel();
+    }
+  }
+
+  #goOn(): void {
+    if (!this.#paused || this.#unread.length > RESUME_AT) return;
+    this.#paused = false;
+    if (this.#ended === null) this.command('resume');
+  }
+
+  #notify(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Entry of the engine process. It holds the model and nothing else: no socket, no keys. It ends with its parent, and
+ * whatever kills it (a bad model file, memory) kills no more than the jobs it was running.
+ */
+import type { FromEngine, ToEngine } from '../messages.js';
+import { loadModel } from './load.js';
+import { Outbox } from './outbox.js';
+import { Runtime } from './runtime.js';
+
+let runtime: Runtime | null = null;
+
+function send(message: FromEngine, written: () => void = () => {}): void {
+  process.send?.(message, undefined, undefined, written);
+}
+
+async function load(message: ToEngine & { type: 'load' }): Promise<void> {
+  try {
+    runtime = new Runtime(await loadModel(message.settings), new Outbox(send));
+    send({ type: 'loaded', facts: runtime.facts });
+  } catch (error) {
+    send({ type: 'load_failed', message: error instanceof Error ? error.message : 'unknown' });
+  }
+}
+
+process.on('message', (message: ToEngine) => {
+  switch (message.type) {
+    case 'load':
+      void load(message);
+      return;
+    case 'start':
+      void runtime?.run(message.job, message.request);
+      return;
+    case 'cancel':
+      runtime?.control(message.job)?.cancel();
+      return;
+    case 'pause':
+      runtime?.control(message.job)?.pause();
+      return;
+    case 'resume':
+      runtime?.control(message.job)?.resume();
+      return;
+    case 'ping':
+      send({ type: 'pong' });
+      return;
+    default:
+      message satisfies never;
+  }
+});
+
+// The signals of a terminal reach the whole process group; the daemon decides when the engine ends.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+// An ordinary exit would wait for native threads; there is nothing here to save.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -1,0 +1,66 @@
+/**
+ * Collects what the streams of one tick produced and hands it over in one message. While a message is still being
+ * written the next one keeps growing, so a daemon that is slow to read costs fewer, larger messages and not memory
+ * without bound: streams ask `ready()` and wait when too much is unsent.
+ */
+import type { Ended, FromEngine, Started } from '../messages.js';
+
+/** Unsent pieces (three entries each) at which streams stop and wait. */
+const MAX_UNSENT_ENTRIES = 3 * 8192;
+
+export type SendToDaemon = (message: FromEngine, written: () => void) => void;
+
+export class Outbox {
+  #started: Started[] = [];
+  #pieces: (number | string)[] = [];
+  #ended: Ended[] = [];
+  #scheduled = false;
+  #writing = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(private readonly send: SendToDaemon) {}
+
+  started(event: Started): void {
+    this.#started.push(event);
+    this.#schedule();
+  }
+
+  piece(job: number, tokens: number, text: string): void {
+    this.#pieces.push(job, tokens, text);
+    this.#schedule();
+  }
+
+  ended(event: Ended): void {
+    this.#ended.push(event);
+    this.#schedule();
+  }
+
+  /** Null when more may be written now, else a promise that settles once the daemon has read on. */
+  ready(): Promise<void> | null {
+    if (this.#pieces.length < MAX_UNSENT_ENTRIES) return null;
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#writing) return;
+    this.#scheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  #flush = (): void => {
+    this.#scheduled = false;
+    if (this.#started.length + this.#pieces.length + this.#ended.length === 0) return;
+    const message: FromEngine = { type: 'tick', started: this.#started, pieces: this.#pieces, ended: this.#ended };
+    this.#started = [];
+    this.#pieces = [];
+    this.#ended = [];
+    this.#writing = true;
+    for (const resume of this.#waiting.splice(0)) resume();
+    this.send(message, this.#written);
+  };
+
+  #written = (): void => {
+    this.#writing = false;
+    if (this.#started.length + this.#pieces.length + this.#ended.length > 0) this.#schedule();
+  };
+}

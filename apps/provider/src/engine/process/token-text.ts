@@ -1,0 +1,143 @@
+/**
+ * Text of generated tokens, built from the vocabulary itself so that bytes are exact: a character split over tokens is
+ * held until it is whole, bytes that never become UTF-8 end as U+FFFD, and control tokens print nothing. Texts of think
+ * tags are kept even where a model marks them as control tokens, because the output filter must see them.
+ */
+import type { LlamaModel, Token } from 'node-llama-cpp';
+
+/** Token types of the GGUF vocabulary (`tokenizer.ggml.token_type`). */
+const UNKNOWN = 2;
+const CONTROL = 3;
+const USER_DEFINED = 4;
+const UNUSED = 5;
+const BYTE = 6;
+
+interface TokenText {
+  readonly bytes: Uint8Array;
+  /** The whole text where the bytes stand on their own, else null. */
+  readonly text: string | null;
+}
+
+const SILENT: TokenText = { bytes: new Uint8Array(0), text: '' };
+const encoder = new TextEncoder();
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+export class Vocabulary {
+  readonly #entries: (TokenText | undefined)[] = [];
+  readonly #tokens: readonly string[];
+  readonly #types: readonly number[];
+  readonly #kind: string;
+  readonly #kept: ReadonlySet<string>;
+
+  /** `kept`: control tokens whose text is printed all the same. */
+  constructor(
+    private readonly model: LlamaModel,
+    kept: readonly string[],
+  ) {
+    const tokenizer = model.fileInfo.metadata.tokenizer.ggml;
+    this.#tokens = tokenizer.tokens;
+    this.#types = tokenizer.token_type ?? [];
+    this.#kind = tokenizer.model;
+    this.#kept = new Set(kept);
+  }
+
+  /** Texts that llama.cpp turns into control tokens when it parses special tokens. */
+  controlTexts(): string[] {
+    return this.#tokens.filter((text, token) => text !== '' && (this.#types[token] === CONTROL || this.#types[token] === UNKNOWN));
+  }
+
+  has(text: string): boolean {
+    return this.#tokens.includes(text);
+  }
+
+  entry(token: Token): TokenText {
+    let entry = this.#entries[token];
+    if (entry === undefined) {
+      entry = this.#read(token);
+      this.#entries[token] = entry;
+    }
+    return entry;
+  }
+
+  #read(token: Token): TokenText {
+    const raw = this.#tokens[token];
+    if (raw === undefined) return SILENT;
+    switch (this.#types[token]) {
+      case CONTROL:
+        return this.#kept.has(raw) ? wholeText(raw) : SILENT;
+      case UNKNOWN:
+      case UNUSED:
+        return SILENT;
+      case USER_DEFINED:
+        return wholeText(raw);
+      case BYTE:
+        return fromBytes(Uint8Array.of(Number.parseInt(raw.slice(3, 5), 16)));
+      default:
+        if (this.#kind === 'gpt2') return fromBytes(byteLevelBytes(raw));
+        if (this.#kind === 'llama' || this.#kind === 't5') return wholeText(raw.replaceAll('\u2581', ' '));
+        return wholeText(this.model.detokenize([token], false, [this.#anchor()]));
+    }
+  }
+
+  /** A plain token to stand before another, so that a detokeniser does not strip the other one's leading space. */
+  #anchor(): Token {
+    return this.model.tokenize('a').at(-1) ?? (0 as Token);
+  }
+}
+
+/** Assembles the text of one stream. */
+export class TextAssembler {
+  readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+  #pending = false;
+
+  constructor(private readonly vocabulary: Vocabulary) {}
+
+  /** Text that is complete with this token; '' while a character is still split. */
+  push(token: Token): string {
+    const { text, bytes } = this.vocabulary.entry(token);
+    if (!this.#pending && text !== null) return text;
+    if (bytes.length === 0) return '';
+    this.#pending = text === null;
+    return this.#decoder.decode(bytes, { stream: true });
+  }
+
+  /** What an unfinished character leaves behind: U+FFFD or nothing. */
+  end(): string {
+    return this.#pending ? this.#decoder.decode() : '';
+  }
+}
+
+function wholeText(text: string): TokenText {
+  return { bytes: encoder.encode(text), text };
+}
+
+function fromBytes(bytes: Uint8Array): TokenText {
+  try {
+    return { bytes, text: strict.decode(bytes) };
+  } catch {
+    return { bytes, text: null };
+  }
+}
+
+/** Byte-level BPE writes each byte as one printable character (GPT-2's bytes_to_unicode); this is the way back. */
+function byteLevelBytes(raw: string): Uint8Array {
+  const bytes: number[] = [];
+  for (const character of raw) {
+    const byte = BYTE_OF_CHARACTER.get(character);
+    if (byte === undefined) bytes.push(...encoder.encode(character));
+    else bytes.push(byte);
+  }
+  return Uint8Array.from(bytes);
+}
+
+const BYTE_OF_CHARACTER: ReadonlyMap<string, number> = byteLevelAlphabet();
+
+function byteLevelAlphabet(): Map<string, number> {
+  const alphabet = new Map<string, number>();
+  let shifted = 256;
+  for (let byte = 0; byte < 256; byte++) {
+    const printable = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+    alphabet.set(String.fromCodePoint(printable ? byte : shifted++), byte);
+  }
+  return alphabet;
+}

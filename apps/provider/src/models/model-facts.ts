@@ -1,0 +1,75 @@
+/** What a provider says of a model file: the id clients pass, its names and limits, and how it thinks. */
+import { basename, extname } from 'node:path';
+import { quantizationLabel } from './ggml-types.js';
+import { type GgufHeader, ModelFileError, readGgufHeader } from './gguf-header.js';
+import { type ThinkTags, thinkTagsOf } from './think-tags.js';
+
+export interface ModelFacts {
+  readonly path: string;
+  readonly id: string;
+  readonly displayName: string;
+  /** For example `8bit`. */
+  readonly quantization: string;
+  /** Tokens the model was trained for, prompt and answer together. */
+  readonly trainedContext: number;
+  readonly thinkTags: ThinkTags | null;
+  readonly fileBytes: number;
+  /** Bytes that the cache holds for one token of one stream (16-bit keys and values). */
+  readonly cacheBytesPerToken: number;
+}
+
+/** Reads and checks a model file. Throws {@link ModelFileError}. */
+export function readModelFacts(path: string): ModelFacts {
+  return modelFacts(path, readGgufHeader(path));
+}
+
+/** Facts of a checked header. Throws {@link ModelFileError} when the file holds no language model. */
+export function modelFacts(path: string, header: GgufHeader): ModelFacts {
+  const architecture = text(header, 'general.architecture');
+  const trainedContext = number(header, `${architecture}.context_length`);
+  if (architecture === null || trainedContext === null || trainedContext < 1 || !header.arrayLengths.has('tokenizer.ggml.tokens')) {
+    throw new ModelFileError(`the model file ${path} holds no language model`);
+  }
+  const fileName = basename(path, extname(path));
+  const name = text(header, 'general.name')?.trim() || fileName;
+  return {
+    path,
+    id: slug(name) || slug(fileName) || 'model',
+    displayName: name.slice(0, 128),
+    quantization: quantizationLabel(number(header, 'general.file_type')),
+    trainedContext,
+    thinkTags: thinkTagsOf(text(header, 'tokenizer.chat_template')),
+    fileBytes: header.fileBytes,
+    cacheBytesPerToken: cacheBytesPerToken(header, architecture),
+  };
+}
+
+/** Lowercase, other characters than the wire allows become a dash: `Pico demo` is `pico-demo`. */
+function slug(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^a-z0-9._]+/g, '-')
+    .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, '')
+    .slice(0, 128);
+}
+
+function cacheBytesPerToken(header: GgufHeader, architecture: string): number {
+  const of = (key: string) => number(header, `${architecture}.${key}`);
+  const layers = of('block_count') ?? 0;
+  const heads = of('attention.head_count') ?? 1;
+  const headSize = Math.ceil((of('embedding_length') ?? 0) / Math.max(1, heads));
+  const groups = of('attention.head_count_kv') ?? heads;
+  return 2 * layers * groups * ((of('attention.key_length') ?? headSize) + (of('attention.value_length') ?? headSize));
+}
+
+function text(header: GgufHeader, key: string): string | null {
+  const value = header.values.get(key);
+  return typeof value === 'string' ? value : null;
+}
+
+function number(header: GgufHeader, key: string): number | null {
+  const value = header.values.get(key);
+  if (typeof value === 'bigint') return Number(value);
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}

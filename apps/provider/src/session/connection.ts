@@ -1,0 +1,154 @@
+/**
+ * One WebSocket to the coordinator. Every frame that comes in counts as life; a socket that stays silent in spite of
+ * pings is dead and is ended. Sends are bounded: a coordinator that does not drain is left, never queued for without end.
+ */
+import {
+  type CoordinatorMessage,
+  decodeFrame,
+  FRAME_HEADER_BYTES,
+  type Frame,
+  MAX_FRAME_PAYLOAD_BYTES,
+  MAX_TEXT_FRAME_BYTES,
+  MAX_UNSENT_BYTES,
+  type ProviderMessage,
+  parseCoordinatorMessage,
+} from '@inference/protocol';
+import WebSocket from 'ws';
+
+export interface Liveness {
+  /** A ping goes out this often. */
+  readonly pingMs: number;
+  /** Silence after which the socket is dead. */
+  readonly silenceMs: number;
+}
+
+export const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 25_000 };
+const CONNECT_TIMEOUT_MS = 10_000;
+
+export interface ConnectionHandlers {
+  readonly onMessage: (message: CoordinatorMessage) => void;
+  readonly onFrame: (frame: Frame) => void;
+  readonly onUnknownMessage: () => void;
+  /** Once, with a sentence that says why. */
+  readonly onClosed: (reason: string) => void;
+}
+
+export class Connection {
+  #lastSign = Date.now();
+  #closed = false;
+  readonly #watch: NodeJS.Timeout;
+
+  private constructor(
+    private readonly socket: WebSocket,
+    private readonly handlers: ConnectionHandlers,
+    liveness: Liveness,
+  ) {
+    socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary));
+    socket.on('ping', () => this.#sign());
+    socket.on('pong', () => this.#sign());
+    socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
+    socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
+    this.#watch = setInterval(() => {
+      if (Date.now() - this.#lastSign > liveness.silenceMs) this.end('the coordinator has been silent for too long');
+      else socket.ping();
+    }, liveness.pingMs);
+  }
+
+  /** Connects. Throws an Error with a sentence for the owner. */
+  static async open(url: string, handlers: ConnectionHandlers, signal: AbortSignal, liveness: Liveness = LIVENESS): Promise<Connection> {
+    signal.throwIfAborted();
+    const socket = new WebSocket(url, {
+      handshakeTimeout: CONNECT_TIMEOUT_MS,
+      maxPayload: Math.max(MAX_TEXT_FRAME_BYTES, FRAME_HEADER_BYTES + MAX_FRAME_PAYLOAD_BYTES),
+      perMessageDeflate: false,
+    });
+    const onAbort = () => socket.terminate();
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      await new Promise<void>((resolve, reject) => {
+        socket.once('open', resolve);
+        socket.once('error', (error) => reject(new Error(`the coordinator cannot be reached: ${error.message}`)));
+      });
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+    return new Connection(socket, handlers, liveness);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  send(message: ProviderMessage): void {
+    this.#write(JSON.stringify(message));
+  }
+
+  /** `sent` is called once the bytes have left this process, or the connection is over. */
+  sendFrame(bytes: Uint8Array, sent: () => void): void {
+    if (this.#closed) sent();
+    else this.#write(bytes, sent);
+  }
+
+  /** Closes in an orderly way; whatever was sent before still goes out. */
+  close(): void {
+    this.socket.close(1000);
+    this.#close('closed');
+  }
+
+  /** Ends the connection at once. */
+  end(reason: string): void {
+    this.socket.terminate();
+    this.#close(reason);
+  }
+
+  #write(data: string | Uint8Array, sent?: () => void): void {
+    if (this.#closed) return;
+    if (this.socket.bufferedAmount > MAX_UNSENT_BYTES) {
+      this.end('the coordinator does not take what is sent to it');
+      sent?.();
+      return;
+    }
+    this.socket.send(data, () => sent?.());
+  }
+
+  #receive(data: Buffer, isBinary: boolean): void {
+    if (this.#closed) return;
+    this.#sign();
+    if (isBinary) {
+      let frame: Frame;
+      try {
+        frame = decodeFrame(data);
+      } catch (error) {
+        this.end(`the coordinator sent a bad frame: ${error instanceof Error ? error.message : 'unreadable'}`);
+        return;
+      }
+      this.handlers.onFrame(frame);
+      return;
+    }
+    const parsed = parseCoordinatorMessage(data.toString('utf8'));
+    switch (parsed.kind) {
+      case 'message':
+        this.handlers.onMessage(parsed.message);
+        return;
+      case 'unknown_type':
+        this.handlers.onUnknownMessage();
+        return;
+      case 'invalid':
+        this.end(`the coordinator sent a bad message: ${parsed.reason}`);
+        return;
+      default:
+        parsed satisfies never;
+    }
+  }
+
+  #sign(): void {
+    this.#lastSign = Date.now();
+  }
+
+  #close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#watch);
+    this.handlers.onClosed(reason);
+  }
+}

@@ -1,0 +1,202 @@
+/**
+ * One session with the coordinator, from hello to the end: shows who this provider is, answers challenges, keeps the
+ * sealing key fresh, and hands jobs on. When it is over, so are its keys and its jobs.
+ */
+import type { Enclave } from '@inference/enclave';
+import {
+  type CoordinatorMessage,
+  type Frame,
+  fromBase64,
+  type Hardware,
+  type ModelOffer,
+  PROTOCOL_VERSIONS,
+  type ProviderMessage,
+  type RejectionCode,
+} from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import { SealingKeys } from '../work/sealing-keys.js';
+import { Connection, type Liveness } from './connection.js';
+
+export interface Presence {
+  readonly agentVersion: string;
+  readonly hardware: Hardware;
+  readonly models: () => readonly ModelOffer[];
+  readonly slots: number;
+}
+
+/** Takes the jobs of one session. */
+export interface Intake {
+  handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
+  frame(frame: Frame): void;
+  /** The session is over; nothing can be sent any more. */
+  abandon(): void;
+}
+
+export type SessionEnd =
+  | { readonly kind: 'rejected'; readonly code: RejectionCode; readonly message: string }
+  | { readonly kind: 'lost'; readonly reason: string };
+
+export interface SessionOptions {
+  readonly url: string;
+  readonly enclave: Enclave;
+  readonly presence: Presence;
+  readonly intake: (session: Session, keys: SealingKeys) => Intake;
+  readonly onRegistered: (session: Session, trustLevel: string) => void;
+  readonly liveness?: Liveness;
+}
+
+/** From the opened socket to `registered`, in milliseconds. */
+const REGISTER_TIMEOUT_MS = 30_000;
+
+export class Session {
+  readonly #ended: Promise<SessionEnd>;
+  #end: (end: SessionEnd) => void = () => {};
+  #connection: Connection | null = null;
+  #keys: SealingKeys | null = null;
+  #intake: Intake | null = null;
+  #sessionId: string | null = null;
+  #registered = false;
+  /** Messages of types this build does not know, which are ignored. */
+  unknownMessages = 0;
+
+  private constructor(private readonly options: SessionOptions) {
+    this.#ended = new Promise((resolve) => (this.#end = resolve));
+  }
+
+  /** Runs one session to its end. Never rejects; the reasons come back. */
+  static async run(options: SessionOptions, signal: AbortSignal): Promise<SessionEnd & { readonly registered: boolean }> {
+    const session = new Session(options);
+    const deadline = setTimeout(() => {
+      if (!session.#registered) session.#connection?.end('the coordinator did not register this provider in time');
+    }, REGISTER_TIMEOUT_MS);
+    try {
+      const end = await session.#run(signal);
+      return { ...end, registered: session.#registered };
+    } finally {
+      clearTimeout(deadline);
+      session.#dispose();
+    }
+  }
+
+  get registered(): boolean {
+    return this.#registered && this.#connection?.closed === false;
+  }
+
+  send(message: ProviderMessage): void {
+    this.#connection?.send(message);
+  }
+
+  /** `sent` is called when the bytes have left, or never will. */
+  sendFrame(bytes: Uint8Array, sent: () => void): void {
+    if (this.#connection === null) sent();
+    else this.#connection.sendFrame(bytes, sent);
+  }
+
+  /** Leaves in an orderly way. */
+  close(): void {
+    this.#connection?.close();
+  }
+
+  async #run(signal: AbortSignal): Promise<SessionEnd> {
+    const { url, presence, liveness } = this.options;
+    const onAbort = () => this.close();
+    try {
+      this.#connection = await Connection.open(
+        url,
+        {
+          onMessage: (message) => this.#receive(message),
+          onFrame: (frame) => this.#intake?.frame(frame),
+          onUnknownMessage: () => (this.unknownMessages += 1),
+          onClosed: (reason) => this.#end({ kind: 'lost', reason }),
+        },
+        signal,
+        liveness,
+      );
+      signal.addEventListener('abort', onAbort, { once: true });
+      this.send({
+        type: 'hello',
+        versions: [...PROTOCOL_VERSIONS],
+        agent: { name: 'inference-provider', version: presence.agentVersion },
+      });
+      return await this.#ended;
+    } catch (error) {
+      return { kind: 'lost', reason: error instanceof Error ? error.message : 'the connection failed' };
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #receive(message: CoordinatorMessage): void {
+    switch (message.type) {
+      case 'welcome':
+        this.#step(this.#register(message));
+        return;
+      case 'registered':
+        this.#registered = true;
+        this.options.onRegistered(this, message.trust_level);
+        return;
+      case 'rejected':
+        this.#end({ kind: 'rejected', code: message.code, message: message.message });
+        this.#connection?.close();
+        return;
+      case 'challenge':
+        this.#step(this.#answer(message.nonce));
+        return;
+      case 'job':
+      case 'credit':
+      case 'cancel':
+        this.#intake?.handle(message);
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  async #register(welcome: CoordinatorMessage & { type: 'welcome' }): Promise<void> {
+    const { enclave, presence } = this.options;
+    if (!PROTOCOL_VERSIONS.includes(welcome.version))
+      throw new Error(`the coordinator speaks version ${welcome.version}, this build does not`);
+    if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
+    this.#sessionId = welcome.session_id;
+    const [attestation, challenge] = await Promise.all([
+      enclave.attest({ version: presence.agentVersion }),
+      enclave.answerChallenge(welcome.nonce, welcome.session_id),
+    ]);
+    const attestationSha256 = sha256Hex(fromBase64(attestation.payload));
+    const keys = await SealingKeys.open({
+      enclave,
+      attestationSha256,
+      onUpdate: (key) => this.send({ type: 'key_update', key }),
+      onFailure: () => this.#connection?.end('the enclave did not sign a new sealing key'),
+    });
+    this.#keys = keys;
+    if (this.#connection?.closed !== false) return;
+    this.#intake = this.options.intake(this, keys);
+    this.send({
+      type: 'register',
+      attestation,
+      challenge,
+      key: keys.statement,
+      hardware: presence.hardware,
+      models: [...presence.models()],
+      slots: presence.slots,
+    });
+  }
+
+  async #answer(nonce: string): Promise<void> {
+    if (this.#sessionId === null) throw new Error('the coordinator challenged before it said welcome');
+    const challenge = await this.options.enclave.answerChallenge(nonce, this.#sessionId);
+    this.send({ type: 'challenge_answer', challenge });
+  }
+
+  /** A step that fails ends the session: without it the coordinator would wait in vain. */
+  #step(step: Promise<void>): void {
+    step.catch((error: unknown) => this.#connection?.end(error instanceof Error ? error.message : 'an answer could not be made'));
+  }
+
+  #dispose(): void {
+    this.#connection?.end('the session is over');
+    this.#intake?.abandon();
+    this.#keys?.close();
+  }
+}

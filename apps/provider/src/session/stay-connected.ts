@@ -1,0 +1,68 @@
+/**
+ * Keeps a session with the coordinator: one after the other, with growing and jittered pauses. A rejection that a retry
+ * cannot mend waits longer, so that a refused provider does not hammer the coordinator.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { RejectionCode } from '@inference/protocol';
+import { type Backoff, backoffMs } from './backoff.js';
+import { Session, type SessionEnd, type SessionOptions } from './session.js';
+
+export type SessionEvent =
+  | {
+      readonly type: 'rejected';
+      readonly code: RejectionCode;
+      readonly message: string;
+      readonly advice: string;
+      readonly retryInMs: number;
+    }
+  | { readonly type: 'lost'; readonly reason: string; readonly retryInMs: number };
+
+export interface StayConnectedOptions extends SessionOptions {
+  readonly onEvent: (event: SessionEvent) => void;
+  readonly random?: () => number;
+  readonly backoff?: Backoff;
+}
+
+const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
+/** First pause after a rejection that asks for the owner. */
+const REFUSED_MS = 60_000;
+
+/** What an owner can do about a rejection; null where waiting is all it takes. */
+const ADVICE: Readonly<Record<RejectionCode, string | null>> = {
+  version_unsupported: 'Update this program: the coordinator speaks no version that it knows.',
+  attestation_refused: 'The coordinator did not accept what the enclave says of this machine.',
+  challenge_failed: 'The enclave answered too late or wrongly. Check that the clock of this machine is right.',
+  posture_insufficient: 'Turn on System Integrity Protection and full secure boot, then start again.',
+  simulated_enclave_refused: 'This coordinator admits no simulated enclave. Use a Mac with its enclave helper.',
+  key_refused: 'The coordinator did not accept the sealing key. Check that the clock of this machine is right.',
+  replaced: 'The same identity connected from elsewhere. Run one provider per data directory.',
+  misbehaved: 'The coordinator found answers of this provider wrong and took it out of routing.',
+  bad_message: 'The coordinator could not read a message. Update this program.',
+  out_of_turn: 'The coordinator got a message it did not expect. Update this program.',
+  too_large: 'The coordinator got a message over its limits. Update this program.',
+  too_slow: null,
+  shutting_down: null,
+};
+
+/** Runs sessions until the signal is aborted. */
+export async function stayConnected(options: StayConnectedOptions, signal: AbortSignal): Promise<void> {
+  const random = options.random ?? Math.random;
+  const backoff = options.backoff ?? BACKOFF;
+  let attempt = 0;
+  while (!signal.aborted) {
+    const end = await Session.run(options, signal);
+    if (signal.aborted) return;
+    attempt = end.registered ? 0 : attempt + 1;
+    const refused = end.kind === 'rejected' && ADVICE[end.code] !== null;
+    const retryInMs = refused
+      ? backoffMs({ firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS }, attempt, random())
+      : backoffMs(backoff, attempt, random());
+    options.onEvent(eventOf(end, retryInMs));
+    await delay(retryInMs, undefined, { signal }).catch(() => {});
+  }
+}
+
+function eventOf(end: SessionEnd, retryInMs: number): SessionEvent {
+  if (end.kind === 'lost') return { type: 'lost', reason: end.reason, retryInMs };
+  return { type: 'rejected', code: end.code, message: end.message, advice: ADVICE[end.code] ?? '', retryInMs };
+}

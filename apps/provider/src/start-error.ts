@@ -1,0 +1,27 @@
+/** Whatever keeps the program from starting, as one sentence for the owner. */
+import { EnclaveError } from '@inference/enclave';
+import { EngineStartError } from './engine/engine.js';
+import { ModelFileError } from './models/gguf-header.js';
+
+export class StartError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StartError';
+  }
+}
+
+/** The sentence, on one line, whatever was thrown. */
+export function startSentence(error: unknown): string {
+  if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
+  if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);
+  if (error instanceof StartError || error instanceof ModelFileError) return oneLine(`${capital(error.message)}.`);
+  return oneLine(`The provider could not start: ${error instanceof Error ? error.message : 'unknown reason'}.`);
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/\.{2,}$/, '.');
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,34 @@
+/**
+ * Whether a job may be opened at all, judged by its context alone. Pure: state and time come in, a failure or the key to
+ * open it with comes out. Who is asked comes before what is asked, so that a misdirected job learns nothing of this one.
+ */
+import { CLOCK_TOLERANCE_MS, type JobContext, type KeyId, type ProviderId } from '@inference/protocol';
+import { JobError } from './job-error.js';
+import type { SealingKey } from './sealing-keys.js';
+
+export interface AdmissionState {
+  readonly providerId: ProviderId;
+  readonly findKey: (id: KeyId) => SealingKey | null;
+  readonly modelIds: ReadonlySet<string>;
+  readonly activeJobs: number;
+  readonly slots: number;
+  readonly draining: boolean;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** The key to open the job with; its id is marked as used. Throws {@link JobError}. */
+export function admit(context: JobContext, state: AdmissionState): SealingKey {
+  if (context.provider_id !== state.providerId) throw new JobError('bad_context');
+  const key = state.findKey(context.key_id);
+  if (key === null) throw new JobError('unknown_key');
+  if (context.expires_at < context.issued_at) throw new JobError('bad_context');
+  if (state.now > context.expires_at + CLOCK_TOLERANCE_MS || state.now < context.issued_at - CLOCK_TOLERANCE_MS)
+    throw new JobError('expired');
+  if (key.seen.has(context.job_id)) throw new JobError('replayed');
+  if (state.draining) throw new JobError('draining');
+  if (!state.modelIds.has(context.model)) throw new JobError('model_not_loaded');
+  if (state.activeJobs >= state.slots) throw new JobError('busy');
+  key.seen.add(context.job_id);
+  return key;
+}

@@ -1,0 +1,12 @@
+/** A job that ends without an answer, with the coded reason that the coordinator is told. */
+import type { JobFailure, JobFailureCode } from '@inference/protocol';
+
+export class JobError extends Error {
+  readonly failure: JobFailure;
+
+  constructor(code: JobFailureCode, facts: Omit<JobFailure, 'code'> = {}) {
+    super(`job failed: ${code}`);
+    this.name = 'JobError';
+    this.failure = { code, ...facts };
+  }
+}

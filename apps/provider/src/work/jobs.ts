@@ -1,0 +1,124 @@
+/** All jobs of one session: lets them in, hands them their frames and credit, and reports the load. */
+import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
+import { admit } from './admission.js';
+import { Job, type JobEnd, type JobSurroundings } from './job.js';
+import { JobError } from './job-error.js';
+import type { SealingKeys } from './sealing-keys.js';
+
+export interface JobEvent {
+  readonly jobId: JobId;
+  readonly end: JobEnd;
+  readonly milliseconds: number;
+}
+
+export interface JobsOptions extends JobSurroundings {
+  readonly providerId: ProviderId;
+  readonly keys: Pick<SealingKeys, 'find'>;
+  /** Ids of the models that can be served at this moment. */
+  readonly modelIds: () => ReadonlySet<string>;
+  readonly slots: number;
+  readonly onEnd: (event: JobEvent) => void;
+  readonly now?: () => number;
+}
+
+/** Changes of load within this time travel in one message, in milliseconds. */
+const LOAD_DELAY_MS = 100;
+
+export class Jobs {
+  readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
+  #draining = false;
+  #abandoned = false;
+  #decodeTps: number | null = null;
+  #loadTimer: NodeJS.Timeout | null = null;
+
+  constructor(private readonly options: JobsOptions) {}
+
+  get active(): number {
+    return this.#running.size;
+  }
+
+  handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void {
+    switch (message.type) {
+      case 'job':
+        this.#start(message);
+        return;
+      case 'credit':
+        this.#running.get(message.job_id)?.job.grant(message.bytes);
+        return;
+      case 'cancel':
+        this.#running.get(message.job_id)?.job.cancel();
+        return;
+      default:
+        message satisfies never;
+    }
+  }
+
+  /** Frames of jobs that are over or were refused are expected to trail in, and dropped. */
+  frame(frame: Frame): void {
+    this.#running.get(frame.jobId)?.job.frame(frame);
+  }
+
+  /** Takes no more jobs, and resolves when the running ones are done; those left after `graceMs` are cancelled. */
+  async drain(graceMs: number): Promise<void> {
+    this.#draining = true;
+    this.#send({ type: 'draining' });
+    const timer = setTimeout(() => this.#cancelAll(), graceMs);
+    await Promise.all([...this.#running.values()].map(({ done }) => done));
+    clearTimeout(timer);
+  }
+
+  /** The session is over: whatever runs is stopped. */
+  abandon(): void {
+    this.#abandoned = true;
+    if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);
+    this.#cancelAll();
+  }
+
+  #start(message: CoordinatorMessage & { type: 'job' }): void {
+    const { context } = message;
+    const startedAt = performance.now();
+    let job: Job;
+    try {
+      const key = admit(context, {
+        providerId: this.options.providerId,
+        findKey: (id) => this.options.keys.find(id),
+        modelIds: this.options.modelIds(),
+        activeJobs: this.#running.size,
+        slots: this.options.slots,
+        draining: this.#draining,
+        now: (this.options.now ?? Date.now)(),
+      });
+      job = new Job(message, key, this.options);
+    } catch (error) {
+      const failure = error instanceof JobError ? error.failure : { code: 'internal' as const };
+      this.#send({ type: 'job_failed', job_id: context.job_id, failure });
+      this.options.onEnd({ jobId: context.job_id, end: { kind: 'failed', failure }, milliseconds: 0 });
+      return;
+    }
+    const done = job.run().then((end) => {
+      this.#running.delete(context.job_id);
+      if (end.kind === 'completed' && end.answered.decodeTps !== null) this.#decodeTps = end.answered.decodeTps;
+      this.#reportLoad();
+      this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
+    });
+    this.#running.set(context.job_id, { job, done });
+    this.#reportLoad();
+  }
+
+  #cancelAll(): void {
+    for (const { job } of this.#running.values()) job.cancel();
+  }
+
+  #reportLoad(): void {
+    if (this.#loadTimer !== null || this.#abandoned) return;
+    this.#loadTimer = setTimeout(() => {
+      this.#loadTimer = null;
+      const decodeTps = this.#decodeTps === null ? {} : { decode_tps: Math.round(this.#decodeTps * 10) / 10 };
+      this.#send({ type: 'load', active_jobs: this.#running.size, ...decodeTps });
+    }, LOAD_DELAY_MS);
+  }
+
+  #send(message: ProviderMessage): void {
+    if (!this.#abandoned) this.options.send(message);
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Turns response text into sealed frames, as far as credit and the socket allow. Text that has to wait is held here and
+ * goes out in fewer, larger frames; whoever writes waits while much is held, so nothing is dropped and memory is bounded.
+ */
+import { utf8 } from '@inference/protocol';
+import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
+
+/** Plaintext bytes of one frame at most. */
+const FRAME_BYTES = 64 * 1024;
+/** Held bytes at which the writer waits. */
+const HOLD_BYTES = 64 * 1024;
+/** Sealed bytes in the socket at which frames wait. */
+const UNSENT_BYTES = 256 * 1024;
+
+export interface FrameSink {
+  /** `sent` is called when the bytes have left, or never will. */
+  sendFrame(bytes: Uint8Array, sent: () => void): void;
+}
+
+export class ResponseFrames {
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
+  #unsentBytes = 0;
+  #credit: number;
+  #wake: (() => void) | null = null;
+
+  constructor(
+    private readonly sealer: ResponseSealer,
+    private readonly hash: ResponseHash,
+    private readonly sink: FrameSink,
+    credit: number,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#credit = credit;
+    signal.addEventListener('abort', () => this.#notify(), { once: true });
+  }
+
+  /** The coordinator takes this many plaintext bytes more. */
+  grant(bytes: number): void {
+    this.#credit = Math.min(Number.MAX_SAFE_INTEGER, this.#credit + bytes);
+    this.#notify();
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Takes text on. Resolves when little is held; rejects with the signal's reason when the job ends meanwhile. */
+  async write(text: string): Promise<void> {
+    if (text === '') return;
+    const bytes = utf8(text);
+    this.hash.update(bytes);
+    this.#held.push(bytes);
+    this.#heldBytes += bytes.length;
+    this.#sendWhatMay(0);
+    while (this.#heldBytes > HOLD_BYTES) {
+      await this.#changed();
+      this.#sendWhatMay(0);
+    }
+  }
+
+  /** Sends what is held and the final frame. Rejects with the signal's reason when the job ends meanwhile. */
+  async finish(): Promise<void> {
+    for (;;) {
+      this.#sendWhatMay(FRAME_BYTES);
+      // The last bytes travel in the final frame itself.
+      if (this.#heldBytes <= Math.min(FRAME_BYTES, this.#credit)) break;
+      await this.#changed();
+    }
+    this.signal.throwIfAborted();
+    this.#send(this.#take(this.#heldBytes), true);
+  }
+
+  /** Sends while credit and socket allow and more than `keep` bytes are held. */
+  #sendWhatMay(keep: number): void {
+    if (this.signal.aborted) return;
+    while (this.#heldBytes > keep && this.#credit > 0 && this.#unsentBytes < UNSENT_BYTES) {
+      this.#send(this.#take(Math.min(this.#heldBytes, this.#credit, FRAME_BYTES)), false);
+    }
+  }
+
+  #send(plaintext: Uint8Array, final: boolean): void {
+    this.#credit -= plaintext.length;
+    const frame = this.sealer.seal(plaintext, final);
+    this.#unsentBytes += frame.length;
+    this.sink.sendFrame(frame, () => {
+      this.#unsentBytes -= frame.length;
+      this.#notify();
+    });
+  }
+
+  #take(length: number): Uint8Array {
+    const [first] = this.#held;
+    this.#heldBytes -= length;
+    if (this.#held.length === 1 && first !== undefined && first.length === length) {
+      this.#held = [];
+      return first;
+    }
+    const taken = new Uint8Array(length);
+    let filled = 0;
+    let used = 0;
+    for (const part of this.#held) {
+      if (filled === length) break;
+      const piece = part.subarray(0, length - filled);
+      taken.set(piece, filled);
+      filled += piece.length;
+      if (piece.length < part.length) this.#held[used] = part.subarray(piece.length);
+      else used += 1;
+    }
+    this.#held.splice(0, used);
+    return taken;
+  }
+
+  async #changed(): Promise<void> {
+    this.signal.throwIfAborted();
+    await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.signal.throwIfAborted();
+  }
+
+  #notify(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}

@@ -1,0 +1,47 @@
+/** The demo model and an engine on it, shared by the tests that need real decoding. */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Engine, type EngineOptions } from '../src/engine/engine.js';
+import type { Generation, Outcome } from '../src/engine/generation.js';
+import type { GenerationRequest, Sampling } from '../src/engine/messages.js';
+
+const MODEL = fileURLToPath(new URL('../demo-models/pico/pico.gguf', import.meta.url));
+
+export function demoModel(): string {
+  if (!existsSync(MODEL)) throw new Error('the demo model is missing from apps/provider/demo-models/pico');
+  return MODEL;
+}
+
+export const greedy: Sampling = { temperature: 0, topP: null, seed: null, frequencyPenalty: 0, presencePenalty: 0 };
+
+export function startDemoEngine(slots: number, options: Partial<EngineOptions> = {}, contextSize = 512): Promise<Engine> {
+  return Engine.start({ ...options, settings: { modelPath: demoModel(), slots, contextSize, gpu: 'none' } });
+}
+
+export function ask(text: string, maxTokens = 60, sampling: Partial<Sampling> = {}): GenerationRequest {
+  return { messages: [{ role: 'user', content: text }], maxTokens, sampling: { ...greedy, ...sampling } };
+}
+
+/** Reads a stream to its end. */
+export async function collect(generation: Generation): Promise<Outcome & { text: string; tokens: number }> {
+  let text = '';
+  let tokens = 0;
+  for await (const batch of generation) {
+    for (const piece of batch) {
+      text += piece.text;
+      tokens += piece.tokens;
+    }
+  }
+  return { ...generation.outcome(), text, tokens };
+}
+
+/** Numbers in [0, 1) that are the same on every run (mulberry32). */
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
