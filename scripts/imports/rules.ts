@@ -24,10 +24,13 @@ export const LAYERS: readonly Layer[] = [
   { name: 'verifier', path: 'packages/verifier/src', uses: ['protocol'], node: PURE },
 
   { name: 'coordinator', path: 'apps/coordinator/src', uses: 'all of the app', node: NODE },
+  { name: 'coordinator/config', path: 'apps/coordinator/src/config.ts', uses: ['coordinator/start-error'], node: NODE },
+  { name: 'coordinator/log', path: 'apps/coordinator/src/log.ts', uses: ['coordinator/config'], node: NODE },
+  { name: 'coordinator/start-error', path: 'apps/coordinator/src/start-error.ts', uses: [], node: PURE },
   {
     name: 'coordinator/routes',
     path: 'apps/coordinator/src/routes',
-    uses: ['coordinator/inference', 'coordinator/fleet', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
+    uses: ['coordinator/log', 'coordinator/inference', 'coordinator/fleet', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
     node: NODE,
   },
   {
@@ -37,11 +40,16 @@ export const LAYERS: readonly Layer[] = [
     node: NODE,
   },
   { name: 'coordinator/fleet', path: 'apps/coordinator/src/fleet', uses: ['protocol', 'protocol/crypto'], node: NODE },
-  { name: 'coordinator/store', path: 'apps/coordinator/src/store', uses: ['protocol'], node: NODE },
+  { name: 'coordinator/store', path: 'apps/coordinator/src/store', uses: ['coordinator/start-error', 'protocol'], node: NODE },
 
   { name: 'provider', path: 'apps/provider/src', uses: 'all of the app', node: NODE },
   { name: 'provider/commands', path: 'apps/provider/src/commands', uses: ['provider'], node: NODE },
-  { name: 'provider/session', path: 'apps/provider/src/session', uses: ['protocol', 'protocol/crypto', 'enclave'], node: NODE },
+  {
+    name: 'provider/session',
+    path: 'apps/provider/src/session',
+    uses: ['provider/work', 'protocol', 'protocol/crypto', 'enclave'],
+    node: NODE,
+  },
   {
     name: 'provider/work',
     path: 'apps/provider/src/work',
