@@ -110,8 +110,8 @@ describe('a stranger at the provider socket', () => {
       [JSON.stringify({ type: 'hello', versions: [999], agent: { name: 'x', version: '1' } })],
       /version_unsupported/,
     ],
-    ['a message twice the cap', [JSON.stringify({ type: 'hello', pad: 'x'.repeat(512 * 1024) })], /too_large|^$/],
-    ['a frame twice the cap', [Buffer.alloc(1024 * 1024)], /too_large|out_of_turn|^$/],
+    ['a message twice the cap', [JSON.stringify({ type: 'hello', pad: 'x'.repeat(512 * 1024) })], /too_large/],
+    ['a frame twice the cap', [Buffer.alloc(1024 * 1024)], /too_large|out_of_turn/],
   ])('who sends %s is told so and shut out', async (_, messages, expected) => {
     const heard = await talk(messages);
     expect(heard.at(-1) ?? '').toMatch(expected);

@@ -24,7 +24,7 @@ export const LAYERS: readonly Layer[] = [
   { name: 'verifier', path: 'packages/verifier/src', uses: ['protocol'], node: PURE },
 
   { name: 'coordinator', path: 'apps/coordinator/src', uses: 'all of the app', node: NODE },
-  { name: 'coordinator/config', path: 'apps/coordinator/src/config.ts', uses: ['coordinator/start-error'], node: NODE },
+  { name: 'coordinator/config', path: 'apps/coordinator/src/config.ts', uses: ['coordinator/start-error', 'protocol'], node: NODE },
   { name: 'coordinator/log', path: 'apps/coordinator/src/log.ts', uses: ['coordinator/config'], node: NODE },
   { name: 'coordinator/start-error', path: 'apps/coordinator/src/start-error.ts', uses: [], node: PURE },
   {

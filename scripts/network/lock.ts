@@ -1,13 +1,14 @@
 /** One network per data directory: two would fight over the same database and the same enclave keys. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeDirectory } from './directory.js';
 import { StartError } from './network.js';
 
 /** Takes the directory, creating it if need be. Returns the function that gives it back. Throws {@link StartError}. */
 export function lockDirectory(directory: string): () => void {
   const path = join(directory, 'start.pid');
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     const holder = holderOf(path);
     if (holder !== null) throw new StartError(`a network with the data directory ${directory} is running already (process ${holder})`);
     rmSync(path, { force: true });

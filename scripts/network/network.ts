@@ -2,10 +2,11 @@
  * A whole network on this machine: one coordinator and some provider agents with simulated enclaves, as processes of their
  * own. `npm start`, the whole-network tests and the benches all start it here.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Child, spawnChild } from './child.js';
+import { makeDirectory } from './directory.js';
 import { type Supervised, supervise } from './supervise.js';
 
 export interface NetworkOptions {
@@ -61,7 +62,7 @@ interface Program {
 export async function startNetwork(options: NetworkOptions): Promise<Network> {
   const deadlineMs = options.startDeadlineMs ?? 50_000;
   const logDir = join(options.dataDir, 'logs');
-  makeDirectory(logDir);
+  makeDataDirectory(logDir);
   const programs: Program[] = [];
   const interrupted = aborted(options.signal);
   try {
@@ -105,7 +106,7 @@ export async function startCoordinatorAlone(
   coordinatorEnv: Readonly<Record<string, string>> = {},
 ): Promise<CoordinatorAlone> {
   const logDir = join(dataDir, 'logs');
-  makeDirectory(logDir);
+  makeDataDirectory(logDir);
   const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv }, logDir);
   const baseUrl = await Promise.race([listening, endOf(child), deadline(20_000, 'the coordinator did not listen')]);
   return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
@@ -219,9 +220,9 @@ function deadline(ms: number, what: string): Promise<never> {
   });
 }
 
-function makeDirectory(path: string): void {
+function makeDataDirectory(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDirectory(path);
   } catch (error) {
     throw new StartError(`the data directory cannot be used: ${(error as Error).message}`);
   }

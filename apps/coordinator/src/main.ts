@@ -11,35 +11,46 @@ const LAST_RESORT_MS = 9000;
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const stdout = destination({ fd: 1, sync: false });
+  // Nobody reads the log any more. Flushing into a broken pipe would never return.
+  let readable = true;
+  stdout.on('error', () => {
+    readable = false;
+  });
+  const exit = (code: number): never => {
+    if (readable) stdout.flushSync();
+    process.exit(code);
+  };
   const log = createLog(config.logLevel, stdout);
   const app = await startApp({ config, log });
   log.info({ address: app.address }, 'listening');
 
   let ending = false;
-  const end = (signal: NodeJS.Signals): void => {
+  const end = (reason: string): void => {
     if (ending) return;
     ending = true;
-    log.info({ signal }, 'shutting down');
+    log.info({ reason }, 'shutting down');
     setTimeout(() => process.exit(1), LAST_RESORT_MS).unref();
     app.close().then(
       () => {
         log.info('closed');
-        stdout.flushSync();
-        process.exit(0);
+        exit(0);
       },
       (error: unknown) => {
         log.fatal({ error: errorFacts(error) }, 'shutdown failed');
-        stdout.flushSync();
-        process.exit(1);
+        exit(1);
       },
     );
   };
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
+  // Started with an IPC channel, it ends with the process that started it, however that one ended.
+  process.on('disconnect', () => {
+    readable = false;
+    end('parent gone');
+  });
   process.on('uncaughtException', (error) => {
     log.fatal({ error: errorFacts(error) }, 'crashed');
-    stdout.flushSync();
-    process.exit(1);
+    exit(1);
   });
 }
 

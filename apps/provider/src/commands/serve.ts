@@ -32,6 +32,8 @@ export async function serve(args: readonly string[]): Promise<number> {
   };
   process.on('SIGINT', onSignal);
   process.on('SIGTERM', onSignal);
+  // Started with an IPC channel, it ends with the process that started it, however that one ended.
+  process.on('disconnect', onSignal);
   let daemon: Daemon;
   const log = pino({ level: process.env.LOG_LEVEL || 'info' }, pino.destination({ dest: 1, sync: true }));
   try {
