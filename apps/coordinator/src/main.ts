@@ -11,15 +11,6 @@ const LAST_RESORT_MS = 9000;
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   const stdout = destination({ fd: 1, sync: false });
-  // Nobody reads the log any more. Flushing into a broken pipe would never return.
-  let readable = true;
-  stdout.on('error', () => {
-    readable = false;
-  });
-  const exit = (code: number): never => {
-    if (readable) stdout.flushSync();
-    process.exit(code);
-  };
   const log = createLog(config.logLevel, stdout);
   const app = await startApp({ config, log });
   log.info({ address: app.address }, 'listening');
@@ -33,11 +24,13 @@ async function main(): Promise<void> {
     app.close().then(
       () => {
         log.info('closed');
-        exit(0);
+        stdout.flushSync();
+        process.exit(0);
       },
       (error: unknown) => {
         log.fatal({ error: errorFacts(error) }, 'shutdown failed');
-        exit(1);
+        stdout.flushSync();
+        process.exit(1);
       },
     );
   };
@@ -45,12 +38,14 @@ async function main(): Promise<void> {
   process.on('SIGINT', end);
   // Started with an IPC channel, it ends with the process that started it, however that one ended.
   process.on('disconnect', () => {
-    readable = false;
+    // It read the log, too: what is still written for it would be flushed into a broken pipe for ever.
+    log.level = 'silent';
     end('parent gone');
   });
   process.on('uncaughtException', (error) => {
     log.fatal({ error: errorFacts(error) }, 'crashed');
-    exit(1);
+    stdout.flushSync();
+    process.exit(1);
   });
 }
 
