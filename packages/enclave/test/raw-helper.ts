@@ -17,6 +17,7 @@ export class RawHelper {
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   readonly #replies: Reply[] = [];
   readonly #waiting: ((reply: Reply) => void)[] = [];
+  readonly #closed: Promise<never>;
   #lastId = 1_000_000;
   stderr = '';
 
@@ -24,6 +25,10 @@ export class RawHelper {
     const [program, ...args] = command;
     this.child = spawn(program as string, args, { stdio: 'pipe' });
     this.exited = once(this.child, 'exit').then(([code, signal]) => ({ code, signal }));
+    this.#closed = new Promise((_, reject) => {
+      this.child.once('close', (code) => reject(new Error(`the helper has ended with ${code}; stderr: ${this.stderr}`)));
+    });
+    this.#closed.catch(() => {});
     this.child.stdin.on('error', () => {});
     this.child.stderr.on('data', (bytes: Buffer) => {
       this.stderr += bytes.toString();
@@ -50,7 +55,7 @@ export class RawHelper {
     });
     const arrived = new Promise<Reply>((resolve) => this.#waiting.push(resolve));
     try {
-      return await Promise.race([arrived, late]);
+      return await Promise.race([arrived, late, this.#closed]);
     } finally {
       clearTimeout(timer);
     }

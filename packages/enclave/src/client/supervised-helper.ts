@@ -54,7 +54,7 @@ export class SupervisedHelper {
 
   private constructor(options: SupervisedHelperOptions) {
     this.#options = options;
-    this.#ready = this.#start(0);
+    this.#ready = this.#start();
   }
 
   /** Sends a request to the present helper, or to the next one when it is being restarted. Throws {@link EnclaveError}. */
@@ -96,9 +96,7 @@ export class SupervisedHelper {
     }
   }
 
-  async #start(delayMs: number): Promise<HelperProcess> {
-    if (delayMs > 0) await delay(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
-    this.#refuseIfFailed();
+  async #start(): Promise<HelperProcess> {
     const startedAt = Date.now();
     let introduced = false;
     const { command, onEvent } = this.#options;
@@ -109,11 +107,13 @@ export class SupervisedHelper {
         onEvent({ type: 'ended', reason });
         if (!introduced) return;
         if (Date.now() - startedAt > HEALTHY_MS) this.#failures = 0;
-        this.#restart();
+        this.#restart(helper.gone);
       },
     });
     try {
       await this.#introduce(helper);
+      // Rubbish right behind its last reply has ended it already.
+      if (helper.ended !== null) throw helper.ended;
     } catch (error) {
       const reason = error instanceof EnclaveError ? error : new EnclaveError('internal', 'the handshake failed', { cause: error });
       await helper.close(reason);
@@ -124,18 +124,25 @@ export class SupervisedHelper {
     return helper;
   }
 
+  async #startAfter(lastIsGone: Promise<void>, delayMs: number): Promise<HelperProcess> {
+    await lastIsGone;
+    await delay(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
+    this.#refuseIfFailed();
+    return this.#start();
+  }
+
   #refuseIfFailed(): void {
     if (this.#failed !== null) throw this.#failed;
   }
 
-  /** Starts the next helper after the backoff, and again when that fails, until closed. */
-  #restart(): void {
+  /** Starts the next helper after the backoff and the end of the last one, and again when that fails, until closed. */
+  #restart(lastIsGone: Promise<void>): void {
     if (this.#failed !== null) return;
     const delayMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 16);
     this.#options.onEvent({ type: 'restarting', attempt: this.#failures, delayMs });
-    this.#ready = this.#start(delayMs);
-    this.#ready.catch(() => this.#restart());
+    this.#ready = this.#startAfter(lastIsGone, delayMs);
+    this.#ready.catch(() => this.#restart(Promise.resolve()));
   }
 
   async #introduce(helper: HelperProcess): Promise<void> {
