@@ -109,6 +109,7 @@ describe('opening', () => {
     ['the command is empty', [], 'start_failed'],
     ['the program ends at once', ['/bin/sh', '-c', 'exit 7'], 'exited'],
     ['the program is no helper', ['/bin/sh', '-c', 'echo hello; cat'], 'bad_reply'],
+    ['it says more than its handshake', odd('A', '1', 'talkative'), 'bad_reply'],
     ['it speaks another contract', odd('A', '2'), 'contract_mismatch'],
     ['a simulated helper claims an enclave', odd('A', '1', 'boastful'), 'bad_reply'],
   ])('fails when %s', async (_, command, code) => {
