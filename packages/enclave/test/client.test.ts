@@ -106,6 +106,7 @@ describe('a helper that dies', () => {
 describe('opening', () => {
   it.each([
     ['there is no such program', ['/nonexistent/helper'], 'start_failed'],
+    ['the command cannot be one', ['/bin/sh', 'a\0b'], 'start_failed'],
     ['the command is empty', [], 'start_failed'],
     ['the program ends at once', ['/bin/sh', '-c', 'exit 7'], 'exited'],
     ['the program is no helper', ['/bin/sh', '-c', 'echo hello; cat'], 'bad_reply'],

@@ -18,14 +18,18 @@ export async function startChild(command: readonly string[]): Promise<Child> {
   const [program, ...args] = command;
   if (program === undefined) throw new EnclaveError('start_failed', 'the enclave helper command is empty');
   const env = Object.fromEntries(PASSED_VARIABLES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
-  const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (error) =>
-      reject(new EnclaveError('start_failed', `the enclave helper could not be started: ${error.message}`, { cause: error })),
-    );
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) => {
+      reject(new EnclaveError('start_failed', `the enclave helper could not be started: ${error.message}`, { cause: error }));
+    };
+    try {
+      const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+      child.once('error', onError);
+      child.once('spawn', () => resolve(child));
+    } catch (error) {
+      onError(error as Error);
+    }
   });
-  return child;
 }
 
 /** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when it is gone. */

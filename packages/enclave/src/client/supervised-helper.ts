@@ -1,6 +1,6 @@
 /**
- * Keeps a helper running. A helper that ends is started again after a bounded backoff; requests made meanwhile wait for it
- * within their deadline. Whoever comes back must be who was there before: another key ends everything for good.
+ * Keeps a helper running. A helper that ends is started again after a bounded backoff; requests made meanwhile wait for it,
+ * no longer than they would wait for an answer. Whoever comes back must be who was there before: another key ends everything for good.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { EnclaveError } from '../contract/errors.js';
@@ -59,10 +59,10 @@ export class SupervisedHelper {
 
   /** Sends a request to the present helper, or to the next one when it is being restarted. Throws {@link EnclaveError}. */
   async request<Op extends Operation>(op: Op, parameters: ParametersOf<Op>, signal?: AbortSignal): Promise<ResultOf<Op>> {
-    const deadline = Date.now() + this.#options.timeoutMs;
     this.#refuseIfFailed();
     const helper = this.#serving ?? (await this.#whenReady(signal));
-    return helper.request(op, parameters, Math.max(1, deadline - Date.now()), signal);
+    // The whole time again: a healthy helper must not be killed for the time that was spent waiting for it.
+    return helper.request(op, parameters, this.#options.timeoutMs, signal);
   }
 
   /** Ends the helper; resolves when its process is gone. Requests that wait fail with `closed`. */
@@ -104,7 +104,7 @@ export class SupervisedHelper {
       onStderr: (line) => onEvent({ type: 'stderr', line }),
       onEnd: (reason) => {
         this.#serving = null;
-        onEvent({ type: 'ended', reason });
+        if (this.#failed?.code !== 'closed') onEvent({ type: 'ended', reason });
         if (!introduced) return;
         if (Date.now() - startedAt > HEALTHY_MS) this.#failures = 0;
         this.#restart(helper.gone);
