@@ -313,7 +313,7 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
   await bench.settle();
   const { generation, commands } = bench.streams[0] as ScriptedStream;
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-  const words = Array.from({ length: 3000 }, (_, index) => `word${index} `);
+  const words = Array.from({ length: 3000 }, (_, index) => `word${index} ${'x'.repeat(100)} `);
   let written = 0;
   let most = 0;
   let received = '';
@@ -325,12 +325,12 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
     if (!paused) for (let i = 0; i < 50 && written < words.length; i++) generation.push(words[written++] as string, 1);
     if (written === words.length) generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: words.length });
     most = Math.max(most, generation.unread);
-    bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 300 });
+    bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 3000 });
     await bench.settle();
     for (; opened < bench.frames.length; opened++) {
       received += Buffer.from(responses.open(decodeFrame(bench.frames[opened] as Uint8Array) as Frame)).toString();
     }
-    expect(received.length).toBeLessThanOrEqual(10 + 300 * (round + 1));
+    expect(received.length).toBeLessThanOrEqual(10 + 3000 * (round + 1));
   }
   expect(most).toBeLessThan(400);
   expect(commands).toContain('pause');
