@@ -60,7 +60,7 @@ export class Daemon {
         settings: { modelPath: model.path, ...capacity, gpu: process.platform === 'darwin' ? 'metal' : 'none' },
         onEvent: (event) => {
           logEngine(log, event);
-          daemon?.announceModels();
+          if (event.type !== 'output') daemon?.announceModels();
         },
       },
       signal,
@@ -177,8 +177,19 @@ function hardwareOf(host: HostFacts): Hardware {
 }
 
 function logEngine(log: Logger, event: EngineEvent): void {
-  if (event.type === 'ready') log.info({ event: 'engine_ready', ...event.facts }, 'the engine has loaded the model');
-  else log.error({ event: 'engine_died', reason: event.reason, retry_in_ms: event.retryInMs }, 'the engine died and is started again');
+  switch (event.type) {
+    case 'ready':
+      log.info({ event: 'engine_ready', ...event.facts }, 'the engine has loaded the model');
+      return;
+    case 'output':
+      log.debug({ event: 'engine_output', line: event.line }, 'the engine says');
+      return;
+    case 'died':
+      log.error({ event: 'engine_died', reason: event.reason, retry_in_ms: event.retryInMs }, 'the engine died and is started again');
+      return;
+    default:
+      event satisfies never;
+  }
 }
 
 function logEnclave(log: Logger, event: EnclaveEvent): void {

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { Daemon } from '../daemon.js';
 import { StartError, startSentence } from '../start-error.js';
 
@@ -35,8 +35,9 @@ export async function serve(args: readonly string[]): Promise<number> {
   // Started with an IPC channel, it ends with the process that started it, however that one ended.
   process.on('disconnect', onSignal);
   let daemon: Daemon;
-  const log = pino({ level: process.env.LOG_LEVEL || 'info' }, pino.destination({ dest: 1, sync: true }));
+  let log: Logger;
   try {
+    log = logger(process.env.LOG_LEVEL || 'info');
     daemon = await Daemon.start({ ...readOptions(args), log }, starting.signal);
   } catch (error) {
     if (starting.signal.aborted) return 0;
@@ -49,6 +50,13 @@ export async function serve(args: readonly string[]): Promise<number> {
   await daemon.stop();
   log.info({ event: 'stopped' }, 'provider has stopped');
   return 0;
+}
+
+/** JSON lines on standard output, written at once so that none is lost at exit. */
+function logger(level: string): Logger {
+  const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+  if (!levels.includes(level)) throw new StartError(`LOG_LEVEL must be one of ${levels.join(', ')}`);
+  return pino({ level }, pino.destination({ dest: 1, sync: true }));
 }
 
 /** Throws {@link StartError}. */

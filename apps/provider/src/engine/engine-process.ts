@@ -1,18 +1,27 @@
 /**
- * One child process that holds a model. Its console output goes to the daemon's standard error. A process that answers
+ * One child process that holds a model. Its console output comes back line by line, for the log. A process that answers
  * no ping for half a minute is killed: its JavaScript thread never blocks while the model decodes, so it hangs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
 import type { EngineFacts, EngineSettings, FromEngine, ToEngine } from './messages.js';
 
 type Tick = FromEngine & { type: 'tick' };
 
 const PING_EVERY_MS = 10_000;
 const SILENCE_LIMIT_MS = 30_000;
+/** Characters of one line of output. */
+const MAX_LINE = 512;
 
 /** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
 const ENTRY = createRequire(import.meta.url).resolve('#engine-process');
+
+export interface EngineProcessHandlers {
+  readonly onTick: (tick: Tick) => void;
+  /** One line that the native library wrote, cut to a sane length. */
+  readonly onOutput: (line: string) => void;
+}
 
 export class EngineProcess {
   readonly #child: ChildProcess;
@@ -22,9 +31,9 @@ export class EngineProcess {
   #lastSign = Date.now();
   #onLoad: ((result: FromEngine & { type: 'loaded' | 'load_failed' }) => void) | null = null;
 
-  constructor(private readonly handlers: { readonly onTick: (tick: Tick) => void }) {
+  constructor(private readonly handlers: EngineProcessHandlers) {
     this.#child = fork(ENTRY, [], {
-      stdio: ['ignore', 2, 2, 'ipc'],
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       execArgv: [],
     });
     const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);
@@ -37,6 +46,10 @@ export class EngineProcess {
       this.#child.once('error', (error) => gone(`the engine process failed: ${error.message}`));
       this.#child.once('exit', (code, signal) => gone(`the engine process ended (${signal ?? `exit code ${code}`})`));
     });
+    for (const output of [this.#child.stdout, this.#child.stderr]) {
+      if (output === null) continue;
+      createInterface({ input: output }).on('line', (line) => handlers.onOutput(line.slice(0, MAX_LINE)));
+    }
     this.#child.on('message', (message) => this.#receive(message as FromEngine));
   }
 

@@ -16,6 +16,7 @@ export class EngineStartError extends Error {
 
 export type EngineEvent =
   | { readonly type: 'ready'; readonly facts: EngineFacts }
+  | { readonly type: 'output'; readonly line: string }
   | { readonly type: 'died'; readonly reason: string; readonly retryInMs: number };
 
 export interface EngineOptions {
@@ -88,6 +89,7 @@ export class Engine {
 
   async #launch(signal?: AbortSignal): Promise<void> {
     const child = new EngineProcess({
+      onOutput: (line) => this.options.onEvent?.({ type: 'output', line }),
       onTick: (tick) => {
         for (const started of tick.started) this.#generations.get(started.job)?.start(started);
         for (let i = 0; i + 2 < tick.pieces.length; i += 3) {

@@ -5,7 +5,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { Template } from '@huggingface/jinja';
-import type { LlamaModel, Token } from 'node-llama-cpp';
+import type { Token } from 'node-llama-cpp';
 import type { PromptMessage } from '../messages.js';
 
 /** The template refused these messages; its reason may quote them and is therefore not kept. */
@@ -14,6 +14,18 @@ export class TemplateError extends Error {
     super('the chat template refused the messages');
     this.name = 'TemplateError';
   }
+}
+
+/** What this needs of a model. */
+export interface PromptModel {
+  /** `special`: texts of control tokens become those tokens. */
+  tokenize(text: string, special: boolean): Token[];
+  readonly tokens: {
+    readonly bos: Token | null;
+    readonly bosString: string | null;
+    readonly eosString: string | null;
+    readonly shouldPrependBosToken: boolean;
+  };
 }
 
 export interface ChatTokens {
@@ -32,7 +44,7 @@ export class ChatPrompt {
 
   /** Throws when the template is not valid Jinja. */
   constructor(
-    private readonly model: LlamaModel,
+    private readonly model: PromptModel,
     template: string,
     controlTexts: readonly string[],
     private readonly openTag: string | null,

@@ -6,7 +6,7 @@ import { getLlama, type LlamaContext, LlamaLogLevel, type LlamaModel } from 'nod
 import { thinkTagsOf } from '../../models/think-tags.js';
 import type { EngineSettings } from '../messages.js';
 import { CHATML_TEMPLATE, ChatPrompt } from './chat-prompt.js';
-import { Vocabulary } from './token-text.js';
+import { Vocabulary, type VocabularySource } from './token-text.js';
 
 export interface LoadedModel {
   readonly model: LlamaModel;
@@ -34,12 +34,19 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
   const seeded = await model.createContext({ contextSize: shared.contextSize, sequences: 1, ...threads });
   const template = chatTemplate(model);
   const tags = thinkTagsOf(template);
-  const vocabulary = new Vocabulary(model, tags === null ? [] : [tags.open, tags.close]);
+  const vocabulary = new Vocabulary(vocabularySource(model), tags === null ? [] : [tags.open, tags.close]);
   if (template === null && !vocabulary.has('<|im_start|>')) {
     throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
   }
   const prompt = chatPrompt(model, template ?? CHATML_TEMPLATE, vocabulary, tags?.open ?? null);
   return { model, shared, seeded, vocabulary, prompt };
+}
+
+function vocabularySource(model: LlamaModel): VocabularySource {
+  const { tokens, token_type, model: kind } = model.fileInfo.metadata.tokenizer.ggml;
+  // A plain token stands before the one in question, so that its leading space is not stripped.
+  const anchor = model.tokenize('a').slice(-1);
+  return { tokens, types: token_type ?? [], kind, detokenize: (token) => model.detokenize([token], false, anchor) };
 }
 
 function chatTemplate(model: LlamaModel): string | null {

@@ -3,7 +3,7 @@
  * held until it is whole, bytes that never become UTF-8 end as U+FFFD, and control tokens print nothing. Texts of think
  * tags are kept even where a model marks them as control tokens, because the output filter must see them.
  */
-import type { LlamaModel, Token } from 'node-llama-cpp';
+import type { Token } from 'node-llama-cpp';
 
 /** Token types of the GGUF vocabulary (`tokenizer.ggml.token_type`). */
 const UNKNOWN = 2;
@@ -22,32 +22,35 @@ const SILENT: TokenText = { bytes: new Uint8Array(0), text: '' };
 const encoder = new TextEncoder();
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** The vocabulary of a model file, and its own detokeniser for kinds that this file does not know. */
+export interface VocabularySource {
+  readonly tokens: readonly string[];
+  readonly types: readonly number[];
+  /** `tokenizer.ggml.model`: `gpt2` for byte-level BPE, `llama` and `t5` for SentencePiece. */
+  readonly kind: string;
+  readonly detokenize: (token: Token) => string;
+}
+
 export class Vocabulary {
   readonly #entries: (TokenText | undefined)[] = [];
-  readonly #tokens: readonly string[];
-  readonly #types: readonly number[];
-  readonly #kind: string;
   readonly #kept: ReadonlySet<string>;
 
   /** `kept`: control tokens whose text is printed all the same. */
   constructor(
-    private readonly model: LlamaModel,
+    private readonly source: VocabularySource,
     kept: readonly string[],
   ) {
-    const tokenizer = model.fileInfo.metadata.tokenizer.ggml;
-    this.#tokens = tokenizer.tokens;
-    this.#types = tokenizer.token_type ?? [];
-    this.#kind = tokenizer.model;
     this.#kept = new Set(kept);
   }
 
   /** Texts that llama.cpp turns into control tokens when it parses special tokens. */
   controlTexts(): string[] {
-    return this.#tokens.filter((text, token) => text !== '' && (this.#types[token] === CONTROL || this.#types[token] === UNKNOWN));
+    const { tokens, types } = this.source;
+    return tokens.filter((text, token) => text !== '' && (types[token] === CONTROL || types[token] === UNKNOWN));
   }
 
   has(text: string): boolean {
-    return this.#tokens.includes(text);
+    return this.source.tokens.includes(text);
   }
 
   entry(token: Token): TokenText {
@@ -60,9 +63,10 @@ export class Vocabulary {
   }
 
   #read(token: Token): TokenText {
-    const raw = this.#tokens[token];
+    const { tokens, types, kind } = this.source;
+    const raw = tokens[token];
     if (raw === undefined) return SILENT;
-    switch (this.#types[token]) {
+    switch (types[token]) {
       case CONTROL:
         return this.#kept.has(raw) ? wholeText(raw) : SILENT;
       case UNKNOWN:
@@ -73,15 +77,10 @@ export class Vocabulary {
       case BYTE:
         return fromBytes(Uint8Array.of(Number.parseInt(raw.slice(3, 5), 16)));
       default:
-        if (this.#kind === 'gpt2') return fromBytes(byteLevelBytes(raw));
-        if (this.#kind === 'llama' || this.#kind === 't5') return wholeText(raw.replaceAll('\u2581', ' '));
-        return wholeText(this.model.detokenize([token], false, [this.#anchor()]));
+        if (kind === 'gpt2') return fromBytes(byteLevelBytes(raw));
+        if (kind === 'llama' || kind === 't5') return wholeText(raw.replaceAll('\u2581', ' '));
+        return wholeText(this.source.detokenize(token));
     }
-  }
-
-  /** A plain token to stand before another, so that a detokeniser does not strip the other one's leading space. */
-  #anchor(): Token {
-    return this.model.tokenize('a').at(-1) ?? (0 as Token);
   }
 }
 

@@ -1,0 +1,281 @@
+/**
+ * A coordinator for tests: real WebSocket, real messages, real sealing and real verification, no routing. It checks what
+ * a provider shows when it registers, seals jobs to it, and opens and verifies the answers.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import {
+  type Attestation,
+  type CoordinatorMessage,
+  decodeFrame,
+  fromBase64,
+  INITIAL_CREDIT_BYTES,
+  type JobContext,
+  type JobFailure,
+  type JobId,
+  type KeyStatement,
+  openAttestation,
+  openChallengeAnswer,
+  openKeyStatement,
+  openReceipt,
+  type ProviderMessage,
+  parseProviderMessage,
+  type Receipt,
+  type Register,
+  toBase64,
+} from '@inference/protocol';
+import { providerIdOf, type ResponseOpener, sealRequest, sha256Hex, verifyP256, verifyResponseSignature } from '@inference/protocol/crypto';
+import { type WebSocket, WebSocketServer } from 'ws';
+
+export interface Answer {
+  readonly jobId: JobId;
+  readonly accepted: boolean;
+  readonly body: string;
+  /** Number of response frames that carried bytes. */
+  readonly frames: number;
+  readonly failure: JobFailure | null;
+  readonly receipt: Receipt | null;
+}
+
+export interface SubmitOptions {
+  readonly context?: Partial<JobContext>;
+  readonly credit?: number;
+  /** Grants as much credit as was received, as a coordinator with a quick client does. */
+  readonly grant?: boolean;
+  readonly cancelAfterBytes?: number;
+  /** Changes the encoded request frames before they go out. */
+  readonly tamper?: (frames: Uint8Array[]) => Uint8Array[];
+}
+
+interface OpenJob {
+  readonly responses: ResponseOpener;
+  readonly context: JobContext;
+  readonly options: SubmitOptions;
+  readonly settle: (answer: Answer) => void;
+  accepted: boolean;
+  bytes: Buffer[];
+  total: number;
+  frames: number;
+}
+
+export class FakeProviderSession {
+  readonly messages: ProviderMessage[] = [];
+  readonly #jobs = new Map<JobId, OpenJob>();
+  readonly #waiting: { readonly type: string; readonly resolve: (message: ProviderMessage) => void }[] = [];
+  register: Register | null = null;
+  attestation: Attestation | null = null;
+  key: KeyStatement | null = null;
+  publicKey: Uint8Array = new Uint8Array(0);
+  closed = false;
+
+  constructor(
+    private readonly socket: WebSocket,
+    private readonly sessionId: string,
+    private readonly nonce: string,
+  ) {
+    socket.on('message', (data, isBinary) => {
+      if (isBinary) this.#frame(data as Buffer);
+      else this.#message(data.toString());
+    });
+    socket.on('close', () => {
+      this.closed = true;
+    });
+  }
+
+  send(message: CoordinatorMessage | { type: string }): void {
+    this.socket.send(JSON.stringify(message));
+  }
+
+  sendRaw(data: string | Uint8Array): void {
+    this.socket.send(data);
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+
+  /** Stops reading, so that the provider's bytes pile up on its side. */
+  pauseReading(paused: boolean): void {
+    if (paused) this.socket.pause();
+    else this.socket.resume();
+  }
+
+  /** The next message of this type that has not been asked for. */
+  async next<Type extends ProviderMessage['type']>(type: Type, timeoutMs = 20_000): Promise<ProviderMessage & { type: Type }> {
+    const known = this.messages.findIndex((message) => message.type === type);
+    if (known >= 0) return this.messages.splice(known, 1)[0] as ProviderMessage & { type: Type };
+    let timer: NodeJS.Timeout | undefined;
+    return await Promise.race([
+      new Promise<ProviderMessage & { type: Type }>((resolve) =>
+        this.#waiting.push({ type, resolve: (message) => resolve(message as ProviderMessage & { type: Type }) }),
+      ),
+      new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`no ${type} message came`)), timeoutMs);
+      }),
+    ]).finally(() => clearTimeout(timer));
+  }
+
+  /** Takes the provider in, after checking all that it shows. */
+  async admit(): Promise<Register> {
+    const register = await this.next('register');
+    this.register = register;
+    const claimed = JSON.parse(Buffer.from(register.attestation.payload, 'base64').toString()) as Attestation;
+    this.publicKey = fromBase64(claimed.se_public_key);
+    this.attestation = openAttestation(register.attestation, this.publicKey, verifyP256).value;
+    const challenge = openChallengeAnswer(register.challenge, this.publicKey, verifyP256).value;
+    if (challenge.nonce !== this.nonce || challenge.session_id !== this.sessionId) throw new Error('the challenge was not answered');
+    this.#useKey(register.key, sha256Hex(fromBase64(register.attestation.payload)));
+    this.send({ type: 'registered', provider_id: providerIdOf(this.publicKey), trust_level: 'self_signed' });
+    return register;
+  }
+
+  /** Seals a chat request to the provider, and resolves when the provider is done with it. */
+  submit(request: Record<string, unknown>, options: SubmitOptions = {}): Promise<Answer> {
+    return this.submitBytes(Buffer.from(JSON.stringify({ model: this.register?.models[0]?.id, ...request })), request, options);
+  }
+
+  submitBytes(body: Uint8Array, request: Record<string, unknown>, options: SubmitOptions = {}): Promise<Answer> {
+    const { key, register } = this;
+    if (key === null || register === null) throw new Error('not registered');
+    const maxTokens = typeof request.max_tokens === 'number' ? request.max_tokens : null;
+    const context: JobContext = {
+      v: 1,
+      job_id: randomUUID() as JobId,
+      provider_id: providerIdOf(this.publicKey),
+      key_id: key.key_id,
+      endpoint: '/v1/chat/completions',
+      model: register.models[0]?.id ?? '',
+      stream: request.stream === true,
+      max_tokens: maxTokens ?? 8192,
+      overrides: maxTokens === null ? { max_tokens: 8192 } : {},
+      response_id: `chatcmpl-${randomBytes(8).toString('hex')}`,
+      created: Math.floor(Date.now() / 1000),
+      request_sha256: sha256Hex(body),
+      issued_at: Date.now(),
+      expires_at: Date.now() + 60_000,
+      ...options.context,
+    };
+    const sealed = sealRequest(context, fromBase64(key.x25519_public_key), body);
+    return new Promise((settle) => {
+      this.#jobs.set(context.job_id, {
+        responses: sealed.responses,
+        context,
+        options,
+        settle,
+        accepted: false,
+        bytes: [],
+        total: 0,
+        frames: 0,
+      });
+      const { credit = INITIAL_CREDIT_BYTES } = options;
+      this.send({ type: 'job', context, enc: toBase64(sealed.enc), request_bytes: body.length, credit });
+      for (const frame of (options.tamper ?? ((frames) => frames))([...sealed.frames])) this.sendRaw(frame);
+    });
+  }
+
+  /** Bytes of the answer so far. */
+  received(jobId: JobId): number {
+    return this.#jobs.get(jobId)?.total ?? 0;
+  }
+
+  openJobs(): JobId[] {
+    return [...this.#jobs.keys()];
+  }
+
+  #useKey(statement: Register['key'], attestationSha256: string | null): void {
+    const key = openKeyStatement(statement, this.publicKey, verifyP256).value;
+    if (attestationSha256 !== null && key.attestation_sha256 !== attestationSha256)
+      throw new Error('the key is bound to another attestation');
+    this.key = key;
+  }
+
+  #frame(data: Buffer): void {
+    const frame = decodeFrame(data);
+    const job = this.#jobs.get(frame.jobId);
+    if (job === undefined) return;
+    const bytes = Buffer.from(job.responses.open(frame));
+    job.bytes.push(bytes);
+    job.total += bytes.length;
+    if (bytes.length > 0) job.frames += 1;
+    if (job.options.grant !== false && bytes.length > 0) this.send({ type: 'credit', job_id: frame.jobId, bytes: bytes.length });
+    if (job.total >= (job.options.cancelAfterBytes ?? Number.POSITIVE_INFINITY)) this.send({ type: 'cancel', job_id: frame.jobId });
+  }
+
+  #message(text: string): void {
+    const parsed = parseProviderMessage(text);
+    if (parsed.kind !== 'message') throw new Error(`the provider sent ${parsed.kind}: ${text.slice(0, 200)}`);
+    const { message } = parsed;
+    const waiting = this.#waiting.findIndex(({ type }) => type === message.type);
+    if (waiting >= 0) this.#waiting.splice(waiting, 1)[0]?.resolve(message);
+    else this.messages.push(message);
+    if (message.type === 'key_update') this.#useKey(message.key, null);
+    if (message.type === 'job_accepted') {
+      const job = this.#jobs.get(message.job_id);
+      if (job !== undefined) job.accepted = true;
+    } else if (message.type === 'job_failed') {
+      this.#settle(message.job_id, message.failure, null);
+    } else if (message.type === 'job_completed') {
+      const job = this.#jobs.get(message.job_id);
+      if (job === undefined) return;
+      const sha256 = sha256Hex(Buffer.concat(job.bytes));
+      const valid = verifyResponseSignature(this.publicKey, message.response_sha256, fromBase64(message.signature));
+      if (!job.responses.finished || sha256 !== message.response_sha256 || !valid) throw new Error('the answer does not verify');
+      const receipt = openReceipt(message.receipt, this.publicKey, verifyP256).value;
+      if (receipt.response_sha256 !== sha256) throw new Error('the receipt is for another answer');
+      this.#settle(message.job_id, null, receipt);
+    }
+  }
+
+  #settle(jobId: JobId, failure: JobFailure | null, receipt: Receipt | null): void {
+    const job = this.#jobs.get(jobId);
+    if (job === undefined) return;
+    this.#jobs.delete(jobId);
+    const { accepted, frames } = job;
+    job.settle({ jobId, accepted, body: Buffer.concat(job.bytes).toString('utf8'), frames, failure, receipt });
+  }
+}
+
+export class FakeCoordinator {
+  readonly #sessions: FakeProviderSession[] = [];
+  readonly #waiting: ((session: FakeProviderSession) => void)[] = [];
+
+  private constructor(private readonly server: WebSocketServer) {
+    server.on('connection', (socket) => {
+      socket.once('message', () => {
+        const nonce = randomBytes(32).toString('base64');
+        const sessionId = randomUUID();
+        const session = new FakeProviderSession(socket, sessionId, nonce);
+        session.send({ type: 'welcome', version: 1, session_id: sessionId, nonce, server_time: Date.now() });
+        const waiting = this.#waiting.shift();
+        if (waiting === undefined) this.#sessions.push(session);
+        else waiting(session);
+      });
+    });
+  }
+
+  static async listen(port = 0): Promise<FakeCoordinator> {
+    const server = new WebSocketServer({ host: '127.0.0.1', port, path: '/provider/v1/socket' });
+    await once(server, 'listening');
+    return new FakeCoordinator(server);
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  get socketUrl(): string {
+    return `${this.url.replace('http', 'ws')}/provider/v1/socket`;
+  }
+
+  /** The next provider that said hello. */
+  session(): Promise<FakeProviderSession> {
+    const known = this.#sessions.shift();
+    return known === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(known);
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.server.clients) socket.terminate();
+    await new Promise((resolve) => this.server.close(resolve));
+  }
+}

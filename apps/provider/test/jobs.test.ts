@@ -1,0 +1,361 @@
+/** Job intake with real sealing and a scripted engine: what is refused and how, and what an answer is made of. */
+import { randomUUID } from 'node:crypto';
+import {
+  CLOCK_TOLERANCE_MS,
+  decodeFrame,
+  type Frame,
+  type JobContext,
+  type JobId,
+  type KeyId,
+  type ProviderId,
+  type ProviderMessage,
+  toBase64,
+} from '@inference/protocol';
+import { generateSealingKeyPair, keyIdOf, sealRequest, sha256Hex } from '@inference/protocol/crypto';
+import { expect, test } from 'vitest';
+import { Generation, type StreamCommand } from '../src/engine/generation.js';
+import type { Ended, GenerationRequest } from '../src/engine/messages.js';
+import { Jobs } from '../src/work/jobs.js';
+import type { SealingKey } from '../src/work/sealing-keys.js';
+
+const providerId = '0123456789abcdef0123456789abcdef' as ProviderId;
+const now = 1_800_000_000_000;
+
+function sealingKey(): SealingKey {
+  const pair = generateSealingKeyPair();
+  return { id: keyIdOf(pair.publicKey), pair, seen: new Set() };
+}
+
+interface ScriptedStream {
+  readonly generation: Generation;
+  readonly request: GenerationRequest;
+  readonly commands: StreamCommand[];
+}
+
+class Bench {
+  readonly key = sealingKey();
+  readonly oldKey = sealingKey();
+  readonly sent: ProviderMessage[] = [];
+  readonly frames: Uint8Array[] = [];
+  readonly streams: ScriptedStream[] = [];
+  signingFails = false;
+  /** Frames whose bytes have not left. */
+  unsent: (() => void)[] | null = null;
+  readonly jobs: Jobs;
+
+  constructor(slots = 2) {
+    const keys = new Map<KeyId, SealingKey>([this.key, this.oldKey].map((key) => [key.id, key]));
+    this.jobs = new Jobs({
+      providerId,
+      keys: { find: (id) => keys.get(id) ?? null },
+      modelIds: () => new Set(['pico']),
+      slots,
+      now: () => now,
+      thinkTags: { open: '<think>', close: '</think>' },
+      generate: (request) => {
+        const commands: StreamCommand[] = [];
+        const generation = new Generation(this.streams.length, (command) => {
+          commands.push(command);
+          if (command === 'cancel') generation.end({ job: generation.job, kind: 'cancelled' });
+        });
+        this.streams.push({ generation, request, commands });
+        return generation;
+      },
+      enclave: {
+        signResponse: async (receipt) => {
+          if (this.signingFails) throw new Error('the helper is gone');
+          return { signature: 'AA==', receipt: { payload: toBase64(Buffer.from(JSON.stringify(receipt))), signature: 'AA==' } };
+        },
+      },
+      send: (message) => this.sent.push(message),
+      sendFrame: (bytes, sent) => {
+        this.frames.push(bytes);
+        if (this.unsent === null) queueMicrotask(sent);
+        else this.unsent.push(sent);
+      },
+      onEnd: () => {},
+    });
+  }
+
+  context(body: Uint8Array, changes: Partial<JobContext> = {}): JobContext {
+    return {
+      v: 1,
+      job_id: randomUUID() as JobId,
+      provider_id: providerId,
+      key_id: this.key.id,
+      endpoint: '/v1/chat/completions',
+      model: 'pico',
+      stream: true,
+      max_tokens: 8192,
+      overrides: { max_tokens: 8192 },
+      response_id: 'chatcmpl-1',
+      created: 1_800_000_000,
+      request_sha256: sha256Hex(body),
+      issued_at: now,
+      expires_at: now + 60_000,
+      ...changes,
+    };
+  }
+
+  submit(
+    body: Uint8Array,
+    context: JobContext,
+    { credit = 1 << 20, key = this.key, sealedAs = context, frames = (all: Uint8Array[]) => all } = {},
+  ) {
+    const sealed = sealRequest(sealedAs, key.pair.publicKey, body);
+    this.jobs.handle({ type: 'job', context, enc: toBase64(sealed.enc), request_bytes: body.length, credit });
+    for (const frame of frames([...sealed.frames])) this.jobs.frame(decodeFrame(frame));
+    return sealed;
+  }
+
+  /** Lets everything that is ready happen. */
+  async settle(): Promise<void> {
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async failureOf(body: Uint8Array, context: JobContext, options = {}): Promise<unknown> {
+    this.submit(body, context, options);
+    await this.settle();
+    const failed = this.sent.filter((message) => message.type === 'job_failed' && message.job_id === context.job_id);
+    expect(failed.length).toBeLessThanOrEqual(1);
+    const [message] = failed;
+    return message?.type === 'job_failed' ? message.failure : null;
+  }
+
+  finish(stream: ScriptedStream, texts: readonly string[], ended?: Ended): void {
+    const { generation } = stream;
+    generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
+    for (const text of texts) generation.push(text, 1);
+    generation.end(ended ?? { job: generation.job, kind: 'finished', reason: 'stop', completionTokens: texts.length });
+  }
+}
+
+const chat = (changes: Record<string, unknown> = {}) =>
+  Buffer.from(JSON.stringify({ model: 'pico', stream: true, messages: [{ role: 'user', content: 'Hi' }], ...changes }));
+
+test.each<[string, Partial<JobContext>, string]>([
+  ['of another provider', { provider_id: 'f'.repeat(32) as ProviderId }, 'bad_context'],
+  ['sealed to a key that is not known', { key_id: 'f'.repeat(16) as KeyId }, 'unknown_key'],
+  ['for a model that is not served', { model: 'other' }, 'model_not_loaded'],
+  ['that has expired', { issued_at: now - 300_000, expires_at: now - CLOCK_TOLERANCE_MS - 1 }, 'expired'],
+  ['from the future', { issued_at: now + CLOCK_TOLERANCE_MS + 1, expires_at: now + 2 * CLOCK_TOLERANCE_MS }, 'expired'],
+  ['that ends before it begins', { issued_at: now, expires_at: now - 1 }, 'bad_context'],
+  ['whose body is another one', { request_sha256: '0'.repeat(64) }, 'bad_context'],
+  ["whose stream flag is not the body's", { stream: false }, 'bad_context'],
+  ['whose limit is not the one put in', { max_tokens: 100 }, 'bad_context'],
+])('a job %s is refused', async (_what, changes, code) => {
+  const bench = new Bench();
+  expect(await bench.failureOf(chat(), bench.context(chat(), changes))).toEqual({ code });
+  expect(bench.streams).toHaveLength(0);
+  expect(bench.jobs.active).toBe(0);
+});
+
+test.each<[string, Record<string, unknown>, Partial<JobContext>]>([
+  ['another model', { model: 'other' }, {}],
+  ['a limit where the context has one of its own', { max_tokens: 5 }, {}],
+  ['a smaller limit', { max_tokens: 5 }, { max_tokens: 6, overrides: {} }],
+  ['no limit where the context claims the client set it', {}, { overrides: {} }],
+])('a body that names %s is refused', async (_what, request, changes) => {
+  const bench = new Bench();
+  const body = chat(request);
+  expect(await bench.failureOf(body, bench.context(body, changes))).toEqual({ code: 'bad_context' });
+});
+
+test('clocks may differ by the tolerance', async () => {
+  const bench = new Bench();
+  const late = bench.context(chat(), { issued_at: now - 200_000, expires_at: now - CLOCK_TOLERANCE_MS });
+  expect(await bench.failureOf(chat(), late)).toBeNull();
+  const early = bench.context(chat(), { issued_at: now + CLOCK_TOLERANCE_MS, expires_at: now + 200_000 });
+  expect(await bench.failureOf(chat(), early)).toBeNull();
+  expect(bench.streams).toHaveLength(2);
+});
+
+test('jobs sealed to the old key are opened in its grace time', async () => {
+  const bench = new Bench();
+  expect(await bench.failureOf(chat(), bench.context(chat(), { key_id: bench.oldKey.id }), { key: bench.oldKey })).toBeNull();
+  expect(bench.streams).toHaveLength(1);
+});
+
+test('a job is opened once', async () => {
+  const bench = new Bench(8);
+  const context = bench.context(chat());
+  bench.submit(chat(), context);
+  await bench.settle();
+  bench.submit(chat(), context);
+  await bench.settle();
+  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'replayed' } });
+  expect(bench.streams).toHaveLength(1);
+});
+
+test('a body sealed for another context, key or changed on the way cannot be opened', async () => {
+  const bench = new Bench();
+  const body = chat();
+  const context = bench.context(body);
+  expect(await bench.failureOf(body, context, { sealedAs: { ...context, max_tokens: 1 } })).toEqual({ code: 'unsealing_failed' });
+  expect(await bench.failureOf(body, bench.context(body), { key: bench.oldKey })).toEqual({ code: 'unsealing_failed' });
+  const flip = (all: Uint8Array[]) => all.map((frame) => frame.map((byte, index) => (index === 30 ? byte ^ 1 : byte)));
+  expect(await bench.failureOf(body, bench.context(body), { frames: flip })).toEqual({ code: 'unsealing_failed' });
+  expect(bench.jobs.active).toBe(0);
+});
+
+test('a request that the format refuses names the field and nothing of its value', async () => {
+  const bench = new Bench();
+  const body = chat({ temperature: 77 });
+  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param: 'temperature' });
+});
+
+test('slots are kept, and draining takes no more', async () => {
+  const bench = new Bench(1);
+  bench.submit(chat(), bench.context(chat()));
+  await bench.settle();
+  expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'busy' });
+  const drained = bench.jobs.drain(60_000);
+  expect(bench.sent).toContainEqual({ type: 'draining' });
+  expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'draining' });
+  bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
+  await drained;
+  expect(bench.sent.at(-1)?.type).toBe('job_completed');
+});
+
+test('draining cancels what takes too long', async () => {
+  const bench = new Bench();
+  const context = bench.context(chat());
+  bench.submit(chat(), context);
+  await bench.settle();
+  await bench.jobs.drain(20);
+  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
+});
+
+test('an answer is accepted, sealed, hashed and signed', async () => {
+  const bench = new Bench();
+  const body = chat();
+  const context = bench.context(body, { client_nonce: 'A'.repeat(43) });
+  const { responses } = bench.submit(body, context);
+  await bench.settle();
+  expect(bench.sent[0]).toEqual({ type: 'job_accepted', job_id: context.job_id });
+  expect(bench.streams[0]?.request).toMatchObject({
+    maxTokens: 8192,
+    messages: [{ role: 'user', content: 'Hi' }],
+    sampling: { temperature: 1, seed: null },
+  });
+  bench.finish(bench.streams[0] as ScriptedStream, ['<think>', 'hm', '</think>', 'Good', ' day']);
+  await bench.settle();
+  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  expect(responses.finished).toBe(true);
+  const completed = bench.sent.at(-1);
+  if (completed?.type !== 'job_completed') throw new Error('not completed');
+  expect(completed.response_sha256).toBe(sha256Hex(Buffer.from(text)));
+  expect(JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString())).toMatchObject({
+    job_id: context.job_id,
+    client_nonce: 'A'.repeat(43),
+    overrides: { max_tokens: 8192 },
+    usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
+    hidden_tokens: 3,
+    finish_reason: 'stop',
+  });
+  expect(text).not.toContain('hm');
+});
+
+test('a stop sequence ends the stream and cancels the rest', async () => {
+  const bench = new Bench();
+  const body = chat({ stop: ['END'] });
+  const { responses } = bench.submit(body, bench.context(body));
+  await bench.settle();
+  const { generation, commands } = bench.streams[0] as ScriptedStream;
+  generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+  for (const text of ['one ', 'EN', 'D two', ' three']) generation.push(text, 1);
+  await bench.settle();
+  expect(commands).toContain('cancel');
+  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  expect(text).toContain('"one ');
+  expect(text).not.toMatch(/two|three/);
+  const completed = bench.sent.at(-1);
+  expect(
+    completed?.type === 'job_completed' && JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()).usage.completion_tokens,
+  ).toBe(3);
+});
+
+test.each<[Ended, unknown]>([
+  [
+    { job: 0, kind: 'context_length_exceeded', limit: 10, actual: 20 },
+    { code: 'context_length_exceeded', limit: 10, actual: 20 },
+  ],
+  [
+    { job: 0, kind: 'invalid_request' },
+    { code: 'invalid_request', param: 'messages' },
+  ],
+  [{ job: 0, kind: 'engine_failed', message: 'x' }, { code: 'engine_failed' }],
+])('an engine that ends with %o is told by its code', async (ended, failure) => {
+  const bench = new Bench();
+  const context = bench.context(chat());
+  bench.submit(chat(), context);
+  await bench.settle();
+  bench.finish(bench.streams[0] as ScriptedStream, [], ended);
+  await bench.settle();
+  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure });
+});
+
+test('an answer that cannot be signed fails', async () => {
+  const bench = new Bench();
+  bench.signingFails = true;
+  const context = bench.context(chat());
+  bench.submit(chat(), context);
+  await bench.settle();
+  bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
+  await bench.settle();
+  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'signing_failed' } });
+});
+
+test('without credit nothing is sent, the engine is paused, and no token is lost', async () => {
+  const bench = new Bench();
+  const context = bench.context(chat());
+  const { responses } = bench.submit(chat(), context, { credit: 10 });
+  await bench.settle();
+  const { generation, commands } = bench.streams[0] as ScriptedStream;
+  generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+  const words = Array.from({ length: 3000 }, (_, index) => `word${index} ${'x'.repeat(100)} `);
+  let written = 0;
+  let most = 0;
+  let received = '';
+  let opened = 0;
+  for (let round = 0; generation.unread > 0 || written < words.length || bench.jobs.active > 0; round++) {
+    if (round > 5000) throw new Error('the job did not end');
+    // An engine that does what it is told.
+    const paused = commands.filter((command) => command !== 'cancel').at(-1) === 'pause';
+    if (!paused) for (let i = 0; i < 50 && written < words.length; i++) generation.push(words[written++] as string, 1);
+    if (written === words.length) generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: words.length });
+    most = Math.max(most, generation.unread);
+    bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 3000 });
+    await bench.settle();
+    for (; opened < bench.frames.length; opened++) {
+      received += Buffer.from(responses.open(decodeFrame(bench.frames[opened] as Uint8Array) as Frame)).toString();
+    }
+    expect(received.length).toBeLessThanOrEqual(10 + 3000 * (round + 1));
+  }
+  expect(most).toBeLessThan(400);
+  expect(commands).toContain('pause');
+  expect(commands).toContain('resume');
+  const content = [...received.matchAll(/"content":"([^"]*)"/g)].map((match) => match[1]).join('');
+  expect(content).toBe(words.join(''));
+});
+
+test('a socket that does not drain holds frames back, and a cancel still gets through', async () => {
+  const bench = new Bench();
+  bench.unsent = [];
+  const context = bench.context(chat());
+  bench.submit(chat(), context, { credit: 1 << 26 });
+  await bench.settle();
+  const { generation, commands } = bench.streams[0] as ScriptedStream;
+  generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+  for (let i = 0; i < 400; i++) {
+    if (commands.at(-1) !== 'pause') generation.push('x'.repeat(4000), 1);
+    await bench.settle();
+  }
+  const bytes = bench.frames.reduce((sum, frame) => sum + frame.length, 0);
+  expect(bytes).toBeLessThan(512 * 1024);
+  expect(commands).toContain('pause');
+  bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
+  await bench.settle();
+  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
+  expect(bench.jobs.active).toBe(0);
+});

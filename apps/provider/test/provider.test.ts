@@ -1,0 +1,140 @@
+/** The whole program against a coordinator that checks everything: sealed jobs in, verified answers out. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FakeCoordinator, type FakeProviderSession } from './fake-coordinator.js';
+import { childrenOf, isAlive, ProviderProcess } from './provider-process.js';
+
+let coordinator: FakeCoordinator;
+let provider: ProviderProcess;
+let session: FakeProviderSession;
+
+beforeAll(async () => {
+  coordinator = await FakeCoordinator.listen();
+  provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '4']);
+  session = await coordinator.session();
+  await session.admit();
+  await provider.logged('registered');
+});
+
+afterAll(async () => {
+  await provider.dispose();
+  await coordinator.close();
+});
+
+const capital = { messages: [{ role: 'user', content: 'What is the capital of France?' }], temperature: 0 };
+
+test('registers with its model, its slots and a simulated enclave that says so', () => {
+  expect(session.register).toMatchObject({ slots: 4, models: [{ model_type: 'text', quantization: '8bit', context_length: 1024 }] });
+  expect(session.register?.models[0]?.id).toMatch(/^pico/);
+  expect(session.attestation).toMatchObject({ key_protection: 'software', posture: { secure_enclave: false } });
+});
+
+test('answers a plain request with a signed body', async () => {
+  const answer = await session.submit({ ...capital, max_tokens: 50 });
+  expect(answer.failure).toBeNull();
+  expect(answer.accepted).toBe(true);
+  const body = JSON.parse(answer.body);
+  expect(body.choices[0].message.content).toContain('Paris');
+  expect(body.choices[0].finish_reason).toBe('stop');
+  expect(answer.receipt).toMatchObject({ finish_reason: 'stop', usage: body.usage && { total_tokens: body.usage.total_tokens } });
+});
+
+test('streams chunks as they are generated and signs all of their bytes', async () => {
+  const answer = await session.submit({ ...capital, stream: true, stream_options: { include_usage: true } });
+  expect(answer.failure).toBeNull();
+  const events = answer.body.split('\n\n').filter((event) => event !== '');
+  expect(events.every((event) => event.startsWith('data: {'))).toBe(true);
+  expect(events.length).toBeGreaterThan(4);
+  expect(answer.frames).toBeGreaterThan(2);
+  expect(answer.body).not.toContain('[DONE]');
+  const last = JSON.parse(events.at(-1)?.slice(6) ?? '');
+  expect(last.usage.completion_tokens).toBe(answer.receipt?.usage.completion_tokens);
+});
+
+test('strips think sections and counts their tokens', async () => {
+  const answer = await session.submit({ messages: [{ role: 'user', content: 'What is 7 + 8?' }], temperature: 0, max_tokens: 120 });
+  const body = JSON.parse(answer.body);
+  expect(body.choices[0].message.content).not.toContain('think');
+  expect(answer.receipt?.hidden_tokens).toBeGreaterThan(0);
+  expect(body.usage.completion_tokens_details.reasoning_tokens).toBe(answer.receipt?.hidden_tokens);
+});
+
+test('honours max_tokens exactly and stops at stop sequences', async () => {
+  const story = { messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], temperature: 0 };
+  const cut = await session.submit({ ...story, max_tokens: 5 });
+  expect(cut.receipt).toMatchObject({ finish_reason: 'length', usage: { completion_tokens: 5 } });
+  const whole = JSON.parse((await session.submit({ ...story, max_tokens: 60 })).body).choices[0].message.content as string;
+  const word = whole.split(' ')[3] as string;
+  const stopped = await session.submit({ ...story, max_tokens: 60, stop: [word] });
+  expect(stopped.receipt?.finish_reason).toBe('stop');
+  expect(JSON.parse(stopped.body).choices[0].message.content).toBe(whole.slice(0, whole.indexOf(word)));
+});
+
+test('refuses a prompt that is longer than the context, with the numbers', async () => {
+  const answer = await session.submit({ messages: [{ role: 'user', content: 'moon tiger bread '.repeat(600) }], max_tokens: 5 });
+  expect(answer.failure).toMatchObject({ code: 'context_length_exceeded', limit: 1024 });
+  expect(answer.failure?.actual).toBeGreaterThan(1024);
+});
+
+test('answers a challenge of the session and ignores messages it does not know', async () => {
+  session.send({ type: 'weather_report' });
+  session.send({ type: 'challenge', nonce: Buffer.alloc(32, 7).toString('base64') });
+  expect(await session.next('challenge_answer')).toBeTruthy();
+});
+
+test('stops a cancelled job and says so', async () => {
+  const answer = await session.submit(
+    { messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], stream: true, temperature: 1, max_tokens: 900 },
+    { cancelAfterBytes: 1 },
+  );
+  // A short story may be over before the cancel arrives.
+  if (answer.failure !== null) expect(answer.failure).toEqual({ code: 'cancelled' });
+  expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
+});
+
+test('a killed engine fails running jobs only, and comes back by itself', async () => {
+  const engine = childrenOf(provider.child.pid ?? 0).find(({ command }) => command.includes('engine'));
+  const running = session.submit({ ...capital, stream: true, max_tokens: 900 }, { credit: 1, grant: false });
+  await session.next('job_accepted');
+  process.kill(engine?.pid ?? 0, 'SIGKILL');
+  expect((await running).failure).toEqual({ code: 'engine_failed' });
+  const gone = await nextModels(0);
+  expect(gone.models).toEqual([]);
+  const back = await nextModels(1);
+  expect(back.models).toHaveLength(1);
+  expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
+});
+
+/** Skips the lists that were sent before, until one of this length comes. */
+async function nextModels(length: number) {
+  for (;;) {
+    const message = await session.next('models');
+    if (message.models.length === length) return message;
+  }
+}
+
+test('comes back with the same identity when the connection is lost', async () => {
+  const before = session;
+  before.close();
+  session = await coordinator.session();
+  await session.admit();
+  expect(session.publicKey).toEqual(before.publicKey);
+  expect(session.key?.key_id).not.toBe(before.key?.key_id);
+  expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
+});
+
+test('its log holds nothing of prompts and answers', () => {
+  expect(provider.stdout).not.toMatch(/France|Paris|Mia|tiger/);
+  expect(provider.stderr).toBe('');
+});
+
+test('finishes what runs when it is told to stop, and leaves no process behind', async () => {
+  const children = childrenOf(provider.child.pid ?? 0);
+  expect(children.length).toBeGreaterThanOrEqual(2);
+  const running = session.submit({ ...capital, stream: true, max_tokens: 60 });
+  await session.next('job_accepted');
+  provider.child.kill('SIGTERM');
+  expect(await session.next('draining')).toBeTruthy();
+  expect((await running).failure).toBeNull();
+  expect(await provider.exit).toEqual({ code: 0, signal: null });
+  expect(children.filter(({ pid }) => isAlive(pid))).toEqual([]);
+});
