@@ -11,8 +11,6 @@ export interface ChildOptions {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logFile: string;
-  /** Called with each whole line of stdout. */
-  readonly onLine?: (line: string) => void;
 }
 
 export interface Child {
@@ -22,7 +20,7 @@ export interface Child {
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   /** The first message it sends over IPC. */
   readonly message: Promise<Record<string, unknown>>;
-  /** Sends it a message and resolves to the next one that it sends. */
+  /** Sends it a message and resolves to the next one that it sends. Rejects when it ends instead. */
   ask(message: object): Promise<Record<string, unknown>>;
   /** The last lines of stderr, or a word on how the process ended. */
   lastWords(): string;
@@ -41,13 +39,8 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   let stderr = '';
-  let pending = '';
   child.stdout?.on('data', (chunk: Buffer) => {
     log.write(chunk);
-    if (options.onLine === undefined) return;
-    const lines = (pending + chunk.toString('utf8')).split('\n');
-    pending = lines.pop() ?? '';
-    for (const line of lines) options.onLine(line);
   });
   child.stderr?.on('data', (chunk: Buffer) => {
     log.write(chunk);
@@ -68,7 +61,8 @@ export async function spawnChild(options: ChildOptions): Promise<Child> {
     ask: (question) => {
       const answer = nextMessage();
       child.send(question);
-      return answer;
+      const ended = exited.then(() => Promise.reject(new Error(`${options.name} ended: ${stderr.trim()}`)));
+      return Promise.race([answer, ended]);
     },
     lastWords: () => stderr.trim() || describeEnd(child),
     kill: (signal) => void child.kill(signal),

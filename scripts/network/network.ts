@@ -132,11 +132,8 @@ function superviseAll(programs: readonly Program[], options: NetworkOptions): Su
 }
 
 async function startCoordinator(options: NetworkOptions, logDir: string): Promise<Program & { readonly listening: Promise<string> }> {
+  // A coordinator that is started again must come back where its providers and clients look for it.
   let port = options.port;
-  let announce: (url: string) => void = () => {};
-  const listening = new Promise<string>((resolve) => {
-    announce = resolve;
-  });
   const start = (): Promise<Child> =>
     spawnChild({
       name: 'coordinator',
@@ -151,15 +148,13 @@ async function startCoordinator(options: NetworkOptions, logDir: string): Promis
         ...options.coordinatorEnv,
       },
       logFile: join(logDir, 'coordinator.log'),
-      onLine: (line) => {
-        const address = addressInLog(line);
-        if (address === null) return;
-        // A coordinator that is started again must come back where its providers and clients look for it.
-        port = Number(new URL(address).port);
-        announce(address);
-      },
     });
-  return { child: await start(), start, listening };
+  const child = await start();
+  const listening = child.message.then(({ address }) => {
+    port = Number(new URL(address as string).port);
+    return address as string;
+  });
+  return { child, start, listening };
 }
 
 async function startProvider(options: NetworkOptions, number: number, baseUrl: string, logDir: string): Promise<Program> {
@@ -233,10 +228,4 @@ function readDevelopmentKeys(dataDir: string): { apiKey: string; adminKey: strin
   const { api_key: apiKey, admin_key: adminKey } = keys;
   if (apiKey === undefined || adminKey === undefined) throw new StartError('the coordinator made no development keys');
   return { apiKey, adminKey };
-}
-
-/** Address in the coordinator's "listening" log line, or null when the line is another one. */
-function addressInLog(line: string): string | null {
-  if (!line.includes('listening')) return null;
-  return /http:\/\/[^"\s]+/.exec(line)?.[0] ?? null;
 }

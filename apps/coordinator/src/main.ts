@@ -14,6 +14,8 @@ async function main(): Promise<void> {
   const log = createLog(config.logLevel, stdout);
   const app = await startApp({ config, log });
   log.info({ address: app.address }, 'listening');
+  // Whoever started it over an IPC channel hears the address whatever the log level.
+  process.send?.({ address: app.address });
 
   let ending = false;
   const end = (reason: string): void => {
