@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import { CoordinatorMessageSchemas } from '../src/wire/coordinator-messages.js';
+import { MAX_TEXT_FRAME_BYTES } from '../src/wire/limits.js';
+import { parseCoordinatorMessage, parseProviderMessage } from '../src/wire/parse-message.js';
+import { ProviderMessageSchemas } from '../src/wire/provider-messages.js';
+import { jobContext } from './samples.js';
+
+const statement = { payload: 'e30=', signature: 'MAA=' };
+const offer = { id: 'pico', model_type: 'text', display_name: 'Pico', quantization: '8bit', context_length: 512 };
+const job_id = jobContext.job_id;
+const sha256 = 'ab'.repeat(32);
+
+const provider: Record<keyof typeof ProviderMessageSchemas, object> = {
+  hello: { type: 'hello', versions: [1], agent: { name: 'provider', version: '0.1.0' } },
+  register: {
+    type: 'register',
+    attestation: statement,
+    challenge: statement,
+    key: statement,
+    hardware: { chip_family: 'M4', cpu_cores: 10, gpu_cores: 10, bandwidth_gbs: 120 },
+    models: [offer],
+    slots: 4,
+  },
+  challenge_answer: { type: 'challenge_answer', challenge: statement },
+  key_update: { type: 'key_update', key: statement },
+  models: { type: 'models', models: [offer] },
+  load: { type: 'load', active_jobs: 0, decode_tps: 12.5 },
+  draining: { type: 'draining' },
+  job_accepted: { type: 'job_accepted', job_id },
+  job_failed: {
+    type: 'job_failed',
+    job_id,
+    failure: { code: 'context_length_exceeded', param: 'messages[0].content', limit: 1, actual: 2 },
+  },
+  job_completed: { type: 'job_completed', job_id, response_sha256: sha256, signature: 'MAA=', receipt: statement },
+};
+
+const coordinator: Record<keyof typeof CoordinatorMessageSchemas, object> = {
+  welcome: { type: 'welcome', version: 1, session_id: 's', nonce: 'AA==', server_time: 1 },
+  registered: { type: 'registered', provider_id: jobContext.provider_id, trust_level: 'self_signed' },
+  rejected: { type: 'rejected', code: 'bad_message', message: 'no' },
+  challenge: { type: 'challenge', nonce: 'AA==' },
+  job: { type: 'job', context: jobContext, enc: 'AA==', request_bytes: 0, credit: 1 },
+  credit: { type: 'credit', job_id, bytes: 1 },
+  cancel: { type: 'cancel', job_id },
+};
+
+/** Members that a message may lack. */
+const OPTIONAL = new Set([
+  'load.decode_tps',
+  'job_failed.failure.param',
+  'job_failed.failure.limit',
+  'job_failed.failure.actual',
+  'job.context.client_nonce',
+  'job.context.overrides.max_tokens',
+]);
+
+type Json = { [key: string]: unknown };
+
+/** Every object inside a message, with its path; arrays are looked into. */
+function* objectsIn(value: unknown, path: string): Generator<[string, Json]> {
+  if (Array.isArray(value)) for (const item of value) yield* objectsIn(item, path);
+  else if (typeof value === 'object' && value !== null) {
+    yield [path, value as Json];
+    for (const [key, member] of Object.entries(value)) yield* objectsIn(member, `${path}.${key}`);
+  }
+}
+
+describe.each([
+  ['provider', provider, ProviderMessageSchemas, parseProviderMessage],
+  ['coordinator', coordinator, CoordinatorMessageSchemas, parseCoordinatorMessage],
+] as const)('messages of a %s', (_, samples, schemas, parse) => {
+  test('there is a sample of every message', () => {
+    expect(Object.keys(samples).sort()).toEqual(Object.keys(schemas).sort());
+  });
+
+  describe.each(Object.entries(samples))('%s', (type, sample) => {
+    test('is read as it is', () => {
+      expect(parse(JSON.stringify(sample))).toEqual({ kind: 'message', message: sample });
+    });
+
+    test('may carry unknown members at every level', () => {
+      const copy = structuredClone(sample);
+      for (const [, object] of objectsIn(copy, type)) object.a_member_of_the_future = [1];
+      expect(parse(JSON.stringify(copy)).kind).toBe('message');
+    });
+
+    test('is invalid without any one of its required members, or with a null in its place', () => {
+      const paths = [...objectsIn(sample, type)].map(([path]) => path);
+      for (const [index, path] of paths.entries()) {
+        const names = Object.keys([...objectsIn(sample, type)][index]?.[1] ?? {});
+        for (const name of names) {
+          const without = structuredClone(sample);
+          const target = [...objectsIn(without, type)][index]?.[1] as Json;
+          target[name] = null;
+          const nulled = parse(JSON.stringify(without)).kind;
+          delete target[name];
+          const missing = parse(JSON.stringify(without));
+          const where = `${path}.${name}`;
+          if (where === `${type}.type`) {
+            expect([nulled, missing.kind], where).toEqual(['invalid', 'invalid']);
+          } else if (OPTIONAL.has(where)) {
+            expect([nulled, missing.kind], where).toEqual(['invalid', 'message']);
+          } else {
+            expect(nulled, where).toBe('invalid');
+            expect(missing, where).toMatchObject({ kind: 'invalid', code: 'bad_message', reason: expect.stringContaining(name) });
+          }
+        }
+      }
+    });
+  });
+
+  test.each(['a_type_of_the_future', '', '__proto__', 'constructor', 'toString'])('type %j is reported as unknown', (type) => {
+    expect(parse(`{"type":${JSON.stringify(type)},"x":1}`)).toEqual({ kind: 'unknown_type' });
+  });
+
+  test.each(['', '{', 'null', '1', '"hello"', '[]', '{}', '{"type":1}', '{"type":null}', '[{"type":"hello"}]'])('%j is invalid', (text) => {
+    expect(parse(text)).toMatchObject({ kind: 'invalid', code: 'bad_message' });
+  });
+
+  test('a text over the cap is too large, before anything is parsed', () => {
+    expect(parse(' '.repeat(MAX_TEXT_FRAME_BYTES + 1))).toMatchObject({ kind: 'invalid', code: 'too_large' });
+    const [first] = Object.values(samples);
+    expect(parse(JSON.stringify(first).padEnd(MAX_TEXT_FRAME_BYTES)).kind).toBe('message');
+  });
+});
+
+test('messages of one direction are unknown in the other', () => {
+  expect(parseProviderMessage(JSON.stringify(coordinator.cancel))).toEqual({ kind: 'unknown_type' });
+  expect(parseCoordinatorMessage(JSON.stringify(provider.hello))).toEqual({ kind: 'unknown_type' });
+});
+
+test.each([
+  [provider.hello, { versions: [] }],
+  [provider.hello, { versions: Array.from({ length: 17 }, () => 1) }],
+  [provider.hello, { versions: [1.5] }],
+  [provider.register, { slots: 0 }],
+  [provider.register, { models: Array.from({ length: 65 }, () => offer) }],
+  [provider.models, { models: [{ ...offer, id: '../x' }] }],
+  [provider.load, { active_jobs: -1 }],
+  [provider.job_accepted, { job_id: job_id.toUpperCase() }],
+  [provider.job_failed, { failure: { code: 'made_up' } }],
+  [provider.job_failed, { failure: { code: 'busy', param: 'free text of a provider' } }],
+  [provider.job_completed, { response_sha256: sha256.toUpperCase() }],
+  [provider.job_completed, { signature: 'A'.repeat(65_540) }],
+])('values out of range are invalid: %j with %j', (sample, change) => {
+  expect(parseProviderMessage(JSON.stringify({ ...sample, ...change }))).toMatchObject({ kind: 'invalid' });
+});
+
+test.each([
+  [coordinator.job, { credit: 0 }],
+  [coordinator.job, { request_bytes: 8 * 1024 * 1024 + 1 }],
+  [coordinator.job, { context: { ...jobContext, endpoint: '/v1/elsewhere' } }],
+  [coordinator.job, { context: { ...jobContext, v: 2 } }],
+  [coordinator.credit, { bytes: 0 }],
+  [coordinator.rejected, { code: 'made_up' }],
+  [coordinator.registered, { trust_level: 'full' }],
+  [coordinator.welcome, { session_id: '' }],
+])('values out of range are invalid: %j with %j', (sample, change) => {
+  expect(parseCoordinatorMessage(JSON.stringify({ ...sample, ...change }))).toMatchObject({ kind: 'invalid' });
+});

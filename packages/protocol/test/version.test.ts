@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { negotiateVersion, PROTOCOL_VERSIONS } from '../src/wire/version.js';
+
+test.each([
+  [[1], [1], 1],
+  [[1, 2, 3], [2, 1], 2],
+  [[3, 1], [1, 2, 3], 3],
+  [[2], [1], null],
+  [[], [1], null],
+  [[1], [], null],
+])('offered %j, spoken %j: %j', (offered, spoken, version) => {
+  expect(negotiateVersion(offered, spoken)).toBe(version);
+});
+
+test('this build speaks with itself', () => {
+  expect(negotiateVersion(PROTOCOL_VERSIONS)).toBe(PROTOCOL_VERSIONS[0]);
+});
