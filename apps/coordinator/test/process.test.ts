@@ -24,7 +24,8 @@ interface Running {
   readonly child: ChildProcess;
   readonly stdout: () => string;
   readonly stderr: () => string;
-  readonly exit: Promise<number | null>;
+  /** Exit code, or the signal that ended it. */
+  readonly exit: Promise<number | string | null>;
 }
 
 function launch(env: Record<string, string>): Running {
@@ -40,7 +41,12 @@ function launch(env: Record<string, string>): Running {
   child.stderr?.on('data', (data) => {
     err += String(data);
   });
-  return { child, stdout: () => out, stderr: () => err, exit: new Promise((resolve) => child.on('close', resolve)) };
+  return {
+    child,
+    stdout: () => out,
+    stderr: () => err,
+    exit: new Promise((resolve) => child.on('close', (code, signal) => resolve(code ?? signal))),
+  };
 }
 
 async function listening(running: Running): Promise<string> {
