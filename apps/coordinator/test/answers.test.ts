@@ -1,5 +1,6 @@
 import { createHash, verify } from 'node:crypto';
 import http from 'node:http';
+import { connect } from 'node:net';
 import { fromBase64, fromBase64Url, openReceipt, utf8 } from '@inference/protocol';
 import { p256PublicKeyPem, verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -139,6 +140,21 @@ describe('refusals', () => {
     expect([nonce.status, (await errorOf(nonce)).param]).toEqual([400, 'X-Inference-Nonce']);
     const serial = await harness.chat({ provider_serial: 'NOBODY' });
     expect([serial.status, (await errorOf(serial)).code]).toEqual([503, 'provider_not_available']);
+  });
+
+  it('answers broken addresses and broken HTTP in the same shape', async () => {
+    const address = await fetch(`${harness.url}/v1/models/%zz`, { headers: { 'x-api-key': harness.apiKey } });
+    expect([address.status, (await errorOf(address)).code]).toEqual([400, 'invalid_request']);
+    const text = await new Promise<string>((resolve) => {
+      const socket = connect(Number(new URL(harness.url).port), '127.0.0.1', () => socket.write('NOT HTTP\r\n\r\n'));
+      let received = '';
+      socket.on('data', (data) => {
+        received += String(data);
+      });
+      socket.on('close', () => resolve(received));
+    });
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({ error: { code: 'invalid_request', param: null } });
   });
 
   it('answers health and the base address without a key', async () => {
