@@ -5,12 +5,15 @@ import { readConfig } from './config.js';
 import { createLog, errorFacts } from './log.js';
 import { StartError } from './start-error.js';
 
+/** A line reaches standard output after this long at most, in milliseconds. */
+const LOG_FLUSH_MS = 100;
 /** Whatever hangs, the process is gone this long after it was told to end, in milliseconds. */
 const LAST_RESORT_MS = 9000;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
-  const stdout = destination({ fd: 1, sync: false });
+  // Lines are gathered for a moment; every way out below writes what is left.
+  const stdout = destination({ fd: 1, sync: false, minLength: 8 * 1024, periodicFlush: LOG_FLUSH_MS });
   const log = createLog(config.logLevel, stdout);
   const app = await startApp({ config, log });
   log.info({ address: app.address }, 'listening');

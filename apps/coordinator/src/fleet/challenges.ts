@@ -19,6 +19,9 @@ export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
+/** Late answers are recognised this many misses back. */
+const MOST_EXPIRED = 8;
+
 export class Challenges {
   readonly #identity: Identity;
   readonly #sessionId: string;
@@ -48,7 +51,6 @@ export class Challenges {
       clearTimeout(this.#timer);
       this.#outstanding = null;
       this.#missed = 0;
-      this.#expired.clear();
       this.#timer = setTimeout(() => this.#ask(), this.#timings.challengeIntervalMs);
       this.#events.passed(posture);
     } catch (error) {
@@ -85,6 +87,8 @@ export class Challenges {
 
   #miss(nonce: string): void {
     this.#expired.add(nonce);
+    const [oldest] = this.#expired;
+    if (this.#expired.size > MOST_EXPIRED && oldest !== undefined) this.#expired.delete(oldest);
     this.#outstanding = null;
     this.#missed++;
     if (this.#missed >= MAX_MISSED_CHALLENGES) {

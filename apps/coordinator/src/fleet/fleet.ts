@@ -7,6 +7,7 @@ import type { WebSocket } from 'ws';
 import { ModelIndex } from './model-index.js';
 import { type Candidate, chooseProvider, type Placement, type PlacementRequest, type Unroutable } from './placement.js';
 import { type OnlineSession, ProviderSession, type SessionEnd, type SessionRules } from './provider-session.js';
+import type { Transport } from './provider-socket.js';
 import { Slot } from './slot.js';
 
 /** What the registry reports; the log is one listener. */
@@ -55,8 +56,8 @@ export class Fleet {
   }
 
   /** Takes in a provider's fresh connection. */
-  accept(socket: WebSocket): void {
-    const session = new ProviderSession(socket, this.#rules, {
+  accept(socket: WebSocket, transport: Transport): void {
+    const session = new ProviderSession(socket, transport, this.#rules, {
       registered: (online) => this.#join(online),
       changed: (online) => this.#change(online),
       closed: (closed, end) => this.#leave(closed, end),

@@ -15,7 +15,7 @@ export function openProviderGate(server: Server, fleet: Fleet): () => void {
     const path = (request.url ?? '').split('?', 1)[0];
     if (path !== PROVIDER_SOCKET_PATH) refuse(socket, '404 Not Found');
     else if (fleet.connections >= MOST_CONNECTIONS) refuse(socket, '503 Service Unavailable');
-    else sockets.handleUpgrade(request, socket, head, (webSocket) => fleet.accept(webSocket));
+    else sockets.handleUpgrade(request, socket, head, (webSocket) => fleet.accept(webSocket, socket));
   };
   server.on('upgrade', upgrade);
   return () => {

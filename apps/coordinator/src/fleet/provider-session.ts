@@ -21,7 +21,7 @@ import type { WebSocket } from 'ws';
 import { admit, checkKey, type Identity, Refusal, type SealingKey } from './admission.js';
 import { Challenges, newNonce } from './challenges.js';
 import type { JobHandle, JobSink } from './job-sink.js';
-import { ProviderSocket } from './provider-socket.js';
+import { ProviderSocket, type Transport } from './provider-socket.js';
 import { RunningJobs } from './running-jobs.js';
 import { type FleetTimings, maxChallengeAge } from './timings.js';
 import { type TrustVerdict, trustLevel } from './trust.js';
@@ -96,11 +96,11 @@ export class ProviderSession {
   #heldOffUntil = 0;
   #holdOff: NodeJS.Timeout | null = null;
 
-  constructor(socket: WebSocket, rules: SessionRules, events: SessionEvents) {
+  constructor(socket: WebSocket, transport: Transport, rules: SessionRules, events: SessionEvents) {
     this.#rules = rules;
     this.#events = events;
     this.jobs = new RunningJobs(() => this.#changed());
-    this.#socket = new ProviderSocket(socket, rules.now, {
+    this.#socket = new ProviderSocket(socket, transport, rules.now, {
       text: (text) => this.#receiveText(text),
       binary: (bytes) => this.#receiveFrame(bytes),
       closed: (rejection) => this.#close(rejection),

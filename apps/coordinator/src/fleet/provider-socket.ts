@@ -12,6 +12,12 @@ import {
 } from '@inference/protocol';
 import type { RawData, WebSocket } from 'ws';
 
+/** The stream under a WebSocket, as far as sends are gathered on it. */
+export interface Transport {
+  cork(): void;
+  uncork(): void;
+}
+
 /** The library's own cap. Above ours, so that a message somewhat over ours is still answered with its reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** Time for the last words and the closing handshake, in milliseconds. */
@@ -28,11 +34,14 @@ export class ProviderSocket {
   readonly #socket: WebSocket;
   readonly #events: SocketEvents;
   readonly #now: () => number;
+  readonly #transport: Transport;
   #lastHeardAt: number;
   #ended = false;
+  #gathering = false;
 
-  constructor(socket: WebSocket, now: () => number, events: SocketEvents) {
+  constructor(socket: WebSocket, transport: Transport, now: () => number, events: SocketEvents) {
     this.#socket = socket;
+    this.#transport = transport;
     this.#events = events;
     this.#now = now;
     this.#lastHeardAt = now();
@@ -99,8 +108,20 @@ export class ProviderSocket {
 
   #sendBounded(data: string | Uint8Array): void {
     if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#gather();
     this.#socket.send(data);
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', 'the provider does not take what is sent to it');
+  }
+
+  /** What is sent within one turn of the event loop, for all jobs, goes to the system in one call. */
+  #gather(): void {
+    if (this.#gathering) return;
+    this.#gathering = true;
+    this.#transport.cork();
+    setImmediate(() => {
+      this.#gathering = false;
+      this.#transport.uncork();
+    });
   }
 
   #heard(): void {

@@ -3,6 +3,7 @@
  * goes wrong has the public error shape.
  */
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
@@ -26,6 +27,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
+    // Requests that reach no route, because their address or their very syntax is broken.
+    frameworkErrors: (_error, _request, reply) => sendError(reply, openAiError(apiError('invalid_request'))),
+    clientErrorHandler: refuseBrokenRequest,
     genReqId: () => `req_${randomUUID().replaceAll('-', '')}`,
   });
   server.decorateRequest('apiKey', null);
@@ -42,6 +46,28 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   answerErrors(server, options.log);
   answerUnknown(server);
   return server;
+}
+
+/** Answers what is no HTTP, or came too slowly, without the framework, and closes the connection. */
+function refuseBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  const { body, headers } = openAiError(apiError('invalid_request', { message: 'The request is not valid HTTP, or it came too slowly.' }));
+  const head = [
+    `HTTP/1.1 ${status}`,
+    `content-type: ${headers['content-type']}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
 function answerErrors(server: FastifyInstance, log: Log): void {

@@ -1,0 +1,83 @@
+/** A coordinator in this process, on a port of the system's choosing, with a fresh data directory and its log in memory. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type App, type AppOptions, startApp } from '../src/app.js';
+import { type Config, readConfig } from '../src/config.js';
+import { createLog } from '../src/log.js';
+import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
+
+export const MODEL = 'test/model-1';
+
+export interface Harness {
+  readonly app: App;
+  readonly url: string;
+  readonly apiKey: string;
+  readonly adminKey: string;
+  readonly dataDir: string;
+  readonly log: string[];
+  provider(options?: ProviderOptions): Promise<ScriptedProvider>;
+  /** POST /v1/chat/completions with a small default body. */
+  chat(body?: Record<string, unknown>, init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response>;
+  get(path: string, key?: string | null): Promise<Response>;
+  /** Resolves once the condition holds; rejects after two seconds. */
+  until(condition: () => boolean | Promise<boolean>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startHarness(options: Partial<Omit<AppOptions, 'config'>> & { config?: Partial<Config> } = {}): Promise<Harness> {
+  const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'coordinator-test-'));
+  const log: string[] = [];
+  const { config, ...rest } = options;
+  const app = await startApp({
+    log: createLog('trace', { write: (line: string) => void log.push(line) }),
+    ...rest,
+    config: {
+      ...readConfig({ PORT: '0', DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', DATA_DIR: dataDir }),
+      ...config,
+    },
+  });
+  const apiKey = app.developmentKeys?.api_key ?? '';
+  const adminKey = app.developmentKeys?.admin_key ?? '';
+  const providers: ScriptedProvider[] = [];
+  return {
+    app,
+    url: app.address,
+    apiKey,
+    adminKey,
+    dataDir,
+    log,
+    async provider(providerOptions = {}) {
+      const provider = await ScriptedProvider.connect(app.address, { models: [MODEL], ...providerOptions });
+      providers.push(provider);
+      return provider;
+    },
+    chat: (body = {}, init = {}) =>
+      fetch(`${app.address}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...init.headers },
+        body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }], ...body }),
+        ...(init.signal === undefined ? {} : { signal: init.signal }),
+      }),
+    get: (path, key = apiKey) => fetch(app.address + path, key === null ? {} : { headers: { authorization: `Bearer ${key}` } }),
+    until,
+    async close() {
+      for (const provider of providers) provider.close();
+      await app.close(200);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function until(condition: () => boolean | Promise<boolean>, ms = 2000): Promise<void> {
+  const deadline = Date.now() + ms;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The error body of an OpenAI-style answer. */
+export async function errorOf(response: Response): Promise<{ message: string; type: string; param: string | null; code: string }> {
+  return ((await response.json()) as { error: { message: string; type: string; param: string | null; code: string } }).error;
+}

@@ -1,0 +1,359 @@
+/**
+ * A provider whose every step a test can change: a real WebSocket, real sealing and a real P-256 key; honest unless told
+ * otherwise.
+ */
+import { formatFor, type OutputEvent, type TextRequest } from '@inference/formats';
+import {
+  type Attestation,
+  type CoordinatorMessage,
+  decodeFrame,
+  fromBase64,
+  type JobCompleted,
+  type JobContext,
+  type JobFailure,
+  type JobMessage,
+  type JsonValue,
+  type Posture,
+  type ProviderId,
+  type Receipt,
+  type Register,
+  type SignedStatement,
+  toBase64,
+  utf8,
+} from '@inference/protocol';
+import {
+  generateSealingKeyPair,
+  keyIdOf,
+  providerIdOf,
+  RequestOpener,
+  type ResponseHash,
+  type ResponseSealer,
+  responseHash,
+  type SealingKeyPair,
+  sha256Hex,
+} from '@inference/protocol/crypto';
+import { WebSocket } from 'ws';
+import { EnclaveKey } from './enclave-key.js';
+
+export interface ProviderOptions {
+  readonly models?: readonly string[];
+  readonly slots?: number;
+  readonly serial?: string;
+  readonly enclave?: EnclaveKey;
+  /** Looks like a machine with an enclave. */
+  readonly genuine?: boolean;
+  readonly posture?: Partial<Posture>;
+  readonly attestation?: (attestation: Attestation) => Attestation;
+  readonly register?: (register: Register) => Register;
+  readonly keyStatement?: (statement: JsonValue) => JsonValue;
+  /** What it does with a job; the honest answer by default. */
+  readonly onJob?: (job: ScriptedJob) => void | Promise<void>;
+  /** Answers to challenges after the first. Null: none. */
+  readonly onChallenge?: (nonce: string, provider: ScriptedProvider) => SignedStatement | null;
+}
+
+export class ScriptedProvider {
+  readonly enclave: EnclaveKey;
+  readonly options: ProviderOptions;
+  readonly socket: WebSocket;
+  readonly received: CoordinatorMessage[] = [];
+  readonly jobs = new Map<string, ScriptedJob>();
+  sealingKey: SealingKeyPair = generateSealingKeyPair();
+  sessionId = '';
+  firstNonce = '';
+  attestation: SignedStatement;
+  closed: Promise<number>;
+
+  constructor(url: string, options: ProviderOptions) {
+    this.options = options;
+    this.enclave = options.enclave ?? new EnclaveKey();
+    this.attestation = this.attest();
+    this.socket = new WebSocket(`${url.replace('http', 'ws')}/provider/v1/socket`);
+    this.closed = new Promise((resolve) => this.socket.on('close', resolve));
+    this.socket.on('error', () => {});
+    this.socket.on('message', (data, isBinary) => {
+      if (isBinary) this.#frame(data as Buffer);
+      else this.#message(JSON.parse(String(data)) as CoordinatorMessage);
+    });
+    this.socket.on('open', () => this.send({ type: 'hello', versions: [1], agent: { name: 'scripted', version: '1' } }));
+  }
+
+  /** Connects and registers. Rejects when the coordinator refuses; see {@link rejection}. */
+  static async connect(url: string, options: ProviderOptions): Promise<ScriptedProvider> {
+    const provider = new ScriptedProvider(url, options);
+    await Promise.race([
+      provider.next('registered'),
+      provider.closed.then((code) => {
+        throw new Error(`closed with ${code}: ${provider.rejection ?? 'no reason'}`);
+      }),
+    ]);
+    return provider;
+  }
+
+  get providerId(): ProviderId {
+    return providerIdOf(this.enclave.publicKey);
+  }
+
+  /** The code of `rejected`, if it came. */
+  get rejection(): string | undefined {
+    return this.received.find((message) => message.type === 'rejected')?.code;
+  }
+
+  get posture(): Posture {
+    return {
+      secure_enclave: this.options.genuine ?? false,
+      sip_enabled: true,
+      secure_boot_enabled: true,
+      authenticated_root_enabled: true,
+      ...this.options.posture,
+    };
+  }
+
+  async next<T extends CoordinatorMessage['type']>(type: T, ms = 3000): Promise<CoordinatorMessage & { type: T }> {
+    const deadline = Date.now() + ms;
+    for (;;) {
+      const found = this.received.find((message) => message.type === type);
+      if (found !== undefined) return found as CoordinatorMessage & { type: T };
+      if (Date.now() > deadline) throw new Error(`no ${type} came`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  send(message: Record<string, unknown>): void {
+    this.socket.send(JSON.stringify(message));
+  }
+
+  close(): void {
+    this.socket.terminate();
+  }
+
+  answer(nonce: string, posture: Partial<Posture> = {}): SignedStatement {
+    return this.enclave.statement('challenge', {
+      v: 1,
+      nonce,
+      session_id: this.sessionId,
+      posture: { ...this.posture, ...posture },
+      issued_at: Date.now(),
+    });
+  }
+
+  attest(): SignedStatement {
+    const attestation: Attestation = {
+      v: 1,
+      se_public_key: toBase64(this.enclave.publicKey),
+      key_protection: this.options.genuine ? 'file' : 'software',
+      chip_name: 'Test M4',
+      hardware_model: 'Test16,1',
+      serial_number: this.options.serial ?? 'SERIAL0001',
+      os_version: '26.1',
+      memory_gb: 64,
+      posture: this.posture,
+      agent: { version: '1' },
+      issued_at: Date.now(),
+    };
+    return this.enclave.statement('attestation', (this.options.attestation ?? ((same) => same))(attestation));
+  }
+
+  keyStatement(): SignedStatement {
+    const statement = {
+      v: 1,
+      provider_id: this.providerId,
+      key_id: keyIdOf(this.sealingKey.publicKey),
+      x25519_public_key: toBase64(this.sealingKey.publicKey),
+      not_before: Date.now(),
+      not_after: Date.now() + 3_600_000,
+      attestation_sha256: sha256Hex(fromBase64(this.attestation.payload)),
+    };
+    return this.enclave.statement('key', (this.options.keyStatement ?? ((same) => same))(statement));
+  }
+
+  offers(models: readonly string[]): Register['models'] {
+    return models.map((id) => ({ id, model_type: 'text', display_name: id, quantization: '8bit', context_length: 4096 }));
+  }
+
+  #message(message: CoordinatorMessage): void {
+    this.received.push(message);
+    switch (message.type) {
+      case 'welcome':
+        this.sessionId = message.session_id;
+        this.firstNonce = message.nonce;
+        this.send(this.#register());
+        return;
+      case 'challenge': {
+        const answer = this.options.onChallenge?.(message.nonce, this) ?? (this.options.onChallenge ? null : this.answer(message.nonce));
+        if (answer !== null) this.send({ type: 'challenge_answer', challenge: answer });
+        return;
+      }
+      case 'job':
+        this.jobs.set(message.context.job_id, new ScriptedJob(this, message));
+        return;
+      case 'credit':
+        this.jobs.get(message.job_id)?.credited(message.bytes);
+        return;
+      case 'cancel':
+        this.jobs.get(message.job_id)?.cancel();
+        return;
+      default:
+    }
+  }
+
+  #register(): Register {
+    const register: Register = {
+      type: 'register',
+      attestation: this.attestation,
+      challenge: this.answer(this.firstNonce),
+      key: this.keyStatement(),
+      hardware: { chip_family: 'M4', cpu_cores: 12, gpu_cores: 38, bandwidth_gbs: 400 },
+      models: this.offers(this.options.models ?? []),
+      slots: this.options.slots ?? 4,
+    };
+    return (this.options.register ?? ((same) => same))(register);
+  }
+
+  #frame(bytes: Buffer): void {
+    const frame = decodeFrame(bytes);
+    this.jobs.get(frame.jobId)?.frame(frame);
+  }
+}
+
+/** One job at a scripted provider. Its steps can be taken one by one. */
+export class ScriptedJob {
+  readonly provider: ScriptedProvider;
+  readonly message: JobMessage;
+  readonly context: JobContext;
+  readonly opener: RequestOpener;
+  readonly hash: ResponseHash = responseHash();
+  readonly startedAt = Date.now();
+  body: Uint8Array = new Uint8Array();
+  request: TextRequest | null = null;
+  sealer: ResponseSealer | null = null;
+  credit: number;
+  sent = 0;
+  tokens = 0;
+  readonly #cancelled = new AbortController();
+  #onCredit: (() => void)[] = [];
+
+  constructor(provider: ScriptedProvider, message: JobMessage) {
+    this.provider = provider;
+    this.message = message;
+    this.context = message.context;
+    this.credit = message.credit;
+    this.opener = new RequestOpener(message.context, fromBase64(message.enc), provider.sealingKey, message.request_bytes);
+  }
+
+  get cancelled(): AbortSignal {
+    return this.#cancelled.signal;
+  }
+
+  frame(frame: ReturnType<typeof decodeFrame>): void {
+    const body = this.opener.accept(frame);
+    if (body === null) return;
+    this.body = body;
+    this.request = formatFor(this.context.endpoint).parse(body).request;
+    this.sealer = this.opener.responseSealer();
+    void (this.provider.options.onJob ?? ((job) => job.answerHonestly()))(this);
+  }
+
+  credited(bytes: number): void {
+    this.credit += bytes;
+    for (const wake of this.#onCredit.splice(0)) wake();
+  }
+
+  /** Honest providers confirm a cancel; this is what tests see of it. */
+  cancel(): void {
+    this.#cancelled.abort();
+    this.fail({ code: 'cancelled' });
+  }
+
+  accept(): void {
+    this.provider.send({ type: 'job_accepted', job_id: this.context.job_id });
+  }
+
+  fail(failure: JobFailure): void {
+    if (this.provider.socket.readyState === this.provider.socket.OPEN) {
+      this.provider.send({ type: 'job_failed', job_id: this.context.job_id, failure });
+    }
+  }
+
+  /** Seals and sends bytes without regard to credit. */
+  push(bytes: Uint8Array, final = false): void {
+    this.provider.socket.send(this.seal(bytes, final));
+  }
+
+  seal(bytes: Uint8Array, final = false): Uint8Array {
+    if (this.sealer === null) throw new Error('the request is not complete');
+    this.hash.update(bytes);
+    this.sent += bytes.length;
+    this.credit -= bytes.length;
+    return this.sealer.seal(bytes, final);
+  }
+
+  /** Sends as an honest provider does: never more than it has credit for. */
+  async pushWithinCredit(bytes: Uint8Array): Promise<void> {
+    while (this.credit < bytes.length && !this.cancelled.aborted) await new Promise<void>((resolve) => this.#onCredit.push(resolve));
+    if (!this.cancelled.aborted) this.push(bytes);
+  }
+
+  /** The bytes of an answer that consists of these words, as the real formats render it; streams in several parts. */
+  render(words: readonly string[]): Uint8Array[] {
+    if (this.request === null) throw new Error('the request is not complete');
+    const { context } = this;
+    this.tokens = words.length;
+    const format = formatFor(context.endpoint);
+    const envelope = { responseId: context.response_id, created: context.created, model: context.model };
+    const finish: OutputEvent = { type: 'finish', reason: 'stop', usage: this.usage, hiddenTokens: 0 };
+    const events: OutputEvent[] = [...words.map((text) => ({ type: 'text', text }) as const), finish];
+    if (context.stream) {
+      const stream = format.stream(envelope, this.request);
+      return events.map((event) => utf8(stream.render(event)));
+    }
+    const plain = format.plain(envelope, this.request);
+    plain.add(...events);
+    return [utf8(plain.body())];
+  }
+
+  get usage(): Receipt['usage'] {
+    return { prompt_tokens: 7, completion_tokens: this.tokens, total_tokens: 7 + this.tokens };
+  }
+
+  receipt(responseSha256: string): Receipt {
+    const { context, provider } = this;
+    return {
+      v: 1,
+      job_id: context.job_id,
+      provider_id: provider.providerId,
+      se_key_sha256: sha256Hex(provider.enclave.publicKey),
+      model: context.model,
+      endpoint: context.endpoint,
+      request_sha256: sha256Hex(this.body),
+      overrides: context.overrides,
+      response_sha256: responseSha256,
+      ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
+      usage: this.usage,
+      hidden_tokens: 0,
+      finish_reason: 'stop',
+      started_at: this.startedAt,
+      completed_at: Date.now(),
+    };
+  }
+
+  complete(change: { receipt?: (receipt: Receipt) => Receipt; message?: (message: JobCompleted) => JobCompleted } = {}): void {
+    const responseSha256 = this.hash.digestHex();
+    const receipt = (change.receipt ?? ((same) => same))(this.receipt(responseSha256));
+    const message: JobCompleted = {
+      type: 'job_completed',
+      job_id: this.context.job_id,
+      response_sha256: responseSha256,
+      signature: this.provider.enclave.signResponse(responseSha256),
+      receipt: this.provider.enclave.statement('receipt', receipt),
+    };
+    this.provider.send((change.message ?? ((same) => same))(message));
+  }
+
+  answerHonestly(words: readonly string[] = ['Hello', ' from', ' here', '.'], change: Parameters<ScriptedJob['complete']>[0] = {}): void {
+    this.accept();
+    for (const part of this.render(words)) if (part.length > 0) this.push(part);
+    this.push(new Uint8Array(), true);
+    this.complete(change);
+  }
+}

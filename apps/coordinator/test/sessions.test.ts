@@ -1,0 +1,225 @@
+import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Register, type SignedStatement } from '@inference/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { EnclaveKey } from './enclave-key.js';
+import { type Harness, MODEL, startHarness, until } from './harness.js';
+import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
+
+let harness: Harness;
+afterEach(() => harness.close());
+
+/** Connects with these options and gives the code of the refusal. */
+async function refusal(options: ProviderOptions): Promise<string | undefined> {
+  const provider = new ScriptedProvider(harness.url, { models: [MODEL], ...options });
+  await provider.closed;
+  return provider.rejection;
+}
+
+const change = (value: Record<string, unknown>) => (statement: JsonValue) => ({ ...(statement as object), ...value }) as JsonValue;
+
+describe('registration', () => {
+  it('refuses a simulated enclave unless the operator allows it', async () => {
+    harness = await startHarness({ config: { allowSimulatedEnclave: false } });
+    expect(await refusal({})).toBe('simulated_enclave_refused');
+    await harness.provider({ genuine: true });
+    expect((await harness.chat()).headers.get('x-provider-secure-enclave')).toBe('true');
+  });
+
+  it('refuses what is not signed, not fresh, not bound, or not protected', async () => {
+    harness = await startHarness();
+    const other = new EnclaveKey();
+    const resign = (member: 'attestation' | 'challenge' | 'key', kind: 'attestation' | 'challenge' | 'key') => (register: Register) => ({
+      ...register,
+      [member]: other.statement(kind, JSON.parse(Buffer.from((register[member] as SignedStatement).payload, 'base64').toString())),
+    });
+    expect(await refusal({ register: resign('attestation', 'attestation') })).toBe('attestation_refused');
+    expect(await refusal({ register: resign('challenge', 'challenge') })).toBe('challenge_failed');
+    expect(await refusal({ register: resign('key', 'key') })).toBe('key_refused');
+    expect(await refusal({ attestation: (a) => ({ ...a, issued_at: Date.now() - 25 * 3_600_000 }) })).toBe('attestation_refused');
+    expect(await refusal({ attestation: (a) => ({ ...a, issued_at: Date.now() + 600_000 }) })).toBe('attestation_refused');
+    const pretender = {
+      attestation: (a: Parameters<NonNullable<ProviderOptions['attestation']>>[0]) => ({
+        ...a,
+        posture: { ...a.posture, secure_enclave: true },
+      }),
+    };
+    expect(await refusal(pretender)).toBe('attestation_refused');
+    expect(await refusal({ genuine: true, posture: { sip_enabled: false } })).toBe('posture_insufficient');
+    expect(await refusal({ genuine: true, posture: { secure_boot_enabled: false } })).toBe('posture_insufficient');
+    expect(await refusal({ keyStatement: change({ not_after: Date.now() + 2 * 3_600_000 }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ not_before: Date.now() - 7_200_000, not_after: Date.now() - 1 }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ provider_id: '0'.repeat(32) }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ key_id: '0'.repeat(16) }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ attestation_sha256: '0'.repeat(64) }) })).toBe('key_refused');
+  });
+
+  it('takes a challenge answer once, and only on the connection it was asked on', async () => {
+    harness = await startHarness();
+    const first = await harness.provider();
+    const replayed = first.answer(first.firstNonce);
+    expect(await refusal({ enclave: first.enclave, register: (register) => ({ ...register, challenge: replayed }) })).toBe(
+      'challenge_failed',
+    );
+  });
+
+  it('keeps to the order of messages and to versions that both speak', async () => {
+    harness = await startHarness();
+    const speak = async (...messages: string[]): Promise<string | undefined> => {
+      const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
+      const received: { type: string; code?: string }[] = [];
+      socket.on('message', (data) => received.push(JSON.parse(String(data))));
+      socket.on('open', () => messages.map((message) => socket.send(message)));
+      await new Promise((resolve) => socket.on('close', resolve));
+      return received.find((message) => message.type === 'rejected')?.code;
+    };
+    const hello = JSON.stringify({ type: 'hello', versions: [1], agent: { name: 'x', version: '1' } });
+    expect(await speak(JSON.stringify({ type: 'draining' }))).toBe('out_of_turn');
+    expect(await speak(hello, hello)).toBe('out_of_turn');
+    expect(await speak('{')).toBe('bad_message');
+    expect(await speak(JSON.stringify({ type: 'hello', versions: 1 }))).toBe('bad_message');
+    expect(await speak(JSON.stringify({ type: 'hello', versions: [99], agent: { name: 'x', version: '1' } }))).toBe('version_unsupported');
+  });
+
+  it('does not wait for ever', async () => {
+    harness = await startHarness({ fleetTimings: { handshakeMs: 50 } });
+    const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
+    const code = await new Promise((resolve) => socket.on('close', (_code, reason) => resolve(String(reason))));
+    expect(code).toBe('too_slow');
+  });
+});
+
+describe('an open session', () => {
+  it('ignores and counts messages of unknown types', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider();
+    provider.send({ type: 'from_the_future', more: 1 });
+    provider.send({ type: 'job_failed', job_id: '00000000-0000-4000-8000-000000000000', failure: { code: 'internal' } });
+    expect((await harness.chat()).status).toBe(200);
+    const admin = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { providers: { counters: object }[] };
+    expect(admin.providers[0]?.counters).toEqual({ unknown_messages: 1, stray_messages: 1, missed_challenges: 0 });
+  });
+
+  it('ends when a message is twice as large as allowed, and no other session does', async () => {
+    harness = await startHarness();
+    const quiet = await harness.provider({ models: ['quiet'] });
+    const [text, binary, second] = [await harness.provider(), await harness.provider(), await harness.provider()];
+    text.socket.send('x'.repeat(2 * MAX_TEXT_FRAME_BYTES));
+    binary.socket.send(Buffer.alloc(2 * MAX_FRAME_PAYLOAD_BYTES));
+    second.send({ type: 'hello', versions: [1], agent: { name: 'x', version: '1' } });
+    expect(await Promise.all([text.closed, binary.closed, second.closed])).toEqual([1009, 1009, 1008]);
+    expect([text.rejection, binary.rejection, second.rejection]).toEqual(['too_large', 'too_large', 'out_of_turn']);
+    expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
+    expect((await harness.chat({ model: 'quiet' })).status).toBe(200);
+  });
+
+  it('is replaced by a newer one of the same key, whose jobs the old end does not touch', async () => {
+    harness = await startHarness();
+    const old = await harness.provider();
+    const fresh = await harness.provider({ enclave: old.enclave });
+    await old.closed;
+    expect(old.rejection).toBe('replaced');
+    expect((await harness.chat()).status).toBe(200);
+    expect([old.jobs.size, fresh.jobs.size]).toEqual([0, 1]);
+  });
+
+  it('follows model lists, draining and new sealing keys', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider();
+    provider.send({ type: 'models', models: provider.offers(['new/model']) });
+    await until(async () => (await harness.get('/v1/models/new/model')).status === 200);
+    expect((await harness.chat()).status).toBe(404);
+    const { generateSealingKeyPair } = await import('@inference/protocol/crypto');
+    provider.sealingKey = generateSealingKeyPair();
+    provider.send({ type: 'key_update', key: provider.keyStatement() });
+    expect((await harness.chat({ model: 'new/model' })).status).toBe(200);
+    provider.send({ type: 'draining' });
+    await until(async () => (await harness.chat({ model: 'new/model' })).status === 404);
+    provider.send({ type: 'key_update', key: new EnclaveKey().statement('key', {}) });
+    await provider.closed;
+    expect(provider.rejection).toBe('key_refused');
+  });
+
+  it('takes no jobs once its sealing key has expired', async () => {
+    harness = await startHarness();
+    await harness.provider({ keyStatement: change({ not_after: Date.now() + 300 }) });
+    expect((await harness.chat()).status).toBe(200);
+    await until(async () => (await harness.chat()).status === 404);
+  });
+
+  it('is noticed when it goes silent', async () => {
+    harness = await startHarness({ fleetTimings: { pingMs: 40, silenceMs: 100 } });
+    const dead = await harness.provider();
+    const alive = await harness.provider({ models: ['alive'] });
+    dead.socket.pause();
+    await until(async () => (await harness.chat()).status === 404);
+    expect((await harness.chat({ model: 'alive' })).status).toBe(200);
+    expect(alive.rejection).toBeUndefined();
+  });
+});
+
+describe('periodic challenges', () => {
+  const timings = { challengeIntervalMs: 40, challengeAnswerMs: 60 };
+
+  it('are answered again and again', async () => {
+    harness = await startHarness({ fleetTimings: timings });
+    const provider = await harness.provider();
+    await until(() => provider.received.filter((message) => message.type === 'challenge').length >= 3);
+    expect((await harness.chat()).headers.get('x-provider-attested')).toBe('true');
+  });
+
+  it('put out a provider that misses three', async () => {
+    harness = await startHarness({ fleetTimings: timings });
+    const provider = await harness.provider({ onChallenge: () => null });
+    await until(async () => (await harness.chat()).headers.get('x-provider-attested') === 'false');
+    await provider.closed;
+    expect(provider.rejection).toBe('challenge_failed');
+    expect(provider.received.filter((message) => message.type === 'challenge')).toHaveLength(3);
+  });
+
+  it('forgive an answer that is late', async () => {
+    harness = await startHarness({ fleetTimings: timings });
+    let first = true;
+    const provider = await harness.provider({
+      onChallenge: (nonce, self) => {
+        if (!first) return self.answer(nonce);
+        first = false;
+        setTimeout(() => self.send({ type: 'challenge_answer', challenge: self.answer(nonce) }), 80);
+        return null;
+      },
+    });
+    await until(() => provider.received.filter((message) => message.type === 'challenge').length >= 4);
+    expect(provider.rejection).toBeUndefined();
+  });
+
+  for (const [name, onChallenge, code] of [
+    ['replayed', (_nonce, self) => self.answer(self.firstNonce), 'challenge_failed'],
+    [
+      'for another session',
+      (nonce, self) =>
+        self.enclave.statement('challenge', { v: 1, nonce, session_id: 'x', posture: { ...self.posture }, issued_at: Date.now() }),
+      'challenge_failed',
+    ],
+    [
+      'signed by another key',
+      (nonce, self) =>
+        new EnclaveKey().statement('challenge', {
+          v: 1,
+          nonce,
+          session_id: self.sessionId,
+          posture: { ...self.posture },
+          issued_at: Date.now(),
+        }),
+      'challenge_failed',
+    ],
+    ['without system integrity protection', (nonce, self) => self.answer(nonce, { sip_enabled: false }), 'posture_insufficient'],
+    ['without secure boot', (nonce, self) => self.answer(nonce, { secure_boot_enabled: false }), 'posture_insufficient'],
+  ] as [string, NonNullable<ProviderOptions['onChallenge']>, string][]) {
+    it(`put out a provider at once whose answer is ${name}`, async () => {
+      harness = await startHarness({ fleetTimings: timings });
+      const provider = await harness.provider({ onChallenge });
+      await provider.closed;
+      expect(provider.rejection).toBe(code);
+      expect((await harness.chat()).status).toBe(404);
+    });
+  }
+});
