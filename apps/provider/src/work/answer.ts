@@ -57,15 +57,16 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
       if (filter.stopped) break;
     }
     filter ??= outputFilter(options, generation);
-    const outcome = filter.stopped ? null : generation.outcome();
-    const finishReason = outcome?.reason ?? 'stop';
-    const promptTokens = generation.started?.promptTokens ?? 0;
-    const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens };
+    const ended = filter.stopped ? 'stop' : generation.outcome().reason;
     const rest = filter.end();
     const { hiddenTokens } = filter;
-    await emit([...rest, { type: 'finish', reason: filter.stopped ? 'stop' : finishReason, usage, hiddenTokens }]);
+    // What was withheld may itself have completed a stop sequence.
+    const finishReason = filter.stopped ? 'stop' : ended;
+    const promptTokens = generation.started?.promptTokens ?? 0;
+    const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens };
+    await emit([...rest, { type: 'finish', reason: finishReason, usage, hiddenTokens }]);
     if (plain !== null) await options.write(plain.body());
-    return { usage, hiddenTokens, finishReason: filter.stopped ? 'stop' : finishReason, decodeTps: pace.tokensPerSecond() };
+    return { usage, hiddenTokens, finishReason, decodeTps: pace.tokensPerSecond() };
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof GenerationError ? failureOf(error) : error;
