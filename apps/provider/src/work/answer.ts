@@ -76,17 +76,13 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
   }
 }
 
-/** Tokens taken from the batch; fewer than it holds when a stop sequence was complete. Neighbouring texts become one. */
+/** Tokens taken from the batch; fewer than it holds when a stop sequence was complete. */
 function pushBatch(filter: OutputFilter, batch: readonly Piece[], events: OutputEvent[]): number {
   let tokens = 0;
   for (const piece of batch) {
     if (filter.stopped) break;
     tokens += piece.tokens;
-    for (const event of filter.push(piece.text, piece.tokens)) {
-      const last = events.at(-1);
-      if (event.type === 'text' && last?.type === 'text') events[events.length - 1] = { type: 'text', text: last.text + event.text };
-      else events.push(event);
-    }
+    for (const event of filter.push(piece.text, piece.tokens)) events.push(event);
   }
   return tokens;
 }
