@@ -1,0 +1,31 @@
+/**
+ * ECDSA P-256 with SHA-256 (FIPS 186-5) for browsers, on noble. It accepts exactly what the protocol's own verifier does:
+ * uncompressed points of the curve, strict DER, high S as well as low.
+ */
+import { fromBase64, signatureFromDer, type VerifyP256 } from '@inference/protocol';
+import { p256 } from '@noble/curves/nist.js';
+
+/** Verifies a strict-DER signature by a 65-byte x963 public key. Gives false on anything malformed; never throws. */
+export const verifyP256InBrowser: VerifyP256 = (publicKey, message, signatureDer) => {
+  if (publicKey.length !== 65 || publicKey[0] !== 0x04) return false;
+  const compact = signatureFromDer(signatureDer);
+  if (compact === null) return false;
+  try {
+    return p256.verify(compact, message, publicKey, { prehash: true, lowS: false, format: 'compact' });
+  } catch {
+    // The key is no point of the curve: nothing verifies by it.
+    return false;
+  }
+};
+
+/** The 65 bytes of an enclave key given in base64 or as bytes; null when it is no point of the curve in that form. */
+export function enclaveKeyBytes(publicKey: Uint8Array | string): Uint8Array | null {
+  try {
+    const bytes = typeof publicKey === 'string' ? fromBase64(publicKey) : publicKey;
+    if (bytes.length !== 65 || bytes[0] !== 0x04) return null;
+    p256.Point.fromBytes(bytes).assertValidity();
+    return bytes;
+  } catch {
+    return null;
+  }
+}

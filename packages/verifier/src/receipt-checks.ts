@@ -1,0 +1,84 @@
+/** The receipt's own checks: its signature, its key, and its agreement with the response and with what the client sent. */
+import {
+  fromBase64Url,
+  fromHex,
+  openReceipt,
+  providerIdFromKeyHash,
+  type Receipt,
+  StatementError,
+  type StatementProblem,
+  toBase64,
+} from '@inference/protocol';
+import { type Check, type CheckName, check } from './checks.js';
+import { sha256Hex } from './digest.js';
+import { verifyP256InBrowser } from './p256.js';
+import type { ResponseProof } from './response-proof.js';
+
+/** What the client knows of its own request. A member that is absent is not checked. */
+export interface Expected {
+  /** Hexadecimal SHA-256 of the request body, byte for byte as sent. Without it a receipt of another request would pass. */
+  readonly requestSha256?: string;
+  /** `X-Inference-Job-ID`. */
+  readonly jobId?: string;
+  /** The `X-Inference-Nonce` that was sent. */
+  readonly nonce?: string;
+  readonly model?: string;
+}
+
+const PROBLEMS: Record<StatementProblem, string> = {
+  bad_encoding: 'The receipt or its signature is missing or is not canonical base64.',
+  bad_signature: 'The enclave key did not sign this receipt.',
+  not_canonical: 'The receipt is signed but is not canonical JSON.',
+  bad_schema: 'The receipt is signed but lacks members or has wrong ones.',
+};
+
+/** Checks a receipt against the key, the hash of the signed response bytes and the client's expectations. */
+export function receiptChecks(
+  proof: ResponseProof,
+  publicKey: Uint8Array,
+  responseSha256: string,
+  expected: Expected,
+): { readonly checks: readonly Check[]; readonly receipt: Receipt | null } {
+  let receipt: Receipt;
+  try {
+    receipt = openReceipt({ payload: payloadOf(proof.receipt), signature: proof.receiptSignature }, publicKey, verifyP256InBrowser).value;
+  } catch (error) {
+    if (!(error instanceof StatementError)) throw error;
+    return { checks: [check('receipt_signature', false, '', PROBLEMS[error.problem])], receipt: null };
+  }
+  const keySha256 = sha256Hex(publicKey);
+  const checks = [
+    check('receipt_signature', true, 'The enclave key signed the receipt.', ''),
+    check(
+      'receipt_key',
+      receipt.se_key_sha256 === keySha256 && receipt.provider_id === providerIdFromKeyHash(fromHex(keySha256)),
+      'The receipt names this enclave key and its provider.',
+      'The receipt names another enclave key or another provider.',
+    ),
+    check(
+      'receipt_response',
+      receipt.response_sha256 === responseSha256,
+      'The receipt names this response.',
+      'The receipt was made for another response.',
+    ),
+  ];
+  const compare = (name: CheckName, what: string, wanted: string | undefined, stated: string | undefined) => {
+    if (wanted !== undefined) {
+      checks.push(check(name, wanted === stated, `The receipt names the ${what} of this request.`, `The receipt names another ${what}.`));
+    }
+  };
+  compare('receipt_request', 'body', expected.requestSha256, receipt.request_sha256);
+  compare('receipt_job', 'job', expected.jobId, receipt.job_id);
+  compare('receipt_nonce', 'nonce', expected.nonce, receipt.client_nonce);
+  compare('receipt_model', 'model', expected.model, receipt.model);
+  return { checks, receipt };
+}
+
+/** Standard base64 of a receipt in base64url. Text that is not base64url is passed on, and refused as a statement. */
+function payloadOf(receipt: string): string {
+  try {
+    return receipt === '' ? '*' : toBase64(fromBase64Url(receipt));
+  } catch {
+    return '*';
+  }
+}

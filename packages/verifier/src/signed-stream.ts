@@ -1,0 +1,96 @@
+/**
+ * Finds in a streamed answer the bytes that the enclave signed: all bytes before the signature event, without the SSE
+ * comment blocks that the coordinator puts between events to keep the connection alive (design: who renders, who relays).
+ */
+import { concatBytes, fromUtf8 } from '@inference/protocol';
+import type { ResponseProof } from './response-proof.js';
+
+export type SignedStream =
+  | { readonly kind: 'signed'; readonly signedBytes: Uint8Array; readonly proof: ResponseProof }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const LF = 0x0a;
+const CR = 0x0d;
+const COLON = 0x3a;
+
+/** Splits the exact body of a streamed chat answer. Refuses one that a client could read otherwise than it was signed. */
+export function splitSignedStream(body: Uint8Array): SignedStream {
+  // For an SSE reader a lone CR ends a line too: a comment could hide an event behind it that no signature covers.
+  if (body.includes(CR)) return refused('The stream contains a carriage return, behind which unsigned content could hide.');
+  const signed: Uint8Array[] = [];
+  let found: { readonly proof: ResponseProof; readonly signedParts: number } | null = null;
+  let afterSignature: Uint8Array[] = [];
+  for (const line of linesOf(body)) {
+    if (line.kind === 'comment') continue;
+    const proof = proofOf(line.bytes);
+    if (proof !== null) {
+      found = { proof, signedParts: signed.length };
+      afterSignature = [];
+    } else afterSignature.push(line.bytes);
+    signed.push(line.bytes);
+  }
+  if (found === null) return refused('The stream has no signature event: it was cut off, or it ended in an error.');
+  const tail = fromUtf8Or(concatBytes(...afterSignature));
+  if (!/^\n(?:data: \[DONE\]\n\n)?$/.test(tail)) return refused('Unsigned content follows the signature event.');
+  return { kind: 'signed', signedBytes: concatBytes(...signed.slice(0, found.signedParts)), proof: found.proof };
+}
+
+/** Lines with their LF. A comment is a line that begins with a colon, together with the blank line after it. */
+function* linesOf(body: Uint8Array): Generator<{ readonly kind: 'comment' | 'content'; readonly bytes: Uint8Array }> {
+  let start = 0;
+  while (start < body.length) {
+    const feed = body.indexOf(LF, start);
+    let end = feed === -1 ? body.length : feed + 1;
+    const comment = body[start] === COLON;
+    if (comment && body[end] === LF) end++;
+    yield { kind: comment ? 'comment' : 'content', bytes: body.subarray(start, end) };
+    start = end;
+  }
+}
+
+/**
+ * The proof in a `data:` line whose JSON has `se_signature` beside empty `choices`; null for every other line. The event is
+ * not signed itself, so it may hold nothing that a client would show or count: no choices, no usage, and no escapes, with
+ * which a member could be there twice and be read differently by others.
+ */
+function proofOf(line: Uint8Array): ResponseProof | null {
+  const text = fromUtf8Or(line);
+  if (!text.startsWith('data: {') || text.split('"se_signature"').length !== 2) return null;
+  if (text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2) return null;
+  const value = parseObject(text.slice('data: '.length));
+  if (value === null || !Object.hasOwn(value, 'se_signature') || (value.usage ?? null) !== null) return null;
+  if (!Array.isArray(value.choices) || value.choices.length !== 0) return null;
+  return {
+    responseHash: textOf(value.response_hash),
+    signature: textOf(value.se_signature),
+    receipt: textOf(value.receipt),
+    receiptSignature: textOf(value.receipt_signature),
+  };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : null;
+  } catch {
+    // A line that is no JSON is no signature event; as content it is covered by the hash.
+    return null;
+  }
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Text of the bytes, or the empty text where they are not UTF-8: such a line is never a signature event or an end. */
+function fromUtf8Or(bytes: Uint8Array): string {
+  try {
+    return fromUtf8(bytes);
+  } catch {
+    return '';
+  }
+}
+
+function refused(reason: string): SignedStream {
+  return { kind: 'refused', reason };
+}

@@ -1,0 +1,75 @@
+/**
+ * Verification of an inference answer by the client that received it: the stated hash is the hash of the signed bytes, the
+ * enclave key signed it, and the signed receipt belongs to this key, this response and this request. The key must come from
+ * a place the client trusts, such as an attestation record it verified; the key that a response names proves nothing alone.
+ */
+import { fromBase64, utf8 } from '@inference/protocol';
+import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
+import { sha256Hex } from './digest.js';
+import { enclaveKeyBytes, verifyP256InBrowser } from './p256.js';
+import { type Expected, receiptChecks } from './receipt-checks.js';
+import { type HeaderSource, proofFromHeaders, type ResponseProof } from './response-proof.js';
+import { splitSignedStream } from './signed-stream.js';
+
+/** The enclave key that is trusted: 65 bytes x963, or their base64 as in `se_public_key`. */
+export interface TrustedKey {
+  readonly publicKey: Uint8Array | string;
+  readonly expected?: Expected;
+}
+
+/** A plain answer: its exact body bytes, and its headers or what they held. */
+export type PlainAnswer = TrustedKey & { readonly body: Uint8Array } & ({ readonly headers: HeaderSource } | ResponseProof);
+
+/** Verifies a plain answer. Never throws on anything that a peer sent: each defect is a failed check. */
+export function verifyResponse(answer: PlainAnswer): ResponseVerdict {
+  const proof = 'headers' in answer ? proofFromHeaders(answer.headers) : answer;
+  return verdict([], answer.body, proof, answer);
+}
+
+/** Verifies a streamed chat answer, given its exact body bytes. Never throws on anything that a peer sent. */
+export function verifyStream(body: Uint8Array, trusted: TrustedKey): ResponseVerdict {
+  const stream = splitSignedStream(body);
+  if (stream.kind === 'refused') {
+    return { verified: false, checks: [check('signature_event', false, '', stream.reason)], receipt: null };
+  }
+  const event = check('signature_event', true, 'The stream ends with one signature event.', '');
+  return verdict([event], stream.signedBytes, stream.proof, trusted);
+}
+
+function verdict(before: readonly Check[], signedBytes: Uint8Array, proof: ResponseProof, trusted: TrustedKey): ResponseVerdict {
+  const key = enclaveKeyBytes(trusted.publicKey);
+  if (key === null) {
+    const malformed = check('public_key', false, '', 'The public key is not base64 of an uncompressed P-256 point.');
+    return { verified: false, checks: [...before, malformed], receipt: null };
+  }
+  const responseSha256 = sha256Hex(signedBytes);
+  const receipt = receiptChecks(proof, key, responseSha256, trusted.expected ?? {});
+  const checks = [
+    ...before,
+    check('public_key', true, 'The public key is a point of P-256.', ''),
+    check(
+      'response_hash',
+      proof.responseHash === responseSha256,
+      'The stated hash is the SHA-256 of the signed bytes.',
+      'The bytes received are not the bytes that the stated hash was made of.',
+    ),
+    check(
+      'response_signature',
+      signatureVerifies(key, proof),
+      'The enclave key signed the stated hash.',
+      'The enclave key did not sign the stated hash.',
+    ),
+    ...receipt.checks,
+  ];
+  return { verified: allOk(checks), checks, receipt: receipt.receipt };
+}
+
+function signatureVerifies(key: Uint8Array, proof: ResponseProof): boolean {
+  // Only 64 digits: no other thing that an enclave signs has that shape, and none may pass as a response.
+  if (!/^[0-9a-f]{64}$/.test(proof.responseHash)) return false;
+  try {
+    return verifyP256InBrowser(key, utf8(proof.responseHash), fromBase64(proof.signature));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,145 @@
+import { fromBase64, fromBase64Url, toBase64, toBase64Url, utf8 } from '@inference/protocol';
+import { describe, expect, test } from 'vitest';
+import type { CheckName, ResponseVerdict } from '../src/checks.js';
+import { sha256Hex } from '../src/digest.js';
+import { verifyResponse } from '../src/verify-response.js';
+import { generateEnclaveKey, proofFor, requestBody, sha256, signDer } from './signed-answers.js';
+
+const key = generateEnclaveKey();
+const body = utf8('{"choices":[{"message":{"role":"assistant","content":"Grüße 😀"}}]}');
+const proof = proofFor(key, body);
+const expected = {
+  requestSha256: sha256(requestBody),
+  jobId: '01234567-89ab-4cde-8f01-23456789abcd',
+  nonce: 'A'.repeat(43),
+  model: 'pico',
+};
+const answer = { body, publicKey: key.x963, expected, ...proof };
+
+function failed(verdict: ResponseVerdict): CheckName[] {
+  const names = verdict.checks.filter((each) => each.result === 'failed').map((each) => each.name);
+  expect(verdict.verified).toBe(names.length === 0);
+  for (const each of verdict.checks) expect(each.explanation).toMatch(/^[A-Z].*\.$/);
+  return names;
+}
+
+function flip(bytes: Uint8Array, at: number): Uint8Array {
+  const copy = Uint8Array.from(bytes);
+  copy[at] = (copy[at] as number) ^ 1;
+  return copy;
+}
+
+test('an answer as it was signed passes every check, and gives its receipt', () => {
+  const verdict = verifyResponse(answer);
+  expect(failed(verdict)).toEqual([]);
+  expect(verdict.checks.map((each) => each.name)).toEqual([
+    'public_key',
+    'response_hash',
+    'response_signature',
+    'receipt_signature',
+    'receipt_key',
+    'receipt_response',
+    'receipt_request',
+    'receipt_job',
+    'receipt_nonce',
+    'receipt_model',
+  ]);
+  expect(verdict.receipt?.usage.total_tokens).toBe(3);
+  expect(sha256Hex(body)).toBe(proof.responseHash);
+});
+
+test('the key may be given in base64, and the proof in headers of either form', () => {
+  const headers = {
+    'X-Response-Hash': proof.responseHash,
+    'X-Se-Signature': proof.signature,
+    'X-Inference-Receipt': proof.receipt,
+    'X-Inference-Receipt-Signature': [proof.receiptSignature],
+  };
+  expect(verifyResponse({ body, publicKey: toBase64(key.x963), headers }).verified).toBe(true);
+  expect(
+    verifyResponse({
+      body,
+      publicKey: key.x963,
+      headers: new Headers({ ...headers, 'X-Inference-Receipt-Signature': proof.receiptSignature }),
+    }).verified,
+  ).toBe(true);
+  expect(failed(verifyResponse({ body, publicKey: key.x963, headers: {} }))).toEqual([
+    'response_hash',
+    'response_signature',
+    'receipt_signature',
+  ]);
+});
+
+describe('fails', () => {
+  test('for changed bytes all over the body', () => {
+    for (let at = 0; at < body.length; at += 3) {
+      expect(failed(verifyResponse({ ...answer, body: flip(body, at) }))).toEqual(['response_hash', 'receipt_response']);
+    }
+    expect(failed(verifyResponse({ ...answer, body: body.subarray(1) }))).toContain('response_hash');
+  });
+
+  test('for changed digits all over the hash', () => {
+    for (let at = 0; at < 64; at += 5) {
+      const digit = proof.responseHash[at] === '0' ? '1' : '0';
+      const responseHash = proof.responseHash.slice(0, at) + digit + proof.responseHash.slice(at + 1);
+      expect(failed(verifyResponse({ ...answer, responseHash }))).toEqual(['response_hash', 'response_signature']);
+    }
+  });
+
+  test('for changed bytes all over the signature, and for other encodings of it', () => {
+    const signature = fromBase64(proof.signature);
+    for (let at = 0; at < signature.length; at += 3) {
+      expect(failed(verifyResponse({ ...answer, signature: toBase64(flip(signature, at)) }))).toEqual(['response_signature']);
+    }
+    const ber = Uint8Array.from([0x30, 0x81, signature.length - 2, ...signature.subarray(2)]);
+    for (const text of ['', '*', `${proof.signature}\n`, toBase64(ber), toBase64(Uint8Array.from([...signature, 0]))]) {
+      expect(failed(verifyResponse({ ...answer, signature: text }))).toEqual(['response_signature']);
+    }
+  });
+
+  test('for changed bytes all over the receipt and its signature', () => {
+    const receipt = fromBase64Url(proof.receipt);
+    for (let at = 0; at < receipt.length; at += 31) {
+      expect(failed(verifyResponse({ ...answer, receipt: toBase64Url(flip(receipt, at)) }))).toEqual(['receipt_signature']);
+    }
+    const signature = fromBase64(proof.receiptSignature);
+    for (let at = 0; at < signature.length; at += 5) {
+      expect(failed(verifyResponse({ ...answer, receiptSignature: toBase64(flip(signature, at)) }))).toEqual(['receipt_signature']);
+    }
+    for (const text of ['', '*', `${proof.receipt}=`])
+      expect(failed(verifyResponse({ ...answer, receipt: text }))).toEqual(['receipt_signature']);
+    // A response signature is no receipt signature.
+    expect(failed(verifyResponse({ ...answer, receiptSignature: proof.signature }))).toEqual(['receipt_signature']);
+  });
+
+  test('for another key, and for malformed ones', () => {
+    expect(failed(verifyResponse({ ...answer, publicKey: generateEnclaveKey().x963 }))).toEqual([
+      'response_signature',
+      'receipt_signature',
+    ]);
+    const hybrid = Uint8Array.from([6 | ((key.x963[64] as number) & 1), ...key.x963.subarray(1)]);
+    for (const publicKey of ['', 'A', hybrid, flip(key.x963, 64), key.x963.subarray(1), new Uint8Array(65)]) {
+      expect(failed(verifyResponse({ ...answer, publicKey }))).toEqual(['public_key']);
+    }
+  });
+
+  test.each<[CheckName, object]>([
+    ['receipt_key', { se_key_sha256: '0'.repeat(64) }],
+    ['receipt_key', { provider_id: '0'.repeat(32) }],
+    ['receipt_response', { response_sha256: '0'.repeat(64) }],
+    ['receipt_request', { request_sha256: '0'.repeat(64) }],
+    ['receipt_job', { job_id: 'ffffffff-89ab-4cde-8f01-23456789abcd' }],
+    ['receipt_nonce', { client_nonce: 'B'.repeat(43) }],
+    ['receipt_model', { model: 'other' }],
+    ['receipt_signature', { usage: {} }],
+    ['receipt_signature', { v: 2 }],
+  ])('%s for a signed receipt with %j', (name, changes) => {
+    expect(failed(verifyResponse({ ...answer, ...proofFor(key, body, { ...changes }) }))).toEqual([name]);
+  });
+
+  test('for the signature of something that is no hash', () => {
+    const responseHash = 'inference/receipt/v1\0{}';
+    const signature = toBase64(signDer(key, utf8(responseHash)));
+    expect(failed(verifyResponse({ ...answer, responseHash, signature }))).toEqual(['response_hash', 'response_signature']);
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * The accumulated HPKE vectors of the Go project (crypto/hpke): one thousand messages and one thousand exports per suite,
+ * with inputs drawn from SHAKE128 of nothing, and all results absorbed into one SHAKE128 whose first 16 bytes are given.
+ * A vector has no ephemeral key, so the sealing side runs on the key schedule that the recipient's key gives.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { SealingSequence } from '../../packages/protocol/src/crypto/aead-sequence.js';
+import { decapsulate, keySchedule, setupRecipient } from '../../packages/protocol/src/crypto/hpke.js';
+import { sealingKeyPairFrom } from '../../packages/protocol/src/crypto/x25519.js';
+
+interface HpkeVector {
+  readonly mode: number;
+  readonly kem_id: number;
+  readonly kdf_id: number;
+  readonly aead_id: number;
+  readonly info: string;
+  readonly skRm: string;
+  readonly pkRm: string;
+  readonly enc: string;
+  readonly encryptions_accumulated: string;
+  readonly exports_accumulated: string;
+}
+
+const ROUNDS = 1000;
+
+export function hpkeVectors(directory: string): void {
+  const vectors = JSON.parse(readFileSync(join(directory, 'hpke', 'go-rfc9180-x25519.json'), 'utf8')) as readonly HpkeVector[];
+  // The suite of this project is DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM; AES-128-GCM (1) and ChaCha20 (3) are not in it.
+  const ours = vectors.filter((v) => v.mode === 0 && v.kem_id === 0x20 && v.kdf_id === 1 && v.aead_id === 2);
+
+  describe('RFC 9180, accumulated', () => {
+    test('there is a vector for the suite', () => {
+      expect(ours.length).toBeGreaterThan(0);
+    });
+
+    test.each(ours)('AEAD $aead_id: public key, 1000 messages both ways, 1000 exports', (vector) => {
+      const pair = sealingKeyPairFrom(hex(vector.skRm));
+      expect(pair.publicKey).toEqual(hex(vector.pkRm));
+      const info = hex(vector.info);
+      const sealing = new SealingSequence(keySchedule(decapsulate(pair, hex(vector.enc)), info));
+      const recipient = setupRecipient(pair, hex(vector.enc), info);
+
+      const inputs = shakeSource();
+      const sealedBytes = createHash('shake128', { outputLength: 16 });
+      for (let round = 0; round < ROUNDS; round++) {
+        const aad = inputs();
+        const plaintext = inputs();
+        const sealed = sealing.seal(aad, plaintext);
+        sealedBytes.update(sealed);
+        expect(Buffer.compare(recipient.open(aad, sealed), plaintext)).toBe(0);
+      }
+      expect(sealedBytes.digest('hex')).toBe(vector.encryptions_accumulated);
+
+      const contexts = shakeSource();
+      const exported = createHash('shake128', { outputLength: 16 });
+      for (let length = 0; length < ROUNDS; length++) exported.update(recipient.exportSecret(contexts(), length));
+      expect(exported.digest('hex')).toBe(vector.exports_accumulated);
+    });
+  });
+}
+
+/** Draws inputs as the vectors' authors do: one byte of length, then so many bytes, from SHAKE128 of nothing. */
+function shakeSource(): () => Uint8Array {
+  const stream = new Uint8Array(createHash('shake128', { outputLength: 2 * ROUNDS * 256 }).digest());
+  let offset = 0;
+  return () => {
+    const start = offset + 1;
+    offset = start + (stream[offset] as number);
+    return stream.subarray(start, offset);
+  };
+}
+
+function hex(text: string): Uint8Array {
+  return new Uint8Array(Buffer.from(text, 'hex'));
+}

@@ -1,0 +1,19 @@
+/**
+ * Runs published vectors, made by others, over this project's own code paths. The vectors are not part of the project:
+ * VECTORS_DIR names the folder that holds them. Where it is set, a missing file fails like a wrong result does.
+ */
+import { expect, test } from 'vitest';
+import { hpkeVectors } from './hpke-vectors.js';
+import { wycheproofVectors } from './wycheproof-vectors.js';
+
+const { VECTORS_DIR: directory = '' } = process.env;
+
+if (directory === '') {
+  process.stderr.write('\n*** VECTORS NOT RUN: set VECTORS_DIR to the folder that holds hpke/ and wycheproof/. ***\n\n');
+  test('VECTORS_DIR is not set: no published vector was run', () => {
+    expect(directory).toBe('');
+  });
+} else {
+  hpkeVectors(directory);
+  wycheproofVectors(directory);
+}

@@ -1,0 +1,245 @@
+#!/bin/sh
+# Asks the service for an answer and verifies it with curl and openssl alone: the hash of the exact bytes received, the
+# enclave's signature over that hash, the key's place in the public attestation feed, and the signed receipt, which must
+# name this response and this request. Prints "verified" (exit 0) or "FAILED: <check>" (exit 1). Exit 2 is wrong usage.
+#
+# Signed bytes: a plain answer's whole body. A streamed answer's bytes before the signature event, without SSE comment
+# blocks (a line that begins with ":" and the blank line after it).
+set -u
+LC_ALL=C
+export LC_ALL
+umask 077
+
+usage() {
+  cat >&2 <<'USAGE'
+usage: scripts/verify-response.sh [options]
+  --base-url URL   address of the service (default: from $DATA_DIR/demo.json)
+  --key KEY        API key (default: from $DATA_DIR/demo.json)
+  --model M        model to ask (default: from demo.json, else the first in the model list)
+  --data JSON      whole request body, instead of a short question
+  --path PATH      endpoint (default: /v1/chat/completions)
+  --stream         ask for a streamed answer
+  --nonce          send a random nonce and require it in the receipt
+  --save DIR       keep request, headers, body and attestation feed in DIR
+  --from DIR       verify what --save kept, without any network
+  --flip-byte      change one bit of the body first, to see the verification fail
+USAGE
+  exit 2
+}
+
+base_url='' api_key='' model='' data='' path=/v1/chat/completions stream=no use_nonce=no save='' from='' flip=no
+while [ $# -gt 0 ]; do
+  case $1 in
+    --base-url | --key | --model | --data | --path | --save | --from)
+      [ $# -ge 2 ] || usage
+      case $1 in
+        --base-url) base_url=$2 ;;
+        --key) api_key=$2 ;;
+        --model) model=$2 ;;
+        --data) data=$2 ;;
+        --path) path=$2 ;;
+        --save) save=$2 ;;
+        --from) from=$2 ;;
+      esac
+      shift 2
+      ;;
+    --stream) stream=yes && shift ;;
+    --nonce) use_nonce=yes && shift ;;
+    --flip-byte) flip=yes && shift ;;
+    *) usage ;;
+  esac
+done
+
+scratch=$(mktemp -d) || exit 2
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+
+fail() {
+  echo "FAILED: $1"
+  exit 1
+}
+note() { echo "  $1"; }
+
+# Value of a text member of JSON, the first one of that name: member NAME < JSON
+member() { tr -d '\n\r' | awk -v name="\"$1\"" '
+  { at = index($0, name); if (!at) exit
+    rest = substr($0, at + length(name)); if (!sub(/^ *: *"/, "", rest)) exit
+    end = index(rest, "\""); if (end) print substr(rest, 1, end - 1) }'; }
+
+# Value of a response header, the last one of that name, in any case: header NAME
+header() { awk -v name="$1" '{ sub(/\r$/, ""); at = index($0, ":")
+  if (at && tolower(substr($0, 1, at - 1)) == name) { value = substr($0, at + 1); gsub(/^[ \t]+|[ \t]+$/, "", value) } }
+  END { print value }' "$work/headers.txt"; }
+
+sha256() { openssl dgst -sha256 <"$1" | sed 's/^.*= *//'; }
+
+# Decodes canonical base64 (standard, padded): decode TEXT FILE
+decode() {
+  { printf %s "$1" | fold -w 64 && echo; } | openssl base64 -d >"$2" 2>/dev/null
+  [ -s "$2" ] && [ "$(openssl base64 <"$2" | tr -d '\n')" = "$1" ]
+}
+
+# Unpadded base64url to standard base64.
+standard_base64() {
+  text=$(printf %s "$1" | tr '_-' '/+')
+  case $((${#text} % 4)) in 2) text="$text==" ;; 3) text="$text=" ;; esac
+  printf %s "$text"
+}
+
+# Number of times a fixed text occurs in a line: count LINE TEXT
+count() { printf '%s\n' "$1" | awk -v text="$2" '{ while ((at = index($0, text)) > 0) { n++; $0 = substr($0, at + length(text)) } } END { print n + 0 }'; }
+
+# ---- the answer: asked for now, or kept from before
+
+if [ -n "$from" ]; then
+  work=$from
+  for file in request.json path.txt headers.txt body.bin attestation.json; do
+    [ -f "$work/$file" ] || { echo "there is no $file in $work" >&2 && exit 2; }
+  done
+else
+  work=$scratch/answer
+  [ -z "$save" ] || work=$save
+  mkdir -p "$work" || exit 2
+  demo=${DATA_DIR:-.data}/demo.json
+  if [ -f "$demo" ]; then
+    [ -n "$base_url" ] || base_url=$(member base_url <"$demo")
+    [ -n "$api_key" ] || api_key=$(member api_key <"$demo")
+    [ -n "$model" ] || model=$(member model <"$demo")
+  fi
+  [ -n "$base_url" ] && [ -n "$api_key" ] || { echo "give --base-url and --key, or start the demo first ($demo)" >&2 && usage; }
+  base_url=${base_url%/}
+  # In a file, because arguments of a process can be seen by others.
+  printf 'Authorization: Bearer %s\nContent-Type: application/json\n' "$api_key" >"$scratch/request-headers"
+
+  if [ -z "$data" ]; then
+    if [ -z "$model" ]; then
+      curl -sS --max-time 30 -H "@$scratch/request-headers" -o "$scratch/models.json" "$base_url/v1/models" || fail 'model list'
+      model=$(member id <"$scratch/models.json")
+      [ -n "$model" ] || fail 'model list: no model is being served'
+    fi
+    data="{\"model\":\"$model\",\"messages\":[{\"role\":\"user\",\"content\":\"Say hello.\"}],\"max_tokens\":32}"
+  fi
+  if [ "$stream" = yes ]; then
+    case $data in *'"stream"'*) ;; *) data="{\"stream\":true,${data#\{}" ;; esac
+  fi
+  printf %s "$data" >"$work/request.json"
+  printf %s "$path" >"$work/path.txt"
+  rm -f "$work/nonce.txt"
+  if [ "$use_nonce" = yes ]; then
+    openssl rand 32 | openssl base64 | tr -d '\n=' | tr '/+' '_-' >"$work/nonce.txt"
+    printf 'X-Inference-Nonce: %s\n' "$(cat "$work/nonce.txt")" >>"$scratch/request-headers"
+  fi
+
+  curl -sS --connect-timeout 10 --max-time 600 -H "@$scratch/request-headers" --data-binary "@$work/request.json" \
+    -D "$work/headers.txt" -o "$work/body.bin" "$base_url$path" || fail 'request: no whole answer came'
+  curl -sS --connect-timeout 10 --max-time 30 -o "$work/attestation.json" "$base_url/v1/providers/attestation" || fail 'attestation feed'
+fi
+
+status=$(awk '/^HTTP\// { status = $2 } END { print status }' "$work/headers.txt")
+if [ "$status" != 200 ]; then
+  head -c 400 "$work/body.bin" >&2 && echo >&2
+  fail "HTTP status $status"
+fi
+streamed=no
+case $(header content-type) in text/event-stream*) streamed=yes ;; esac
+
+# ---- one changed bit, on request
+
+body=$work/body.bin
+if [ "$flip" = yes ]; then
+  if [ "$streamed" = yes ]; then
+    # Inside the first event, which is always signed.
+    at=$(awk '/^data: / { print at + 8; exit } { at += length($0) + 1 }' "$body")
+  else
+    at=$(($(wc -c <"$body") / 2))
+  fi
+  byte=$(od -An -tu1 -j "$at" -N 1 "$body" | tr -d ' ')
+  if [ $((byte % 2)) -eq 0 ]; then byte=$((byte + 1)); else byte=$((byte - 1)); fi
+  {
+    head -c "$at" "$body"
+    # shellcheck disable=SC2059 # The format is the byte.
+    printf "\\$(printf %03o "$byte")"
+    tail -c "+$((at + 2))" "$body"
+  } >"$scratch/flipped.bin"
+  body=$scratch/flipped.bin
+  note "one bit of byte $at of the body was changed"
+fi
+
+# ---- the signed bytes, and what the answer is verified by
+
+if [ "$streamed" = yes ]; then
+  # For an SSE reader a lone carriage return ends a line: unsigned content could hide in a comment. NUL is never in JSON.
+  tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
+  at=$(awk '/^data: [{].*"se_signature"/ && /"choices":\[\]/ { at = NR } END { print at }' "$body")
+  [ -n "$at" ] || fail 'signature event: the stream has none'
+  event=$(sed -n "${at}p" "$body")
+  # The event itself is not signed: it may hold nothing that a client would show or count.
+  case $event in *\\*) fail 'signature event: it has escapes' ;; esac
+  [ "$(count "$event" '"choices"')" = 1 ] && [ "$(count "$event" '"se_signature"')" = 1 ] || fail 'signature event: a member is there twice'
+  [ "$(count "$event" '"usage"')" = "$(count "$event" '"usage":null')" ] || fail 'signature event: it has unsigned usage'
+  awk -v at="$at" 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR < at { print }' "$body" >"$scratch/signed.bin"
+  awk -v at="$at" 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR > at { print }' "$body" >"$scratch/tail"
+  printf '\ndata: [DONE]\n\n' | cmp -s - "$scratch/tail" || printf '\n' | cmp -s - "$scratch/tail" ||
+    fail 'signature event: unsigned content follows it'
+  hash=$(printf %s "$event" | member response_hash)
+  signature=$(printf %s "$event" | member se_signature)
+  receipt=$(printf %s "$event" | member receipt)
+  receipt_signature=$(printf %s "$event" | member receipt_signature)
+else
+  cp "$body" "$scratch/signed.bin"
+  hash=$(header x-response-hash)
+  signature=$(header x-se-signature)
+  receipt=$(header x-inference-receipt)
+  receipt_signature=$(header x-inference-receipt-signature)
+fi
+key=$(header x-attestation-se-public-key)
+
+# ---- public key: 65 bytes, uncompressed point; the DER before it says "P-256 public key" (RFC 5480)
+
+decode "$key" "$scratch/key.raw" && [ "$(wc -c <"$scratch/key.raw" | tr -d ' ')" = 65 ] &&
+  [ "$(od -An -tu1 -N 1 "$scratch/key.raw" | tr -d ' ')" = 4 ] || fail 'public key: not base64 of an uncompressed P-256 point'
+{
+  echo '-----BEGIN PUBLIC KEY-----'
+  {
+    printf '\060\131\060\023\006\007\052\206\110\316\075\002\001\006\010\052\206\110\316\075\003\001\007\003\102\000'
+    cat "$scratch/key.raw"
+  } | openssl base64
+  echo '-----END PUBLIC KEY-----'
+} >"$scratch/key.pem"
+key_hash=$(sha256 "$scratch/key.raw")
+provider=$(printf %s "$key_hash" | cut -c 1-32)
+
+# ---- response hash and its signature
+
+[ "$(printf %s "$hash" | tr -d '0-9a-f')" = '' ] && [ "${#hash}" = 64 ] || fail 'response hash: missing or not 64 digits'
+[ "$(sha256 "$scratch/signed.bin")" = "$hash" ] || fail 'response hash: the bytes received are not the bytes that were signed'
+note "response hash $hash"
+decode "$signature" "$scratch/signature.der" &&
+  printf %s "$hash" | openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$scratch/signature.der" >/dev/null 2>&1 ||
+  fail 'response signature'
+note 'response signature by the enclave key'
+
+# ---- the key is one that the service publishes, with its evidence
+
+tr -d ' \n\r\t' <"$work/attestation.json" >"$scratch/feed"
+grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
+grep -qF "\"provider_id\":\"$provider\"" "$scratch/feed" || fail 'attestation feed: the provider is not in it'
+[ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
+note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
+
+# ---- the receipt: signed, and about this key, this response and this request
+
+decode "$(standard_base64 "$receipt")" "$scratch/receipt.json" || fail 'receipt: missing or not base64url'
+decode "$receipt_signature" "$scratch/receipt.der" &&
+  { printf 'inference/receipt/v1\000' && cat "$scratch/receipt.json"; } |
+  openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$scratch/receipt.der" >/dev/null 2>&1 || fail 'receipt signature'
+names() { grep -qF "\"$1\":\"$2\"" "$scratch/receipt.json" || fail "receipt: it names another $3"; }
+names se_key_sha256 "$key_hash" 'enclave key'
+names provider_id "$provider" provider
+names response_sha256 "$hash" response
+names request_sha256 "$(sha256 "$work/request.json")" request
+names endpoint "$(cat "$work/path.txt")" endpoint
+[ ! -f "$work/nonce.txt" ] || names client_nonce "$(cat "$work/nonce.txt")" nonce
+note 'receipt by the enclave key, for this request and this response'
+
+echo verified

@@ -1,0 +1,247 @@
+/** Runs verify-response.sh against a small server that answers as the service does, honestly or not. */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type JsonValue, toBase64, utf8 } from '@inference/protocol';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { verifyStream } from '../packages/verifier/src/verify-response.js';
+import { chunk, generateEnclaveKey, proofFor, sha256, signatureEvent } from '../packages/verifier/test/signed-answers.js';
+
+const SCRIPT = fileURLToPath(new URL('verify-response.sh', import.meta.url));
+const KEEP_ALIVE = ': keep-alive\n\n';
+const key = generateEnclaveKey();
+const publicKey = toBase64(key.x963);
+const provider = sha256(key.x963).slice(0, 32);
+
+/** What the server does otherwise than an honest one. */
+interface Behaviour {
+  readonly receipt?: { readonly [member: string]: JsonValue };
+  readonly headers?: { readonly [name: string]: string };
+  readonly body?: (body: string) => string;
+  readonly feed?: object;
+  readonly status?: number;
+}
+
+let behaviour: Behaviour = {};
+let server: Server;
+let base: string;
+let folder: string;
+
+beforeAll(async () => {
+  server = createServer((request, response) => void answer(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => new Promise((resolve) => server.close(resolve)));
+beforeEach(() => {
+  behaviour = {};
+  folder = mkdtempSync(join(tmpdir(), 'verify-response-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const pieces: Buffer[] = [];
+  for await (const piece of request) pieces.push(piece as Buffer);
+  const body = Buffer.concat(pieces);
+  if (request.url === '/v1/models') return void response.end(JSON.stringify({ object: 'list', data: [{ id: 'pico', object: 'model' }] }));
+  if (request.url === '/v1/providers/attestation') {
+    return void response.end(
+      JSON.stringify(behaviour.feed ?? { providers: [{ provider_id: provider, se_public_key: publicKey }] }, null, 1),
+    );
+  }
+  if (request.headers.authorization !== 'Bearer service-test') return void response.writeHead(401).end('{}');
+  const asked = JSON.parse(body.toString()) as { stream?: boolean };
+  const nonce = request.headers['x-inference-nonce'];
+  const members = { request_sha256: sha256(body), ...(typeof nonce === 'string' ? { client_nonce: nonce } : {}), ...behaviour.receipt };
+  const identity = {
+    'X-Provider-Id': provider,
+    'X-Provider-Chip': 'M4',
+    'X-Provider-Trust-Level': 'self_signed',
+    'X-Attestation-Se-Public-Key': publicKey,
+  };
+  const change = behaviour.body ?? ((text) => text);
+  if (asked.stream === true) {
+    const signed = [chunk(''), chunk('Grüße 😀\n: no comment\n\n'), chunk('"se_signature":"fake"')];
+    const proof = proofFor(key, utf8(signed.join('')), members);
+    const text = change(`${signed.join(KEEP_ALIVE)}${KEEP_ALIVE}${signatureEvent(proof)}${KEEP_ALIVE}data: [DONE]\n\n`);
+    response.writeHead(behaviour.status ?? 200, { 'Content-Type': 'text/event-stream; charset=utf-8', ...identity, ...behaviour.headers });
+    response.end(text);
+  } else {
+    const text = JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'Grüße 😀\n\u0000' } }] });
+    const proof = proofFor(key, utf8(text), members);
+    response.writeHead(behaviour.status ?? 200, {
+      'Content-Type': 'application/json',
+      ...identity,
+      'x-response-hash': proof.responseHash,
+      'X-Se-Signature': proof.signature,
+      'X-Inference-Receipt': proof.receipt,
+      'X-Inference-Receipt-Signature': proof.receiptSignature,
+      ...behaviour.headers,
+    });
+    response.end(change(text));
+  }
+}
+
+/** Runs the script. Gives its exit code and its last line. */
+function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: number; last: string; output: string }> {
+  return new Promise((resolve) => {
+    execFile('sh', [SCRIPT, ...args], { env: { ...process.env, DATA_DIR: folder, ...env }, timeout: 60_000 }, (error, stdout) => {
+      const last = stdout.trimEnd().split('\n').at(-1) ?? '';
+      resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : -1, last, output: stdout });
+    });
+  });
+}
+
+const ask = (...args: string[]) => run(['--base-url', base, '--key', 'service-test', ...args]);
+const verified = expect.objectContaining({ code: 0, last: 'verified' });
+const failed = (message: RegExp) => expect.objectContaining({ code: 1, last: expect.stringMatching(message) });
+
+describe.each([
+  ['plain', []],
+  ['streamed', ['--stream']],
+] as const)('a %s answer', (_, mode) => {
+  test('is verified, and the provider named', async () => {
+    const result = await ask(...mode);
+    expect(result).toEqual(verified);
+    expect(result.output).toContain(`answered by provider ${provider} (M4, trust level self_signed)`);
+  });
+
+  test('is verified with a request of the caller, and with a nonce', async () => {
+    expect(
+      await ask(...mode, '--nonce', '--data', '{"model":"pico", "messages":[{"role":"user","content":"ä \\" \\\\ $HOME `id`"}]}'),
+    ).toEqual(verified);
+  });
+
+  test('fails with one bit of its body changed', async () => {
+    expect(await ask(...mode, '--flip-byte')).toEqual(failed(/^FAILED: response hash/));
+  });
+
+  test('can be kept and verified again without the network, until someone touches a file', async () => {
+    const kept = join(folder, 'kept');
+    expect(await ask(...mode, '--nonce', '--save', kept)).toEqual(verified);
+    const again = () => run(['--from', kept]);
+    expect(await again()).toEqual(verified);
+    expect(await run(['--from', kept, '--flip-byte'])).toEqual(failed(/^FAILED: response hash/));
+    const tamper = async (file: string, from: string | RegExp, to: string) => {
+      const path = join(kept, file);
+      const before = readFileSync(path);
+      const text = before.toString('latin1');
+      expect(text).toMatch(from);
+      writeFileSync(path, Buffer.from(text.replace(from, to), 'latin1'));
+      const result = await again();
+      writeFileSync(path, before);
+      return result;
+    };
+    expect(await tamper('body.bin', /Gr/, 'gr')).toEqual(failed(/^FAILED: response hash/));
+    expect(await tamper('request.json', '"pico"', '"pica"')).toEqual(failed(/^FAILED: receipt: it names another request/));
+    expect(await tamper('nonce.txt', /^.*/, 'x'.repeat(43))).toEqual(failed(/^FAILED: receipt: it names another nonce/));
+    expect(await tamper('path.txt', 'chat', 'talk')).toEqual(failed(/^FAILED: receipt: it names another endpoint/));
+    expect(await tamper('attestation.json', '"se_public_key": "', '"se_public_key": "A')).toEqual(failed(/^FAILED: attestation feed/));
+    expect(await tamper('headers.txt', /Se-Public-Key: BB?/i, 'Se-Public-Key: CC')).toEqual(failed(/^FAILED: public key/));
+    expect(await again()).toEqual(verified);
+  });
+});
+
+describe('a plain answer of a dishonest server', () => {
+  const swap = (text: string, at: number) => text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1);
+
+  test.each<[RegExp, { readonly [name: string]: string }]>([
+    [/^FAILED: response hash: missing/, { 'x-response-hash': '' }],
+    [/^FAILED: response hash: missing/, { 'x-response-hash': 'A'.repeat(64) }],
+    [/^FAILED: response hash: the bytes/, { 'x-response-hash': '0'.repeat(64) }],
+    [/^FAILED: response signature/, { 'X-Se-Signature': '' }],
+    [/^FAILED: response signature/, { 'X-Se-Signature': swap(proofFor(key, utf8('x')).signature, 40) }],
+    [/^FAILED: response signature/, { 'X-Se-Signature': proofFor(key, utf8('x')).signature }],
+    [/^FAILED: receipt: missing/, { 'X-Inference-Receipt': '' }],
+    [/^FAILED: receipt signature/, { 'X-Inference-Receipt': swap(proofFor(key, utf8('x')).receipt, 40) }],
+    [/^FAILED: receipt signature/, { 'X-Inference-Receipt-Signature': '' }],
+    [/^FAILED: receipt signature/, { 'X-Inference-Receipt-Signature': proofFor(key, utf8('x')).receiptSignature }],
+  ])('%s with %j', async (message, headers) => {
+    behaviour = { headers };
+    expect(await ask()).toEqual(failed(message));
+  });
+
+  test.each<[RegExp, Behaviour]>([
+    [/^FAILED: receipt: it names another response/, { receipt: { response_sha256: '0'.repeat(64) } }],
+    [/^FAILED: receipt: it names another request/, { receipt: { request_sha256: '0'.repeat(64) } }],
+    [/^FAILED: receipt: it names another enclave key/, { receipt: { se_key_sha256: '0'.repeat(64) } }],
+    [/^FAILED: receipt: it names another provider/, { receipt: { provider_id: '0'.repeat(32) } }],
+    [/^FAILED: receipt: it names another endpoint/, { receipt: { endpoint: '/v1/elsewhere' } }],
+    [/^FAILED: provider id/, { headers: { 'X-Provider-Id': 'someone' } }],
+    [/^FAILED: public key/, { headers: { 'X-Attestation-Se-Public-Key': '' } }],
+    [/^FAILED: public key/, { headers: { 'X-Attestation-Se-Public-Key': toBase64(key.x963.subarray(1)) } }],
+    [/^FAILED: response signature/, { headers: { 'X-Attestation-Se-Public-Key': toBase64(generateEnclaveKey().x963) } }],
+    [/^FAILED: attestation feed: the key/, { feed: { providers: [] } }],
+    [/^FAILED: attestation feed: the provider/, { feed: { providers: [{ provider_id: 'x', se_public_key: publicKey }] } }],
+    [/^FAILED: HTTP status 503/, { status: 503 }],
+  ])('%s', async (message, wrong) => {
+    behaviour = wrong;
+    expect(await ask()).toEqual(failed(message));
+  });
+});
+
+describe('a streamed answer of a dishonest server', () => {
+  test.each<[string, RegExp, (body: string) => string]>([
+    ['an event put in', /response hash/, (body) => chunk('more') + body],
+    ['an event after the signature', /unsigned content/, (body) => body.replace('data: [DONE]', 'data: {}\n\ndata: [DONE]')],
+    ['content after the end', /unsigned content/, (body) => body + chunk('more')],
+    [
+      'a data line joined to the signature event',
+      /unsigned content/,
+      (body) => body.replace(/("response_hash".*\n)\n/, '$1data: more\n\n'),
+    ],
+    ['content hidden in a comment', /framing/, (body) => body.replace(KEEP_ALIVE, `: x\r${chunk('more')}`)],
+    ['CRLF lines', /framing/, (body) => body.replaceAll('\n', '\r\n')],
+    ['no signature event', /signature event: the stream has none/, (body) => body.replace(/data: .*"response_hash".*\n\n/, '')],
+    [
+      'content in the signature event',
+      /signature event/,
+      (body) => body.replace('"choices":[],', '"choices":[{"delta":{"content":"x"}}],'),
+    ],
+    ['choices twice', /signature event: a member/, (body) => body.replace('"choices":[],', '"choices":[{}],"choices":[],')],
+    [
+      'usage in the signature event',
+      /signature event: it has unsigned usage/,
+      (body) => body.replace('"choices":[],', '"choices":[],"usage":{},'),
+    ],
+    [
+      'escapes in the signature event',
+      /signature event: it has escapes/,
+      (body) => body.replace('"choices":[],', '"choices":[],"\\u0075":1,'),
+    ],
+    ['an unfinished comment', /response hash/, (body) => body.replace(KEEP_ALIVE, `: x\n${chunk('more')}`)],
+    ['an altered hash', /response hash/, (body) => body.replace(/"response_hash":"./, '"response_hash":"x')],
+    ['an altered signature', /response signature/, (body) => body.replace(/"se_signature":"ME/, '"se_signature":"MF')],
+    ['an altered receipt', /receipt signature/, (body) => body.replace(/"receipt":"eyJ/, '"receipt":"eyI')],
+    ['an altered receipt signature', /receipt signature/, (body) => body.replace(/"receipt_signature":"ME/, '"receipt_signature":"MF')],
+  ])('%s', async (_, message, body) => {
+    behaviour = { body };
+    const kept = join(folder, 'kept');
+    expect(await ask('--stream', '--save', kept)).toEqual(failed(message));
+    // The library for browsers agrees on the same bytes.
+    expect(verifyStream(readFileSync(join(kept, 'body.bin')), { publicKey }).verified).toBe(false);
+  });
+
+  test('without the terminator is still signed', async () => {
+    behaviour = { body: (text) => text.replace('data: [DONE]\n\n', '') };
+    expect(await ask('--stream')).toEqual(verified);
+  });
+});
+
+test('address, key and model come from the demo file', async () => {
+  mkdirSync(join(folder, 'data'));
+  writeFileSync(join(folder, 'data', 'demo.json'), JSON.stringify({ base_url: base, api_key: 'service-test', model: 'pico' }, null, 2));
+  expect(await run([], { DATA_DIR: join(folder, 'data') })).toEqual(verified);
+});
+
+test('wrong usage, a missing demo and missing files are exit 2', async () => {
+  for (const args of [['--what'], ['--key'], [], ['--from', folder]]) expect(await run(args)).toMatchObject({ code: 2 });
+});
+
+test('a server that is not there is a failed request', async () => {
+  expect(await run(['--base-url', 'http://127.0.0.1:1', '--key', 'k', '--model', 'm'])).toEqual(failed(/^FAILED: request/));
+});
