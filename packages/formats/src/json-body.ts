@@ -4,21 +4,15 @@
  */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from './errors.js';
-import { MAX_JSON_DEPTH, structureProblem } from './json-structure.js';
+import { MAX_JSON_DEPTH, MAX_JSON_VALUES, structureProblem } from './json-structure.js';
 
 /** The parsed body. Throws RequestError `invalid_json`, or `invalid_request` when a text is at fault. */
 export function readJsonBody(body: Uint8Array): unknown {
   const json = decode(body);
+  refuseBadStructure(json);
   const value = parse(json);
-  switch (structureProblem(json)) {
-    case 'too_deep':
-      throw new RequestError('invalid_json', null, `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
-    case 'duplicate_member':
-      throw new RequestError('invalid_json', null, 'The request body names a member twice in one object.');
-    case null:
-      refuseBadText(json, value);
-      return value;
-  }
+  refuseBadText(json, value);
+  return value;
 }
 
 function decode(body: Uint8Array): string {
@@ -27,6 +21,22 @@ function decode(body: Uint8Array): string {
     return fromUtf8(body);
   } catch {
     throw new RequestError('invalid_json', null, 'The request body is not valid UTF-8.');
+  }
+}
+
+function refuseBadStructure(json: string): void {
+  const problem = structureProblem(json);
+  switch (problem) {
+    case null:
+      return;
+    case 'too_deep':
+      throw new RequestError('invalid_json', null, `The request body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+    case 'too_many_values':
+      throw new RequestError('invalid_json', null, `The request body holds more than ${MAX_JSON_VALUES} values.`);
+    case 'duplicate_member':
+      throw new RequestError('invalid_json', null, 'The request body names a member twice in one object.');
+    default:
+      problem satisfies never;
   }
 }
 
@@ -44,23 +54,20 @@ const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function refuseBadText(json: string, value: unknown): void {
   if (!SUSPICIOUS_ESCAPE.test(json)) return;
-  const param = pathOfBadText(value, '');
-  if (param === null) return;
-  const where = param === '' ? 'A text in the request body' : param;
-  throw new RequestError(
-    'invalid_request',
-    param === '' ? null : param,
-    `${where} holds a NUL character or half of a surrogate pair, which is no text.`,
-  );
+  const steps = stepsToBadText(value);
+  if (steps === null) return;
+  const param = paramOf(steps);
+  const where = param ?? 'A text in the request body';
+  throw new RequestError('invalid_request', param, `${where} holds a NUL character or half of a surrogate pair, which is no text.`);
 }
 
-/** Path of the first bad string, as far as it is made of plain names; null when there is none. */
-function pathOfBadText(value: unknown, path: string): string | null {
-  if (typeof value === 'string') return value.includes('\0') || /\p{Surrogate}/u.test(value) ? path : null;
+/** Names and indices that lead to the first bad string, or null when there is none. */
+function stepsToBadText(value: unknown): string[] | null {
+  if (typeof value === 'string') return value.includes('\0') || /\p{Surrogate}/u.test(value) ? [] : null;
   if (typeof value !== 'object' || value === null) return null;
   for (const [key, member] of Object.entries(value)) {
-    const found = pathOfBadText(member, extend(path, key, Array.isArray(value)));
-    if (found !== null) return found;
+    const steps = stepsToBadText(member);
+    if (steps !== null) return [Array.isArray(value) ? `[${key}]` : `.${key}`, ...steps];
   }
   return null;
 }
@@ -68,7 +75,12 @@ function pathOfBadText(value: unknown, path: string): string | null {
 /** Longest `param` that travels (protocol: JobFailure). */
 const MAX_PARAM_LENGTH = 64;
 
-function extend(path: string, key: string, inArray: boolean): string {
-  const longer = inArray ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
-  return longer.length <= MAX_PARAM_LENGTH && /^[A-Za-z0-9_]+$/.test(key) ? longer : path;
+/** The path up to the first name that is not a plain one, since names of unknown fields are the client's own text. */
+function paramOf(steps: readonly string[]): string | null {
+  let path = '';
+  for (const step of steps) {
+    if (!/^(?:\.\w+|\[\d+\])$/.test(step) || path.length + step.length > MAX_PARAM_LENGTH) break;
+    path += step;
+  }
+  return path === '' ? null : path.replace(/^\./, '');
 }

@@ -1,46 +1,60 @@
 /**
- * Checks what `JSON.parse` lets through: nesting so deep that recursive code would fail on it, and members named twice,
- * of which two readers may pick different ones. The text has been parsed before, so it is known to be JSON.
+ * Checks what `JSON.parse` lets through: nesting so deep that recursive code would fail on it, values so many that checking
+ * them would hold everybody else up, and members named twice, of which two readers may pick different ones.
+ * It runs before the parser, so it makes no difference what it says of a text that is no JSON.
  */
 
 /** Arrays and objects within one another. */
 export const MAX_JSON_DEPTH = 64;
+/** Members and elements in all. A long conversation with many tools has some thousands. */
+export const MAX_JSON_VALUES = 100_000;
 
-export type StructureProblem = 'too_deep' | 'duplicate_member';
+export type StructureProblem = 'too_deep' | 'too_many_values' | 'duplicate_member';
 
 /** What is wrong with the structure of a JSON text, or null. Runs in time linear to its length. */
 export function structureProblem(json: string): StructureProblem | null {
   /** Names seen in each open object; null for an open array. */
   const open: (Set<string> | null)[] = [];
-  let position = 0;
-  while (position < json.length) {
-    const character = json[position];
-    if (character === '"') {
-      const end = endOfString(json, position);
-      const names = open[open.length - 1];
-      if (names && isName(json, end)) {
-        const name = JSON.parse(json.slice(position, end)) as string;
-        if (names.has(name)) return 'duplicate_member';
-        names.add(name);
+  let values = 1;
+  for (let position = 0; position < json.length; position++) {
+    switch (json[position]) {
+      case '"': {
+        const end = endOfString(json, position);
+        const names = open[open.length - 1];
+        if (names && isName(json, end)) {
+          const name = nameIn(json.slice(position, end));
+          if (names.has(name)) return 'duplicate_member';
+          names.add(name);
+        }
+        position = end - 1;
+        break;
       }
-      position = end;
-      continue;
+      case '{':
+      case '[':
+        if (open.length === MAX_JSON_DEPTH) return 'too_deep';
+        open.push(json[position] === '{' ? new Set() : null);
+        values++;
+        break;
+      case '}':
+      case ']':
+        open.pop();
+        break;
+      case ',':
+        values++;
+        break;
+      default:
     }
-    if (character === '{' || character === '[') {
-      if (open.length === MAX_JSON_DEPTH) return 'too_deep';
-      open.push(character === '{' ? new Set() : null);
-    } else if (character === '}' || character === ']') open.pop();
-    position++;
+    if (values > MAX_JSON_VALUES) return 'too_many_values';
   }
   return null;
 }
 
-/** Offset just after the closing quote of the string literal that begins at `start`. */
+/** Offset just after the closing quote of the string literal that begins at `start`, or the end of a text without one. */
 function endOfString(json: string, start: number): number {
   let quote = start;
   do quote = json.indexOf('"', quote + 1);
-  while (isEscaped(json, quote));
-  return quote + 1;
+  while (quote !== -1 && isEscaped(json, quote));
+  return quote === -1 ? json.length : quote + 1;
 }
 
 function isEscaped(json: string, quote: number): boolean {
@@ -54,4 +68,14 @@ function isName(json: string, end: number): boolean {
   let position = end;
   while (json[position] === ' ' || json[position] === '\n' || json[position] === '\t' || json[position] === '\r') position++;
   return json[position] === ':';
+}
+
+function nameIn(literal: string): string {
+  if (!literal.includes('\\')) return literal.slice(1, -1);
+  try {
+    return JSON.parse(literal) as string;
+  } catch {
+    // Not JSON: the parser will say so.
+    return literal;
+  }
 }

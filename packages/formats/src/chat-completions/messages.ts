@@ -10,6 +10,7 @@ export function normaliseMessages(messages: readonly Message[]): readonly ChatMe
     const path = `messages[${index}]`;
     if (isFilled(message.tool_calls)) refuse(`${path}.tool_calls`, `${path}.tool_calls are not supported yet.`);
     if (isGiven(message.function_call)) refuse(`${path}.function_call`, `${path}.function_call is not supported.`);
+    if (isGiven(message.audio)) refuse(`${path}.audio`, `${path}.audio is not supported.`);
     return { role: message.role === 'developer' ? 'system' : message.role, content: contentOf(message, `${path}.content`) };
   });
 }

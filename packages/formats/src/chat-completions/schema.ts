@@ -12,7 +12,8 @@ export const MAX_STOP_LENGTH = 1024;
 const TOKENS = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 const TOKENS_WORDS = 'an integer of at least 1';
 const PENALTY = Type.Number({ minimum: -2, maximum: 2 });
-const StopSequence = Type.String({ minLength: 1, maxLength: MAX_STOP_LENGTH });
+const STOP_LENGTH = { minLength: 1, maxLength: MAX_STOP_LENGTH };
+const STOP_WORDS = `a string of 1 to ${MAX_STOP_LENGTH} characters`;
 
 /** Parts of any `type` pass here, so that the parser can say which of them are not served. */
 const PartSchema = Type.Object(
@@ -36,6 +37,7 @@ const MessageSchema = Type.Object(
     ),
     tool_calls: nullable(Type.Array(Type.Unknown()), 'an array'),
     function_call: Type.Optional(Type.Unknown()),
+    audio: Type.Optional(Type.Unknown()),
   },
   { description: 'an object with role and content' },
 );
@@ -58,8 +60,8 @@ export const ChatCompletionRequestSchema = Type.Object(
     frequency_penalty: nullable(PENALTY, 'a number from -2 to 2'),
     presence_penalty: nullable(PENALTY, 'a number from -2 to 2'),
     stop: nullable(
-      Type.Union([StopSequence, Type.Array(StopSequence, { maxItems: 4 })]),
-      `a string of 1 to ${MAX_STOP_LENGTH} characters, or an array of up to 4 of them`,
+      Type.Union([Type.String(STOP_LENGTH), Type.Array(Type.String({ ...STOP_LENGTH, description: STOP_WORDS }), { maxItems: 4 })]),
+      `${STOP_WORDS}, or an array of up to 4 of them`,
     ),
     provider_serial: nullable(Type.String({ minLength: 1, maxLength: 128 }), 'a string of 1 to 128 characters'),
 

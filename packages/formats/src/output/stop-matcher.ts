@@ -5,6 +5,8 @@
  *
  * One Knuth-Morris-Pratt automaton per sequence, so that each character is looked at a bounded number of times.
  */
+import { Automaton } from './automaton.js';
+
 export class StopMatcher {
   readonly #automata: readonly Automaton[];
   /** Text that may be the beginning of a stop sequence. */
@@ -65,45 +67,5 @@ export class StopMatcher {
     let longest = 0;
     for (const automaton of this.#automata) if (automaton.complete) longest = Math.max(longest, automaton.length);
     return longest;
-  }
-}
-
-class Automaton {
-  readonly #sequence: string;
-  /** For each prefix of the sequence, the length of its longest proper prefix that is also its ending. */
-  readonly #borders: Uint32Array;
-  #length = 0;
-
-  constructor(sequence: string) {
-    this.#sequence = sequence;
-    this.#borders = new Uint32Array(sequence.length + 1);
-    for (let end = 2; end <= sequence.length; end++) {
-      this.#borders[end] = this.#extend(this.#border(end - 1), sequence.charCodeAt(end - 1));
-    }
-  }
-
-  /** Characters of the sequence that the text read so far ends with. */
-  get length(): number {
-    return this.#length;
-  }
-
-  get complete(): boolean {
-    return this.#length === this.#sequence.length;
-  }
-
-  /** Reads a UTF-16 unit; true when it completes the sequence. Nothing may be read after that. */
-  step(unit: number): boolean {
-    this.#length = this.#extend(this.#length, unit);
-    return this.complete;
-  }
-
-  #extend(length: number, unit: number): number {
-    let candidate = length;
-    while (candidate > 0 && this.#sequence.charCodeAt(candidate) !== unit) candidate = this.#border(candidate);
-    return this.#sequence.charCodeAt(candidate) === unit ? candidate + 1 : candidate;
-  }
-
-  #border(length: number): number {
-    return this.#borders[length] ?? 0;
   }
 }

@@ -7,6 +7,7 @@
  */
 import type { OutputEvent } from '../format.js';
 import { SectionGap } from './section-gap.js';
+import { TagGuard } from './tag-guard.js';
 import { TokenTally } from './token-tally.js';
 
 export interface ThinkTags {
@@ -22,6 +23,7 @@ export type Segment = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 export class ThinkFilter {
   readonly #tags: ThinkTags;
   readonly #gap = new SectionGap();
+  readonly #guard: TagGuard;
   readonly #tally = new TokenTally();
   /** Sections open. */
   #depth: number;
@@ -34,6 +36,7 @@ export class ThinkFilter {
       throw new RangeError('think tags must not be empty or contain each other');
     }
     this.#tags = tags;
+    this.#guard = new TagGuard([tags.open, tags.close]);
     this.#depth = startsInside ? 1 : 0;
     if (startsInside) this.#gap.tag();
   }
@@ -71,7 +74,7 @@ export class ThinkFilter {
     const segments: Segment[] = [];
     this.#text(this.#tail, segments);
     this.#tail = '';
-    append(segments, 'text', this.#gap.end());
+    append(segments, 'text', this.#guard.text(this.#gap.end()));
     this.#tally.end(this.#depth > 0);
     return segments;
   }
@@ -81,7 +84,7 @@ export class ThinkFilter {
     const hidden = this.#depth > 0;
     this.#tally.settle(text.length, hidden);
     if (hidden) append(segments, 'reasoning', text);
-    else append(segments, 'text', this.#gap.text(text));
+    else append(segments, 'text', this.#guard.text(this.#gap.text(text)));
   }
 
   #tag(tag: string, opens: boolean): void {

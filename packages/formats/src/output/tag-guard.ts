@@ -1,0 +1,27 @@
+/**
+ * Taking a section out can bring together the halves of another tag (`<thi<think></think>nk>`). This keeps such a tag from
+ * being shown: the character that would complete it is left out. It is the only case in which it changes a text.
+ */
+import { Automaton } from './automaton.js';
+
+export class TagGuard {
+  readonly #automata: readonly Automaton[];
+
+  constructor(tags: readonly string[]) {
+    this.#automata = tags.map((tag) => new Automaton(tag));
+  }
+
+  /** The visible text without what would complete a tag. */
+  text(text: string): string {
+    let shown = '';
+    let from = 0;
+    for (let i = 0; i < text.length; i++) {
+      const unit = text.charCodeAt(i);
+      if (this.#automata.some((automaton) => automaton.wouldComplete(unit))) {
+        shown += text.slice(from, i);
+        from = i + 1;
+      } else for (const automaton of this.#automata) automaton.step(unit);
+    }
+    return from === 0 ? text : shown + text.slice(from);
+  }
+}

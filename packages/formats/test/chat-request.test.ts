@@ -1,0 +1,327 @@
+import { utf8 } from '@inference/protocol';
+import { describe, expect, it } from 'vitest';
+import { RequestError } from '../src/errors.js';
+import { formatFor } from '../src/formats.js';
+import { Random } from './random.js';
+
+const format = formatFor('/v1/chat/completions');
+const messages = [{ role: 'user', content: 'Hello' }];
+
+function parse(body: unknown) {
+  return format.parse(utf8(typeof body === 'string' ? body : JSON.stringify(body)));
+}
+
+/** The request with these members on top of the two that are required. */
+function parseWith(members: object) {
+  return parse({ model: 'm', messages, ...members }).request;
+}
+
+function refusal(body: unknown): RequestError {
+  try {
+    format.parse(body instanceof Uint8Array ? body : utf8(typeof body === 'string' ? body : JSON.stringify(body)));
+  } catch (error) {
+    if (error instanceof RequestError) return error;
+    throw error;
+  }
+  throw new Error('the request was accepted');
+}
+
+describe('a request', () => {
+  it('with nothing but model and messages gets the defaults', () => {
+    expect(parse({ model: 'm', messages })).toEqual({
+      request: {
+        model: 'm',
+        stream: false,
+        maxTokens: null,
+        messages,
+        sampling: { temperature: 1, topP: null, seed: null, frequencyPenalty: null, presencePenalty: null },
+        stop: [],
+        includeUsage: false,
+      },
+      facts: { endpoint: '/v1/chat/completions', model: 'm', stream: false, maxTokens: null, providerSerial: null },
+    });
+  });
+
+  it('with everything keeps everything', () => {
+    const body = {
+      model: 'org/model:8bit',
+      messages: [{ role: 'system', content: 'Be brief.' }, ...messages],
+      stream: true,
+      stream_options: { include_usage: true, include_obfuscation: false },
+      max_tokens: 20,
+      max_completion_tokens: 20,
+      temperature: 0.5,
+      top_p: 0.9,
+      seed: -7,
+      frequency_penalty: -2,
+      presence_penalty: 2,
+      stop: ['a', 'b', 'a'],
+      provider_serial: 'C02XL0',
+    };
+    expect(parse(body)).toEqual({
+      request: {
+        model: 'org/model:8bit',
+        stream: true,
+        maxTokens: 20,
+        messages: body.messages,
+        sampling: { temperature: 0.5, topP: 0.9, seed: -7, frequencyPenalty: -2, presencePenalty: 2 },
+        stop: ['a', 'b'],
+        includeUsage: true,
+      },
+      facts: { endpoint: '/v1/chat/completions', model: 'org/model:8bit', stream: true, maxTokens: 20, providerSerial: 'C02XL0' },
+    });
+  });
+
+  it('takes null for absent', () => {
+    const names =
+      'stream stream_options max_tokens max_completion_tokens temperature top_p seed frequency_penalty presence_penalty stop provider_serial ' +
+      'n tools tool_choice functions function_call response_format logprobs top_logprobs logit_bias modalities audio web_search_options';
+    const nulls = Object.fromEntries(names.split(' ').map((name) => [name, null]));
+    expect(parseWith(nulls)).toEqual(parseWith({}));
+  });
+
+  it.each([
+    ['unknown fields', { chat_template_kwargs: { a: [1] }, metadata: { a: 'b' }, user: 'u', store: false, reasoning_effort: 'low' }],
+    ['parallel_tool_calls, service_tier, verbosity', { parallel_tool_calls: true, service_tier: 'auto', verbosity: 'low' }],
+    ['n 1', { n: 1 }],
+    ['empty tools', { tools: [], tool_choice: 'auto' }],
+    ['tools that may not be called', { tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'none' }],
+    ['functions that may not be called', { functions: [{ name: 'f' }], function_call: 'none' }],
+    ['text as response_format', { response_format: { type: 'text' } }],
+    ['logprobs off', { logprobs: false, top_logprobs: 0, logit_bias: {} }],
+    ['text as modality', { modalities: ['text'] }],
+    ['an empty list of stop sequences', { stop: [] }],
+    ['stream false', { stream: false }],
+  ])('tolerates %s', (_case, members) => {
+    expect(parseWith(members)).toEqual(parseWith({}));
+  });
+
+  it.each([
+    ['max_completion_tokens', { max_completion_tokens: 5 }, { maxTokens: 5 }],
+    ['one token', { max_tokens: 1 }, { maxTokens: 1 }],
+    ['one stop sequence', { stop: '\n' }, { stop: ['\n'] }],
+    ['a stream without usage', { stream: true, stream_options: {} }, { stream: true, includeUsage: false }],
+  ])('takes %s', (_case, members, expected) => {
+    expect(parseWith(members)).toMatchObject(expected);
+  });
+
+  it.each([
+    ['temperature 0', { temperature: 0 }, { temperature: 0 }],
+    ['temperature 2', { temperature: 2 }, { temperature: 2 }],
+    ['top_p 0 as greedy', { temperature: 1, top_p: 0 }, { temperature: 0, topP: null }],
+    ['top_p 1', { top_p: 1 }, { topP: 1 }],
+    ['a seed of 64 bits', { seed: -(2 ** 63) }, { seed: -(2 ** 63) }],
+    ['seed 0', { seed: 0 }, { seed: 0 }],
+  ])('takes %s for sampling', (_case, members, expected) => {
+    expect(parseWith(members).sampling).toMatchObject(expected);
+  });
+
+  it('takes content as text parts, and every role', () => {
+    const given = [
+      { role: 'developer', content: [{ type: 'text', text: 'one', cache_control: { type: 'ephemeral' } }] },
+      {
+        role: 'user',
+        name: 'Ann',
+        content: [
+          { type: 'text', text: 'two' },
+          { type: 'text', text: 'three' },
+        ],
+      },
+      { role: 'assistant', content: null, tool_calls: [] },
+      { role: 'assistant' },
+      { role: 'tool', tool_call_id: 'c', content: '4' },
+      { role: 'user', content: '' },
+    ];
+    expect(parseWith({ messages: given }).messages).toEqual([
+      { role: 'system', content: 'one' },
+      { role: 'user', content: 'two\nthree' },
+      { role: 'assistant', content: '' },
+      { role: 'assistant', content: '' },
+      { role: 'tool', content: '4' },
+      { role: 'user', content: '' },
+    ]);
+  });
+
+  it('takes text in every script, escaped or not', () => {
+    const text = '日本語 😀 \\u0000 \\ud800 \t';
+    expect(parseWith({ messages: [{ role: 'user', content: text }] }).messages[0]?.content).toBe(text);
+    expect(parse('{"model":"m","messages":[{"role":"user","content":"\\ud83d\\uDE00"}]}').request.messages[0]?.content).toBe('😀');
+  });
+});
+
+describe('a request is refused, with the field named:', () => {
+  const image = [
+    { type: 'text', text: 'a' },
+    { type: 'image_url', image_url: { url: 'data:' } },
+  ];
+  it.each<[string, string, object]>([
+    ['no model', 'model', { model: undefined }],
+    ['an empty model', 'model', { model: '' }],
+    ['a model that is no string', 'model', { model: 3 }],
+    ['no messages', 'messages', { messages: undefined }],
+    ['empty messages', 'messages', { messages: [] }],
+    ['messages that are text', 'messages', { messages: 'Hello' }],
+    ['a message that is text', 'messages[0]', { messages: ['Hello'] }],
+    ['no role', 'messages[1].role', { messages: [...messages, { content: 'a' }] }],
+    ['an unknown role', 'messages[0].role', { messages: [{ role: 'function', content: 'a' }] }],
+    ['no content', 'messages[0].content', { messages: [{ role: 'user' }] }],
+    ['null content', 'messages[0].content', { messages: [{ role: 'user', content: null }] }],
+    ['content that is a number', 'messages[0].content', { messages: [{ role: 'user', content: 5 }] }],
+    ['content without parts', 'messages[0].content', { messages: [{ role: 'user', content: [] }] }],
+    ['a part that is text', 'messages[0].content[0]', { messages: [{ role: 'user', content: ['a'] }] }],
+    ['a part without type', 'messages[0].content[0].type', { messages: [{ role: 'user', content: [{ text: 'a' }] }] }],
+    ['a text part without text', 'messages[0].content[0].text', { messages: [{ role: 'user', content: [{ type: 'text' }] }] }],
+    [
+      'a text part with a number',
+      'messages[0].content[1].text',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'a' },
+              { type: 'text', text: 1 },
+            ],
+          },
+        ],
+      },
+    ],
+    ['temperature above 2', 'temperature', { temperature: 2.1 }],
+    ['temperature below 0', 'temperature', { temperature: -0.1 }],
+    ['temperature in quotes', 'temperature', { temperature: '1' }],
+    ['top_p above 1', 'top_p', { top_p: 1.1 }],
+    ['a broken seed', 'seed', { seed: 1.5 }],
+    ['max_tokens 0', 'max_tokens', { max_tokens: 0 }],
+    ['max_tokens with a fraction', 'max_tokens', { max_tokens: 1.5 }],
+    ['max_completion_tokens below 0', 'max_completion_tokens', { max_completion_tokens: -1 }],
+    ['two limits that differ', 'max_tokens', { max_tokens: 1, max_completion_tokens: 2 }],
+    ['a penalty above 2', 'frequency_penalty', { frequency_penalty: 3 }],
+    ['a penalty below -2', 'presence_penalty', { presence_penalty: -3 }],
+    ['stream that is no boolean', 'stream', { stream: 'true' }],
+    ['stream_options without stream', 'stream_options', { stream_options: { include_usage: true } }],
+    ['include_usage that is no boolean', 'stream_options.include_usage', { stream: true, stream_options: { include_usage: 1 } }],
+    ['five stop sequences', 'stop', { stop: ['a', 'b', 'c', 'd', 'e'] }],
+    ['an empty stop sequence', 'stop', { stop: '' }],
+    ['an empty one of several', 'stop[1]', { stop: ['a', ''] }],
+    ['a stop sequence too long', 'stop', { stop: 'a'.repeat(1025) }],
+    ['an empty provider_serial', 'provider_serial', { provider_serial: '' }],
+  ])('%s', (_case, param, members) => {
+    const error = refusal({ model: 'm', messages, ...members });
+    expect(error).toMatchObject({ code: 'invalid_request', param });
+    expect(error.message.startsWith(`${param} `)).toBe(true);
+  });
+
+  it.each<[string, string, object]>([
+    ['two choices', 'n', { n: 2 }],
+    ['no choices', 'n', { n: 0 }],
+    ['tools', 'tools', { tools: [{ type: 'function', function: { name: 'f' } }] }],
+    ['a required tool', 'tool_choice', { tool_choice: 'required' }],
+    ['a named tool', 'tool_choice', { tool_choice: { type: 'function', function: { name: 'f' } } }],
+    ['functions', 'functions', { functions: [{ name: 'f' }] }],
+    ['a named function', 'function_call', { function_call: { name: 'f' } }],
+    ['json_object', 'response_format', { response_format: { type: 'json_object' } }],
+    ['json_schema', 'response_format', { response_format: { type: 'json_schema', json_schema: { name: 's', schema: {} } } }],
+    ['logprobs', 'logprobs', { logprobs: true }],
+    ['top_logprobs', 'top_logprobs', { top_logprobs: 2 }],
+    ['logit_bias', 'logit_bias', { logit_bias: { 50256: -100 } }],
+    ['spoken output', 'modalities', { modalities: ['text', 'audio'] }],
+    ['audio', 'audio', { audio: { voice: 'alloy', format: 'wav' } }],
+    ['web search', 'web_search_options', { web_search_options: {} }],
+    ['an image', 'messages[0].content[1]', { messages: [{ role: 'user', content: image }] }],
+    ['tool calls', 'messages[0].tool_calls', { messages: [{ role: 'assistant', content: null, tool_calls: [{ id: 'c' }] }] }],
+    ['a function call', 'messages[0].function_call', { messages: [{ role: 'assistant', content: null, function_call: { name: 'f' } }] }],
+    ['spoken history', 'messages[0].audio', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }],
+  ])('%s, which is not served', (_case, param, members) => {
+    expect(refusal({ model: 'm', messages, ...members })).toMatchObject({ code: 'unsupported_parameter', param });
+  });
+
+  it('never with anything of its texts', () => {
+    const secret = 'correct horse battery staple';
+    for (const body of [
+      { model: 'm', messages: [{ role: secret, content: secret }] },
+      { model: 'm', messages: secret },
+      { model: 'm', messages: [{ role: 'user', content: [{ type: secret, text: secret }] }] },
+      { model: 'm', messages, temperature: secret, stop: [secret, 3] },
+      { model: 'm', messages, [secret]: { [secret]: 'a\0' } },
+      `{"model": ${secret}`,
+    ]) {
+      const { message, param } = refusal(body);
+      expect(message + param).not.toContain('horse');
+      expect(message.length).toBeLessThan(200);
+    }
+  });
+});
+
+describe('a body is refused when it', () => {
+  it.each<[string, string | Uint8Array]>([
+    ['is empty', ''],
+    ['is no JSON', '{"model": "m",}'],
+    ['is cut off', '{"model": "m"'],
+    ['has something after it', '{} {}'],
+    ['begins with a byte order mark', '\ufeff{}'],
+    ['is not UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
+    ['has half of a surrogate pair in UTF-8', Uint8Array.of(0x22, 0xed, 0xa0, 0x80, 0x22)],
+    ['is nested too deep', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`],
+    ['is nested far too deep', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+    ['has too many values', `{"messages":[${'0,'.repeat(100_000)}0]}`],
+    ['has a name that never ends', '{"a'],
+    ['has a name with a broken escape', '{"\\x":1,"\\x":2'],
+    ['names a member twice', '{"model":"a","model":"b"}'],
+    ['names a member twice, once escaped', '{"model":"a","mod\\u0065l" : "b"}'],
+    ['names a member twice further in', '{"a":[{"b":1},{"b":{"c":1,"d":2,"c":3}}]}'],
+  ])('%s', (_case, body) => {
+    expect(refusal(body)).toMatchObject({ code: 'invalid_json', param: null });
+  });
+
+  it.each([
+    ['an array', '[]'],
+    ['a text', '"model"'],
+    ['null', 'null'],
+  ])('is %s', (_case, body) => {
+    expect(refusal(body)).toMatchObject({ code: 'invalid_request', param: null, message: 'The request body must be a JSON object.' });
+  });
+
+  it.each([
+    ['NUL', '\\u0000'],
+    ['the first half of a pair', '\\uD83D x'],
+    ['the second half of a pair', 'x \\ude00'],
+  ])('has a text with %s', (_case, text) => {
+    const body = `{"model":"m","messages":[{"role":"user","content":"${text}"}]}`;
+    expect(refusal(body)).toMatchObject({ code: 'invalid_request', param: 'messages[0].content' });
+    expect(refusal(`{"model":"m","x y":{"z":"${text}"}}`)).toMatchObject({ code: 'invalid_request', param: null });
+  });
+
+  it('but not for names or braces within texts, or for the same name in two objects', () => {
+    const body =
+      '{"model":"m","messages":[{"role":"user","content":"\\"a\\": {[ \\\\"},{"role":"user","content":"\\"role\\":1,"}],"x":{"model":1},"y":"model"}';
+    expect(parse(body).request.messages).toHaveLength(2);
+    expect(parse(`{"model":"m","messages":[{"role":"user","content":"a"}],"x":${'['.repeat(63)}${']'.repeat(63)}}`).request.model).toBe(
+      'm',
+    );
+  });
+});
+
+describe('whatever arrives', () => {
+  it('is either taken or refused with a RequestError', () => {
+    const whole = JSON.stringify({
+      model: 'm',
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'a"\\é😀' }] }],
+      stop: ['a'],
+      top_p: 1,
+    });
+    const junk = ['"', '\\', '{', '}', '[', ']', ',', ':', 'null', '\\u0000', '\\ud800', '1e999', '\n', '0', 'text', '\ufffd'];
+    for (let seed = 1; seed <= 5_000; seed++) {
+      const random = new Random(seed);
+      let body = whole;
+      for (let edits = random.below(4) + 1; edits > 0; edits--) {
+        const at = random.below(body.length);
+        body = body.slice(0, at) + random.text(junk, 2) + body.slice(at + random.below(4));
+      }
+      try {
+        parse(body);
+      } catch (error) {
+        expect(error, `seed ${seed}`).toBeInstanceOf(RequestError);
+      }
+    }
+  });
+});

@@ -1,0 +1,87 @@
+import { APIError } from 'openai';
+import { describe, expect, it } from 'vitest';
+import { apiError, ERRORS, type ErrorCode, RequestError } from '../src/errors.js';
+import { openAiError } from '../src/open-ai-error.js';
+import { sdkClient } from './sdk-client.js';
+
+const codes = Object.keys(ERRORS) as ErrorCode[];
+const request = { model: 'm', messages: [{ role: 'user' as const, content: 'Hello' }] };
+
+/** What the SDK throws for an error, and how often it asked. */
+async function thrown(code: ErrorCode, details: { retryAfter?: number } = {}) {
+  const { status, headers, body } = openAiError(apiError(code, { ...details, param: 'model' }));
+  const { client, requests } = sdkClient(() => new Response(body, { status, headers: { ...headers, 'retry-after-ms': '1' } }));
+  const error = await client.chat.completions.create(request).catch((reason: unknown) => reason);
+  if (!(error instanceof APIError)) throw new Error('the SDK threw no APIError');
+  return { error, attempts: requests.length };
+}
+
+describe('every error', () => {
+  it.each(codes)('%s has status, headers and all four members', (code) => {
+    const { status, headers, body } = openAiError(apiError(code));
+    const { error, ...rest } = JSON.parse(body);
+    expect(rest).toEqual({});
+    expect(Object.keys(error)).toEqual(['message', 'type', 'param', 'code']);
+    expect(error).toEqual({ message: ERRORS[code].message, type: ERRORS[code].type, param: null, code: ERRORS[code].code });
+    expect(status).toBe(ERRORS[code].status);
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    for (const value of Object.values(headers)) expect(value).toMatch(/^[\x20-\x7e]+$/);
+  });
+
+  it.each(codes)('%s reaches the user of the SDK, which tries again only where that may help', async (code) => {
+    const { error, attempts } = await thrown(code);
+    expect(error).toMatchObject({ status: ERRORS[code].status, code: ERRORS[code].code, type: ERRORS[code].type, param: 'model' });
+    expect(attempts).toBe(ERRORS[code].retry ? 3 : 1);
+  });
+});
+
+describe('particular errors', () => {
+  it.each<[ErrorCode, number, string]>([
+    ['invalid_json', 400, 'invalid_json'],
+    ['invalid_request', 400, 'invalid_request'],
+    ['unsupported_parameter', 400, 'unsupported_parameter'],
+    ['context_length_exceeded', 400, 'context_length_exceeded'],
+    ['missing_api_key', 401, 'invalid_api_key'],
+    ['invalid_api_key', 401, 'invalid_api_key'],
+    ['insufficient_quota', 402, 'insufficient_quota'],
+    ['forbidden', 403, 'forbidden'],
+    ['model_not_found', 404, 'model_not_found'],
+    ['not_found', 404, 'not_found'],
+    ['method_not_allowed', 405, 'method_not_allowed'],
+    ['body_too_large', 413, 'body_too_large'],
+    ['rate_limit_exceeded', 429, 'rate_limit_exceeded'],
+    ['internal', 500, 'internal_error'],
+    ['provider_failed', 502, 'provider_failed'],
+    ['bad_signature', 502, 'response_verification_failed'],
+    ['no_provider', 503, 'no_provider'],
+    ['provider_not_available', 503, 'provider_not_available'],
+    ['shutting_down', 503, 'shutting_down'],
+    ['provider_timeout', 504, 'provider_timeout'],
+  ])('%s is %i %s', (code, status, publicCode) => {
+    const shown = openAiError(apiError(code));
+    expect(shown.status).toBe(status);
+    expect(JSON.parse(shown.body).error.code).toBe(publicCode);
+  });
+
+  it('say when to come back, in whole seconds of at least 1', () => {
+    expect(openAiError(apiError('no_provider')).headers['retry-after']).toBe('5');
+    expect(openAiError(apiError('rate_limit_exceeded', { retryAfter: 2.2 })).headers['retry-after']).toBe('3');
+    expect(openAiError(apiError('rate_limit_exceeded', { retryAfter: 0 })).headers['retry-after']).toBe('1');
+    expect(openAiError(apiError('insufficient_quota')).headers).toMatchObject({ 'x-should-retry': 'false' });
+  });
+
+  it('ask for the Bearer scheme where a key is missing or wrong', () => {
+    expect(openAiError(apiError('missing_api_key')).headers['www-authenticate']).toBe('Bearer');
+    expect(openAiError(apiError('forbidden')).headers).not.toHaveProperty('www-authenticate');
+  });
+
+  it('can be thrown, and are bounded', () => {
+    const error = new RequestError('invalid_request', 'stop', 'x'.repeat(10_000));
+    expect(JSON.parse(openAiError(error).body).error).toEqual({
+      message: 'x'.repeat(512),
+      type: 'invalid_request_error',
+      param: 'stop',
+      code: 'invalid_request',
+    });
+  });
+});
