@@ -3,7 +3,7 @@
  * helper where there is one, so that the two cannot drift apart.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   fromBase64,
@@ -346,6 +346,18 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         }
       }));
 
+    let made: Promise<string> | undefined;
+    const directoryWithKey = () => {
+      made ??= makeDirectory().then(async (directory) => {
+        expect((await publicKeyOf(directory)).ok).toBe(true);
+        return directory;
+      });
+      return made;
+    };
+    afterAll(async () => {
+      if (made !== undefined) await removeDirectory(await made);
+    });
+
     const damages: [string, (file: string) => Promise<unknown>][] = [
       ['is open to the group', (file) => chmod(file, 0o640)],
       ['is open to everybody', (file) => chmod(file, 0o644)],
@@ -369,9 +381,17 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         },
       ],
     ];
+    it('takes up a key file that was copied unharmed', () =>
+      withDirectory(async (parent) => {
+        const directory = join(parent, 'data');
+        await cp(await directoryWithKey(), directory, { recursive: true });
+        expect(await publicKeyOf(directory)).toMatchObject({ ok: true });
+      }));
+
     it.each(damages)('fails closed when the key file %s', (_, damage) =>
-      withDirectory(async (directory) => {
-        await publicKeyOf(directory);
+      withDirectory(async (parent) => {
+        const directory = join(parent, 'data');
+        await cp(await directoryWithKey(), directory, { recursive: true });
         const file = await keyFileOf(directory);
         await damage(file);
         const before = (await stat(file)).isFile() ? await readFile(file) : null;
