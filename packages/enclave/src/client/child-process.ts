@@ -18,30 +18,35 @@ export async function startChild(command: readonly string[]): Promise<Child> {
   const [program, ...args] = command;
   if (program === undefined) throw new EnclaveError('start_failed', 'the enclave helper command is empty');
   const env = Object.fromEntries(PASSED_VARIABLES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
-  const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
-  await new Promise<void>((resolve, reject) => {
-    child.once('spawn', resolve);
-    child.once('error', (error) =>
-      reject(new EnclaveError('start_failed', `the enclave helper could not be started: ${error.message}`, { cause: error })),
-    );
+  return new Promise((resolve, reject) => {
+    const onError = (error: Error) => {
+      reject(new EnclaveError('start_failed', `the enclave helper could not be started: ${error.message}`, { cause: error }));
+    };
+    try {
+      const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+      child.once('error', onError);
+      child.once('spawn', () => resolve(child));
+    } catch (error) {
+      onError(error as Error);
+    }
   });
-  return child;
 }
 
 /** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when it is gone. */
 export async function endChild(child: Child): Promise<void> {
-  if (hasEnded(child)) return;
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const gone = hasGone(child);
   child.stdin.end();
-  if (await within(ended, GRACE_MS)) return;
+  if (await within(gone, GRACE_MS)) return;
   child.kill('SIGTERM');
-  if (await within(ended, GRACE_MS)) return;
+  if (await within(gone, GRACE_MS)) return;
   child.kill('SIGKILL');
-  await ended;
+  await gone;
 }
 
-function hasEnded(child: Child): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
+/** Resolves when the child is gone. It has no deadline: who waits has ended the child, and nothing survives SIGKILL. */
+export async function hasGone(child: Child): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  await new Promise<void>((resolve) => child.once('exit', () => resolve()));
 }
 
 async function within(ended: Promise<void>, ms: number): Promise<boolean> {

@@ -40,7 +40,7 @@ export interface SealingKeyRequest {
 export interface OpenEnclaveOptions {
   /** Program and arguments of the helper, see `simulatedHelperCommand` and `nativeHelperCommand`. */
   readonly command: readonly string[];
-  /** Milliseconds within which the helper must answer each request. */
+  /** Milliseconds within which the helper must answer each request, and within which it must be back when it has ended. */
   readonly timeoutMs?: number;
   readonly onEvent?: OnEnclaveEvent;
 }

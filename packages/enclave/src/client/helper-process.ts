@@ -8,7 +8,7 @@ import { EnclaveError } from '../contract/errors.js';
 import { LineSplitter } from '../contract/line-splitter.js';
 import { ReplySchema, type ResultOf, ResultSchemas } from '../contract/replies.js';
 import { MAX_LINE_BYTES, type Operation, type ParametersOf } from '../contract/requests.js';
-import { type Child, endChild, startChild } from './child-process.js';
+import { type Child, endChild, hasGone, startChild } from './child-process.js';
 import { StderrLines } from './stderr-lines.js';
 
 /** Requests that may wait for one helper at once. */
@@ -65,6 +65,16 @@ export class HelperProcess {
       this.#end(new EnclaveError('exited', `the enclave helper ended (${signal ?? `exit code ${code}`})`));
     });
     child.on('error', () => {});
+  }
+
+  /** Resolves when the process is gone, which may be a moment after it can no longer be used. */
+  get gone(): Promise<void> {
+    return hasGone(this.#child);
+  }
+
+  /** Why the process can no longer be used, or null. */
+  get ended(): EnclaveError | null {
+    return this.#ended;
   }
 
   get pid(): number {

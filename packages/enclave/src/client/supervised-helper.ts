@@ -1,6 +1,6 @@
 /**
- * Keeps a helper running. A helper that ends is started again after a bounded backoff; requests made meanwhile wait for it
- * within their deadline. Whoever comes back must be who was there before: another key ends everything for good.
+ * Keeps a helper running. A helper that ends is started again after a bounded backoff; requests made meanwhile wait for it,
+ * no longer than they would wait for an answer. Whoever comes back must be who was there before: another key ends everything for good.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { EnclaveError } from '../contract/errors.js';
@@ -54,15 +54,15 @@ export class SupervisedHelper {
 
   private constructor(options: SupervisedHelperOptions) {
     this.#options = options;
-    this.#ready = this.#start(0);
+    this.#ready = this.#start();
   }
 
   /** Sends a request to the present helper, or to the next one when it is being restarted. Throws {@link EnclaveError}. */
   async request<Op extends Operation>(op: Op, parameters: ParametersOf<Op>, signal?: AbortSignal): Promise<ResultOf<Op>> {
-    const deadline = Date.now() + this.#options.timeoutMs;
     this.#refuseIfFailed();
     const helper = this.#serving ?? (await this.#whenReady(signal));
-    return helper.request(op, parameters, Math.max(1, deadline - Date.now()), signal);
+    // The whole time again: a healthy helper must not be killed for the time that was spent waiting for it.
+    return helper.request(op, parameters, this.#options.timeoutMs, signal);
   }
 
   /** Ends the helper; resolves when its process is gone. Requests that wait fail with `closed`. */
@@ -96,9 +96,7 @@ export class SupervisedHelper {
     }
   }
 
-  async #start(delayMs: number): Promise<HelperProcess> {
-    if (delayMs > 0) await delay(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
-    this.#refuseIfFailed();
+  async #start(): Promise<HelperProcess> {
     const startedAt = Date.now();
     let introduced = false;
     const { command, onEvent } = this.#options;
@@ -106,14 +104,16 @@ export class SupervisedHelper {
       onStderr: (line) => onEvent({ type: 'stderr', line }),
       onEnd: (reason) => {
         this.#serving = null;
-        onEvent({ type: 'ended', reason });
+        if (this.#failed?.code !== 'closed') onEvent({ type: 'ended', reason });
         if (!introduced) return;
         if (Date.now() - startedAt > HEALTHY_MS) this.#failures = 0;
-        this.#restart();
+        this.#restart(helper.gone);
       },
     });
     try {
       await this.#introduce(helper);
+      // Rubbish right behind its last reply has ended it already.
+      if (helper.ended !== null) throw helper.ended;
     } catch (error) {
       const reason = error instanceof EnclaveError ? error : new EnclaveError('internal', 'the handshake failed', { cause: error });
       await helper.close(reason);
@@ -124,18 +124,25 @@ export class SupervisedHelper {
     return helper;
   }
 
+  async #startAfter(lastIsGone: Promise<void>, delayMs: number): Promise<HelperProcess> {
+    await lastIsGone;
+    await delay(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
+    this.#refuseIfFailed();
+    return this.#start();
+  }
+
   #refuseIfFailed(): void {
     if (this.#failed !== null) throw this.#failed;
   }
 
-  /** Starts the next helper after the backoff, and again when that fails, until closed. */
-  #restart(): void {
+  /** Starts the next helper after the backoff and the end of the last one, and again when that fails, until closed. */
+  #restart(lastIsGone: Promise<void>): void {
     if (this.#failed !== null) return;
     const delayMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 16);
     this.#options.onEvent({ type: 'restarting', attempt: this.#failures, delayMs });
-    this.#ready = this.#start(delayMs);
-    this.#ready.catch(() => this.#restart());
+    this.#ready = this.#startAfter(lastIsGone, delayMs);
+    this.#ready.catch(() => this.#restart(Promise.resolve()));
   }
 
   async #introduce(helper: HelperProcess): Promise<void> {

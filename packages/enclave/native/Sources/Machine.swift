@@ -1,0 +1,58 @@
+/// Facts of this Mac and the state of its protections, read without root. A fact that cannot be read is an error; a
+/// protection that cannot be read counts as off.
+import Foundation
+
+struct MachineFacts {
+    let chipName: String
+    let hardwareModel: String
+    let serialNumber: String
+    let osVersion: String
+    /// Unified memory in GiB.
+    let memoryGb: Int64
+
+    /// Throws `io` naming the fact that cannot be read.
+    static func read() throws -> MachineFacts {
+        let version = ProcessInfo.processInfo.operatingSystemVersion
+        guard let memory = sysctlNumber("hw.memsize"), memory > 0 else { throw Refusal(.io, "the memory size cannot be read") }
+        return MachineFacts(
+            chipName: try label(sysctlText("machdep.cpu.brand_string"), "chip name"),
+            hardwareModel: try label(sysctlText("hw.model"), "hardware model"),
+            serialNumber: try label(platformSerialNumber(), "serial number"),
+            osVersion: "macOS \(version.majorVersion).\(version.minorVersion).\(version.patchVersion)",
+            memoryGb: max(1, Int64((memory + (1 << 29)) >> 30))
+        )
+    }
+
+    private static func label(_ text: String?, _ name: String) throws -> String {
+        guard let text, (1...128).contains(text.unicodeScalars.count) else { throw Refusal(.io, "the \(name) cannot be read") }
+        return text
+    }
+}
+
+struct Posture {
+    let systemIntegrity: Protection
+    let secureBoot: Protection
+    let authenticatedRoot: Protection
+
+    /// The present state. Takes some tenths of a second, because it asks three commands.
+    static func read() -> Posture {
+        let words = BootPolicyWords(
+            smb0: deviceTreeWord("IODeviceTree:/chosen/asmb", "lp-smb0"),
+            smb1: deviceTreeWord("IODeviceTree:/chosen/asmb", "lp-smb1")
+        )
+        return Posture(
+            systemIntegrity: readSystemIntegrity(outputOf("/usr/bin/csrutil", ["status"])),
+            secureBoot: readSecureBoot(
+                profilerJson: outputOf("/usr/sbin/system_profiler", ["-json", "SPiBridgeDataType"]), words: words),
+            authenticatedRoot: readAuthenticatedRoot(outputOf("/usr/bin/csrutil", ["authenticated-root", "status"]))
+        )
+    }
+
+    /// Why protections are not on, for the owner.
+    var reasons: [String] {
+        [systemIntegrity, secureBoot, authenticatedRoot].compactMap {
+            if case .off(let reason) = $0 { return reason }
+            return nil
+        }
+    }
+}

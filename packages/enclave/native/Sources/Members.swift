@@ -1,0 +1,85 @@
+/// Typed reading of an object's members. A member that is missing, of another type, out of range or not known is refused
+/// with its name; nothing is converted.
+import Foundation
+
+struct Members {
+    private let members: [String: JsonValue]
+    private let place: String
+
+    /// Throws `bad_request` unless the value is an object that has no other members than these.
+    init(_ value: JsonValue?, of place: String, allowed: Set<String>) throws {
+        guard case .object(let members)? = value else { throw Refusal(.badRequest, "\(place) is not an object") }
+        for name in members.keys where !allowed.contains(name) {
+            throw Refusal(.badRequest, "\(place) has a member that is not known")
+        }
+        self.members = members
+        self.place = place
+    }
+
+    func has(_ name: String) -> Bool { members[name] != nil }
+
+    func value(_ name: String) -> JsonValue? { members[name] }
+
+    /// Text of this many characters (Unicode scalars).
+    func text(_ name: String, _ length: ClosedRange<Int>) throws -> String {
+        guard case .string(let text)? = members[name], length.contains(text.unicodeScalars.count) else { throw bad(name) }
+        return text
+    }
+
+    /// Text that these patterns describe. The pattern must match the whole of it.
+    func text(_ name: String, like pattern: TextPattern) throws -> String {
+        guard case .string(let text)? = members[name], pattern.matches(text) else { throw bad(name) }
+        return text
+    }
+
+    func text(_ name: String, oneOf choices: [String]) throws -> String {
+        guard case .string(let text)? = members[name], choices.contains(text) else { throw bad(name) }
+        return text
+    }
+
+    func integer(_ name: String, atLeast least: Int64) throws -> Int64 {
+        guard case .integer(let number)? = members[name], number >= least else { throw bad(name) }
+        return number
+    }
+
+    /// The 32 bytes of canonical padded base64.
+    func bytes32(_ name: String) throws -> [UInt8] {
+        guard case .string(let text)? = members[name], let data = Data(base64Encoded: text), data.count == 32,
+            data.base64EncodedString() == text
+        else { throw bad(name) }
+        return [UInt8](data)
+    }
+
+    private func bad(_ name: String) -> Refusal { Refusal(.badRequest, "\(place).\(name) is missing or not valid") }
+}
+
+/// The forms of text in the contract, checked byte by byte; all are ASCII of a fixed length.
+enum TextPattern {
+    case sha256Hex
+    case uuid
+    case base64Url32
+
+    func matches(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        switch self {
+        case .sha256Hex: return bytes.count == 64 && bytes.allSatisfy(TextPattern.isHex)
+        case .base64Url32: return bytes.count == 43 && bytes.allSatisfy(TextPattern.isBase64Url)
+        case .uuid:
+            guard bytes.count == 36 else { return false }
+            return bytes.enumerated().allSatisfy { index, byte in
+                [8, 13, 18, 23].contains(index) ? byte == UInt8(ascii: "-") : TextPattern.isHex(byte)
+            }
+        }
+    }
+
+    private static func isHex(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte)
+    }
+
+    private static func isBase64Url(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): return true
+        default: return byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        }
+    }
+}

@@ -1,0 +1,131 @@
+/// Requests of the stdio contract, checked member by member. The same rules are in `src/contract` and in the simulated
+/// helper; the contract suite runs against both.
+import Foundation
+
+let contractVersion: Int64 = 1
+let longestLine = 64 * 1024
+private let longestKeyLife: Int64 = 60 * 60_000
+private let clockTolerance: Int64 = 120_000
+/// Endpoints whose answers are signed.
+private let endpoints = ["/v1/chat/completions"]
+
+enum Request {
+    case hello
+    case identity
+    case attest(agent: JsonValue)
+    case answerChallenge(nonce: String, session: String)
+    case signKey(SealingKey)
+    case signResponse(ReceiptDraft)
+
+    /// Throws `unknown_op` or `bad_request`.
+    init(operation: String, members: JsonValue, now: Int64) throws {
+        func closed(_ names: String...) throws -> Members {
+            try Members(members, of: operation, allowed: Set(names + ["id", "op"]))
+        }
+        switch operation {
+        case "hello":
+            _ = try closed()
+            self = .hello
+        case "identity":
+            _ = try closed()
+            self = .identity
+        case "attest":
+            self = .attest(agent: try Request.agent(closed("agent").value("agent")))
+        case "answer_challenge":
+            let members = try closed("nonce", "session_id")
+            let nonce = try members.bytes32("nonce")
+            self = .answerChallenge(nonce: Data(nonce).base64EncodedString(), session: try members.text("session_id", 1...64))
+        case "sign_key":
+            self = .signKey(try SealingKey(closed("x25519_public_key", "not_before", "not_after", "attestation_sha256"), now: now))
+        case "sign_response":
+            self = .signResponse(try ReceiptDraft(closed("receipt").value("receipt")))
+        default:
+            throw Refusal(.unknownOperation, "there is no such operation")
+        }
+    }
+
+    private static func agent(_ value: JsonValue?) throws -> JsonValue {
+        let agent = try Members(value, of: "agent", allowed: ["version", "sha256"])
+        var members: [String: JsonValue] = ["version": .string(try agent.text("version", 1...128))]
+        if agent.has("sha256") { members["sha256"] = .string(try agent.text("sha256", like: .sha256Hex)) }
+        return .object(members)
+    }
+}
+
+/// A sealing key to be bound. It begins about now and lasts an hour at most: otherwise someone who had the helper for a
+/// moment could take away statements for years to come.
+struct SealingKey {
+    let publicKey: [UInt8]
+    let notBefore: Int64
+    let notAfter: Int64
+    let attestationSha256: String
+
+    fileprivate init(_ members: Members, now: Int64) throws {
+        publicKey = try members.bytes32("x25519_public_key")
+        notBefore = try members.integer("not_before", atLeast: 0)
+        notAfter = try members.integer("not_after", atLeast: 0)
+        attestationSha256 = try members.text("attestation_sha256", like: .sha256Hex)
+        guard notAfter > notBefore else { throw Refusal(.badRequest, "not_after is not later than not_before") }
+        guard notAfter - notBefore <= longestKeyLife else { throw Refusal(.badRequest, "a sealing key lives at most 60 minutes") }
+        guard notBefore <= now + clockTolerance else { throw Refusal(.badRequest, "not_before is in the future") }
+        guard notAfter > now else { throw Refusal(.badRequest, "not_after has passed") }
+    }
+}
+
+/// A receipt without its signer, every member checked.
+struct ReceiptDraft {
+    let responseSha256: String
+    /// The members as they are signed, without `provider_id` and `se_key_sha256`.
+    let members: [String: JsonValue]
+
+    private static let known: Set<String> = [
+        "v", "job_id", "model", "endpoint", "request_sha256", "overrides", "response_sha256", "client_nonce", "usage",
+        "hidden_tokens", "finish_reason", "started_at", "completed_at",
+    ]
+
+    fileprivate init(_ value: JsonValue?) throws {
+        let receipt = try Members(value, of: "receipt", allowed: ReceiptDraft.known)
+        guard receipt.value("v") == .integer(1) else { throw Refusal(.badRequest, "receipt.v is not 1") }
+        responseSha256 = try receipt.text("response_sha256", like: .sha256Hex)
+        let usage = try ReceiptDraft.usage(receipt.value("usage"))
+        let hidden = try receipt.integer("hidden_tokens", atLeast: 0)
+        guard hidden <= usage.completion else { throw Refusal(.badRequest, "more hidden tokens than tokens") }
+        let started = try receipt.integer("started_at", atLeast: 0)
+        let completed = try receipt.integer("completed_at", atLeast: 0)
+        guard completed >= started else { throw Refusal(.badRequest, "completed before it started") }
+        var members: [String: JsonValue] = [
+            "v": .integer(1),
+            "job_id": .string(try receipt.text("job_id", like: .uuid)),
+            "model": .string(try receipt.text("model", 1...256)),
+            "endpoint": .string(try receipt.text("endpoint", oneOf: endpoints)),
+            "request_sha256": .string(try receipt.text("request_sha256", like: .sha256Hex)),
+            "overrides": try ReceiptDraft.overrides(receipt.value("overrides")),
+            "response_sha256": .string(responseSha256),
+            "usage": usage.value,
+            "hidden_tokens": .integer(hidden),
+            "finish_reason": .string(try receipt.text("finish_reason", oneOf: ["stop", "length"])),
+            "started_at": .integer(started),
+            "completed_at": .integer(completed),
+        ]
+        if receipt.has("client_nonce") { members["client_nonce"] = .string(try receipt.text("client_nonce", like: .base64Url32)) }
+        self.members = members
+    }
+
+    private static func overrides(_ value: JsonValue?) throws -> JsonValue {
+        let overrides = try Members(value, of: "receipt.overrides", allowed: ["max_tokens"])
+        guard overrides.has("max_tokens") else { return .object([:]) }
+        return .object(["max_tokens": .integer(try overrides.integer("max_tokens", atLeast: 1))])
+    }
+
+    private static func usage(_ value: JsonValue?) throws -> (value: JsonValue, completion: Int64) {
+        let usage = try Members(value, of: "receipt.usage", allowed: ["prompt_tokens", "completion_tokens", "total_tokens"])
+        let prompt = try usage.integer("prompt_tokens", atLeast: 0)
+        let completion = try usage.integer("completion_tokens", atLeast: 0)
+        let total = try usage.integer("total_tokens", atLeast: 0)
+        guard total == prompt + completion else { throw Refusal(.badRequest, "usage does not add up") }
+        let members: [String: JsonValue] = [
+            "prompt_tokens": .integer(prompt), "completion_tokens": .integer(completion), "total_tokens": .integer(total),
+        ]
+        return (.object(members), completion)
+    }
+}

@@ -1,0 +1,470 @@
+/**
+ * The contract of an enclave helper as a test suite. It runs against the simulated helper always, and against the Swift
+ * helper where there is one, so that the two cannot drift apart.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { chmod, cp, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  fromBase64,
+  openAttestation,
+  openChallengeAnswer,
+  openKeyStatement,
+  openReceipt,
+  type SignedStatement,
+  toHex,
+  utf8,
+} from '@inference/protocol';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { RawHelper, type Reply } from './raw-helper.js';
+import { keyRequest, makeDirectory, nonce, receiptDraft, removeDirectory, verifyP256, withDirectory } from './samples.js';
+
+/** Command line of the helper for a data directory. */
+export type HelperCommand = (dataDir: string) => readonly string[];
+
+const asStatement = (reply: Reply) => {
+  expect(reply.error).toBeUndefined();
+  return reply as unknown as SignedStatement;
+};
+
+export function describeHelperContract(name: string, command: HelperCommand): void {
+  describe(`${name}: statements`, () => {
+    let helper: RawHelper;
+    let publicKey: Uint8Array;
+    let secureEnclave: boolean;
+    let directory: string;
+
+    beforeAll(async () => {
+      directory = await makeDirectory();
+      helper = new RawHelper(command(directory));
+      const identity = await helper.request('identity');
+      publicKey = fromBase64(identity.se_public_key as string);
+      secureEnclave = identity.secure_enclave as boolean;
+    });
+    afterAll(async () => {
+      await helper[Symbol.asyncDispose]();
+      await removeDirectory(directory);
+    });
+
+    it('says hello and who it is, consistently', async () => {
+      const hello = await helper.request('hello');
+      expect(hello).toMatchObject({ ok: true, contract: 1, version: expect.any(String) });
+      const identity = await helper.request('identity');
+      expect(publicKey).toHaveLength(65);
+      expect(publicKey[0]).toBe(4);
+      expect(identity.secure_enclave).toBe(hello.kind === 'secure_enclave');
+      expect(identity.key_protection).toBe(hello.kind === 'secure_enclave' ? 'file' : 'software');
+    });
+
+    it('attests the machine', async () => {
+      const agent = { version: '1.2.3', sha256: 'c'.repeat(64) };
+      const before = Date.now();
+      const { value } = openAttestation(asStatement(await helper.request('attest', { agent })), publicKey, verifyP256);
+      expect(value.agent).toEqual(agent);
+      expect(fromBase64(value.se_public_key)).toEqual(publicKey);
+      expect(value.posture.secure_enclave).toBe(secureEnclave);
+      expect(value.issued_at).toBeGreaterThanOrEqual(before);
+      expect(value.issued_at).toBeLessThanOrEqual(Date.now());
+      expect(Object.keys(value.agent)).toEqual(['sha256', 'version']);
+    });
+
+    it('answers a challenge with its nonce, session and posture', async () => {
+      const asked = { nonce: nonce(), session_id: 'session-1' };
+      const { value } = openChallengeAnswer(asStatement(await helper.request('answer_challenge', asked)), publicKey, verifyP256);
+      expect(value).toMatchObject({ v: 1, ...asked, posture: { secure_enclave: secureEnclave } });
+      expect(Math.abs(value.issued_at - Date.now())).toBeLessThan(10_000);
+    });
+
+    it('binds a sealing key, deriving the ids itself', async () => {
+      const asked = keyRequest();
+      const { value } = openKeyStatement(asStatement(await helper.request('sign_key', asked)), publicKey, verifyP256);
+      const keyId = createHash('sha256').update(fromBase64(asked.x25519_public_key)).digest('hex').slice(0, 16);
+      expect(value).toEqual({ v: 1, provider_id: sha256Hex(publicKey).slice(0, 32), key_id: keyId, ...asked });
+    });
+
+    it('signs the response hash over its digits, and the receipt with its own identity', async () => {
+      const receipt = receiptDraft();
+      const reply = await helper.request('sign_response', { receipt });
+      expect(reply.error).toBeUndefined();
+      const signature = fromBase64(reply.signature as string);
+      expect(verifyP256(publicKey, utf8(receipt.response_sha256), signature)).toBe(true);
+      const { value } = openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256);
+      const keyHash = sha256Hex(publicKey);
+      expect(value).toEqual({ ...receipt, provider_id: keyHash.slice(0, 32), se_key_sha256: keyHash });
+    });
+
+    it('leaves out what the draft leaves out', async () => {
+      const { client_nonce: _, ...receipt } = receiptDraft({ overrides: {}, hidden_tokens: 0 });
+      const reply = await helper.request('sign_response', { receipt });
+      const { value } = openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256);
+      expect(value).not.toHaveProperty('client_nonce');
+      expect(value.overrides).toEqual({});
+    });
+
+    it.each([
+      ['quotes and backslashes', 'a"b\\c/d'],
+      ['control characters', '\u0000\u0001\b\t\n\u000b\f\r\u001f\u007f\u0080'],
+      ['letters beyond ASCII', 'é ß Ж 東京 \u2028\u2029 \ufeff'],
+      ['characters beyond the basic plane', '😀 𝒳 \u{10ffff}'],
+      ['combining marks, unnormalised', 'e\u0301 and \u00e9'],
+    ])('writes %s as RFC 8785 says', async (_, text) => {
+      const asked = { nonce: nonce(), session_id: text };
+      const { value } = openChallengeAnswer(asStatement(await helper.request('answer_challenge', asked)), publicKey, verifyP256);
+      expect(value.session_id).toBe(text);
+    });
+
+    it('reads escapes of every kind in requests', async () => {
+      helper.write(`{"id":5,"op":"answer_challenge","nonce":"${nonce()}","session_id":"\\u00e9\\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\"\\\\"}\n`);
+      const { value } = openChallengeAnswer(asStatement(await helper.next()), publicKey, verifyP256);
+      expect(value.session_id).toBe('é😀/\b\f\n\r\t"\\');
+    });
+
+    it('signs the same way for the largest whole number', async () => {
+      const most = Number.MAX_SAFE_INTEGER;
+      const receipt = receiptDraft({ usage: { prompt_tokens: most, completion_tokens: 0, total_tokens: most }, hidden_tokens: 0 });
+      const reply = await helper.request('sign_response', { receipt });
+      expect(openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256).value.usage.total_tokens).toBe(most);
+    });
+
+    const draft = receiptDraft();
+    const refused: [string, string, object][] = [
+      ['attest', 'no agent', {}],
+      ['attest', 'an agent without version', { agent: {} }],
+      ['attest', 'an empty version', { agent: { version: '' } }],
+      ['attest', 'a version of 129 characters', { agent: { version: 'v'.repeat(129) } }],
+      ['attest', 'an upper-case agent hash', { agent: { version: '1', sha256: 'A'.repeat(64) } }],
+      ['attest', 'a short agent hash', { agent: { version: '1', sha256: 'a'.repeat(63) } }],
+      ['attest', 'an unknown member in the agent', { agent: { version: '1', trust: 'hardware' } }],
+      ['attest', 'a posture of the caller', { agent: { version: '1' }, posture: { sip_enabled: true } }],
+      ['answer_challenge', 'a nonce of 31 bytes', { nonce: randomBytes(31).toString('base64'), session_id: 's' }],
+      ['answer_challenge', 'a nonce of 33 bytes', { nonce: randomBytes(33).toString('base64'), session_id: 's' }],
+      ['answer_challenge', 'a nonce in base64url', { nonce: '-'.repeat(43).concat('='), session_id: 's' }],
+      ['answer_challenge', 'a nonce that is not canonical', { nonce: `${'A'.repeat(42)}B=`, session_id: 's' }],
+      ['answer_challenge', 'a nonce that is no string', { nonce: 12, session_id: 's' }],
+      ['answer_challenge', 'no session', { nonce: nonce() }],
+      ['answer_challenge', 'an empty session', { nonce: nonce(), session_id: '' }],
+      ['answer_challenge', 'a session of 65 characters', { nonce: nonce(), session_id: 's'.repeat(65) }],
+      ['answer_challenge', 'an unknown member', { nonce: nonce(), session_id: 's', posture: {} }],
+      ['sign_key', 'a key of 31 bytes', { ...keyRequest(), x25519_public_key: randomBytes(31).toString('base64') }],
+      ['sign_key', 'a key that is not canonical base64', { ...keyRequest(), x25519_public_key: `${'A'.repeat(42)}B=` }],
+      ['sign_key', 'a life over 60 minutes', lifetime(0, 3_600_001)],
+      ['sign_key', 'a life of nothing', lifetime(0, 0)],
+      ['sign_key', 'a life that ends before it begins', lifetime(1_000, 0)],
+      ['sign_key', 'a life that begins in the future', lifetime(600_000, 1_200_000)],
+      ['sign_key', 'a life that is over', lifetime(-3_600_000, -1)],
+      ['sign_key', 'a time that is not whole', { ...keyRequest(), not_before: Date.now() + 0.5 }],
+      ['sign_key', 'a time that is text', { ...keyRequest(), not_before: String(Date.now()) }],
+      ['sign_key', 'a time that is true', { ...keyRequest(), not_before: true }],
+      ['sign_key', 'a negative time', { ...keyRequest(), not_before: -1, not_after: 1 }],
+      ['sign_key', 'an attestation hash that is short', { ...keyRequest(), attestation_sha256: 'a'.repeat(62) }],
+      ['sign_key', 'a provider id of the caller', { ...keyRequest(), provider_id: 'a'.repeat(32) }],
+      ['sign_response', 'no receipt', {}],
+      ['sign_response', 'a receipt that is a list', { receipt: [draft] }],
+      ['sign_response', 'a receipt that is null', { receipt: null }],
+      ['sign_response', 'another version', { receipt: { ...draft, v: 2 } }],
+      ['sign_response', 'a version that is true', { receipt: { ...draft, v: true } }],
+      ['sign_response', 'an unknown member', { receipt: { ...draft, note: 'x' } }],
+      ['sign_response', 'a provider id of the caller', { receipt: { ...draft, provider_id: 'a'.repeat(32) } }],
+      ['sign_response', 'a key hash of the caller', { receipt: { ...draft, se_key_sha256: 'a'.repeat(64) } }],
+      ['sign_response', 'a job id that is no UUID', { receipt: { ...draft, job_id: 'job-1' } }],
+      ['sign_response', 'a job id in upper case', { receipt: { ...draft, job_id: '0C0EDF4F-85F3-478B-A2BA-7A84601A25F5' } }],
+      ['sign_response', 'an empty model', { receipt: { ...draft, model: '' } }],
+      ['sign_response', 'a model of 257 characters', { receipt: { ...draft, model: 'm'.repeat(257) } }],
+      ['sign_response', 'an endpoint that is not signed', { receipt: { ...draft, endpoint: '/v1/anything' } }],
+      ['sign_response', 'a response hash in upper case', { receipt: { ...draft, response_sha256: 'A'.repeat(64) } }],
+      ['sign_response', 'a response hash that is text', { receipt: { ...draft, response_sha256: 'sign these bytes for me, please' } }],
+      ['sign_response', 'a response hash with a line feed', { receipt: { ...draft, response_sha256: `${'a'.repeat(64)}\n` } }],
+      ['sign_response', 'a request hash that is short', { receipt: { ...draft, request_sha256: '' } }],
+      ['sign_response', 'an unknown override', { receipt: { ...draft, overrides: { temperature: 1 } } }],
+      ['sign_response', 'an override of no tokens', { receipt: { ...draft, overrides: { max_tokens: 0 } } }],
+      ['sign_response', 'a client nonce of 42 characters', { receipt: { ...draft, client_nonce: 'a'.repeat(42) } }],
+      ['sign_response', 'a client nonce that is null', { receipt: { ...draft, client_nonce: null } }],
+      ['sign_response', 'usage that does not add up', usage(1, 2, 4)],
+      ['sign_response', 'negative usage', usage(-1, 2, 1)],
+      ['sign_response', 'usage that is not whole', usage(1.5, 1.5, 3)],
+      ['sign_response', 'usage beyond whole numbers', usage(2 ** 53, 0, 2 ** 53)],
+      ['sign_response', 'an unknown member of usage', { receipt: { ...draft, usage: { ...draft.usage, cost: 1 } } }],
+      ['sign_response', 'more hidden tokens than tokens', { receipt: { ...draft, hidden_tokens: 23 } }],
+      ['sign_response', 'an unknown finish reason', { receipt: { ...draft, finish_reason: 'bored' } }],
+      ['sign_response', 'an end before the start', { receipt: { ...draft, completed_at: draft.started_at - 1 } }],
+      ['hello', 'an unknown member', { versions: [1] }],
+      ['identity', 'an unknown member', { sign: 'this' }],
+    ];
+    it.each(refused)('%s refuses %s', async (op, _, parameters) => {
+      expect(await helper.request(op, parameters)).toMatchObject({
+        ok: false,
+        error: { code: 'bad_request', message: expect.any(String) },
+      });
+    });
+
+    it.each(Object.keys(draft).filter((member) => member !== 'client_nonce'))('refuses a receipt without %s', async (member) => {
+      const receipt = Object.fromEntries(Object.entries(draft).filter(([key]) => key !== member));
+      expect(await helper.request('sign_response', { receipt })).toMatchObject({ ok: false, error: { code: 'bad_request' } });
+    });
+
+    it.each(['sign', 'sign_bytes', 'export', '', '__proto__', 'constructor', 'Hello'])('knows no operation "%s"', async (op) => {
+      expect(await helper.request(op, { payload: 'AAAA' })).toMatchObject({ ok: false, error: { code: 'unknown_op' } });
+    });
+  });
+
+  describe(`${name}: hostile input`, () => {
+    let helper: RawHelper;
+    let directory: string;
+    beforeAll(async () => {
+      directory = await makeDirectory();
+      helper = new RawHelper(command(directory));
+    });
+    afterAll(async () => {
+      await helper[Symbol.asyncDispose]();
+      await removeDirectory(directory);
+    });
+    // One helper takes all of it: whatever came before, it still answers afterwards.
+    afterEach(async () => {
+      expect(await helper.request('hello')).toMatchObject({ ok: true });
+    });
+
+    it.each([
+      ['an empty line', ''],
+      ['broken JSON', '{"id":1,"op":"hello"'],
+      ['JSON and more', '{"id":1,"op":"hello"} {}'],
+      ['no JSON at all', 'hello'],
+      ['a list', '[{"id":1,"op":"hello"}]'],
+      ['a number', '1'],
+      ['null', 'null'],
+      ['a comment', '{"id":1,"op":"hello"}//'],
+      ['a trailing comma', '{"id":1,"op":"hello",}'],
+      ['single quotes', "{'id':1,'op':'hello'}"],
+      ['a raw control character in a string', '{"id":1,"op":"he\tllo"}'],
+      ['a bad escape', '{"id":1,"op":"\\x68ello"}'],
+      ['a number with a leading zero', '{"id":01,"op":"hello"}'],
+      ['a plus sign', '{"id":+1,"op":"hello"}'],
+      ['NaN', '{"id":NaN,"op":"hello"}'],
+      ['a byte order mark', '\ufeff{"id":1,"op":"hello"}'],
+      ['lists nested without end', '['.repeat(60_000)],
+      ['objects nested without end', '{"a":'.repeat(10_000)],
+      ['no id', '{"op":"hello"}'],
+      ['a text id', '{"id":"1","op":"hello"}'],
+      ['a negative id', '{"id":-1,"op":"hello"}'],
+      ['an id that is not whole', '{"id":1.5,"op":"hello"}'],
+      ['an id that is true', '{"id":true,"op":"hello"}'],
+      ['an id beyond whole numbers', '{"id":9007199254740993,"op":"hello"}'],
+      ['an id that is null', '{"id":null,"op":"hello"}'],
+    ])('answers %s with an error for no id, and goes on', async (_, line) => {
+      helper.write(`${line}\n`);
+      expect(await helper.next()).toMatchObject({ id: null, ok: false, error: { code: 'bad_request' } });
+    });
+
+    it.each([
+      ['no op', '{"id":7}', 'bad_request'],
+      ['an op that is a number', '{"id":7,"op":1}', 'bad_request'],
+      ['an unknown op', '{"id":7,"op":"dance"}', 'unknown_op'],
+      ['a lone surrogate', `{"id":7,"op":"answer_challenge","nonce":"${nonce()}","session_id":"\\ud800"}`, 'bad_request'],
+    ])('answers %s by id', async (_, line, code) => {
+      helper.write(`${line}\n`);
+      expect(await helper.next()).toMatchObject({ id: 7, ok: false, error: { code } });
+    });
+
+    it('refuses bytes that are not UTF-8', async () => {
+      helper.write(Buffer.concat([Buffer.from('{"id":1,"op":"'), Buffer.from([0xff, 0xfe, 0xc0, 0x80]), Buffer.from('"}\n')]));
+      expect(await helper.next()).toMatchObject({ id: null, ok: false, error: { code: 'bad_request' } });
+    });
+
+    it('refuses an overlong line once, without keeping it', async () => {
+      for (let i = 0; i < 40; i++) helper.write('x'.repeat(64 * 1024));
+      helper.write('\n');
+      expect(await helper.next()).toMatchObject({ id: null, ok: false, error: { code: 'bad_request' } });
+    });
+
+    it('takes a line of exactly the cap, and refuses one byte more', async () => {
+      const request = '{"id":1,"op":"hello"}';
+      helper.write(`${request.padEnd(64 * 1024)}\n`);
+      expect(await helper.next()).toMatchObject({ id: 1, ok: true });
+      helper.write(`${request.padEnd(64 * 1024 + 1)}\n`);
+      expect(await helper.next()).toMatchObject({ id: null, ok: false, error: { code: 'bad_request' } });
+    });
+
+    it('puts half lines together, and takes carriage returns as white space', async () => {
+      for (const piece of ['{"id"', ':1,"o', 'p":"hel', 'lo"}\r', '\n{"id":2,"op":"hello"}\n{"id"', ':3,"op":"hello"}\n']) {
+        helper.write(piece);
+        await new Promise((resolve) => setTimeout(resolve, 15));
+      }
+      for (const id of [1, 2, 3]) expect(await helper.next()).toMatchObject({ id, ok: true });
+    });
+
+    it('answers 1000 requests written at once, each by its id', async () => {
+      let lines = '';
+      for (let id = 1; id <= 1000; id++) {
+        const receipt = receiptDraft({ model: `model-${id}` });
+        lines += `${JSON.stringify(id % 100 === 0 ? { id, op: 'answer_challenge', nonce: nonce(), session_id: `s-${id}` } : { id, op: 'sign_response', receipt })}\n`;
+      }
+      helper.write(lines);
+      const seen = new Map<number, Reply>();
+      for (let i = 0; i < 1000; i++) {
+        const reply = await helper.next();
+        expect(reply.ok).toBe(true);
+        seen.set(reply.id as number, reply);
+      }
+      expect(seen.size).toBe(1000);
+      const payload = (statement: SignedStatement) => JSON.parse(Buffer.from(statement.payload, 'base64').toString());
+      expect(payload(seen.get(123)?.receipt as SignedStatement).model).toBe('model-123');
+      expect(payload(seen.get(500) as unknown as SignedStatement).session_id).toBe('s-500');
+    });
+  });
+
+  describe(`${name}: key and life`, () => {
+    const publicKeyOf = async (directory: string) => {
+      await using helper = new RawHelper(command(directory));
+      return await helper.request('identity');
+    };
+    const keyFileOf = async (directory: string) => {
+      const files = await readdir(directory);
+      expect(files).toHaveLength(1);
+      return join(directory, files[0] as string);
+    };
+
+    it('makes the directory and one key file that only its owner can read, and keeps the key', () =>
+      withDirectory(async (parent) => {
+        const directory = join(parent, 'new', 'data');
+        const first = await publicKeyOf(directory);
+        expect(first.ok).toBe(true);
+        expect((await stat(await keyFileOf(directory))).mode & 0o777).toBe(0o600);
+        expect((await stat(directory)).mode & 0o777).toBe(0o700);
+        expect((await publicKeyOf(directory)).se_public_key).toBe(first.se_public_key);
+      }));
+
+    it('gives helpers that make the key at the same moment the same one', () =>
+      withDirectory(async (directory) => {
+        const helpers = Array.from({ length: 4 }, () => new RawHelper(command(directory)));
+        try {
+          await Promise.all(helpers.map((helper) => helper.request('hello')));
+          const keys = await Promise.all(helpers.map((helper) => helper.request('identity')));
+          expect(keys.every((key) => key.ok)).toBe(true);
+          expect(new Set(keys.map((key) => key.se_public_key)).size).toBe(1);
+          await keyFileOf(directory);
+        } finally {
+          await Promise.all(helpers.map((helper) => helper[Symbol.asyncDispose]()));
+        }
+      }));
+
+    let made: Promise<string> | undefined;
+    const directoryWithKey = () => {
+      made ??= makeDirectory().then(async (directory) => {
+        expect((await publicKeyOf(directory)).ok).toBe(true);
+        return directory;
+      });
+      return made;
+    };
+    afterAll(async () => {
+      if (made !== undefined) await removeDirectory(await made);
+    });
+
+    const damages: [string, (file: string) => Promise<unknown>][] = [
+      ['is open to the group', (file) => chmod(file, 0o640)],
+      ['is open to everybody', (file) => chmod(file, 0o644)],
+      ['is empty', (file) => writeFile(file, '')],
+      ['is cut short', async (file) => writeFile(file, (await readFile(file)).subarray(0, 40))],
+      ['is no JSON', (file) => writeFile(file, 'key')],
+      ['holds rubbish', (file) => writeFile(file, '{"v":1,"kind":"simulated","private_key_pkcs8":"AAAA","data_representation":"AAAA"}')],
+      ['is huge', (file) => writeFile(file, Buffer.alloc(1_000_000))],
+      [
+        'is a link',
+        async (file) => {
+          await rename(file, `${file}.elsewhere`);
+          await symlink(`${file}.elsewhere`, file);
+        },
+      ],
+      [
+        'is a directory',
+        async (file) => {
+          await rename(file, `${file}.elsewhere`);
+          await mkdir(file, { mode: 0o700 });
+        },
+      ],
+    ];
+    it('takes up a key file that was copied unharmed', () =>
+      withDirectory(async (parent) => {
+        const directory = join(parent, 'data');
+        await cp(await directoryWithKey(), directory, { recursive: true });
+        expect(await publicKeyOf(directory)).toMatchObject({ ok: true });
+      }));
+
+    it.each(damages)('fails closed when the key file %s', (_, damage) =>
+      withDirectory(async (parent) => {
+        const directory = join(parent, 'data');
+        await cp(await directoryWithKey(), directory, { recursive: true });
+        const file = await keyFileOf(directory);
+        await damage(file);
+        const before = (await stat(file)).isFile() ? await readFile(file) : null;
+        await using helper = new RawHelper(command(directory));
+        expect(await helper.request('hello')).toMatchObject({ ok: true });
+        expect(await helper.request('identity')).toMatchObject({ ok: false, error: { code: 'key_unavailable' } });
+        expect(await helper.request('sign_response', { receipt: receiptDraft() })).toMatchObject({
+          ok: false,
+          error: { code: 'key_unavailable' },
+        });
+        if (before !== null) expect(await readFile(file)).toEqual(before);
+      }),
+    );
+
+    it('says so when the directory cannot be made', () =>
+      withDirectory(async (parent) => {
+        await writeFile(join(parent, 'file'), '');
+        const reply = await publicKeyOf(join(parent, 'file', 'data'));
+        expect(reply.ok).toBe(false);
+        expect(['io', 'key_unavailable']).toContain(reply.error?.code);
+      }));
+
+    it('keeps the key out of every reply', () =>
+      withDirectory(async (directory) => {
+        const replies: Reply[] = [];
+        await using helper = new RawHelper(command(directory));
+        for (const op of ['hello', 'identity']) replies.push(await helper.request(op));
+        replies.push(await helper.request('attest', { agent: { version: '1' } }));
+        const text = JSON.stringify(replies) + helper.stderr;
+        const secret = Object.values(JSON.parse(await readFile(await keyFileOf(directory), 'utf8')) as object);
+        for (const value of secret) if (typeof value === 'string' && value.length > 40) expect(text).not.toContain(value);
+      }));
+
+    it('answers what it has got and exits when its input ends', () =>
+      withDirectory(async (directory) => {
+        const helper = new RawHelper(command(directory));
+        helper.write('{"id":1,"op":"identity"}\n{"id":2,"op":"hello"}\n');
+        const end = helper.end();
+        const ids = [(await helper.next()).id, (await helper.next()).id];
+        expect(ids.sort()).toEqual([1, 2]);
+        expect(await end).toEqual({ code: 0, signal: null });
+      }));
+
+    it('lives through an interrupt of the terminal, and ends on SIGTERM', () =>
+      withDirectory(async (directory) => {
+        const helper = new RawHelper(command(directory));
+        await helper.request('hello');
+        helper.child.kill('SIGINT');
+        helper.child.kill('SIGHUP');
+        expect(await helper.request('hello')).toMatchObject({ ok: true });
+        helper.child.kill('SIGTERM');
+        await helper.exited;
+      }));
+
+    it('ends with a sentence on stderr when started without a data directory', async () => {
+      const [program] = command('ignored');
+      const args = command('ignored').slice(1, -2);
+      const helper = new RawHelper([program as string, ...args]);
+      expect((await helper.exited).code).toBe(1);
+      expect(helper.stderr).toMatch(/--data-dir/);
+    });
+  });
+}
+
+function lifetime(from: number, to: number) {
+  const now = Date.now();
+  return { ...keyRequest(), not_before: now + from, not_after: now + to };
+}
+
+function usage(prompt_tokens: number, completion_tokens: number, total_tokens: number) {
+  return { receipt: receiptDraft({ usage: { prompt_tokens, completion_tokens, total_tokens }, hidden_tokens: 0 }) };
+}
+
+function sha256Hex(bytes: Uint8Array): string {
+  return toHex(createHash('sha256').update(bytes).digest());
+}

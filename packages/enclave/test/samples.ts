@@ -1,0 +1,64 @@
+/** Requests that a helper accepts, and the check of signatures by node:crypto alone. */
+import { createPublicKey, randomBytes, randomUUID, verify } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { VerifyP256 } from '@inference/protocol';
+import type { ReceiptDraft } from '../src/contract/requests.js';
+
+export function nonce(): string {
+  return randomBytes(32).toString('base64');
+}
+
+export function keyRequest(notBefore = Date.now()) {
+  return {
+    x25519_public_key: randomBytes(32).toString('base64'),
+    not_before: notBefore,
+    not_after: notBefore + 3_600_000,
+    attestation_sha256: 'a'.repeat(64),
+  };
+}
+
+export function receiptDraft(changes: object = {}): ReceiptDraft {
+  const draft = {
+    v: 1,
+    job_id: randomUUID(),
+    model: 'tiny-model',
+    endpoint: '/v1/chat/completions',
+    request_sha256: 'b'.repeat(64),
+    overrides: { max_tokens: 8_192 },
+    response_sha256: randomBytes(32).toString('hex'),
+    client_nonce: randomBytes(32).toString('base64url'),
+    usage: { prompt_tokens: 11, completion_tokens: 22, total_tokens: 33 },
+    hidden_tokens: 3,
+    finish_reason: 'stop',
+    started_at: 1_700_000_000_000,
+    completed_at: 1_700_000_001_000,
+  };
+  return { ...draft, ...changes } as ReceiptDraft;
+}
+
+const spkiPrefix = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex');
+
+export const verifyP256: VerifyP256 = (publicKey, message, signature) => {
+  const key = createPublicKey({ key: Buffer.concat([spkiPrefix, publicKey]), format: 'der', type: 'spki' });
+  return verify('sha256', message, { key, dsaEncoding: 'der' }, signature);
+};
+
+export function makeDirectory(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'enclave-test-'));
+}
+
+export function removeDirectory(path: string): Promise<void> {
+  return rm(path, { recursive: true, force: true });
+}
+
+/** Runs with a fresh directory that is removed afterwards. */
+export async function withDirectory<T>(use: (path: string) => Promise<T>): Promise<T> {
+  const path = await makeDirectory();
+  try {
+    return await use(path);
+  } finally {
+    await removeDirectory(path);
+  }
+}

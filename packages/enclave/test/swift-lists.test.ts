@@ -1,0 +1,40 @@
+/** The lists and limits that the Swift helper keeps by hand are those of the contract's schemas. */
+import { readFileSync } from 'node:fs';
+import { EndpointSchema, FinishReasonSchema, MAX_KEY_LIFETIME_MS, OverridesSchema, UsageSchema } from '@inference/protocol';
+import { describe, expect, it } from 'vitest';
+import { CONTRACT_VERSION, MAX_LINE_BYTES, ParameterSchemas, ReceiptDraftSchema } from '../src/contract/requests.js';
+
+describe('the lists of the Swift helper', () => {
+  const requests = readFileSync(new URL('../native/Sources/Requests.swift', import.meta.url), 'utf8');
+  /** Texts between the brackets that follow these words. */
+  const listAfter = (words: string) => {
+    const found = requests.split(words)[1]?.match(/^[^[]*\[([^\]]*)\]/)?.[1] ?? '';
+    return [...found.matchAll(/"([^"]*)"/g)].map((match) => match[1]).sort();
+  };
+  const literals = (schema: { anyOf: readonly { const: string }[] }) => schema.anyOf.map((choice) => choice.const).sort();
+
+  it('has the endpoints', () => {
+    expect(listAfter('private let endpoints')).toEqual(literals(EndpointSchema));
+  });
+
+  it('has the members of a receipt, its usage and its overrides', () => {
+    expect(listAfter('let known: Set<String> =')).toEqual(Object.keys(ReceiptDraftSchema.properties).sort());
+    expect(listAfter('of: "receipt.usage", allowed:')).toEqual(Object.keys(UsageSchema.properties).sort());
+    expect(listAfter('of: "receipt.overrides", allowed:')).toEqual(Object.keys(OverridesSchema.properties).sort());
+  });
+
+  it('has the finish reasons', () => {
+    expect(listAfter('"finish_reason", oneOf:')).toEqual(literals(FinishReasonSchema));
+  });
+
+  it('has the operations', () => {
+    const operations = [...requests.matchAll(/^ {8}case "([a-z_]+)":$/gm)].map((match) => match[1]);
+    expect(operations.sort()).toEqual(Object.keys(ParameterSchemas).sort());
+  });
+
+  it('has the limits', () => {
+    expect(requests).toContain(`let contractVersion: Int64 = ${CONTRACT_VERSION}\n`);
+    expect(requests).toContain(`let longestLine = ${MAX_LINE_BYTES / 1024} * 1024\n`);
+    expect(requests).toContain(`let longestKeyLife: Int64 = ${MAX_KEY_LIFETIME_MS / 60_000} * 60_000\n`);
+  });
+});
