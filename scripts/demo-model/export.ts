@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { decoderMetadata, type DecoderShape, decoderTensors, parameterCount } from '../gguf/decoder.js';
+import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } from '../gguf/decoder.js';
 import type { TensorType } from '../gguf/encode.js';
 import { tokenizerMetadata, type Vocabulary } from '../gguf/tokenizer.js';
 import { type Tensor, writeGguf } from '../gguf/writer.js';
@@ -79,14 +79,20 @@ function exportModel(folder: string, out: string, type: TensorType): void {
   });
   const parameters = parameterCount(slots);
   const about = { name: 'Pico demo', sizeLabel: `${(parameters / 1e6).toFixed(1)}M`, license: 'apache-2.0', type };
-  const template = readFileSync(new URL('../../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
+  const template = readFileSync(
+    new URL('../../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url),
+    'utf8',
+  );
   const metadata = new Map([...decoderMetadata(shape, about), ...tokenizerMetadata(vocabulary, template.trimEnd())]);
   const bytes = writeGguf(out, metadata, tensors);
   console.log(`${out}: ${parameters} parameters, ${bytes} bytes`);
 }
 
 const TYPES: readonly TensorType[] = ['Q8_0', 'F16', 'F32'];
-const { positionals, values } = parseArgs({ allowPositionals: true, options: { type: { type: 'string', default: 'Q8_0' } } });
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { type: { type: 'string', default: 'Q8_0' } },
+});
 const [folder, out] = positionals;
 const type = TYPES.find((candidate) => candidate === values.type);
 if (folder && out && type) exportModel(folder, out, type);

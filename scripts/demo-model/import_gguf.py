@@ -17,8 +17,19 @@ from model import Model, Shape
 SCALARS = {0: 'B', 1: 'b', 2: 'H', 3: 'h', 4: 'I', 5: 'i', 6: 'f', 7: '?', 10: 'Q', 11: 'q', 12: 'd'}
 STRING, ARRAY = 8, 9
 F32, Q8_0 = 0, 8
-LAYER_NAMES = dict(attn_norm='attn_norm', attn_q='q', attn_k='k', attn_v='v', attn_output='o', attn_q_norm='q_norm',
-                   attn_k_norm='k_norm', ffn_norm='ffn_norm', ffn_gate='gate', ffn_up='up', ffn_down='down')
+LAYER_NAMES = dict(
+    attn_norm='attn_norm',
+    attn_q='q',
+    attn_k='k',
+    attn_v='v',
+    attn_output='o',
+    attn_q_norm='q_norm',
+    attn_k_norm='k_norm',
+    ffn_norm='ffn_norm',
+    ffn_gate='gate',
+    ffn_up='up',
+    ffn_down='down',
+)
 
 
 class Reader:
@@ -35,7 +46,7 @@ class Reader:
     def string(self):
         length = self.scalar('Q')
         self.at += length
-        return self.data[self.at - length:self.at].decode()
+        return self.data[self.at - length : self.at].decode()
 
     def value(self, kind):
         if kind == STRING:
@@ -87,14 +98,22 @@ def main(source, folder):
     metadata, tensors = read(source)
     of = lambda key: metadata[f'qwen3.{key}']
     tokens = metadata['tokenizer.ggml.tokens']
-    model = Model(Shape(
-        vocab=len(tokens), dim=of('embedding_length'), layers=of('block_count'), heads=of('attention.head_count'),
-        kv_heads=of('attention.head_count_kv'), ff=of('feed_forward_length'), context=of('context_length'),
-        rope_base=of('rope.freq_base'), epsilon=of('attention.layer_norm_rms_epsilon'),
-    ))
+    model = Model(
+        Shape(
+            vocab=len(tokens),
+            dim=of('embedding_length'),
+            layers=of('block_count'),
+            heads=of('attention.head_count'),
+            kv_heads=of('attention.head_count_kv'),
+            ff=of('feed_forward_length'),
+            context=of('context_length'),
+            rope_base=of('rope.freq_base'),
+            epsilon=of('attention.layer_norm_rms_epsilon'),
+        )
+    )
     model.load_state_dict({parameter_name(name): tensor for name, tensor in tensors.items()})
     merges = [tuple(merge.split(' ')) for merge in metadata['tokenizer.ggml.merges']]
-    assert tokens[-len(SPECIAL):] == SPECIAL, 'the vocabulary is not of bpe.py'
+    assert tokens[-len(SPECIAL) :] == SPECIAL, 'the vocabulary is not of bpe.py'
     checkpoint.save(folder, model, Tokenizer(dict(tokens=tokens, merges=merges)))
 
 
