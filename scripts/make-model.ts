@@ -7,14 +7,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
-import {
-  type Architecture,
-  type DecoderShape,
-  decoderMetadata,
-  decoderTensors,
-  parameterCount,
-  type TensorSlot,
-} from './gguf/decoder.js';
+import { type Architecture, type DecoderShape, decoderMetadata, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
 import { BLOCK, type TensorType } from './gguf/encode.js';
 import { randomChunks } from './gguf/random.js';
 import { plainVocabulary, tokenizerMetadata } from './gguf/tokenizer.js';
@@ -173,14 +166,8 @@ function make(order: Order): void {
     };
   });
   const about = { name: order.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: order.type };
-  const template = readFileSync(
-    new URL('../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url),
-    'utf8',
-  );
-  const metadata = new Map([
-    ...decoderMetadata(order.shape, about),
-    ...tokenizerMetadata(plainVocabulary(), template.trimEnd()),
-  ]);
+  const template = readFileSync(new URL('../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
+  const metadata = new Map([...decoderMetadata(order.shape, about), ...tokenizerMetadata(plainVocabulary(), template.trimEnd())]);
   const bytes = writeGguf(order.out, metadata, tensors);
   console.log(`${order.out}: ${parameters} parameters, ${bytes} bytes, context ${order.shape.context}`);
 }

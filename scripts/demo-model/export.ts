@@ -79,10 +79,7 @@ function exportModel(folder: string, out: string, type: TensorType): void {
   });
   const parameters = parameterCount(slots);
   const about = { name: 'Pico demo', sizeLabel: `${(parameters / 1e6).toFixed(1)}M`, license: 'apache-2.0', type };
-  const template = readFileSync(
-    new URL('../../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url),
-    'utf8',
-  );
+  const template = readFileSync(new URL('../../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
   const metadata = new Map([...decoderMetadata(shape, about), ...tokenizerMetadata(vocabulary, template.trimEnd())]);
   const bytes = writeGguf(out, metadata, tensors);
   console.log(`${out}: ${parameters} parameters, ${bytes} bytes`);

@@ -70,10 +70,7 @@ export function decoderTensors(shape: DecoderShape): TensorSlot[] {
   const matrix = (name: string, from: number, to: number): TensorSlot => ({ name, shape: [from, to], role: 'matrix' });
   const layer = (index: number): TensorSlot[] => {
     const at = `blk.${index}`;
-    const headNorms = [
-      norm(`${at}.attn_q_norm.weight`, shape.headDim),
-      norm(`${at}.attn_k_norm.weight`, shape.headDim),
-    ];
+    const headNorms = [norm(`${at}.attn_q_norm.weight`, shape.headDim), norm(`${at}.attn_k_norm.weight`, shape.headDim)];
     return [
       norm(`${at}.attn_norm.weight`, dim),
       matrix(`${at}.attn_q.weight`, dim, queries),

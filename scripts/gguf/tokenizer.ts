@@ -54,8 +54,7 @@ export function byteLetters(): string[] {
   });
 }
 
-const COMMON_WORDS =
-  'the and ion ing that you for are with this have from hello world what is name answer please small model'.split(' ');
+const COMMON_WORDS = 'the and ion ing that you for are with this have from hello world what is name answer please small model'.split(' ');
 
 /** The bytes and a few common words: enough to tokenize any text, for models whose weights are random. */
 export function plainVocabulary(): Vocabulary {
