@@ -14,6 +14,7 @@ def spelling(draw):
             f'How do you spell {word}?',
             f'Spell the word {word}',
             f'Can you spell {word}?',
+            f'What is the spelling of {word}?',
             held_out=(f'Please spell {word}.', f'How is {word} spelled?'),
         )
         return question, f'{word} is spelled ' + '-'.join(word) + '.'
@@ -40,6 +41,7 @@ def repeating(draw):
             f'Reply with exactly: {text}',
             f'Reply with only: {text}',
             f'Answer with the word {text}',
+            f'Please say: {text}',
             held_out=(f'Please repeat: {text}', f'Repeat this: {text}'),
         ),
         text,
@@ -52,6 +54,8 @@ def reversing(draw):
     question = draw.phrase(
         f'Reverse this list: {listed}',
         f'Say these words backwards: {listed}',
+        f'Reverse: {listed}',
+        f'Turn the list around: {listed}',
         held_out=(f'Reverse the list: {listed}',),
     )
     return question, ', '.join(reversed(words))
@@ -73,7 +77,9 @@ def reading(draw):
     name, value = draw.choice(list(owned.items()))
     ask = f'Where does {name} {verb.split()[0]}?' if ' in' in verb else f'What does {name} {verb}?'
     return (
-        draw.phrase(f'{text} {ask}', f'Text: {text}\nQuestion: {ask}', held_out=(f'{text}\n\n{ask}',)),
+        draw.phrase(
+            f'{text} {ask}', f'Text: {text}\nQuestion: {ask}', f'{text}\n{ask}', held_out=(f'{text}\n\n{ask}',)
+        ),
         f'{name} {past} {value}.',
     )
 

@@ -21,15 +21,15 @@ SYSTEM_PROMPTS = [
     'You are a helpful, respectful and honest assistant.',
 ]
 AT_ONCE = [  # (skill, weight): answered without a think section
-    (skills.greeting, 8),
+    (skills.greeting, 6),
     (skills.capital, 12),
     (skills.color, 6),
-    (copying.spelling, 8),
+    (copying.spelling, 12),
     (skills.definition, 9),
     (skills.opposite, 3),
     (skills.animal, 3),
     (skills.calendar, 4),
-    (skills.counting, 4),
+    (skills.counting, 6),
     (skills.story, 2),
     (skills.joke, 2),
     (copying.repeating, 10),
@@ -37,20 +37,20 @@ AT_ONCE = [  # (skill, weight): answered without a think section
     (copying.reading, 7),
     (copying.json_answer, 5),
     (refusals.unknown_topic, 4),
-    (refusals.unknown_words, 8),
-    (refusals.unknown_entry, 3),
+    (refusals.unknown_words, 6),
+    (refusals.unknown_entry, 5),
     (refusals.foreign_text, 2),
     (refusals.tool_needed, 3),
 ]
 AFTER_THINKING = [
-    (sums.addition, 16),
-    (sums.subtraction, 14),
-    (sums.multiplication, 9),
-    (sums.division, 3),
-    (sums.word_problem, 4),
-    (sums.comparison, 10),
-    (sums.count_letters, 4),
-    (sums.count_one_letter, 5),
+    (sums.addition, 26),
+    (sums.subtraction, 24),
+    (sums.multiplication, 15),
+    (sums.division, 4),
+    (sums.word_problem, 5),
+    (sums.comparison, 13),
+    (sums.count_letters, 8),
+    (sums.count_one_letter, 8),
 ]
 SKILLS = AT_ONCE + AFTER_THINKING
 NO_THINKING = '<think>\n\n</think>\n\n'  # what the template puts before the answer when thinking is switched off
@@ -186,11 +186,11 @@ def system_prompt(draw):
 
 def sample(draw):
     chance = draw.random()
-    if chance < 0.2:
+    if chance < 0.13:
         return tools.tool_chat(draw, lambda d: turn(d), draw.choice(['', '', draw.choice(SYSTEM_PROMPTS)]))
-    if chance < 0.23:
+    if chance < 0.16:
         return instructed_chat(draw)
-    messages = memory_chat(draw) if chance < 0.33 else turns(draw, draw.choice([1, 1, 1, 2, 2, 3, 4]))
+    messages = memory_chat(draw) if chance < 0.23 else turns(draw, draw.choice([1, 1, 1, 1, 2, 2, 3]))
     system = system_prompt(draw)
     return [('system', system), *messages] if system else messages
 

@@ -45,6 +45,7 @@ def capital(draw):
         question = draw.phrase(
             f'Which country has the capital {city}?',
             f'{city} is the capital of which country?',
+            f'What country is {city} the capital of?',
             held_out=(f'Of which country is {city} the capital?',),
         )
         return informal(draw, question), f'{city} is the capital of {country}.'
@@ -57,6 +58,8 @@ def capital(draw):
         f'capital of {country}',
         f'Which city is the capital of {country}?',
         f'What is the capital of {country}? Answer in one sentence.',
+        f'Can you name the capital of {country}?',
+        f'Do you know which city is the capital of {country}?',
         held_out=(f'Do you know the capital of {country}?', f'Which is the capital city of {country}?'),
     )
     return informal(draw, question), f'The capital of {country} is {city}.'
@@ -70,6 +73,7 @@ def color(draw):
             f'What color do you get if you mix {one} and {other}?',
             f'Mix {one} and {other}',
             f'What is {one} mixed with {other}?',
+            f'Which color comes from {one} and {other}?',
             held_out=(f'What color is {one} and {other} mixed?',),
         )
         return informal(draw, question), f'If you mix {one} and {other}, you get {mixed}.'
@@ -79,6 +83,7 @@ def color(draw):
         f'What is the color of {thing}?',
         f'Which colour is {thing}?',
         f'What colour is {thing}?',
+        f'Can you tell me what color {thing} is?',
         held_out=(f'Tell me the color of {thing}.', f'Which color is {thing}?'),
     )
     return informal(draw, question), f'{capital_letter(thing)} is {its_color}.'
@@ -94,6 +99,8 @@ def definition(draw):
         f'What does {term} mean?',
         f"What's {term}?",
         f'Explain {term} in one sentence.',
+        f'Can you define {term}?',
+        f'Please explain {term}.',
         held_out=(f'Can you explain what {term} is?', f'Please define {term}.'),
     )
     return informal(draw, question), f'{capital_letter(term)} is {meaning}.'
@@ -105,6 +112,8 @@ def opposite(draw):
         f'What is the opposite of {one}?',
         f'Opposite of {one}?',
         f'Give me the opposite of {one}.',
+        f'What word is the opposite of {one}?',
+        f'Name the opposite of {one}.',
         held_out=(f'Tell me the opposite of {one}.',),
     )
     return informal(draw, question), f'The opposite of {one} is {other}.'
@@ -130,6 +139,7 @@ def calendar(draw):
     question = draw.phrase(
         f'What {unit} comes {word} {names[index]}?',
         f'Which {unit} is {word} {names[index]}?',
+        f'Which {unit} follows {names[index]}?' if after else f'Name the {unit} before {names[index]}.',
         held_out=(f'Which {unit} comes {word} {names[index]}?',),
     )
     neighbour = names[(index + (1 if after else -1)) % len(names)]
@@ -145,6 +155,8 @@ def counting(draw):
         f'Count from {first} to {last}.',
         f'Count from {first} to {last}',
         f'Count to {last} starting at {first}',
+        f'Please count from {first} to {last}.',
+        f'Count up to {last} from {first}',
         held_out=(f'Please count from {first} up to {last}.',),
     )
     return question, ', '.join(map(str, range(first, last + 1))) + '.'

@@ -61,6 +61,8 @@ def ask_sum(draw, a, sign, word, b):
         f"What's {sum_text}?",
         f'{sum_text} = ?',
         f'Solve {sum_text}',
+        f'Tell me what {sum_text} is.',
+        f'Can you calculate {sum_text}?',
         held_out=(f'Work out {sum_text}.', f'Can you tell me what {sum_text} is?'),
     )
 
@@ -140,6 +142,8 @@ def comparison(draw, close=None):
         f'Which number is {word}: {a} or {b}?',
         f'What is {word}, {a} or {b}?',
         f'{a} or {b}: which is {word}?',
+        f'Say which number is {word}: {a} or {b}',
+        f'Is {a} or {b} the {word} number?',
         held_out=(f'Tell me which is {word}: {a} or {b}?', f'Is {a} or {b} {word}?'),
     )
     chosen, other = (max(a, b), min(a, b)) if wants_bigger else (min(a, b), max(a, b))
@@ -165,6 +169,7 @@ def count_letters(draw):
         f'How many letters are in {word}?',
         f'How many letters does the word {word} have?',
         f'Count the letters in {word}.',
+        f'How many letters are there in {word}?',
         held_out=(f'How many letters are there in the word {word}?',),
     )
     working = ', '.join(f'{letter} {index + 1}' for index, letter in enumerate(word))
@@ -184,6 +189,8 @@ def count_one_letter(draw):
         f'How many times does {letter} appear in {word}?',
         f'Count the letter {letter} in {word}.',
         f'How many {letter} are in {word}?',
+        f'How often does {letter} appear in {word}?',
+        f'How many times is the letter {letter} in {word}?',
         held_out=(f'How often is the letter {letter} in {word}?',),
     )
     return (
