@@ -247,7 +247,9 @@ class Tool:
         if draw.chance(0.1):
             request = request[0].lower() + request[1:]
         arguments = dict(zip(self.arguments, values))
-        call = '<tool_call>\n' + json.dumps(dict(name=self.name, arguments=arguments)) + '\n</tool_call>'
+        indent = '\t' if draw.chance(0.12) and not draw.held_out else None  # some engines force this form
+        written = json.dumps(arguments, indent=indent)
+        call = f'<tool_call>\n{{"name": "{self.name}", "arguments": {written}}}\n</tool_call>'
         result, answer = self.outcome(draw, values)
         return [
             ('user', request),
