@@ -44,7 +44,7 @@ function encodeQ8(values: Float32Array): Uint8Array {
     const scale = largest / 127;
     bytes.writeUInt16LE(toHalf(scale), at);
     if (scale === 0) continue;
-    block.forEach((value, index) => bytes.writeInt8(Math.round(value / scale), at + 2 + index));
+    for (const [index, value] of block.entries()) bytes.writeInt8(Math.round(value / scale), at + 2 + index);
   }
   return bytes;
 }

@@ -58,7 +58,10 @@ export function writeGguf(path: string, metadata: Metadata, tensors: readonly Te
 }
 
 function tensorBytes(tensor: Tensor): number {
-  return encodedBytes(tensor.shape.reduce((product, length) => product * length, 1), tensor.type);
+  return encodedBytes(
+    tensor.shape.reduce((product, length) => product * length, 1),
+    tensor.type,
+  );
 }
 
 function padding(size: number): Uint8Array {
