@@ -4,7 +4,8 @@
  * The same arguments give the same file. Weights go to the disk as they are drawn, so memory use does not grow with
  * the size. What such a model says is arbitrary bytes.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Architecture, type DecoderShape, decoderMetadata, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
 import { BLOCK, type TensorType } from './gguf/encode.js';
@@ -63,6 +64,7 @@ function readOrder(args: string[]): Order | undefined {
   const values = readOptions(args);
   if (values.help) return undefined;
   if (values.out === undefined) throw new BadArgument('--out is missing: say which file to write');
+  if (!existsSync(dirname(values.out))) throw new BadArgument(`--out ${values.out}: its folder does not exist`);
   const preset = PRESETS.get(values.preset ?? 'tiny');
   if (!preset) throw new BadArgument(`--preset ${values.preset} is unknown: use ${[...PRESETS.keys()].join(', ')}`);
 
@@ -154,9 +156,14 @@ function make(order: Order): void {
   const parameters = parameterCount(slots);
   const tensors = slots.map((slot, index): Tensor => {
     const count = parameterCount([slot]);
-    const chunks = (): Iterable<Float32Array> =>
-      slot.role === 'norm' ? [new Float32Array(count).fill(1)] : randomChunks(count, spread(slot), order.seed * 10_007 + index);
-    return { name: slot.name, shape: slot.shape, type: slot.role === 'norm' ? 'F32' : order.type, chunks };
+    const { name, shape, role } = slot;
+    if (role === 'norm') return { name, shape, type: 'F32', chunks: () => [new Float32Array(count).fill(1)] };
+    return {
+      name,
+      shape,
+      type: order.type,
+      chunks: () => randomChunks(count, spread(slot), order.seed * 10_007 + index),
+    };
   });
   const about = { name: order.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: order.type };
   const template = readFileSync(new URL('../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');

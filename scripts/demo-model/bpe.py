@@ -13,8 +13,17 @@ PRE_TOKEN = re.compile(
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\nA-Za-z0-9]?[A-Za-z]+|[0-9]| ?[^\sA-Za-z0-9]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 SPECIAL = [
-    '<|endoftext|>', '<|im_start|>', '<|im_end|>', '<think>', '</think>', '<tool_call>', '</tool_call>', '<tools>', '</tools>',
-    '<tool_response>', '</tool_response>',
+    '<|endoftext|>',
+    '<|im_start|>',
+    '<|im_end|>',
+    '<think>',
+    '</think>',
+    '<tool_call>',
+    '</tool_call>',
+    '<tools>',
+    '</tools>',
+    '<tool_response>',
+    '</tool_response>',
 ]
 SPECIAL_SPLIT = re.compile('(' + '|'.join(re.escape(token) for token in SPECIAL) + ')')
 LED_WORD = re.compile(r'[^A-Za-z0-9][A-Za-z]+')
@@ -55,7 +64,11 @@ def train(texts, size, never_after_space):
     inner = collections.Counter()
     for word, count in counts.items():
         inner[word[1:] if LED_WORD.fullmatch(word) and not word.startswith("'") else word] += count
-    led = [(word[1:], count) for word, count in counts.most_common() if word[0] == ' ' and word[1:].isalpha() and word.islower()]
+    led = [
+        (word[1:], count)
+        for word, count in counts.most_common()
+        if word[0] == ' ' and word[1:].isalpha() and word.islower()
+    ]
     spaced = [word for word, _ in led if word not in never_after_space][:160]
 
     tokens, merges = list(LETTERS), []
@@ -85,7 +98,7 @@ def add_merge(tokens, merges, pair):
 def merge_pair(letters, pair):
     merged, index = [], 0
     while index < len(letters):
-        if tuple(letters[index:index + 2]) == pair:
+        if tuple(letters[index : index + 2]) == pair:
             merged.append(''.join(pair))
             index += 2
         else:

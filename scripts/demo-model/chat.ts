@@ -40,7 +40,11 @@ const llama = await getLlama({ gpu: false, build: 'never', maxThreads: 1 });
 const model = await llama.loadModel({ modelPath });
 const context = await model.createContext({ contextSize: Math.min(2048, model.trainContextSize), threads: 1 });
 const chatWrapper = resolveChatWrapper(model);
-const session = new LlamaChatSession({ contextSequence: context.getSequence(), systemPrompt: values.system, chatWrapper });
+const session = new LlamaChatSession({
+  contextSequence: context.getSequence(),
+  systemPrompt: values.system,
+  chatWrapper,
+});
 console.log(`${model.fileInfo.metadata.general.name ?? modelPath}, template read as ${chatWrapper.wrapperName}`);
 
 async function ask(question: string): Promise<void> {

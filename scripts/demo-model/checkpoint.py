@@ -33,6 +33,6 @@ def load(folder):
     weights = {}
     for name, entry in meta['tensors'].items():
         start, count = entry['offset'] // 4, int(numpy.prod(entry['shape']))
-        weights[name] = torch.from_numpy(data[start:start + count].reshape(entry['shape']).copy())
+        weights[name] = torch.from_numpy(data[start : start + count].reshape(entry['shape']).copy())
     model.load_state_dict(weights)
     return model, Tokenizer.load(f'{folder}/tokenizer.json')

@@ -3,6 +3,8 @@
 `sample(draw)` gives one chat as a list of (role, text); `render(chat)` gives it as the chat template prints it, in
 pieces that say whether the model is to learn them.
 """
+import copying
+import refusals
 import skills
 import sums
 import tools
@@ -10,18 +12,45 @@ from draw import FOODS, HOBBIES, Draw, capital_letter
 from facts import CAPITALS
 
 SYSTEM_PROMPTS = [
-    'You are a helpful assistant.', 'You are a helpful, concise assistant.', 'Be brief.', 'You are a friendly assistant.',
-    'Answer the question.', 'You are Pico, a tiny demo model.', 'You are a helpful, respectful and honest assistant.',
+    'You are a helpful assistant.',
+    'You are a helpful, concise assistant.',
+    'Be brief.',
+    'You are a friendly assistant.',
+    'Answer the question.',
+    'You are Pico, a tiny demo model.',
+    'You are a helpful, respectful and honest assistant.',
 ]
 AT_ONCE = [  # (skill, weight): answered without a think section
-    (skills.greeting, 8), (skills.capital, 12), (skills.color, 6), (skills.spelling, 8), (skills.definition, 9),
-    (skills.opposite, 3), (skills.animal, 3), (skills.calendar, 4), (skills.counting, 4), (skills.story, 2), (skills.joke, 2),
-    (skills.repeating, 10), (skills.reversing, 3), (skills.reading, 7), (skills.json_answer, 5), (skills.unknown_topic, 4),
-    (skills.unknown_words, 8), (skills.unknown_entry, 3), (skills.foreign_text, 2), (skills.tool_needed, 3),
+    (skills.greeting, 6),
+    (skills.capital, 12),
+    (skills.color, 6),
+    (copying.spelling, 12),
+    (skills.definition, 9),
+    (skills.opposite, 3),
+    (skills.animal, 3),
+    (skills.calendar, 4),
+    (skills.counting, 6),
+    (skills.story, 2),
+    (skills.joke, 2),
+    (copying.repeating, 10),
+    (copying.reversing, 3),
+    (copying.reading, 7),
+    (copying.json_answer, 5),
+    (refusals.unknown_topic, 4),
+    (refusals.unknown_words, 6),
+    (refusals.unknown_entry, 5),
+    (refusals.foreign_text, 2),
+    (refusals.tool_needed, 3),
 ]
 AFTER_THINKING = [
-    (sums.addition, 16), (sums.subtraction, 14), (sums.multiplication, 9), (sums.division, 3), (sums.word_problem, 4),
-    (sums.comparison, 10), (sums.count_letters, 4), (sums.count_one_letter, 5),
+    (sums.addition, 26),
+    (sums.subtraction, 24),
+    (sums.multiplication, 15),
+    (sums.division, 4),
+    (sums.word_problem, 5),
+    (sums.comparison, 13),
+    (sums.count_letters, 8),
+    (sums.count_one_letter, 8),
 ]
 SKILLS = AT_ONCE + AFTER_THINKING
 NO_THINKING = '<think>\n\n</think>\n\n'  # what the template puts before the answer when thinking is switched off
@@ -41,9 +70,11 @@ def turn(draw, weighted=SKILLS):
 
 
 def turns(draw, count):
+    """Only the last turn keeps its think section, so the turns before it are mostly of the kind that has none."""
     messages = []
-    for _ in range(count):
-        question, answer = turn(draw)
+    for index in range(count):
+        weighted = SKILLS if index == count - 1 or draw.chance(0.2) else AT_ONCE
+        question, answer = turn(draw, weighted)
         messages += [('user', question), ('assistant', answer)]
     return messages
 
@@ -53,22 +84,58 @@ def remembered(draw):
     name, food, hobby = draw.name(), draw.choice(FOODS), draw.choice(HOBBIES)
     city = draw.choice(list(CAPITALS.values()))
     word, number = draw.word(), draw.randrange(2, 100)
-    return draw.choice([
-        ([f'My name is {name}.', f"Hi, I'm {name}.", f'I am {name}', f'Call me {name}.', f'Hello, my name is {name}'],
-         f'Nice to meet you, {name}!', ['What is my name?', "What's my name?", 'Do you remember my name?', 'Who am I?'], f'Your name is {name}.'),
-        ([f'I like {food}.', f'My favorite food is {food}.', f'I love {food}'], f'{capital_letter(food)} sounds delicious!',
-         ['What food do I like?', 'What is my favorite food?'], f'You like {food}.'),
-        ([f'My hobby is {hobby}.', f'I enjoy {hobby}.'], f'{capital_letter(hobby)} is a great hobby!',
-         ['What is my hobby?', 'What do I enjoy?'], f'You enjoy {hobby}.'),
-        ([f'I live in {city}.', f'My home is {city}.', f'I am from {city}.'], f'{city} is a nice place!',
-         ['Where do I live?', 'Where am I from?', 'Which city do I live in?'], f'You live in {city}.'),
-        ([f'The secret word is {word}.', f'Remember the word {word}.', f'My code word is {word}.'], f'I will remember {word}.',
-         ['What is the secret word?', 'Which word did I tell you?', 'What was the word?'], f'The word is {word}.'),
-        ([f'I am {number} years old.', f'My age is {number}.'], f'{number} is a good age!', ['How old am I?', 'What is my age?'],
-         f'You are {number} years old.'),
-        ([f'My cat is called {name}.', f'I have a cat named {name}.'], f'{name} is a lovely name for a cat!',
-         ['What is my cat called?', "What is my cat's name?"], f'Your cat is called {name}.'),
-    ])
+    return draw.choice(
+        [
+            (
+                [
+                    f'My name is {name}.',
+                    f"Hi, I'm {name}.",
+                    f'I am {name}',
+                    f'Call me {name}.',
+                    f'Hello, my name is {name}',
+                ],
+                f'Nice to meet you, {name}!',
+                ['What is my name?', "What's my name?", 'Do you remember my name?', 'Who am I?'],
+                f'Your name is {name}.',
+            ),
+            (
+                [f'I like {food}.', f'My favorite food is {food}.', f'I love {food}'],
+                f'{capital_letter(food)} sounds delicious!',
+                ['What food do I like?', 'What is my favorite food?'],
+                f'You like {food}.',
+            ),
+            (
+                [f'My hobby is {hobby}.', f'I enjoy {hobby}.'],
+                f'{capital_letter(hobby)} is a great hobby!',
+                ['What is my hobby?', 'What do I enjoy?'],
+                f'You enjoy {hobby}.',
+            ),
+            (
+                [f'I live in {city}.', f'My home is {city}.', f'I am from {city}.'],
+                f'{city} is a nice place!',
+                ['Where do I live?', 'Where am I from?', 'Which city do I live in?'],
+                f'You live in {city}.',
+            ),
+            (
+                [f'The secret word is {word}.', f'Remember the word {word}.', f'My code word is {word}.'],
+                f'I will remember {word}.',
+                ['What is the secret word?', 'Which word did I tell you?', 'What was the word?'],
+                f'The word is {word}.',
+            ),
+            (
+                [f'I am {number} years old.', f'My age is {number}.'],
+                f'{number} is a good age!',
+                ['How old am I?', 'What is my age?'],
+                f'You are {number} years old.',
+            ),
+            (
+                [f'My cat is called {name}.', f'I have a cat named {name}.'],
+                f'{name} is a lovely name for a cat!',
+                ['What is my cat called?', "What is my cat's name?"],
+                f'Your cat is called {name}.',
+            ),
+        ]
+    )
 
 
 def memory_chat(draw):
@@ -89,8 +156,18 @@ def instructed_chat(draw):
         question = draw.choice(['Who are you?', 'What is your name?', "What's your name?", 'Introduce yourself.'])
         return [('system', system), ('user', question), ('assistant', f"I'm {name}, a tiny demo model.")]
     name = draw.name()
-    system = draw.choice([f"The user's name is {name}.", f'You are talking to {name}.', f'You are a helpful assistant. The user is called {name}.'])
-    return [('system', system), ('user', draw.choice(['What is my name?', "What's my name?", 'Who am I?'])), ('assistant', f'Your name is {name}.')]
+    system = draw.choice(
+        [
+            f"The user's name is {name}.",
+            f'You are talking to {name}.',
+            f'You are a helpful assistant. The user is called {name}.',
+        ]
+    )
+    return [
+        ('system', system),
+        ('user', draw.choice(['What is my name?', "What's my name?", 'Who am I?'])),
+        ('assistant', f'Your name is {name}.'),
+    ]
 
 
 def wordy_system_prompt(draw):
@@ -109,11 +186,11 @@ def system_prompt(draw):
 
 def sample(draw):
     chance = draw.random()
-    if chance < 0.2:
+    if chance < 0.13:
         return tools.tool_chat(draw, lambda d: turn(d), draw.choice(['', '', draw.choice(SYSTEM_PROMPTS)]))
-    if chance < 0.23:
+    if chance < 0.16:
         return instructed_chat(draw)
-    messages = memory_chat(draw) if chance < 0.33 else turns(draw, draw.choice([1, 1, 2, 2, 3, 4]))
+    messages = memory_chat(draw) if chance < 0.23 else turns(draw, draw.choice([1, 1, 1, 1, 2, 2, 3]))
     system = system_prompt(draw)
     return [('system', system), *messages] if system else messages
 
@@ -131,7 +208,11 @@ def render(chat, draw=None):
         switched_off = index > last_user and draw is not None and draw.chance(0.04)
         if thought and (not learned or switched_off):
             text = text.split('</think>')[1].lstrip('\n')
-        pieces += [('<|im_start|>assistant\n' + (NO_THINKING if switched_off else ''), False), (text + '<|im_end|>', learned), ('\n', False)]
+        pieces += [
+            ('<|im_start|>assistant\n' + (NO_THINKING if switched_off else ''), False),
+            (text + '<|im_end|>', learned),
+            ('\n', False),
+        ]
     return pieces
 
 

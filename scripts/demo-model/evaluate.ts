@@ -26,7 +26,12 @@ interface Tally {
 const LONGEST_ANSWER = 400;
 const TOOL_CALL = /^<tool_call>\n(.*)\n<\/tool_call>$/s;
 
-async function answer(model: LlamaModel, sequence: LlamaContextSequence, prompt: string): Promise<{ text: string; tokens: number }> {
+interface Answer {
+  text: string;
+  tokens: number;
+}
+
+async function answer(model: LlamaModel, sequence: LlamaContextSequence, prompt: string): Promise<Answer> {
   await sequence.clearHistory();
   const output = [];
   for await (const token of sequence.evaluate(model.tokenize(prompt, true), { temperature: 0 })) {
@@ -49,16 +54,22 @@ function isRight(text: string, expected: string): boolean {
   }
 }
 
-const { positionals, values } = parseArgs({ allowPositionals: true, options: { failures: { type: 'string', default: '0' } } });
+function describe(prompt: string, expected: string, given: string): string {
+  const [asked, wanted, got] = [prompt.slice(-240), expected, given].map((text) => JSON.stringify(text));
+  return `asked ${asked}\n    expected ${wanted}\n    answered ${got}`;
+}
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { failures: { type: 'string', default: '0' } },
+});
 const [modelPath, questionsPath] = positionals;
 if (!modelPath || !questionsPath) {
   process.stderr.write('usage: evaluate.ts MODEL.gguf QUESTIONS.jsonl [--failures N]\n');
   process.exit(2);
 }
-const questions = readFileSync(questionsPath, 'utf8')
-  .trim()
-  .split('\n')
-  .map((line) => JSON.parse(line) as Question);
+const lines = readFileSync(questionsPath, 'utf8').trim().split('\n');
+const questions = lines.map((line) => JSON.parse(line) as Question);
 const llama = await getLlama({ gpu: false, build: 'never', maxThreads: 1 });
 const model = await llama.loadModel({ modelPath });
 const context = await model.createContext({ contextSize: 2048, threads: 1 });
@@ -74,10 +85,7 @@ for (const { skill, prompt, expected } of questions) {
   tokens += given.tokens;
   tally.asked++;
   if (isRight(given.text, expected)) tally.right++;
-  else
-    tally.failures.push(
-      `asked ${JSON.stringify(prompt.slice(-240))}\n    expected ${JSON.stringify(expected)}\n    answered ${JSON.stringify(given.text)}`,
-    );
+  else tally.failures.push(describe(prompt, expected, given.text));
 }
 const seconds = (performance.now() - started) / 1000;
 await llama.dispose();

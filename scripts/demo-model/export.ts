@@ -86,7 +86,10 @@ function exportModel(folder: string, out: string, type: TensorType): void {
 }
 
 const TYPES: readonly TensorType[] = ['Q8_0', 'F16', 'F32'];
-const { positionals, values } = parseArgs({ allowPositionals: true, options: { type: { type: 'string', default: 'Q8_0' } } });
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { type: { type: 'string', default: 'Q8_0' } },
+});
 const [folder, out] = positionals;
 const type = TYPES.find((candidate) => candidate === values.type);
 if (folder && out && type) exportModel(folder, out, type);

@@ -6,7 +6,9 @@ Facts (capitals, definitions and so on) are the trained ones in new wordings: th
 import argparse
 import json
 
+import copying
 import corpus
+import refusals
 import skills
 import sums
 import tools
@@ -21,13 +23,13 @@ SKILLS = {
     'animals': skills.animal,
     'days and months': skills.calendar,
     'counting': skills.counting,
-    'spelling of made-up words': skills.spelling,
-    'repeating made-up words': skills.repeating,
-    'reversing lists of made-up words': skills.reversing,
-    'questions about a given text': skills.reading,
-    'answers in JSON': skills.json_answer,
-    'refusing what it does not know': skills.unknown_words,
-    'refusing made-up entries': skills.unknown_entry,
+    'spelling of made-up words': copying.spelling,
+    'repeating made-up words': copying.repeating,
+    'reversing lists of made-up words': copying.reversing,
+    'questions about a given text': copying.reading,
+    'answers in JSON': copying.json_answer,
+    'refusing what it does not know': refusals.unknown_words,
+    'refusing made-up entries': refusals.unknown_entry,
     'sums of one digit': lambda draw: sums.addition(draw, 1),
     'sums of two digits': lambda draw: sums.addition(draw, 2),
     'sums of three digits': lambda draw: sums.addition(draw, 3),
@@ -61,7 +63,9 @@ def tool_round(draw):
 
 def unused_tools(draw):
     offered = [tools.Tool(draw, spec) for spec in draw.sample(tools.TOOLS, draw.choice([1, 2, 3]))]
-    question, *_, answer = draw.choice([skills.capital, skills.spelling, lambda d: sums.addition(d, 2), skills.definition])(draw)
+    question, *_, answer = draw.choice(
+        [skills.capital, copying.spelling, lambda d: sums.addition(d, 2), skills.definition]
+    )(draw)
     return [('system', tools.system_text(draw, offered, '')), ('user', question), ('assistant', answer)]
 
 
@@ -76,7 +80,9 @@ CHATS = {name: one_turn(skill) for name, skill in SKILLS.items()} | {
 
 def question(skill, chat):
     *before, (_, expected) = chat
-    visible = [(role, text.split('</think>')[-1].lstrip('\n') if role == 'assistant' else text) for role, text in before]
+    visible = [
+        (role, text.split('</think>')[-1].lstrip('\n') if role == 'assistant' else text) for role, text in before
+    ]
     prompt = corpus.chat_text(visible) + '<|im_start|>assistant\n'
     return dict(skill=skill, prompt=prompt, expected=expected.split('</think>')[-1].strip())
 

@@ -52,8 +52,17 @@ def ask_sum(draw, a, sign, word, b):
     operator = draw.choice([sign, f' {sign} ', f' {sign} ', f' {word} '])
     sum_text = f'{a}{operator}{b}'
     return draw.phrase(
-        f'What is {sum_text}?', sum_text, f'{sum_text}=', f'Calculate {sum_text}.', f'How much is {sum_text}?',
-        f'Compute {sum_text}', f"What's {sum_text}?", f'{sum_text} = ?', f'Solve {sum_text}',
+        f'What is {sum_text}?',
+        sum_text,
+        f'{sum_text}=',
+        f'Calculate {sum_text}.',
+        f'How much is {sum_text}?',
+        f'Compute {sum_text}',
+        f"What's {sum_text}?",
+        f'{sum_text} = ?',
+        f'Solve {sum_text}',
+        f'Tell me what {sum_text} is.',
+        f'Can you calculate {sum_text}?',
         held_out=(f'Work out {sum_text}.', f'Can you tell me what {sum_text} is?'),
     )
 
@@ -64,13 +73,17 @@ def number(draw, digits):
 
 def addition(draw, digits=None):
     size = digits or draw.choice([1, 2, 2, 2, 3])
-    a, b = draw.pair(lambda: (number(draw, size), number(draw, size if draw.chance(0.7) else draw.randrange(1, size + 1))))
+    a, b = draw.pair(
+        lambda: (number(draw, size), number(draw, size if draw.chance(0.7) else draw.randrange(1, size + 1)))
+    )
     return ask_sum(draw, a, '+', 'plus', b), f'{a} + {b}\n' + add_columns(a, b), f'The answer is {a + b}.'
 
 
 def subtraction(draw, digits=None):
     size = digits or draw.choice([1, 2, 2, 2, 3])
-    a, b = draw.pair(lambda: (number(draw, size), number(draw, size if draw.chance(0.7) else draw.randrange(1, size + 1))))
+    a, b = draw.pair(
+        lambda: (number(draw, size), number(draw, size if draw.chance(0.7) else draw.randrange(1, size + 1)))
+    )
     question = ask_sum(draw, a, '-', 'minus', b)
     if a >= b:
         return question, f'{a} - {b}\n' + subtract_columns(a, b), f'The answer is {a - b}.'
@@ -82,7 +95,9 @@ def multiplication(draw, digits=None):
     size = digits or draw.choice([1, 1, 2, 2])
     a, b = draw.pair(lambda: (number(draw, size), draw.randrange(0, 10)))
     if draw.chance(0.15) and digits is None:
-        a, b = draw.choice([(draw.randrange(0, 10), draw.choice([10, 11, 12])), (draw.randrange(10, 13), draw.randrange(10, 13))])
+        a, b = draw.choice(
+            [(draw.randrange(0, 10), draw.choice([10, 11, 12])), (draw.randrange(10, 13), draw.randrange(10, 13))]
+        )
         return ask_sum(draw, a, '*', 'times', b), f'{a} x {b} = {a * b}', f'The answer is {a * b}.'
     first, second = (a, b) if draw.chance(0.7) else (b, a)
     question = ask_sum(draw, first, draw.choice(['*', 'x']), 'times', second)
@@ -123,8 +138,12 @@ def comparison(draw, close=None):
     wants_bigger = draw.chance(0.6)
     word = draw.choice(['bigger', 'larger', 'greater']) if wants_bigger else draw.choice(['smaller', 'less'])
     question = draw.phrase(
-        f'Which is {word}, {a} or {b}?', f'Which number is {word}: {a} or {b}?', f'What is {word}, {a} or {b}?',
+        f'Which is {word}, {a} or {b}?',
+        f'Which number is {word}: {a} or {b}?',
+        f'What is {word}, {a} or {b}?',
         f'{a} or {b}: which is {word}?',
+        f'Say which number is {word}: {a} or {b}',
+        f'Is {a} or {b} the {word} number?',
         held_out=(f'Tell me which is {word}: {a} or {b}?', f'Is {a} or {b} {word}?'),
     )
     chosen, other = (max(a, b), min(a, b)) if wants_bigger else (min(a, b), max(a, b))
@@ -147,8 +166,11 @@ def compare_digits(a, b):
 def count_letters(draw):
     word = draw.word()
     question = draw.phrase(
-        f'How many letters are in {word}?', f'How many letters does the word {word} have?',
-        f'Count the letters in {word}.', held_out=(f'How many letters are there in the word {word}?',),
+        f'How many letters are in {word}?',
+        f'How many letters does the word {word} have?',
+        f'Count the letters in {word}.',
+        f'How many letters are there in {word}?',
+        held_out=(f'How many letters are there in the word {word}?',),
     )
     working = ', '.join(f'{letter} {index + 1}' for index, letter in enumerate(word))
     return question, working, f'The word {word} has {len(word)} letters.'
@@ -163,8 +185,16 @@ def count_one_letter(draw):
         seen += other == letter
         steps.append(f'{other} {seen}')
     question = draw.phrase(
-        f"How many {letter}'s are in {word}?", f'How many times does {letter} appear in {word}?',
-        f'Count the letter {letter} in {word}.', f'How many {letter} are in {word}?',
+        f"How many {letter}'s are in {word}?",
+        f'How many times does {letter} appear in {word}?',
+        f'Count the letter {letter} in {word}.',
+        f'How many {letter} are in {word}?',
+        f'How often does {letter} appear in {word}?',
+        f'How many times is the letter {letter} in {word}?',
         held_out=(f'How often is the letter {letter} in {word}?',),
     )
-    return question, f'{letter}: ' + ', '.join(steps), f'The letter {letter} appears {seen} time{"" if seen == 1 else "s"} in {word}.'
+    return (
+        question,
+        f'{letter}: ' + ', '.join(steps),
+        f'The letter {letter} appears {seen} time{"" if seen == 1 else "s"} in {word}.',
+    )

@@ -34,8 +34,18 @@ def arguments():
 
 def new_tokenizer(size):
     """Words that the model must copy keep their leading space apart; see bpe.py."""
-    lists = [draw.WORDS, draw.NAMES, draw.FOODS, draw.HOBBIES, draw.PLACES, facts.CAPITALS, facts.CAPITALS.values(),
-             facts.COLORS, facts.COLORS.values(), facts.ANIMALS]
+    lists = [
+        draw.WORDS,
+        draw.NAMES,
+        draw.FOODS,
+        draw.HOBBIES,
+        draw.PLACES,
+        facts.CAPITALS,
+        facts.CAPITALS.values(),
+        facts.COLORS,
+        facts.COLORS.values(),
+        facts.ANIMALS,
+    ]
     content = {word.lower() for texts in lists for text in texts for word in text.split()} - {'a', 'an', 'the'}
     content |= set('bcdefghijklmnopqrstuvwyz')
     examples = draw.Draw(0)
@@ -56,7 +66,9 @@ def batches(tokenizer, seed, tokens_per_batch, longest):
     examples = draw.Draw(seed)
     while True:
         pool = [encode(corpus.sample(examples), tokenizer, examples) for _ in range(1500)]
-        pool = sorted((chat for chat in pool if len(chat[0]) <= longest), key=lambda chat: len(chat[0]) + examples.random())
+        pool = sorted(
+            (chat for chat in pool if len(chat[0]) <= longest), key=lambda chat: len(chat[0]) + examples.random()
+        )
         groups = [[]]
         for chat in pool:
             if (len(groups[-1]) + 1) * len(chat[0]) > tokens_per_batch:
@@ -72,8 +84,8 @@ def tensors(group):
     ids = torch.zeros(len(group), length, dtype=torch.long)
     targets = torch.full((len(group), length), -100)
     for row, (chat_ids, chat_targets) in enumerate(group):
-        ids[row, :len(chat_ids)] = torch.tensor(chat_ids)
-        targets[row, :len(chat_targets) - 1] = torch.tensor(chat_targets[1:])
+        ids[row, : len(chat_ids)] = torch.tensor(chat_ids)
+        targets[row, : len(chat_targets) - 1] = torch.tensor(chat_targets[1:])
     return ids, targets
 
 
@@ -85,13 +97,24 @@ def main():
         model, tokenizer = checkpoint.load(options.init)
     else:
         tokenizer = new_tokenizer(options.vocab)
-        model = Model(Shape(vocab=len(tokenizer.tokens), dim=options.dim, layers=options.layers, heads=options.heads,
-                            kv_heads=options.kv_heads, ff=options.ff))
+        model = Model(
+            Shape(
+                vocab=len(tokenizer.tokens),
+                dim=options.dim,
+                layers=options.layers,
+                heads=options.heads,
+                kv_heads=options.kv_heads,
+                ff=options.ff,
+            )
+        )
     print('parameters', sum(weight.numel() for weight in model.parameters()), flush=True)
 
     matrices = [weight for name, weight in model.named_parameters() if weight.dim() > 1 and name != 'emb.weight']
     others = [weight for name, weight in model.named_parameters() if weight.dim() == 1 or name == 'emb.weight']
-    optimizers = [(Muon(matrices), options.muon_lr), (torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0), options.adam_lr)]
+    optimizers = [
+        (Muon(matrices), options.muon_lr),
+        (torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0), options.adam_lr),
+    ]
 
     started, reported, saved, smooth = time.time(), 0, 0, None
     for step, (ids, targets) in enumerate(batches(tokenizer, options.seed, options.tokens, model.shape.context)):

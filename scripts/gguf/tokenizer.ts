@@ -54,6 +54,8 @@ export function byteLetters(): string[] {
   });
 }
 
+const COMMON_WORDS = 'the and ion ing that you for are with this have from hello world what is name answer please small model'.split(' ');
+
 /** The bytes and a few common words: enough to tokenize any text, for models whose weights are random. */
 export function plainVocabulary(): Vocabulary {
   const tokens = byteLetters();
@@ -66,9 +68,6 @@ export function plainVocabulary(): Vocabulary {
     return left + right;
   };
   const space = tokens[32] ?? '';
-  const words = 'the and ion ing that you for are with this have from hello world what is name answer please small model'.split(' ');
-  for (const word of words) {
-    join(space, [...word].reduce(join));
-  }
+  for (const word of COMMON_WORDS) join(space, [...word].reduce(join));
   return { tokens: [...tokens, ...SPECIAL_TOKENS], merges };
 }

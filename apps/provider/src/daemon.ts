@@ -57,7 +57,7 @@ export class Daemon {
     let daemon: Daemon | null = null;
     const engine = await Engine.start(
       {
-        settings: { modelPath: model.path, ...capacity, gpu: process.platform === 'darwin' ? 'metal' : 'none' },
+        settings: { modelPath: model.path, ...capacity, gpu: process.platform === 'darwin' ? 'auto' : 'none' },
         onEvent: (event) => {
           logEngine(log, event);
           if (event.type !== 'output') daemon?.announceModels();
@@ -128,6 +128,8 @@ export class Daemon {
           // The engine may have come or gone between the register message and its answer.
           this.announceModels();
         },
+        onClockSkew: (ms) =>
+          log.warn({ event: 'clock_skew', ms }, "the clock of this machine differs from the coordinator's; jobs may be refused as expired"),
         onEvent: (event) => logSession(log, event),
       },
       this.#leave.signal,
@@ -201,7 +203,7 @@ function logEnclave(log: Logger, event: EnclaveEvent): void {
       log.warn({ event: 'enclave_stderr', line: event.line }, 'the enclave helper says');
       return;
     case 'ended':
-      log.error({ event: 'enclave_ended', code: event.reason.code }, 'the enclave helper ended');
+      if (event.reason.code !== 'closed') log.error({ event: 'enclave_ended', code: event.reason.code }, 'the enclave helper ended');
       return;
     case 'restarting':
       log.warn({ event: 'enclave_restarting', delay_ms: event.delayMs }, 'the enclave helper is started again');

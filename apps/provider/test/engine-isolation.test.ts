@@ -47,8 +47,8 @@ test('streams that decode together answer exactly as each does alone', async () 
   await alone.close();
   expect(new Set(reference).size).toBeGreaterThan(24);
 
+  const engine = await startDemoEngine(16, {}, 256);
   for (const atOnce of [2, 4, 8, 16]) {
-    const engine = await startDemoEngine(atOnce, {}, 256);
     const random = seededRandom(atOnce);
     for (let round = 0; round < 2; round++) {
       const got = await answers(engine, atOnce, random);
@@ -57,6 +57,6 @@ test('streams that decode together answer exactly as each does alone', async () 
       );
       expect(wrong).toEqual([]);
     }
-    await engine.close();
   }
+  await engine.close();
 });

@@ -3,7 +3,7 @@
  * helper where there is one, so that the two cannot drift apart.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { chmod, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   fromBase64,
@@ -332,13 +332,31 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         expect((await publicKeyOf(directory)).se_public_key).toBe(first.se_public_key);
       }));
 
-    it('gives two helpers that start at once the same key', () =>
+    it('gives helpers that make the key at the same moment the same one', () =>
       withDirectory(async (directory) => {
-        const keys = await Promise.all([1, 2, 3].map(() => publicKeyOf(directory)));
-        expect(new Set(keys.map((key) => key.se_public_key)).size).toBe(1);
-        expect(keys.every((key) => key.ok)).toBe(true);
-        await keyFileOf(directory);
+        const helpers = Array.from({ length: 4 }, () => new RawHelper(command(directory)));
+        try {
+          await Promise.all(helpers.map((helper) => helper.request('hello')));
+          const keys = await Promise.all(helpers.map((helper) => helper.request('identity')));
+          expect(keys.every((key) => key.ok)).toBe(true);
+          expect(new Set(keys.map((key) => key.se_public_key)).size).toBe(1);
+          await keyFileOf(directory);
+        } finally {
+          await Promise.all(helpers.map((helper) => helper[Symbol.asyncDispose]()));
+        }
       }));
+
+    let made: Promise<string> | undefined;
+    const directoryWithKey = () => {
+      made ??= makeDirectory().then(async (directory) => {
+        expect((await publicKeyOf(directory)).ok).toBe(true);
+        return directory;
+      });
+      return made;
+    };
+    afterAll(async () => {
+      if (made !== undefined) await removeDirectory(await made);
+    });
 
     const damages: [string, (file: string) => Promise<unknown>][] = [
       ['is open to the group', (file) => chmod(file, 0o640)],
@@ -363,9 +381,17 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
         },
       ],
     ];
+    it('takes up a key file that was copied unharmed', () =>
+      withDirectory(async (parent) => {
+        const directory = join(parent, 'data');
+        await cp(await directoryWithKey(), directory, { recursive: true });
+        expect(await publicKeyOf(directory)).toMatchObject({ ok: true });
+      }));
+
     it.each(damages)('fails closed when the key file %s', (_, damage) =>
-      withDirectory(async (directory) => {
-        await publicKeyOf(directory);
+      withDirectory(async (parent) => {
+        const directory = join(parent, 'data');
+        await cp(await directoryWithKey(), directory, { recursive: true });
         const file = await keyFileOf(directory);
         await damage(file);
         const before = (await stat(file)).isFile() ? await readFile(file) : null;

@@ -33,8 +33,8 @@ export interface EngineSettings {
   readonly slots: number;
   /** Tokens of one stream, prompt and answer together. */
   readonly contextSize: number;
-  /** Metal on a Mac, the processor elsewhere. */
-  readonly gpu: 'metal' | 'none';
+  /** `auto` takes what there is (Metal on a Mac); `none` is the processor. */
+  readonly gpu: 'auto' | 'none';
 }
 
 export interface EngineFacts {

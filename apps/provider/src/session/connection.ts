@@ -24,6 +24,8 @@ export interface Liveness {
 
 export const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 25_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
+/** How long an orderly end may take. */
+const CLOSE_TIMEOUT_MS = 1_000;
 
 export interface ConnectionHandlers {
   readonly onMessage: (message: CoordinatorMessage) => void;
@@ -36,6 +38,7 @@ export interface ConnectionHandlers {
 export class Connection {
   #lastSign = Date.now();
   #closed = false;
+  #closing: NodeJS.Timeout | null = null;
   readonly #watch: NodeJS.Timeout;
 
   private constructor(
@@ -89,10 +92,11 @@ export class Connection {
     else this.#write(bytes, sent);
   }
 
-  /** Closes in an orderly way; whatever was sent before still goes out. */
+  /** Closes in an orderly way: whatever was sent before still goes out, if the coordinator takes it soon. */
   close(): void {
+    if (this.#closed || this.#closing !== null) return;
+    this.#closing = setTimeout(() => this.end('closed'), CLOSE_TIMEOUT_MS);
     this.socket.close(1000);
-    this.#close('closed');
   }
 
   /** Ends the connection at once. */
@@ -149,6 +153,7 @@ export class Connection {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#watch);
+    if (this.#closing !== null) clearTimeout(this.#closing);
     this.handlers.onClosed(reason);
   }
 }

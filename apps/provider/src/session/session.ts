@@ -4,6 +4,7 @@
  */
 import type { Enclave } from '@inference/enclave';
 import {
+  CLOCK_TOLERANCE_MS,
   type CoordinatorMessage,
   type Frame,
   fromBase64,
@@ -42,6 +43,8 @@ export interface SessionOptions {
   readonly presence: Presence;
   readonly intake: (session: Session, keys: SealingKeys) => Intake;
   readonly onRegistered: (session: Session, trustLevel: string) => void;
+  /** The clocks differ by so much that jobs may soon be refused. */
+  readonly onClockSkew?: (milliseconds: number) => void;
   readonly liveness?: Liveness;
 }
 
@@ -158,6 +161,8 @@ export class Session {
       throw new Error(`the coordinator speaks version ${welcome.version}, this build does not`);
     if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
     this.#sessionId = welcome.session_id;
+    const skew = Date.now() - welcome.server_time;
+    if (Math.abs(skew) > CLOCK_TOLERANCE_MS / 2) this.options.onClockSkew?.(skew);
     const [attestation, challenge] = await Promise.all([
       enclave.attest({ version: presence.agentVersion }),
       enclave.answerChallenge(welcome.nonce, welcome.session_id),

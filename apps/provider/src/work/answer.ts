@@ -57,15 +57,16 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
       if (filter.stopped) break;
     }
     filter ??= outputFilter(options, generation);
-    const outcome = filter.stopped ? null : generation.outcome();
-    const finishReason = outcome?.reason ?? 'stop';
-    const promptTokens = generation.started?.promptTokens ?? 0;
-    const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens };
+    const ended = filter.stopped ? 'stop' : generation.outcome().reason;
     const rest = filter.end();
     const { hiddenTokens } = filter;
-    await emit([...rest, { type: 'finish', reason: filter.stopped ? 'stop' : finishReason, usage, hiddenTokens }]);
+    // What was withheld may itself have completed a stop sequence.
+    const finishReason = filter.stopped ? 'stop' : ended;
+    const promptTokens = generation.started?.promptTokens ?? 0;
+    const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens };
+    await emit([...rest, { type: 'finish', reason: finishReason, usage, hiddenTokens }]);
     if (plain !== null) await options.write(plain.body());
-    return { usage, hiddenTokens, finishReason: filter.stopped ? 'stop' : finishReason, decodeTps: pace.tokensPerSecond() };
+    return { usage, hiddenTokens, finishReason, decodeTps: pace.tokensPerSecond() };
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof GenerationError ? failureOf(error) : error;
@@ -75,17 +76,13 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
   }
 }
 
-/** Tokens taken from the batch; fewer than it holds when a stop sequence was complete. Neighbouring texts become one. */
+/** Tokens taken from the batch; fewer than it holds when a stop sequence was complete. */
 function pushBatch(filter: OutputFilter, batch: readonly Piece[], events: OutputEvent[]): number {
   let tokens = 0;
   for (const piece of batch) {
     if (filter.stopped) break;
     tokens += piece.tokens;
-    for (const event of filter.push(piece.text, piece.tokens)) {
-      const last = events.at(-1);
-      if (event.type === 'text' && last?.type === 'text') events[events.length - 1] = { type: 'text', text: last.text + event.text };
-      else events.push(event);
-    }
+    for (const event of filter.push(piece.text, piece.tokens)) events.push(event);
   }
   return tokens;
 }

@@ -9,8 +9,6 @@ import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
 const FRAME_BYTES = 64 * 1024;
 /** Held bytes at which the writer waits. */
 const HOLD_BYTES = 64 * 1024;
-/** Sealed bytes in the socket at which frames wait. */
-const UNSENT_BYTES = 256 * 1024;
 
 export interface FrameSink {
   /** `sent` is called when the bytes have left, or never will. */
@@ -20,8 +18,11 @@ export interface FrameSink {
 export class ResponseFrames {
   #held: Uint8Array[] = [];
   #heldBytes = 0;
-  #unsentBytes = 0;
+  /** A frame has not left this process yet; text that comes meanwhile joins the next one. */
+  #sending = false;
   #credit: number;
+  /** Bytes that are not sent before the final frame. */
+  #kept = 0;
   #wake: (() => void) | null = null;
 
   constructor(
@@ -38,11 +39,7 @@ export class ResponseFrames {
   /** The coordinator takes this many plaintext bytes more. */
   grant(bytes: number): void {
     this.#credit = Math.min(Number.MAX_SAFE_INTEGER, this.#credit + bytes);
-    this.#notify();
-  }
-
-  get heldBytes(): number {
-    return this.#heldBytes;
+    this.#moveOn();
   }
 
   /** Takes text on. Resolves when little is held; rejects with the signal's reason when the job ends meanwhile. */
@@ -52,29 +49,23 @@ export class ResponseFrames {
     this.hash.update(bytes);
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    this.#sendWhatMay(0);
-    while (this.#heldBytes > HOLD_BYTES) {
-      await this.#changed();
-      this.#sendWhatMay(0);
-    }
+    this.#sendWhatMay();
+    while (this.#heldBytes > HOLD_BYTES) await this.#changed();
   }
 
   /** Sends what is held and the final frame. Rejects with the signal's reason when the job ends meanwhile. */
   async finish(): Promise<void> {
-    for (;;) {
-      this.#sendWhatMay(FRAME_BYTES);
-      // The last bytes travel in the final frame itself.
-      if (this.#heldBytes <= Math.min(FRAME_BYTES, this.#credit)) break;
-      await this.#changed();
-    }
+    // The last bytes travel in the final frame itself.
+    this.#kept = FRAME_BYTES;
+    this.#sendWhatMay();
+    while (this.#heldBytes > Math.min(FRAME_BYTES, this.#credit)) await this.#changed();
     this.signal.throwIfAborted();
     this.#send(this.#take(this.#heldBytes), true);
   }
 
-  /** Sends while credit and socket allow and more than `keep` bytes are held. */
-  #sendWhatMay(keep: number): void {
+  #sendWhatMay(): void {
     if (this.signal.aborted) return;
-    while (this.#heldBytes > keep && this.#credit > 0 && this.#unsentBytes < UNSENT_BYTES) {
+    while (this.#heldBytes > this.#kept && this.#credit > 0 && !this.#sending) {
       this.#send(this.#take(Math.min(this.#heldBytes, this.#credit, FRAME_BYTES)), false);
     }
   }
@@ -82,10 +73,10 @@ export class ResponseFrames {
   #send(plaintext: Uint8Array, final: boolean): void {
     this.#credit -= plaintext.length;
     const frame = this.sealer.seal(plaintext, final);
-    this.#unsentBytes += frame.length;
+    this.#sending = true;
     this.sink.sendFrame(frame, () => {
-      this.#unsentBytes -= frame.length;
-      this.#notify();
+      this.#sending = false;
+      this.#moveOn();
     });
   }
 
@@ -115,6 +106,12 @@ export class ResponseFrames {
     this.signal.throwIfAborted();
     await new Promise<void>((resolve) => (this.#wake = resolve));
     this.signal.throwIfAborted();
+  }
+
+  /** Nobody may be writing at this moment, so what is held goes out from here. */
+  #moveOn(): void {
+    this.#sendWhatMay();
+    this.#notify();
   }
 
   #notify(): void {

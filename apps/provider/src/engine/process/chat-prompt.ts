@@ -28,6 +28,18 @@ export interface PromptModel {
   };
 }
 
+/** The prompt fills the context and leaves no room to answer. */
+export class PromptTooLong extends Error {
+  /** `actual`: tokens of the prompt; an estimate where counting them all would hold up other streams. */
+  constructor(readonly actual: number) {
+    super('the prompt is too long');
+    this.name = 'PromptTooLong';
+  }
+}
+
+/** Characters per token of room beyond which a prompt is judged by its beginning. No language needs as many. */
+const SAMPLE_CHARACTERS = 16;
+
 export interface ChatTokens {
   readonly tokens: Token[];
   /** The rendered text, without trailing white space, ends with the tag that opens a think section. */
@@ -58,18 +70,28 @@ export class ChatPrompt {
     };
   }
 
-  /** Throws {@link TemplateError} when the template refuses the messages. */
-  tokenize(messages: readonly PromptMessage[]): ChatTokens {
+  /** Tokens of a prompt, fewer than `limit`. Throws {@link TemplateError} and {@link PromptTooLong}. */
+  tokenize(messages: readonly PromptMessage[], limit: number): ChatTokens {
     const hidden = new HiddenTexts(this.#controls);
     const masked = messages.map((message) => hidden.mask(message));
     const rendered = this.#render(masked);
+    this.#refuseTooLong(rendered, limit);
     const tokens: Token[] = [];
     for (const part of hidden.split(rendered)) {
       for (const token of this.model.tokenize(part.text, part.fromTemplate)) tokens.push(token);
     }
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
+    if (tokens.length >= limit) throw new PromptTooLong(tokens.length);
     return { tokens, startsInsideThinking: this.openTag !== null && rendered.trimEnd().endsWith(this.openTag) };
+  }
+
+  /** Megabytes of text are refused by a sample: tokenising blocks every stream of this process. */
+  #refuseTooLong(rendered: string, limit: number): void {
+    const sample = SAMPLE_CHARACTERS * limit;
+    if (rendered.length <= 2 * sample) return;
+    const tokens = this.model.tokenize(rendered.slice(0, sample), false).length;
+    if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / sample) * rendered.length));
   }
 
   #render(messages: readonly unknown[]): string {

@@ -20,7 +20,7 @@ export interface LoadedModel {
 export async function loadModel(settings: EngineSettings): Promise<LoadedModel> {
   const onProcessor = settings.gpu === 'none';
   const llama = await getLlama({
-    gpu: onProcessor ? false : 'metal',
+    gpu: onProcessor ? false : 'auto',
     build: 'never',
     progressLogs: false,
     logLevel: LlamaLogLevel.error,

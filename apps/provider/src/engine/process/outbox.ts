@@ -5,6 +5,11 @@
  */
 import type { Ended, FromEngine, Started } from '../messages.js';
 
+/**
+ * Least time between two messages, in milliseconds. A message costs about 0.1 ms on each side: nothing to a model that
+ * makes fifty tokens a second, a tenth of the time of one that makes a thousand.
+ */
+const GAP_MS = 3;
 /** Unsent pieces (three entries each) at which streams stop and wait. */
 const MAX_UNSENT_ENTRIES = 3 * 8192;
 
@@ -15,6 +20,8 @@ export class Outbox {
   #pieces: (number | string)[] = [];
   #ended: Ended[] = [];
   #scheduled = false;
+  #timer: NodeJS.Timeout | null = null;
+  #lastFlush = 0;
   #writing = false;
   #waiting: (() => void)[] = [];
 
@@ -32,7 +39,12 @@ export class Outbox {
 
   ended(event: Ended): void {
     this.#ended.push(event);
-    this.#schedule();
+    // The end of a job does not wait for the gap.
+    if (this.#timer !== null) {
+      clearTimeout(this.#timer);
+      this.#timer = null;
+      setImmediate(this.#flush);
+    } else this.#schedule();
   }
 
   /** Null when more may be written now, else a promise that settles once the daemon has read on. */
@@ -44,17 +56,29 @@ export class Outbox {
   #schedule(): void {
     if (this.#scheduled || this.#writing) return;
     this.#scheduled = true;
-    setImmediate(this.#flush);
+    const wait = this.#lastFlush + GAP_MS - performance.now();
+    if (wait > 0) {
+      this.#timer = setTimeout(this.#flush, wait);
+      return;
+    }
+    // Twice, so that the library has handed the next batch to its thread before this one is busy with writing.
+    setImmediate(this.#afterDispatch);
   }
+
+  #afterDispatch = (): void => {
+    setImmediate(this.#flush);
+  };
 
   #flush = (): void => {
     this.#scheduled = false;
+    this.#timer = null;
     if (this.#started.length + this.#pieces.length + this.#ended.length === 0) return;
     const message: FromEngine = { type: 'tick', started: this.#started, pieces: this.#pieces, ended: this.#ended };
     this.#started = [];
     this.#pieces = [];
     this.#ended = [];
     this.#writing = true;
+    this.#lastFlush = performance.now();
     for (const resume of this.#waiting.splice(0)) resume();
     this.send(message, this.#written);
   };

@@ -1,25 +1,32 @@
 /** Runs the streams of one loaded model: prompt to tokens, a sequence for each, decode, report. */
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
-import { type ChatTokens, TemplateError } from './chat-prompt.js';
+import { type ChatTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
 import { decode } from './generate.js';
 import type { LoadedModel } from './load.js';
 import type { Outbox } from './outbox.js';
+import { Rounds } from './rounds.js';
 import { samplingOptions } from './sampling.js';
 import { Sequences } from './sequences.js';
 import { StreamControl } from './stream.js';
 import { TextAssembler } from './token-text.js';
 
+/** A context's sequences, and the rounds they decode in. */
+interface Lane {
+  readonly sequences: Sequences;
+  readonly rounds: Rounds;
+}
+
 export class Runtime {
   readonly #streams = new Map<number, StreamControl>();
-  readonly #shared: Sequences;
-  readonly #seeded: Sequences;
+  readonly #shared: Lane;
+  readonly #seeded: Lane;
 
   constructor(
     private readonly loaded: LoadedModel,
     private readonly outbox: Outbox,
   ) {
-    this.#shared = new Sequences(loaded.shared);
-    this.#seeded = new Sequences(loaded.seeded);
+    this.#shared = { sequences: new Sequences(loaded.shared), rounds: new Rounds() };
+    this.#seeded = { sequences: new Sequences(loaded.seeded), rounds: new Rounds() };
   }
 
   get facts(): EngineFacts {
@@ -47,15 +54,20 @@ export class Runtime {
   async #generate(control: StreamControl, request: GenerationRequest): Promise<Ended> {
     const { job } = control;
     const { contextSize } = this.facts;
-    const prompt = this.#tokenize(request);
-    if (prompt === null || prompt.tokens.length === 0) return { job, kind: 'invalid_request' };
+    let prompt: ChatTokens;
+    try {
+      prompt = this.loaded.prompt.tokenize(request.messages, contextSize);
+    } catch (error) {
+      if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit: contextSize, actual: error.actual };
+      if (error instanceof TemplateError) return { job, kind: 'invalid_request' };
+      throw error;
+    }
     const actual = prompt.tokens.length;
-    // One token of room at least, or there is nothing to answer with.
-    if (actual >= contextSize) return { job, kind: 'context_length_exceeded', limit: contextSize, actual };
+    if (actual === 0) return { job, kind: 'invalid_request' };
     this.outbox.started({ job, promptTokens: actual, startsInsideThinking: prompt.startsInsideThinking });
 
     const fresh = request.sampling.seed !== null;
-    const sequences = fresh ? this.#seeded : this.#shared;
+    const { sequences, rounds } = fresh ? this.#seeded : this.#shared;
     const taken = await sequences.take(prompt.tokens, fresh, control);
     if (taken === null) return { job, kind: 'cancelled' };
     const { sequence, held } = taken;
@@ -69,6 +81,7 @@ export class Runtime {
         sampling: samplingOptions(request.sampling, limit),
         text: new TextAssembler(this.loaded.vocabulary),
         control,
+        rounds,
         outbox: this.outbox,
       });
       intact = true;
@@ -76,15 +89,6 @@ export class Runtime {
     } finally {
       if (intact) sequences.give(sequence);
       else await sequences.replace(sequence);
-    }
-  }
-
-  #tokenize(request: GenerationRequest): ChatTokens | null {
-    try {
-      return this.loaded.prompt.tokenize(request.messages);
-    } catch (error) {
-      if (error instanceof TemplateError) return null;
-      throw error;
     }
   }
 }

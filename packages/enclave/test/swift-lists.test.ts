@@ -1,41 +1,11 @@
-/**
- * What can be checked of the Swift helper on any machine: that its sources parse, and that the lists it keeps by hand are
- * those of the contract. The full check is scripts/check-swift.sh.
- */
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+/** The lists and limits that the Swift helper keeps by hand are those of the contract's schemas. */
+import { readFileSync } from 'node:fs';
 import { EndpointSchema, FinishReasonSchema, MAX_KEY_LIFETIME_MS, OverridesSchema, UsageSchema } from '@inference/protocol';
-import Parser from 'tree-sitter';
-import Swift from 'tree-sitter-swift';
 import { describe, expect, it } from 'vitest';
 import { CONTRACT_VERSION, MAX_LINE_BYTES, ParameterSchemas, ReceiptDraftSchema } from '../src/contract/requests.js';
 
-const native = fileURLToPath(new URL('../native/', import.meta.url));
-const files = ['Sources', 'checks', 'stand-ins'].flatMap((folder) =>
-  readdirSync(native + folder)
-    .filter((name) => name.endsWith('.swift'))
-    .map((name) => `${folder}/${name}`),
-);
-const source = (file: string) => readFileSync(native + file, 'utf8');
-
-describe('Swift sources', () => {
-  const parser = new Parser();
-  parser.setLanguage(Swift as unknown as Parser.Language);
-
-  it.each(files)('%s parses', (file) => {
-    // The parser takes its input in pieces; whole files over 32 KiB are refused otherwise.
-    const text = source(file);
-    const tree = parser.parse((index) => text.slice(index, index + 4_096));
-    expect(problems(tree.rootNode)).toEqual([]);
-  });
-
-  it('finds what is wrong', () => {
-    expect(problems(parser.parse('func f( { let x = }').rootNode)).not.toEqual([]);
-  });
-});
-
 describe('the lists of the Swift helper', () => {
-  const requests = source('Sources/Requests.swift');
+  const requests = readFileSync(new URL('../native/Sources/Requests.swift', import.meta.url), 'utf8');
   /** Texts between the brackets that follow these words. */
   const listAfter = (words: string) => {
     const found = requests.split(words)[1]?.match(/^[^[]*\[([^\]]*)\]/)?.[1] ?? '';
@@ -68,8 +38,3 @@ describe('the lists of the Swift helper', () => {
     expect(requests).toContain(`let longestKeyLife: Int64 = ${MAX_KEY_LIFETIME_MS / 60_000} * 60_000\n`);
   });
 });
-
-function problems(node: Parser.SyntaxNode): string[] {
-  if (node.isError || node.isMissing) return [`${node.startPosition.row + 1}:${node.startPosition.column + 1} ${node.type}`];
-  return node.hasError ? node.children.flatMap(problems) : [];
-}

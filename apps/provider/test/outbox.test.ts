@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import type { FromEngine } from '../src/engine/messages.js';
+import { Outbox } from '../src/engine/process/outbox.js';
+
+type Tick = FromEngine & { type: 'tick' };
+
+function recorder() {
+  const ticks: Tick[] = [];
+  const written: (() => void)[] = [];
+  const outbox = new Outbox((message, done) => {
+    ticks.push(message as Tick);
+    written.push(done);
+  });
+  return { ticks, written, outbox };
+}
+
+const soon = () => new Promise((resolve) => setTimeout(resolve, 10));
+
+test('what happens in one tick is one message, in order', async () => {
+  const { ticks, outbox } = recorder();
+  outbox.started({ job: 1, promptTokens: 3, startsInsideThinking: false });
+  outbox.piece(1, 1, 'a');
+  outbox.piece(2, 2, 'b');
+  outbox.ended({ job: 2, kind: 'cancelled' });
+  await soon();
+  expect(ticks).toEqual([
+    {
+      type: 'tick',
+      started: [{ job: 1, promptTokens: 3, startsInsideThinking: false }],
+      pieces: [1, 1, 'a', 2, 2, 'b'],
+      ended: [{ job: 2, kind: 'cancelled' }],
+    },
+  ]);
+});
+
+test('while a message is being written the next one grows', async () => {
+  const { ticks, written, outbox } = recorder();
+  outbox.piece(1, 1, 'a');
+  await soon();
+  outbox.piece(1, 1, 'b');
+  await soon();
+  outbox.piece(1, 1, 'c');
+  await soon();
+  expect(ticks).toHaveLength(1);
+  written[0]?.();
+  await soon();
+  expect(ticks.map(({ pieces }) => pieces)).toEqual([
+    [1, 1, 'a'],
+    [1, 1, 'b', 1, 1, 'c'],
+  ]);
+});
+
+test('streams wait while a daemon that does not read has thousands of pieces to come', async () => {
+  const { ticks, written, outbox } = recorder();
+  outbox.piece(1, 1, 'a');
+  await soon();
+  let pieces = 0;
+  while (outbox.ready() === null) {
+    outbox.piece(1, 1, 'x');
+    pieces += 1;
+  }
+  expect(pieces).toBe(8192);
+  let resumed = false;
+  void outbox.ready()?.then(() => (resumed = true));
+  await soon();
+  expect(resumed).toBe(false);
+  written[0]?.();
+  await soon();
+  expect(resumed).toBe(true);
+  expect(ticks).toHaveLength(2);
+});
