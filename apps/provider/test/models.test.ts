@@ -25,8 +25,9 @@ function refusal(bytes: Uint8Array): string {
 
 test('facts of the demo model', () => {
   const facts = readModelFacts(demoModel());
-  expect(facts).toMatchObject({ quantization: '8bit', trainedContext: 1024, thinkTags: { open: '<think>', close: '</think>' } });
+  expect(facts).toMatchObject({ quantization: '8bit', thinkTags: { open: '<think>', close: '</think>' } });
   expect(facts.id).toMatch(/^[a-z0-9][a-z0-9._-]*$/);
+  expect(facts.trainedContext).toBeGreaterThanOrEqual(1024);
   expect(facts.cacheBytesPerToken).toBeGreaterThan(0);
 });
 

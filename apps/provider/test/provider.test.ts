@@ -9,7 +9,7 @@ let session: FakeProviderSession;
 
 beforeAll(async () => {
   coordinator = await FakeCoordinator.listen();
-  provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '4']);
+  provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '4', '--context', '1024']);
   session = await coordinator.session();
   await session.admit();
   await provider.logged('registered');
