@@ -6,6 +6,9 @@
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** Node's own conversions, some twenty times faster than what browsers offer; null in a browser. */
+const NodeBuffer = typeof Buffer === 'undefined' ? null : Buffer;
+
 /** UTF-8 bytes of a string. Lone surrogates become U+FFFD, as the Encoding Standard says. */
 export function utf8(text: string): Uint8Array {
   return encoder.encode(text);
@@ -32,6 +35,7 @@ const HEX_OF_BYTE = Array.from({ length: 256 }, (_, byte) => byte.toString(16).p
 
 /** Lowercase hexadecimal. */
 export function toHex(bytes: Uint8Array): string {
+  if (NodeBuffer !== null) return NodeBuffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex');
   let text = '';
   for (const byte of bytes) text += HEX_OF_BYTE[byte];
   return text;
@@ -40,6 +44,7 @@ export function toHex(bytes: Uint8Array): string {
 /** Bytes of lowercase hexadecimal. Throws RangeError on anything else. */
 export function fromHex(text: string): Uint8Array {
   if (!/^(?:[0-9a-f]{2})*$/.test(text)) throw new RangeError('not lowercase hexadecimal');
+  if (NodeBuffer !== null) return new Uint8Array(NodeBuffer.from(text, 'hex'));
   const bytes = new Uint8Array(text.length / 2);
   for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(text.slice(2 * i, 2 * i + 2), 16);
   return bytes;
@@ -47,6 +52,7 @@ export function fromHex(text: string): Uint8Array {
 
 /** Padded standard base64 (RFC 4648 section 4). */
 export function toBase64(bytes: Uint8Array): string {
+  if (NodeBuffer !== null) return NodeBuffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
   let binary = '';
   for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192));
   return btoa(binary);
@@ -54,11 +60,18 @@ export function toBase64(bytes: Uint8Array): string {
 
 /** Bytes of canonical padded standard base64. Throws RangeError on any other text. */
 export function fromBase64(text: string): Uint8Array {
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) throw new RangeError('not canonical base64');
+  const bytes = decodeBase64(text);
+  // Decoders differ in what else they let through; what encodes to the same text again was canonical.
+  if (bytes === null || toBase64(bytes) !== text) throw new RangeError('not canonical base64');
+  return bytes;
+}
+
+function decodeBase64(text: string): Uint8Array | null {
+  if (NodeBuffer !== null) return new Uint8Array(NodeBuffer.from(text, 'base64'));
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return null;
   const binary = atob(text);
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
-  if (toBase64(bytes) !== text) throw new RangeError('not canonical base64');
   return bytes;
 }
 

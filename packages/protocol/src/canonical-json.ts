@@ -43,18 +43,8 @@ function canonicalObject(value: { readonly [key: string]: JsonValue | undefined 
 }
 
 function canonicalString(text: string): string {
-  if (!isWellFormed(text)) throw new TypeError('canonical JSON has no lone surrogates');
+  if (LONE_SURROGATE.test(text)) throw new TypeError('canonical JSON has no lone surrogates');
   return JSON.stringify(text);
 }
 
-function isWellFormed(text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0xd800 && unit <= 0xdbff) {
-      const next = text.charCodeAt(i + 1);
-      if (!(next >= 0xdc00 && next <= 0xdfff)) return false;
-      i++;
-    } else if (unit >= 0xdc00 && unit <= 0xdfff) return false;
-  }
-  return true;
-}
+const LONE_SURROGATE = /\p{Surrogate}/u;

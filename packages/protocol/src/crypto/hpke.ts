@@ -7,7 +7,6 @@ import { type AeadSecret, KEY_BYTES, NONCE_BYTES, OpeningSequence, type SealedPa
 import { HASH_BYTES, hkdfExpand, hkdfExtract } from './hkdf.js';
 import { generateSealingKeyPair, importRecipientKey, importX25519, type SealingKeyPair, sharedSecret } from './x25519.js';
 
-const VERSION = utf8('HPKE-v1');
 /** Section 4.1: suite of the KEM alone. */
 const KEM_SUITE = concatBytes(utf8('KEM'), Uint8Array.of(0x00, 0x20));
 /** Section 5.1: suite of KEM, KDF and AEAD. */
@@ -15,7 +14,15 @@ const SUITE = concatBytes(utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, 0x
 const MODE_BASE = Uint8Array.of(0x00);
 const EMPTY = new Uint8Array(0);
 /** Section 5.1: base mode has an empty psk_id, so its hash is a constant. */
-const PSK_ID_HASH = labeledExtract(SUITE, EMPTY, 'psk_id_hash', EMPTY);
+const PSK_ID_HASH = labeledExtract(labelOf(SUITE, 'psk_id_hash'), EMPTY, EMPTY);
+const EAE_PRK = labelOf(KEM_SUITE, 'eae_prk');
+const SHARED_SECRET = labelOf(KEM_SUITE, 'shared_secret');
+const INFO_HASH = labelOf(SUITE, 'info_hash');
+const SECRET = labelOf(SUITE, 'secret');
+const KEY = labelOf(SUITE, 'key');
+const BASE_NONCE = labelOf(SUITE, 'base_nonce');
+const EXP = labelOf(SUITE, 'exp');
+const SEC = labelOf(SUITE, 'sec');
 
 export interface SenderContext {
   /** Encapsulated key, 32 bytes, for the recipient. */
@@ -74,31 +81,36 @@ export interface KeySchedule extends AeadSecret {
 
 /** Section 5.1, KeySchedule in base mode. */
 export function keySchedule(secretOfKem: Uint8Array, info: Uint8Array): KeySchedule {
-  const context = concatBytes(MODE_BASE, PSK_ID_HASH, labeledExtract(SUITE, EMPTY, 'info_hash', info));
-  const secret = labeledExtract(SUITE, secretOfKem, 'secret', EMPTY);
+  const context = concatBytes(MODE_BASE, PSK_ID_HASH, labeledExtract(INFO_HASH, EMPTY, info));
+  const secret = labeledExtract(SECRET, secretOfKem, EMPTY);
   return {
-    key: labeledExpand(SUITE, secret, 'key', context, KEY_BYTES),
-    baseNonce: labeledExpand(SUITE, secret, 'base_nonce', context, NONCE_BYTES),
-    exporterSecret: labeledExpand(SUITE, secret, 'exp', context, HASH_BYTES),
+    key: labeledExpand(KEY, secret, context, KEY_BYTES),
+    baseNonce: labeledExpand(BASE_NONCE, secret, context, NONCE_BYTES),
+    exporterSecret: labeledExpand(EXP, secret, context, HASH_BYTES),
   };
 }
 
 /** Section 4.1, ExtractAndExpand. */
 function kemSecret(dh: Uint8Array, enc: Uint8Array, recipientPublicKey: Uint8Array): Uint8Array {
-  const prk = labeledExtract(KEM_SUITE, EMPTY, 'eae_prk', dh);
-  return labeledExpand(KEM_SUITE, prk, 'shared_secret', concatBytes(enc, recipientPublicKey), HASH_BYTES);
+  const prk = labeledExtract(EAE_PRK, EMPTY, dh);
+  return labeledExpand(SHARED_SECRET, prk, concatBytes(enc, recipientPublicKey), HASH_BYTES);
 }
 
 function exportFrom(schedule: KeySchedule, context: Uint8Array, length: number): Uint8Array {
-  return labeledExpand(SUITE, schedule.exporterSecret, 'sec', context, length);
+  return labeledExpand(SEC, schedule.exporterSecret, context, length);
+}
+
+/** Section 4: `"HPKE-v1" ‖ suite ‖ label`, which stands before the input of every step. Built once per label. */
+function labelOf(suite: Uint8Array, label: string): Uint8Array {
+  return concatBytes(utf8('HPKE-v1'), suite, utf8(label));
 }
 
 /** Section 4. */
-function labeledExtract(suite: Uint8Array, salt: Uint8Array, label: string, input: Uint8Array): Uint8Array {
-  return hkdfExtract(salt, VERSION, suite, utf8(label), input);
+function labeledExtract(label: Uint8Array, salt: Uint8Array, input: Uint8Array): Uint8Array {
+  return hkdfExtract(salt, concatBytes(label, input));
 }
 
 /** Section 4. */
-function labeledExpand(suite: Uint8Array, key: Uint8Array, label: string, info: Uint8Array, length: number): Uint8Array {
-  return hkdfExpand(key, concatBytes(Uint8Array.of(length >>> 8, length & 0xff), VERSION, suite, utf8(label), info), length);
+function labeledExpand(label: Uint8Array, key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
+  return hkdfExpand(key, concatBytes(Uint8Array.of(length >>> 8, length & 0xff), label, info), length);
 }

@@ -51,7 +51,10 @@ export function encodeFrameParts(head: Omit<Frame, 'payload'>, ...payload: reado
   const bytes = new Uint8Array(FRAME_HEADER_BYTES + length);
   bytes[0] = TYPE_BYTES[head.type];
   bytes[1] = head.final ? FINAL : 0;
-  new DataView(bytes.buffer).setUint32(4, head.seq);
+  bytes[4] = head.seq >>> 24;
+  bytes[5] = head.seq >>> 16;
+  bytes[6] = head.seq >>> 8;
+  bytes[7] = head.seq;
   bytes.set(jobIdBytes(head.jobId), 8);
   let offset = FRAME_HEADER_BYTES;
   for (const part of payload) {
@@ -74,7 +77,7 @@ export function decodeFrame(bytes: Uint8Array): Frame {
   return {
     type,
     final: flags === FINAL,
-    seq: new DataView(bytes.buffer, bytes.byteOffset, FRAME_HEADER_BYTES).getUint32(4),
+    seq: readUint32(bytes, 4),
     jobId: jobIdFromBytes(bytes.subarray(8, FRAME_HEADER_BYTES)),
     payload: bytes.subarray(FRAME_HEADER_BYTES),
   };
@@ -82,10 +85,12 @@ export function decodeFrame(bytes: Uint8Array): Frame {
 
 /** Associated data of a sealed frame: u32be sequence number ‖ flags byte. */
 export function frameAad(seq: number, final: boolean): Uint8Array {
-  const aad = new Uint8Array(5);
-  new DataView(aad.buffer).setUint32(0, seq);
-  aad[4] = final ? FINAL : 0;
-  return aad;
+  return Uint8Array.of(seq >>> 24, seq >>> 16, seq >>> 8, seq, final ? FINAL : 0);
+}
+
+function readUint32(bytes: Uint8Array, at: number): number {
+  const byte = (offset: number): number => bytes[at + offset] as number;
+  return ((byte(0) << 24) | (byte(1) << 16) | (byte(2) << 8) | byte(3)) >>> 0;
 }
 
 function jobIdBytes(jobId: JobId): Uint8Array {
