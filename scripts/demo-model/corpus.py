@@ -24,7 +24,7 @@ AT_ONCE = [  # (skill, weight): answered without a think section
     (skills.greeting, 6),
     (skills.capital, 12),
     (skills.color, 6),
-    (copying.spelling, 12),
+    (copying.spelling, 18),
     (skills.definition, 9),
     (skills.opposite, 3),
     (skills.animal, 3),
@@ -33,7 +33,7 @@ AT_ONCE = [  # (skill, weight): answered without a think section
     (skills.story, 2),
     (skills.joke, 2),
     (copying.repeating, 10),
-    (copying.reversing, 3),
+    (copying.reversing, 5),
     (copying.reading, 7),
     (copying.json_answer, 5),
     (refusals.unknown_topic, 4),
@@ -43,13 +43,13 @@ AT_ONCE = [  # (skill, weight): answered without a think section
     (refusals.tool_needed, 3),
 ]
 AFTER_THINKING = [
-    (sums.addition, 26),
-    (sums.subtraction, 24),
-    (sums.multiplication, 15),
-    (sums.division, 4),
+    (sums.addition, 20),
+    (sums.subtraction, 20),
+    (sums.multiplication, 20),
+    (sums.division, 8),
     (sums.word_problem, 5),
-    (sums.comparison, 13),
-    (sums.count_letters, 8),
+    (sums.comparison, 26),
+    (sums.count_letters, 11),
     (sums.count_one_letter, 8),
 ]
 SKILLS = AT_ONCE + AFTER_THINKING
