@@ -1,0 +1,25 @@
+"""Averages the weights of checkpoints of one training, which often answers better than any of them.
+
+python3 average.py out checkpoint checkpoint...
+"""
+
+import sys
+
+import torch
+
+import checkpoint
+
+
+def main(out, folders):
+    models = [checkpoint.load(folder) for folder in folders]
+    weights = [model.state_dict() for model, _ in models]
+    mean = {name: torch.stack([each[name] for each in weights]).mean(0) for name in weights[0]}
+    model, tokenizer = models[0]
+    model.load_state_dict(mean)
+    checkpoint.save(out, model, tokenizer)
+
+
+if __name__ == '__main__':
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    main(sys.argv[1], sys.argv[2:])
