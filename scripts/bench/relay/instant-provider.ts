@@ -1,23 +1,27 @@
 /**
  * A provider for the relay bench that answers at once, over the real protocol: it registers, opens sealed requests, seals
- * one frame per token and signs hash and receipt. Only the model is missing. Its one message per token is the worst case for
- * a coordinator; real agents join tokens that are ready together.
+ * its answer and signs hash and receipt. Only the model is missing. Frames are made by the agent's own code, which joins
+ * tokens that are ready while a frame is on its way; with the argument `frame-per-token` each token has a frame of its own,
+ * which is the most work that an answer can make.
  */
-import { createHash } from 'node:crypto';
 import { decodeFrame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
-import { generateSealingKeyPair, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
+import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';
 import { WebSocket } from 'ws';
+import { ResponseFrames } from '../../../apps/provider/dist/work/response-frames.js';
 import { SoftwareEnclave } from '../../../test/support/software-enclave.js';
 import { PLAIN_ANSWER, STREAM_TOKENS, streamTokens } from './answers.js';
 
 const MODEL = 'bench';
 const SLOTS = 1024;
+const FRAME_PER_TOKEN = process.argv[3] === 'frame-per-token';
+/** Credit is given back faster than these short answers use it up. */
+const NEVER = new AbortController().signal;
 
 const enclave = new SoftwareEnclave();
 const sealingKey = generateSealingKeyPair();
 const attestation = enclave.attestation();
-const plain = { parts: [Buffer.from(PLAIN_ANSWER)], completionTokens: 8 };
-const stream = { parts: streamTokens().map((text) => Buffer.from(text)), completionTokens: STREAM_TOKENS };
+const plain = { parts: [PLAIN_ANSWER], completionTokens: 8 };
+const stream = { parts: streamTokens(), completionTokens: STREAM_TOKENS };
 const opening = new Map<string, { job: JobMessage; opener: RequestOpener }>();
 
 const socket = new WebSocket(`${process.argv[2]}/provider/v1/socket`, { perMessageDeflate: false });
@@ -69,20 +73,33 @@ function onFrame(data: Buffer): void {
   const entry = opening.get(frame.jobId);
   if (entry === undefined || entry.opener.accept(frame) === null) return;
   opening.delete(frame.jobId);
-  answer(entry.job, entry.opener);
+  void answer(entry.job, entry.opener);
 }
 
-function answer({ context }: JobMessage, opener: RequestOpener): void {
+async function answer({ context, credit }: JobMessage, opener: RequestOpener): Promise<void> {
   const startedAt = Date.now();
   say({ type: 'job_accepted', job_id: context.job_id });
   const { parts, completionTokens } = context.stream ? stream : plain;
-  const sealer = opener.responseSealer();
-  const hash = createHash('sha256');
-  for (const [index, part] of parts.entries()) {
-    hash.update(part);
-    socket.send(sealer.seal(part, index === parts.length - 1));
+  const hash = responseHash();
+  if (FRAME_PER_TOKEN) {
+    const sealer = opener.responseSealer();
+    for (const [index, part] of parts.entries()) {
+      const bytes = Buffer.from(part);
+      hash.update(bytes);
+      socket.send(sealer.seal(bytes, index === parts.length - 1));
+    }
+  } else {
+    const frames = new ResponseFrames(
+      opener.responseSealer(),
+      hash,
+      { sendFrame: (bytes, sent) => socket.send(bytes, sent) },
+      credit,
+      NEVER,
+    );
+    for (const part of parts) await frames.write(part);
+    await frames.finish();
   }
-  const responseSha256 = hash.digest('hex');
+  const responseSha256 = hash.digestHex();
   const receipt = {
     v: 1,
     job_id: context.job_id,

@@ -9,11 +9,13 @@ import {
   fromBase64,
   type JobCompleted,
   type JobContext,
-  openReceipt,
+  type OpenedStatement,
+  openReceiptAsync,
   type Receipt,
   StatementError,
+  toBase64Url,
 } from '@inference/protocol';
-import { verifyP256, verifyResponseSignature } from '@inference/protocol/crypto';
+import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protocol/crypto';
 import type { Identity } from '../fleet/admission.js';
 
 /** What was found wrong first. A receipt field is named by itself. */
@@ -33,25 +35,34 @@ export interface Produced {
   readonly now: number;
 }
 
-export function checkCompletion(message: JobCompleted, produced: Produced): CompletionCheck {
+/** Both signatures are verified beside this thread, at the same time. */
+export async function checkCompletion(message: JobCompleted, produced: Produced): Promise<CompletionCheck> {
   if (!produced.finished) return bad('incomplete_response');
   if (message.response_sha256 !== produced.responseSha256) return bad('response_hash');
   const { publicKey } = produced.provider;
-  if (!signatureVerifies(publicKey, produced.responseSha256, message.signature)) return bad('response_signature');
+  const [signatureVerified, receipt] = await Promise.all([
+    signatureVerifies(publicKey, produced.responseSha256, message.signature),
+    openedReceipt(message, publicKey),
+  ]);
+  if (!signatureVerified) return bad('response_signature');
+  if (receipt === null) return bad('receipt_statement');
+  const problem = receiptProblem(receipt.value, produced);
+  if (problem !== null) return bad(problem);
+  const signed = {
+    signature: message.signature,
+    responseSha256: produced.responseSha256,
+    receipt: toBase64Url(receipt.payload),
+    receiptSignature: message.receipt.signature,
+  };
+  return { ok: true, receipt: receipt.value, signed };
+}
+
+/** The receipt, or null when it is no statement of this key. */
+async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Promise<OpenedStatement<Receipt> | null> {
   try {
-    const { value: receipt } = openReceipt(message.receipt, publicKey, verifyP256);
-    const problem = receiptProblem(receipt, produced);
-    if (problem !== null) return bad(problem);
-    const signed = {
-      signature: message.signature,
-      responseSha256: produced.responseSha256,
-      // The payload was found to be canonical base64; only the alphabet differs (RFC 4648 section 5).
-      receipt: message.receipt.payload.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', ''),
-      receiptSignature: message.receipt.signature,
-    };
-    return { ok: true, receipt, signed };
+    return await openReceiptAsync(message.receipt, publicKey, verifyP256Async);
   } catch (error) {
-    if (error instanceof StatementError) return bad('receipt_statement');
+    if (error instanceof StatementError) return null;
     throw error;
   }
 }
@@ -76,13 +87,15 @@ function receiptProblem(receipt: Receipt, { context, provider, responseSha256, n
   return receipt.completed_at > now + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
 }
 
-function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): boolean {
+async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): Promise<boolean> {
+  let der: Uint8Array;
   try {
-    return verifyResponseSignature(publicKey, responseSha256, fromBase64(signature));
+    der = fromBase64(signature);
   } catch {
     // Text that is no canonical base64 is no signature.
     return false;
   }
+  return verifyResponseSignatureAsync(publicKey, responseSha256, der);
 }
 
 function bad(problem: CompletionProblem): CompletionCheck {

@@ -4,6 +4,7 @@
  */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, ProviderId, Receipt } from '@inference/protocol';
+import type { EphemeralKeys } from '@inference/protocol/crypto';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Slot } from '../fleet/slot.js';
@@ -19,6 +20,7 @@ export interface JobRunnerOptions {
   readonly fleet: Fleet;
   readonly waitingRoom: WaitingRoom;
   readonly timings: JobTimings;
+  readonly ephemeralKeys: EphemeralKeys;
   readonly now: () => number;
 }
 
@@ -92,7 +94,7 @@ export class JobRunner {
   }
 
   async #tryOn(slot: Slot, job: JobRequest, delivery: Delivery, gone: AbortSignal, attempts: number): Promise<Step> {
-    const { timings, now } = this.#options;
+    const { timings, ephemeralKeys, now } = this.#options;
     const { session } = slot;
     const tried = { attempts, session };
     const context = gone.aborted || this.#stopping ? null : jobContext(job, session, now(), timings.contextMs);
@@ -107,18 +109,24 @@ export class JobRunner {
     const stop = (): void => attempt.stop();
     gone.addEventListener('abort', stop);
     this.#attempts.add(attempt);
-    attempt.start(slot, context, key.publicKey, job.body);
+    attempt.start(slot, context, key.publicKey, job.body, ephemeralKeys);
     const outcome = await attempt.outcome;
     gone.removeEventListener('abort', stop);
     this.#attempts.delete(attempt);
     return this.#conclude(outcome, context, delivery, gone, tried);
   }
 
-  #conclude(outcome: Outcome, context: JobContext, delivery: Delivery, gone: AbortSignal, tried: Tried & { session: OnlineSession }): Step {
+  async #conclude(
+    outcome: Outcome,
+    context: JobContext,
+    delivery: Delivery,
+    gone: AbortSignal,
+    tried: Tried & { session: OnlineSession },
+  ): Promise<Step> {
     const { attempts, session } = tried;
     switch (outcome.kind) {
       case 'completed':
-        return { done: this.#verify(outcome, context, delivery, tried) };
+        return { done: await this.#verify(outcome, context, delivery, tried) };
       case 'stopped':
         if (gone.aborted) return { done: { kind: 'client_gone', ...tried } };
         return { done: failed(attempts, session, apiError('shutting_down'), 'shutting_down') };
@@ -136,16 +144,16 @@ export class JobRunner {
     }
   }
 
-  #verify(
+  async #verify(
     outcome: Outcome & { kind: 'completed' },
     context: JobContext,
     delivery: Delivery,
     { attempts, session }: Tried & { session: OnlineSession },
-  ): JobEnd {
+  ): Promise<JobEnd> {
     const { fleet, now } = this.#options;
     const { identity } = session.registration;
     const { finished, responseSha256, message } = outcome;
-    const check = checkCompletion(message, { context, provider: identity, finished, responseSha256, now: now() });
+    const check = await checkCompletion(message, { context, provider: identity, finished, responseSha256, now: now() });
     if (!check.ok) {
       fleet.quarantine(identity.providerId, check.problem);
       return { ...failed(attempts, session, apiError('bad_signature'), 'bad_signature'), problem: check.problem };

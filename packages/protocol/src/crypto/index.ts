@@ -1,9 +1,10 @@
 /** Sealing, signatures and digests on `node:crypto`. Nothing here runs in browsers; `@inference/verifier` does. */
 export { keyIdOf, providerIdOf, sha256, sha256Hex } from './digest.js';
+export { EphemeralKeys } from './ephemeral-keys.js';
 export { type RecipientContext, type SenderContext, setupRecipient, setupSender } from './hpke.js';
 export { RequestOpener, type SealedRequest, sealRequest } from './job-sealing.js';
-export { p256PublicKeyPem, verifyP256 } from './p256.js';
+export { p256PublicKeyPem, verifyP256, verifyP256Async } from './p256.js';
 export { MAX_RESPONSE_CHUNK_BYTES, ResponseOpener, ResponseSealer } from './response-sealing.js';
-export { type ResponseHash, responseHash, verifyResponseSignature } from './response-signature.js';
+export { type ResponseHash, responseHash, verifyResponseSignature, verifyResponseSignatureAsync } from './response-signature.js';
 export { SealingError, type SealingErrorCode } from './sealing-error.js';
 export { generateSealingKeyPair, type SealingKeyPair, sealingKeyPairFrom } from './x25519.js';

@@ -1,7 +1,7 @@
 /** The signature every client can check: ECDSA over the 64 ASCII digits of SHA-256(B), B being the signed response bytes. */
 import { createHash } from 'node:crypto';
 import { utf8 } from '../bytes.js';
-import { verifyP256 } from './p256.js';
+import { verifyP256, verifyP256Async } from './p256.js';
 
 /** SHA-256 of B, taken in as B is produced. `digestHex` ends it and gives 64 lowercase digits. */
 export interface ResponseHash {
@@ -19,6 +19,19 @@ export function responseHash(): ResponseHash {
 
 /** Verifies an enclave's signature over the hexadecimal response hash. Gives false on anything malformed; never throws. */
 export function verifyResponseSignature(publicKeyX963: Uint8Array, responseSha256Hex: string, signatureDer: Uint8Array): boolean {
-  // 64 digits can be no statement, so a signature made for another purpose never passes here (design: sealing).
-  return /^[0-9a-f]{64}$/.test(responseSha256Hex) && verifyP256(publicKeyX963, utf8(responseSha256Hex), signatureDer);
+  return isResponseHash(responseSha256Hex) && verifyP256(publicKeyX963, utf8(responseSha256Hex), signatureDer);
+}
+
+/** As {@link verifyResponseSignature}, on the thread pool. Never rejects. */
+export async function verifyResponseSignatureAsync(
+  publicKeyX963: Uint8Array,
+  responseSha256Hex: string,
+  signatureDer: Uint8Array,
+): Promise<boolean> {
+  return isResponseHash(responseSha256Hex) && (await verifyP256Async(publicKeyX963, utf8(responseSha256Hex), signatureDer));
+}
+
+/** 64 digits can be no statement, so a signature made for another purpose never passes here (design: sealing). */
+function isResponseHash(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
 }

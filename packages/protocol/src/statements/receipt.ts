@@ -5,7 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema, OverridesSchema } from '../job-context.js';
-import { statementOpener } from './signed-statement.js';
+import { asyncStatementOpener, statementOpener } from './signed-statement.js';
 
 const Tokens = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
@@ -44,3 +44,4 @@ export const ReceiptSchema = Type.Object({
 export type Receipt = Static<typeof ReceiptSchema>;
 
 export const openReceipt = statementOpener('receipt', ReceiptSchema);
+export const openReceiptAsync = asyncStatementOpener('receipt', ReceiptSchema);

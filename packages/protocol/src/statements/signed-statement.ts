@@ -22,6 +22,9 @@ export type SignedStatement = Static<typeof SignedStatementSchema>;
 /** Verifies an ECDSA P-256 SHA-256 signature in strict DER by a 65-byte x963 public key. Never throws. */
 export type VerifyP256 = (publicKey: Uint8Array, message: Uint8Array, signatureDer: Uint8Array) => boolean;
 
+/** As {@link VerifyP256}, beside this thread. Never rejects. */
+export type VerifyP256Async = (...input: Parameters<VerifyP256>) => Promise<boolean>;
+
 /** Why a statement was refused. */
 export type StatementProblem = 'bad_encoding' | 'bad_signature' | 'not_canonical' | 'bad_schema';
 
@@ -53,19 +56,40 @@ export interface OpenedStatement<T> {
  * JSON (so that no member occurs twice), then the schema. Throws {@link StatementError}.
  */
 export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema) {
-  const validator = Compile(schema);
+  const read = payloadReader(kind, schema);
   return (statement: SignedStatement, publicKey: Uint8Array, verify: VerifyP256): OpenedStatement<Static<Schema>> => {
-    const payload = decode(kind, 'payload', statement.payload);
-    const signature = decode(kind, 'signature', statement.signature);
-    if (!verify(publicKey, statementBytes(kind, payload), signature)) {
-      throw new StatementError(kind, 'bad_signature', 'the signature does not verify');
-    }
+    const { payload, signature } = decodeStatement(kind, statement);
+    requireVerified(kind, verify(publicKey, statementBytes(kind, payload), signature));
+    return { value: read(payload), payload, signature };
+  };
+}
+
+/** As {@link statementOpener}, for a verifier that works beside this thread. Rejects with {@link StatementError}. */
+export function asyncStatementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema) {
+  const read = payloadReader(kind, schema);
+  return async (statement: SignedStatement, publicKey: Uint8Array, verify: VerifyP256Async): Promise<OpenedStatement<Static<Schema>>> => {
+    const { payload, signature } = decodeStatement(kind, statement);
+    requireVerified(kind, await verify(publicKey, statementBytes(kind, payload), signature));
+    return { value: read(payload), payload, signature };
+  };
+}
+
+function decodeStatement(kind: StatementKind, statement: SignedStatement): { payload: Uint8Array; signature: Uint8Array } {
+  return { payload: decode(kind, 'payload', statement.payload), signature: decode(kind, 'signature', statement.signature) };
+}
+
+function requireVerified(kind: StatementKind, verified: boolean): void {
+  if (!verified) throw new StatementError(kind, 'bad_signature', 'the signature does not verify');
+}
+
+/** Reads the payload of a statement whose signature verified. */
+function payloadReader<Schema extends TSchema>(kind: StatementKind, schema: Schema): (payload: Uint8Array) => Static<Schema> {
+  const validator = Compile(schema);
+  return (payload) => {
     const value = parseCanonical(kind, payload);
-    if (!validator.Check(value)) {
-      const [first] = validator.Errors(value);
-      throw new StatementError(kind, 'bad_schema', `${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`);
-    }
-    return { value: value as Static<Schema>, payload, signature };
+    if (validator.Check(value)) return value as Static<Schema>;
+    const [first] = validator.Errors(value);
+    throw new StatementError(kind, 'bad_schema', `${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`);
   };
 }
 

@@ -1,0 +1,18 @@
+import { startCoordinatorAlone } from './network/network.js';
+import { spawnChild } from './network/child.js';
+import { runLoad } from './bench/load.js';
+import { readFileSync } from 'node:fs';
+const ticks=(p:string)=>{const f=readFileSync(p,'utf8').split(') ')[1]!.split(' ');return [Number(f[11]),Number(f[12])] as const;};
+const stream = process.argv[2]==='stream';
+const c = await startCoordinatorAlone('/tmp/profdata'+Date.now(), {LOG_LEVEL:'warn'});
+const p = await spawnChild({name:'instant',argv:['--import','tsx','/work/main/scripts/bench/relay/instant-provider.ts',c.baseUrl.replace('http','ws'),process.argv[3]??'agent'],env:process.env,logFile:'/tmp/inst.log'});
+await p.message;
+const body=JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: 'What is the capital of France?' }], stream });
+const go=(ms:number)=>runLoad({url:c.baseUrl+'/v1/chat/completions',headers:{authorization:'Bearer '+c.apiKey},body:()=>body,concurrency:32,durationMs:ms,check:(s,b)=>{if(s!==200)throw new Error(b)}});
+await go(2000);
+const pid=c.child.pid; const a=ticks(`/proc/${pid}/stat`),m=ticks(`/proc/${pid}/task/${pid}/stat`),q=ticks(`/proc/${p.pid}/stat`); const s0=process.cpuUsage();
+const r=await go(5000);
+const a2=ticks(`/proc/${pid}/stat`),m2=ticks(`/proc/${pid}/task/${pid}/stat`),q2=ticks(`/proc/${p.pid}/stat`);const s1=process.cpuUsage(s0);
+const n=r.answers; const f=(x:any,y:any)=>`${((y[0]-x[0])*10000/n).toFixed(0)}+${((y[1]-x[1])*10000/n).toFixed(0)}`;
+console.log('rps',(n/r.seconds).toFixed(0),'µs/req user+sys: coordinator',f(a,a2),'main thread',f(m,m2),'provider',f(q,q2),'client',((s1.user+s1.system)/n).toFixed(0));
+await p.stop(); await c.child.stop(); process.exit();
