@@ -1,8 +1,7 @@
 /**
  * A closed-loop load: a fixed number of requests in flight over kept connections, for a fixed time. It counts what came back
- * whole and refuses to measure answers that are wrong.
+ * whole and refuses to measure answers that are wrong. Requests are made with `fetch`, as the official SDKs make them.
  */
-import { Agent, request } from 'node:http';
 
 export interface LoadOptions {
   readonly url: string;
@@ -26,7 +25,6 @@ export interface LoadResult {
 
 /** Runs the load. Rejects on the first failed or wrong answer. */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
-  const agent = new Agent({ keepAlive: true, maxSockets: options.concurrency });
   const begin = performance.now();
   const end = begin + options.durationMs;
   const firstByteMs: number[] = [];
@@ -35,18 +33,14 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   let index = 0;
   const worker = async (): Promise<void> => {
     while (performance.now() < end) {
-      const answer = await post(agent, options, options.body(index++));
+      const answer = await post(options, options.body(index++));
       options.check(answer.status, answer.body);
       answers++;
       characters += answer.body.length;
       firstByteMs.push(answer.firstByteMs);
     }
   };
-  try {
-    await Promise.all(Array.from({ length: options.concurrency }, worker));
-  } finally {
-    agent.destroy();
-  }
+  await Promise.all(Array.from({ length: options.concurrency }, worker));
   firstByteMs.sort((a, b) => a - b);
   return { answers, seconds: (performance.now() - begin) / 1000, characters, firstByteMs };
 }
@@ -57,21 +51,17 @@ interface Answer {
   readonly firstByteMs: number;
 }
 
-function post(agent: Agent, options: LoadOptions, body: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const begin = performance.now();
-    const headers = { ...options.headers, 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-    const outgoing = request(options.url, { agent, method: 'POST', headers }, (response) => {
-      const parts: string[] = [];
-      let firstByteMs = 0;
-      response.setEncoding('latin1');
-      response.on('data', (part: string) => {
-        if (parts.push(part) === 1) firstByteMs = performance.now() - begin;
-      });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: parts.join(''), firstByteMs }));
-      response.on('error', reject);
-    });
-    outgoing.on('error', reject);
-    outgoing.end(body);
-  });
+async function post(options: LoadOptions, body: string): Promise<Answer> {
+  const begin = performance.now();
+  const response = await fetch(options.url, { method: 'POST', headers: { ...options.headers, 'content-type': 'application/json' }, body });
+  const decoder = new TextDecoder();
+  let text = '';
+  let firstByteMs = 0;
+  if (response.body !== null) {
+    for await (const part of response.body) {
+      if (firstByteMs === 0) firstByteMs = performance.now() - begin;
+      text += decoder.decode(part, { stream: true });
+    }
+  }
+  return { status: response.status, body: text, firstByteMs };
 }

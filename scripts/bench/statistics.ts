@@ -1,4 +1,16 @@
 /** The few statistics that benches print. */
+import { existsSync, readFileSync } from 'node:fs';
+
+/** Clock ticks per second of /proc (USER_HZ, which Linux fixes at 100). */
+const TICKS_PER_SECOND = 100;
+
+/** CPU time that a process has used, all threads, in seconds; NaN where there is no /proc. */
+export function cpuSeconds(pid: number): number {
+  const path = `/proc/${pid}/stat`;
+  if (!existsSync(path)) return Number.NaN;
+  const fields = readFileSync(path, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
 
 /** Middle value; the mean of the two middle ones of an even count. Throws RangeError on an empty list. */
 export function median(values: readonly number[]): number {

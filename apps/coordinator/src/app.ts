@@ -3,7 +3,6 @@
  * also closes.
  */
 import { join } from 'node:path';
-import { EphemeralKeys } from '@inference/protocol/crypto';
 import type { Config } from './config.js';
 import { Fleet, type FleetEvent } from './fleet/fleet.js';
 import { openProviderGate } from './fleet/provider-gate.js';
@@ -72,7 +71,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL);
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings };
-  const runner = new JobRunner({ fleet, waitingRoom, timings: jobTimings, ephemeralKeys: new EphemeralKeys(), now });
+  const runner = new JobRunner({ fleet, waitingRoom, timings: jobTimings, now });
   let stopping = false;
   const server = createHttpServer({ maxRequestBytes: config.maxRequestBytes, log, stopping: () => stopping });
   const guard = requireKey(keyRing, 'api', onWriteError);

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { type Child, spawnChild } from '../../network/child.js';
 import { startCoordinatorAlone } from '../../network/network.js';
 import { type LoadResult, runLoad } from '../load.js';
-import { median, percentile } from '../statistics.js';
+import { cpuSeconds, median, percentile } from '../statistics.js';
 import { STREAM_TOKENS } from './answers.js';
 
 const ROUNDS = 3;
@@ -33,6 +33,8 @@ const COMPARISONS: readonly Comparison[] = [
 
 interface Side {
   readonly name: string;
+  /** Process of the relay itself, for its CPU time. */
+  readonly pid: number;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -41,6 +43,8 @@ interface Measured {
   readonly perSecond: number;
   readonly firstByteP50: number;
   readonly firstByteP99: number;
+  /** Microseconds of CPU that the relay's process took per answer. */
+  readonly cpuPerAnswer: number;
 }
 
 /** Runs the bench. Resolves to whether every target was met. */
@@ -86,6 +90,7 @@ async function alternate(bare: Side, ours: Side, stream: boolean): Promise<[Meas
 
 async function measure(side: Side, stream: boolean, durationMs: number): Promise<Measured> {
   const body = JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: 'What is the capital of France?' }], stream });
+  const cpuBefore = cpuSeconds(side.pid);
   const result: LoadResult = await runLoad({
     url: `${side.url}/v1/chat/completions`,
     headers: side.headers,
@@ -103,24 +108,36 @@ async function measure(side: Side, stream: boolean, durationMs: number): Promise
     perSecond: units / result.seconds,
     firstByteP50: percentile(result.firstByteMs, 0.5),
     firstByteP99: percentile(result.firstByteMs, 0.99),
+    cpuPerAnswer: ((cpuSeconds(side.pid) - cpuBefore) / result.answers) * 1e6,
   };
 }
 
 async function startBareSide(directory: string, children: Child[]): Promise<Side> {
-  const relay = await startScript('bare-relay', [], directory, children);
+  const { child, said: relay } = await startScript('bare-relay', [], directory, children);
   await startScript('bare-provider', [String(relay.port)], directory, children);
-  return { name: 'bare relay', url: `http://127.0.0.1:${relay.port}`, headers: {} };
+  return { name: 'bare relay', pid: child.pid, url: `http://127.0.0.1:${relay.port}`, headers: {} };
 }
 
 async function startOurSide(directory: string, children: Child[], framing: 'agent' | 'frame-per-token'): Promise<Side> {
   const coordinator = await startCoordinatorAlone(join(directory, framing), { LOG_LEVEL: 'warn' });
   children.push(coordinator.child);
   await startScript('instant-provider', [coordinator.baseUrl.replace('http', 'ws'), framing], directory, children);
-  return { name: 'coordinator', url: coordinator.baseUrl, headers: { authorization: `Bearer ${coordinator.apiKey}` } };
+  return {
+    name: 'coordinator',
+    pid: coordinator.child.pid,
+    url: coordinator.baseUrl,
+    headers: { authorization: `Bearer ${coordinator.apiKey}` },
+  };
 }
 
-/** Starts a process of this bench and resolves to the first thing it says. */
-async function startScript(name: string, args: string[], directory: string, children: Child[]): Promise<Record<string, unknown>> {
+interface Started {
+  readonly child: Child;
+  /** The first thing it said. */
+  readonly said: Record<string, unknown>;
+}
+
+/** Starts a process of this bench and waits until it speaks. */
+async function startScript(name: string, args: string[], directory: string, children: Child[]): Promise<Started> {
   const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
   const child = await spawnChild({
     name,
@@ -129,12 +146,13 @@ async function startScript(name: string, args: string[], directory: string, chil
     logFile: join(directory, `${name}.log`),
   });
   children.push(child);
-  return Promise.race([
+  const said = await Promise.race([
     child.message,
     child.exited.then(() => {
       throw new Error(`${name} did not start: ${child.lastWords()}`);
     }),
   ]);
+  return { child, said };
 }
 
 function printSide(name: string, results: readonly Measured[], unit: string): void {
@@ -142,7 +160,8 @@ function printSide(name: string, results: readonly Measured[], unit: string): vo
   const last = results.at(-1);
   print(
     `  ${name.padEnd(12)} ${Math.round(median(rates)).toLocaleString('en')} ${unit} (${Math.round(Math.min(...rates))} to ${Math.round(Math.max(...rates))}), ` +
-      `first byte p50 ${last?.firstByteP50.toFixed(1)} ms, p99 ${last?.firstByteP99.toFixed(1)} ms`,
+      `first byte p50 ${last?.firstByteP50.toFixed(1)} ms, p99 ${last?.firstByteP99.toFixed(1)} ms, ` +
+      `${Math.round(median(results.map((result) => result.cpuPerAnswer)))} µs of CPU per answer`,
   );
 }
 

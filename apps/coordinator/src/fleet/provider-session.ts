@@ -149,8 +149,7 @@ export class ProviderSession {
   startJob(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     this.jobs.start(jobId, sink);
-    this.#socket.send(message);
-    for (const frame of frames) this.#socket.sendFrame(frame);
+    this.#socket.sendWithFrames(message, frames);
     if (!this.open) queueMicrotask(() => this.jobs.loseAll());
     return { grant: (bytes) => this.#grant(jobId, bytes), cancel: () => this.#cancel(jobId) };
   }

@@ -37,7 +37,6 @@ export class ProviderSocket {
   readonly #transport: Transport;
   #lastHeardAt: number;
   #ended = false;
-  #gathering = false;
 
   constructor(socket: WebSocket, transport: Transport, now: () => number, events: SocketEvents) {
     this.#socket = socket;
@@ -65,8 +64,12 @@ export class ProviderSocket {
     this.#sendBounded(JSON.stringify(message));
   }
 
-  sendFrame(frame: Uint8Array): void {
-    this.#sendBounded(frame);
+  /** Sends a message and the frames that belong to it in one call to the system, at once: the provider starts while the next job is sealed. */
+  sendWithFrames(message: CoordinatorMessage, frames: readonly Uint8Array[]): void {
+    this.#transport.cork();
+    this.send(message);
+    for (const frame of frames) this.#sendBounded(frame);
+    this.#transport.uncork();
   }
 
   ping(): void {
@@ -108,20 +111,8 @@ export class ProviderSocket {
 
   #sendBounded(data: string | Uint8Array): void {
     if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
-    this.#gather();
     this.#socket.send(data);
     if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', 'the provider does not take what is sent to it');
-  }
-
-  /** What is sent within one turn of the event loop, for all jobs, goes to the system in one call. */
-  #gather(): void {
-    if (this.#gathering) return;
-    this.#gathering = true;
-    this.#transport.cork();
-    setImmediate(() => {
-      this.#gathering = false;
-      this.#transport.uncork();
-    });
   }
 
   #heard(): void {

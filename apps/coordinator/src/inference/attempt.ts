@@ -3,14 +3,7 @@
  * It ends in exactly one outcome, and whatever ends it early also stops the provider.
  */
 import { type Frame, INITIAL_CREDIT_BYTES, type JobCompleted, type JobContext, type JobFailure, toBase64 } from '@inference/protocol';
-import {
-  type EphemeralKeys,
-  type ResponseHash,
-  type ResponseOpener,
-  responseHash,
-  SealingError,
-  sealRequest,
-} from '@inference/protocol/crypto';
+import { type ResponseHash, type ResponseOpener, responseHash, SealingError, sealRequest } from '@inference/protocol/crypto';
 import type { JobHandle, JobSink } from '../fleet/job-sink.js';
 import type { Slot } from '../fleet/slot.js';
 import { CreditAccount } from './credit-account.js';
@@ -59,10 +52,10 @@ export class Attempt implements JobSink {
   }
 
   /** Seals the body for the slot's provider and sends it. */
-  start(slot: Slot, context: JobContext, recipientKey: Uint8Array, body: Uint8Array, ephemeralKeys: EphemeralKeys): void {
+  start(slot: Slot, context: JobContext, recipientKey: Uint8Array, body: Uint8Array): void {
     this.#delivery.begin(slot.session, (bytes) => this.#credit.drained(bytes));
     try {
-      const sealed = sealRequest(context, recipientKey, body, ephemeralKeys.take());
+      const sealed = sealRequest(context, recipientKey, body);
       this.#opener = sealed.responses;
       const message = {
         type: 'job',

@@ -4,7 +4,6 @@
  */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { JobContext, ProviderId, Receipt } from '@inference/protocol';
-import type { EphemeralKeys } from '@inference/protocol/crypto';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Slot } from '../fleet/slot.js';
@@ -20,7 +19,6 @@ export interface JobRunnerOptions {
   readonly fleet: Fleet;
   readonly waitingRoom: WaitingRoom;
   readonly timings: JobTimings;
-  readonly ephemeralKeys: EphemeralKeys;
   readonly now: () => number;
 }
 
@@ -94,7 +92,7 @@ export class JobRunner {
   }
 
   async #tryOn(slot: Slot, job: JobRequest, delivery: Delivery, gone: AbortSignal, attempts: number): Promise<Step> {
-    const { timings, ephemeralKeys, now } = this.#options;
+    const { timings, now } = this.#options;
     const { session } = slot;
     const tried = { attempts, session };
     const context = gone.aborted || this.#stopping ? null : jobContext(job, session, now(), timings.contextMs);
@@ -109,7 +107,7 @@ export class JobRunner {
     const stop = (): void => attempt.stop();
     gone.addEventListener('abort', stop);
     this.#attempts.add(attempt);
-    attempt.start(slot, context, key.publicKey, job.body, ephemeralKeys);
+    attempt.start(slot, context, key.publicKey, job.body);
     const outcome = await attempt.outcome;
     gone.removeEventListener('abort', stop);
     this.#attempts.delete(attempt);

@@ -43,7 +43,7 @@ export interface RecipientContext {
 }
 
 /**
- * Section 5.1.1, SetupBaseS. `ephemeral` is a key pair made beforehand: one that is used twice breaks the secrecy of both.
+ * Section 5.1.1, SetupBaseS. `ephemeral` is for known-answer tests only: a key pair used twice breaks the secrecy of both.
  * Throws SealingError `bad_key` on a recipient key that is not 32 bytes or has small order.
  */
 export function setupSender(recipientPublicKey: Uint8Array, info: Uint8Array, ephemeral?: SealingKeyPair): SenderContext {

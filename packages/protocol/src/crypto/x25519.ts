@@ -2,7 +2,7 @@
  * X25519 (RFC 7748) on raw 32-byte keys. Private keys stay inside the library's key objects. Public keys cross as JWK
  * (RFC 8037): measured, that takes a sixth of the time of DER to import and a sixtieth to export.
  */
-import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPair, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { concatBytes, fromHex } from '../bytes.js';
 import { plainView } from './digest.js';
 import { cachedImport } from './key-cache.js';
@@ -22,16 +22,6 @@ export interface SealingKeyPair {
 export function generateSealingKeyPair(): SealingKeyPair {
   const { publicKey, privateKey } = generateKeyPairSync('x25519');
   return { publicKey: rawPublicKey(publicKey), privateKey };
-}
-
-/** As {@link generateSealingKeyPair}, on the thread pool. */
-export function generateSealingKeyPairAsync(): Promise<SealingKeyPair> {
-  return new Promise((resolve, reject) => {
-    generateKeyPair('x25519', {}, (error, publicKey, privateKey) => {
-      if (error === null) resolve({ publicKey: rawPublicKey(publicKey), privateKey });
-      else reject(error);
-    });
-  });
 }
 
 /** Key pair of a 32-byte private key. Throws SealingError `bad_key` on another length. */
