@@ -12,9 +12,12 @@ import { type Child, spawnChild } from '../../network/child.js';
 import { type Network, startNetwork } from '../../network/network.js';
 import { runLoad } from '../load.js';
 import { median } from '../statistics.js';
-import { GENERATED_TOKENS, prompt } from './prompts.js';
 
 const STREAMS = [1, 4, 16];
+/** Tokens that each answer has; a random-weight model hardly ever stops by itself. */
+const GENERATED_TOKENS = 256;
+/** With a number of its own for each request, so that nothing is answered from a warm prefix alone. */
+const QUESTION = 'Please write about number {} and what it is good for.';
 const ROUNDS = 3;
 const ROUND_SECONDS = 4;
 const TARGET = 0.9;
@@ -32,7 +35,7 @@ export async function benchEngine(): Promise<boolean> {
     });
     alone = await spawnChild({
       name: 'engine alone',
-      argv: ['--import', 'tsx', script('./alone.ts'), model],
+      argv: [script('./alone.mjs'), model],
       env: process.env,
       logFile: join(directory, 'alone.log'),
     });
@@ -72,7 +75,7 @@ async function compare(alone: Child, network: Network, streams: number): Promise
 }
 
 async function aloneRate(alone: Child, streams: number): Promise<number> {
-  const { tokensPerSecond } = await alone.ask({ streams, seconds: ROUND_SECONDS });
+  const { tokensPerSecond } = await alone.ask({ streams, seconds: ROUND_SECONDS, generatedTokens: GENERATED_TOKENS, question: QUESTION });
   return tokensPerSecond as number;
 }
 
@@ -85,7 +88,7 @@ async function throughNetwork(network: Network, streams: number, seconds: number
     body: (index) =>
       JSON.stringify({
         model: network.models[0],
-        messages: [{ role: 'user', content: prompt(index) }],
+        messages: [{ role: 'user', content: QUESTION.replace('{}', String(index)) }],
         max_tokens: GENERATED_TOKENS,
         stream: true,
         stream_options: { include_usage: true },
