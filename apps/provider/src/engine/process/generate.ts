@@ -14,7 +14,7 @@ const NO_METADATA = {};
 
 export interface Decoding {
   readonly sequence: LlamaContextSequence;
-  /** What is left of the prompt to decode; not empty. */
+  /** Not empty. */
   readonly prompt: readonly Token[];
   readonly limit: number;
   readonly sampling: SamplingOptions;

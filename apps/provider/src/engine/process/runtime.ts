@@ -66,17 +66,15 @@ export class Runtime {
     if (actual === 0) return { job, kind: 'invalid_request' };
     this.outbox.started({ job, promptTokens: actual, startsInsideThinking: prompt.startsInsideThinking });
 
-    const fresh = request.sampling.seed !== null;
-    const { sequences, rounds } = fresh ? this.#seeded : this.#shared;
-    const taken = await sequences.take(prompt.tokens, fresh, control);
-    if (taken === null) return { job, kind: 'cancelled' };
-    const { sequence, held } = taken;
+    const { sequences, rounds } = request.sampling.seed === null ? this.#shared : this.#seeded;
+    const sequence = await sequences.take(control);
+    if (sequence === null) return { job, kind: 'cancelled' };
     let intact = false;
     try {
       const limit = Math.min(request.maxTokens, contextSize - actual);
       const { reason, tokens } = await decode({
         sequence,
-        prompt: held === 0 ? prompt.tokens : prompt.tokens.slice(held),
+        prompt: prompt.tokens,
         limit,
         sampling: samplingOptions(request.sampling, limit),
         text: new TextAssembler(this.loaded.vocabulary),

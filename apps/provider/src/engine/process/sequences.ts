@@ -1,16 +1,10 @@
 /**
- * The sequences that streams decode in. A stream takes the free one that already holds the longest beginning of its
- * prompt, and a waiting stream gets the next that is given back. Recurrent and sliding-window models cannot drop the
- * tail of what they hold, so theirs are cleared instead.
+ * The sequences that streams decode in. Each stream gets one that holds nothing: what an earlier prompt left behind would
+ * answer faster to those who send the same beginning, and so tell one client what another one asked (docs/decisions/0005).
+ * A waiting stream gets the next that is given back.
  */
-import type { LlamaContext, LlamaContextSequence, Token } from 'node-llama-cpp';
+import type { LlamaContext, LlamaContextSequence } from 'node-llama-cpp';
 import type { StreamControl } from './stream.js';
-
-export interface TakenSequence {
-  readonly sequence: LlamaContextSequence;
-  /** How many tokens of the prompt it holds already; at least one is always left to decode. */
-  readonly held: number;
-}
 
 export class Sequences {
   readonly #free: LlamaContextSequence[];
@@ -20,17 +14,11 @@ export class Sequences {
     this.#free = Array.from({ length: context.totalSequences }, () => context.getSequence());
   }
 
-  /**
-   * Takes a sequence for a prompt, or null when the stream was cancelled while it waited for one. `fresh` clears the
-   * sequence, so that nothing of an earlier stream plays a part.
-   */
-  async take(tokens: readonly Token[], fresh: boolean, control: StreamControl): Promise<TakenSequence | null> {
-    const sequence = this.#takeBest(tokens) ?? (await this.#wait(control));
-    if (sequence === null) return null;
-    const reusable = fresh || sequence.needsCheckpoints ? 0 : sequence.compareContextTokens(tokens as Token[]).firstDifferentIndex;
-    const held = Math.min(reusable, tokens.length - 1);
-    if (held < sequence.nextTokenIndex) await sequence.eraseContextTokenRanges([{ start: held, end: sequence.nextTokenIndex }]);
-    return { sequence, held };
+  /** Takes an empty sequence, or null when the stream was cancelled while it waited for one. */
+  async take(control: StreamControl): Promise<LlamaContextSequence | null> {
+    const sequence = this.#free.pop() ?? (await this.#wait(control));
+    if (sequence !== null && sequence.nextTokenIndex > 0) await sequence.clearHistory();
+    return sequence;
   }
 
   give(sequence: LlamaContextSequence): void {
@@ -55,20 +43,5 @@ export class Sequences {
       this.#waiting.add(settle);
       control.onCancel = () => settle(null);
     });
-  }
-
-  #takeBest(tokens: readonly Token[]): LlamaContextSequence | undefined {
-    let best = -1;
-    let bestHeld = -1;
-    for (const [index, sequence] of this.#free.entries()) {
-      const held = sequence.compareContextTokens(tokens as Token[]).firstDifferentIndex;
-      // Of sequences that share equally much, the one that holds least else is given away first.
-      const worth = held - sequence.nextTokenIndex / (this.context.contextSize + 1);
-      if (best === -1 || worth > bestHeld) {
-        best = index;
-        bestHeld = worth;
-      }
-    }
-    return best === -1 ? undefined : this.#free.splice(best, 1)[0];
   }
 }
