@@ -2,10 +2,13 @@
  * The public formats: what a request must look like, and the exact bytes of every response. Nothing here touches a file,
  * a socket or a process, and nothing imports a Node module.
  */
+export * from './anthropic-error.js';
 export * from './errors.js';
 export * from './format.js';
 export * from './formats.js';
 export * from './open-ai-error.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
+export * from './output-event.js';
+export * from './request.js';
 export * from './sse.js';

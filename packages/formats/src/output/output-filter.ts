@@ -3,7 +3,7 @@
  * first stop sequence in the visible text. Concatenated, the events are the same however the text was cut into pieces,
  * so streams and plain responses hold the same content.
  */
-import type { OutputEvent } from '../format.js';
+import type { OutputEvent } from '../output-event.js';
 import { StopMatcher } from './stop-matcher.js';
 import { DEFAULT_THINK_TAGS, type Segment, ThinkFilter, type ThinkTags } from './think-filter.js';
 import { WholeCharacters } from './whole-characters.js';

@@ -5,7 +5,7 @@
  * Sections nest, and end where every opening tag has been closed; one that is never closed hides the rest. A closing tag
  * that closes nothing is taken out alone. Tags count everywhere, code included. An unfinished tag at the end is text.
  */
-import type { OutputEvent } from '../format.js';
+import type { OutputEvent } from '../output-event.js';
 import { SectionGap } from './section-gap.js';
 import { TagGuard } from './tag-guard.js';
 import { TokenTally } from './token-tally.js';
