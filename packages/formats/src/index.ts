@@ -9,6 +9,8 @@ export * from './formats.js';
 export * from './open-ai-error.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
+export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from './output/tool-call-filter.js';
+export { Transcript, type TranscriptItem } from './output/transcript.js';
 export * from './output-event.js';
 export * from './request.js';
 export * from './sse.js';
