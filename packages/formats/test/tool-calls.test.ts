@@ -158,7 +158,7 @@ describe('properties', () => {
     for (let seed = 1; seed <= 500; seed++) {
       const random = new Random(seed);
       const expected = Array.from({ length: random.below(4) + 1 }, () => [
-        random.text(['f', 'g"', '\n', '😀', '\\'], 3) + 'n',
+        `${random.text(['f', 'g"', '\n', '😀', '\\'], 3)}n`,
         JSON.stringify({ a: random.text(FRAGMENTS.slice(0, 17), 9) }),
       ]);
       const text = expected.map(([name, json]) => `<tool_call>{"name":${JSON.stringify(name)},"arguments":${json}}</tool_call>`).join('\n');
