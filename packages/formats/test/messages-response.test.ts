@@ -36,7 +36,7 @@ const message = {
   type: 'message',
   role: 'assistant',
   model: 'm',
-  content: [{ type: 'text', text: outputs.TEXT, citations: null }],
+  content: [{ type: 'text', text: outputs.TEXT }],
   stop_reason: 'end_turn',
   stop_sequence: null,
   stop_details: null,
@@ -57,7 +57,7 @@ describe.each(SDKS)('through the official SDK %s', (_, Sdk) => {
       {
         ...message,
         content: [
-          { type: 'text', text: 'Let me look.', citations: null },
+          { type: 'text', text: 'Let me look.' },
           { type: 'tool_use', id: 'call_a', name: 'weather', input: { city: 'Genève', days: [1, 2] } },
           { type: 'tool_use', id: 'call_b', name: 'time', input: {} },
         ],
@@ -68,15 +68,15 @@ describe.each(SDKS)('through the official SDK %s', (_, Sdk) => {
       'a limit inside thinking',
       outputs.cutInThinking,
       {},
-      { ...message, content: [{ type: 'text', text: '', citations: null }], stop_reason: 'max_tokens' },
+      { ...message, content: [{ type: 'text', text: '' }], stop_reason: 'max_tokens' },
     ],
     [
       'a stop sequence',
       outputs.stopped,
       {},
-      { ...message, content: [{ type: 'text', text: 'one ', citations: null }], stop_reason: 'stop_sequence', stop_sequence: 'END' },
+      { ...message, content: [{ type: 'text', text: 'one ' }], stop_reason: 'stop_sequence', stop_sequence: 'END' },
     ],
-    ['nothing', outputs.empty, {}, { ...message, content: [{ type: 'text', text: '', citations: null }] }],
+    ['nothing', outputs.empty, {}, { ...message, content: [{ type: 'text', text: '' }] }],
   ])('%s is the same message, streamed or not', async (_case, output, members, expected) => {
     const { client } = clientOf(Sdk, output);
     const plain: Message = await client.messages.create({ ...body, ...members });

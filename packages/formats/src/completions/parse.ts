@@ -45,7 +45,10 @@ export function parseCompletion(bytes: Uint8Array): ParsedRequest {
 }
 
 function promptOf({ prompt }: CompletionRequest): string {
-  return typeof prompt === 'string' ? prompt : prompt.join('');
+  if (typeof prompt === 'string') return prompt;
+  const [only, ...others] = prompt;
+  if (typeof only === 'string' && others.length === 0) return only;
+  return refuse('prompt', 'prompt must be one string. Several prompts and arrays of tokens are not supported.');
 }
 
 function refuseUnsupported(body: CompletionRequest): void {

@@ -6,7 +6,8 @@ import { OPEN_AI_SAMPLING } from '../sampling.js';
 export const CompletionRequestSchema = Type.Object(
   {
     model,
-    prompt: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 1 })], {
+    /** Arrays of several prompts and of tokens are refused by the parser, which can say so. */
+    prompt: Type.Union([Type.String(), Type.Array(Type.Unknown(), { minItems: 1 })], {
       description: 'a string, or an array of one string',
     }),
     stream: flag,

@@ -50,7 +50,8 @@ export function usageOf({ usage, hiddenTokens }: FinishEvent) {
 export function blockOf(item: TranscriptItem, { responseId }: Envelope) {
   switch (item.type) {
     case 'text':
-      return { type: 'text', text: item.text, citations: null };
+      // No `citations`: null in its place breaks the AI SDK, and the real API leaves it out as well.
+      return { type: 'text', text: item.text };
     case 'reasoning':
       return { type: 'thinking', thinking: item.text, signature: responseId };
     case 'tool_call':
