@@ -7,6 +7,7 @@ export * from './errors.js';
 export * from './format.js';
 export * from './formats.js';
 export * from './open-ai-error.js';
+export { type OpenApiOptions, openApiDocument } from './openapi/document.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
 export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from './output/tool-call-filter.js';

@@ -3,7 +3,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { ChatAnthropic } from '@langchain/anthropic';
 import { ChatOpenAI } from '@langchain/openai';
-import { generateText, jsonSchema, type LanguageModel, streamText, tool } from 'ai';
+import { generateText, jsonSchema, type LanguageModel, streamText, type ToolSet, tool } from 'ai';
 import { describe, expect, it } from 'vitest';
 import type { OutputEvent } from '../src/output-event.js';
 import { gateway } from './gateway.js';
@@ -15,10 +15,11 @@ const parameters = {
   type: 'object' as const,
   properties: { city: { type: 'string' as const }, days: { type: 'array' as const, items: { type: 'number' as const } } },
 };
+/** The package's own types for tools do not hold under exactOptionalPropertyTypes. */
 const tools = {
   weather: tool({ description: 'Weather', inputSchema: jsonSchema(parameters) }),
   time: tool({ description: 'Time', inputSchema: jsonSchema({ type: 'object' as const, properties: {} }) }),
-};
+} as unknown as ToolSet;
 
 const MODELS: readonly [string, (fetch: typeof globalThis.fetch) => LanguageModel][] = [
   ['chat', (fetch) => createOpenAI({ apiKey: 'k', baseURL, fetch }).chat('m')],
