@@ -36,7 +36,12 @@ export type ChatRole = ChatMessage['role'];
 /** What the model continues. */
 export type Prompt =
   /** At least one message, to be put through the model's chat template. System messages may stand anywhere. */
-  | { readonly type: 'chat'; readonly messages: readonly ChatMessage[] }
+  | {
+      readonly type: 'chat';
+      readonly messages: readonly ChatMessage[];
+      /** The last message is the beginning of the answer, without calls: its turn stays open, and it is no part of the output. */
+      readonly continuesLast: boolean;
+    }
   /** A text that the model continues as it is, without a template. */
   | { readonly type: 'text'; readonly text: string };
 

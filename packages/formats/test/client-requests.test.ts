@@ -137,7 +137,18 @@ describe('a request of', () => {
         { role: 'tool', content: '', toolCallId: 'toolu_2', name: null, isError: false },
         { role: 'user', content: 'Again' },
       ],
+      continuesLast: false,
     });
+  });
+
+  it('a client that begins the answer is taken', () => {
+    const messages = [
+      { role: 'user', content: 'JSON?' },
+      { role: 'assistant', content: '{' },
+    ];
+    const { prompt } = parse('/v1/messages', { model: 'm', max_tokens: 9, messages }).request;
+    expect(prompt).toMatchObject({ continuesLast: true, messages: [{ role: 'user' }, { role: 'assistant', content: '{', toolCalls: [] }] });
+    expect(parse('/v1/chat/completions', { model: 'm', messages }).request.prompt).toMatchObject({ continuesLast: false });
   });
 
   it('Claude Code that counts tokens is taken', () => {
@@ -287,7 +298,11 @@ describe('messages are refused, with the field named, for', () => {
       'messages[0].content[0].content',
       { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 3 }] }] },
     ],
-    ['an answer begun for the model', 'messages', { messages: [user, { role: 'assistant', content: '{' }] }],
+    [
+      'a call without its result',
+      'messages',
+      { messages: [user, { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: {} }] }] },
+    ],
     ['a tool without schema', 'tools[0].input_schema', { tools: [{ name: 'f' }] }],
     ['a choice of no tool', 'tool_choice', { tool_choice: { type: 'tool', name: 'f' } }],
     ['any of no tools', 'tool_choice', { tools: [{ type: 'bash_20250124', name: 'bash' }], tool_choice: { type: 'any' } }],

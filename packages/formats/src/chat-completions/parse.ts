@@ -33,7 +33,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint): ParsedReque
     model: body.model,
     stream,
     maxTokens: maxTokensOf(body),
-    prompt: { type: 'chat', messages: normaliseMessages(body.messages) },
+    prompt: { type: 'chat', messages: normaliseMessages(body.messages), continuesLast: false },
     ...toolsOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: responseFormatOf(body.response_format),

@@ -1,11 +1,19 @@
 /** System prompt and messages, normalised: results of tools become messages of their own, before what the user says. */
 import { reject } from '../refusal.js';
-import type { ChatMessage, ToolCall } from '../request.js';
+import type { ChatMessage, Prompt, ToolCall } from '../request.js';
 import { asContent, textOfBlock, textOfContent } from './blocks.js';
 import type { Block, CountTokensRequest, Message } from './schema.js';
 
-/** Throws RequestError, which names the block at fault. */
-export function conversationOf({ system, messages }: CountTokensRequest): readonly ChatMessage[] {
+/** An assistant message at the end is the beginning of the answer. Throws RequestError, which names the block at fault. */
+export function promptOf(body: CountTokensRequest): Prompt {
+  const messages = conversationOf(body);
+  const last = messages.at(-1);
+  const continuesLast = last?.role === 'assistant';
+  if (continuesLast && last.toolCalls.length > 0) reject('messages', 'messages must not end with a call of a tool: its result is missing.');
+  return { type: 'chat', messages, continuesLast };
+}
+
+function conversationOf({ system, messages }: CountTokensRequest): readonly ChatMessage[] {
   const names = new Map<string, string>();
   const conversation: ChatMessage[] = [];
   const instructions = textOfContent(system ?? '', 'system');
@@ -25,9 +33,6 @@ export function conversationOf({ system, messages }: CountTokensRequest): readon
       default:
         message.role satisfies never;
     }
-  }
-  if (messages.at(-1)?.role === 'assistant') {
-    reject('messages', 'messages must not end with an assistant message: an answer cannot be begun for the model here.');
   }
   return conversation;
 }

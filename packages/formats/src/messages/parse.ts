@@ -8,7 +8,7 @@ import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
-import { conversationOf } from './conversation.js';
+import { promptOf } from './conversation.js';
 import { countAnswer } from './count-answer.js';
 import {
   type CountTokensRequest,
@@ -27,7 +27,7 @@ export function parseMessages(bytes: Uint8Array): ParsedRequest {
   const stream = body.stream ?? false;
   const request: TextRequest = {
     task: 'generate',
-    ...promptOf(body),
+    ...sharedOf(body),
     stream,
     maxTokens: body.max_tokens,
     sampling: samplingOf(body),
@@ -46,7 +46,7 @@ export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
   const body = checkCount(readJsonBody(bytes));
   const request: TextRequest = {
     task: 'count',
-    ...promptOf(body),
+    ...sharedOf(body),
     stream: false,
     // Nothing is generated; a job must have some limit, and this is the least.
     maxTokens: 1,
@@ -63,14 +63,14 @@ export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
 }
 
 /** All that decides how many tokens the prompt has, and so is the same for both requests. */
-function promptOf(body: CountTokensRequest) {
+function sharedOf(body: CountTokensRequest) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isGiven(body.container)) refuse('container', 'container is not supported.');
   const tools = (body.tools ?? []).flatMap(clientTool);
   requireDistinctNames(tools);
   return {
     model: body.model,
-    prompt: { type: 'chat', messages: conversationOf(body) },
+    prompt: promptOf(body),
     tools,
     toolChoice: choiceAmong(tools, choiceOf(body)),
     parallelToolCalls: !(body.tool_choice?.disable_parallel_tool_use ?? false),

@@ -33,7 +33,7 @@ export function parseResponses(bytes: Uint8Array): ParsedRequest {
     model: body.model,
     stream,
     maxTokens: body.max_output_tokens ?? null,
-    prompt: { type: 'chat', messages: conversationOf(body) },
+    prompt: { type: 'chat', messages: conversationOf(body), continuesLast: false },
     ...toolsOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: textFormatOf(body),
