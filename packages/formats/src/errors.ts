@@ -3,11 +3,35 @@
  * makes sense; each public error shape is a small renderer beside this file. Messages name fields, never their values.
  */
 
+/** A type of errors in the Messages format. */
+type AnthropicType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'billing_error'
+  | 'permission_error'
+  | 'not_found_error'
+  | 'request_too_large'
+  | 'rate_limit_error'
+  | 'api_error'
+  | 'timeout_error'
+  | 'overloaded_error';
+
+/** An error as the HTTP response that tells of it. */
+export interface HttpError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 interface ErrorRow {
   readonly status: number;
+  /** Status in the Messages format, where it is another one. */
+  readonly anthropicStatus?: number;
   /** `error.type` and `error.code` of OpenAI-style bodies. */
   readonly type: string;
   readonly code: string;
+  /** `error.type` in the Messages format. */
+  readonly anthropic: AnthropicType;
   /** False tells SDKs, which retry 408, 409, 429 and everything from 500 on, that it is no use. */
   readonly retry: boolean;
   /** Seconds to wait when whoever reports the error knows no better. */
@@ -20,19 +44,43 @@ const request = 'invalid_request_error';
 const server = 'server_error';
 
 export const ERRORS = {
-  invalid_json: { status: 400, type: request, code: 'invalid_json', retry: false, message: 'The request body is not valid JSON.' },
-  invalid_request: { status: 400, type: request, code: 'invalid_request', retry: false, message: 'The request is not valid.' },
+  invalid_json: {
+    status: 400,
+    type: request,
+    code: 'invalid_json',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The request body is not valid JSON.',
+  },
+  invalid_request: {
+    status: 400,
+    type: request,
+    code: 'invalid_request',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The request is not valid.',
+  },
   unsupported_parameter: {
     status: 400,
     type: request,
     code: 'unsupported_parameter',
+    anthropic: 'invalid_request_error',
     retry: false,
     message: 'The request asks for something this service does not offer.',
+  },
+  previous_response_not_found: {
+    status: 400,
+    type: request,
+    code: 'previous_response_not_found',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'Responses are not stored here. Send the whole conversation as input.',
   },
   context_length_exceeded: {
     status: 400,
     type: request,
     code: 'context_length_exceeded',
+    anthropic: 'invalid_request_error',
     retry: false,
     message: "The messages are longer than the model's context.",
   },
@@ -40,48 +88,98 @@ export const ERRORS = {
     status: 401,
     type: request,
     code: 'invalid_api_key',
+    anthropic: 'authentication_error',
     retry: false,
-    message: 'No API key was given. Send it as "Authorization: Bearer <API key>".',
+    message: 'No API key was given. Send it as "Authorization: Bearer <API key>" or as "x-api-key".',
   },
-  invalid_api_key: { status: 401, type: request, code: 'invalid_api_key', retry: false, message: 'The API key is not valid.' },
+  invalid_api_key: {
+    status: 401,
+    type: request,
+    code: 'invalid_api_key',
+    anthropic: 'authentication_error',
+    retry: false,
+    message: 'The API key is not valid.',
+  },
   insufficient_quota: {
     status: 402,
     type: 'insufficient_quota',
     code: 'insufficient_quota',
+    anthropic: 'billing_error',
     retry: false,
     message: 'The balance does not cover this request. Deposit more or lower max_tokens.',
   },
-  forbidden: { status: 403, type: 'permission_error', code: 'forbidden', retry: false, message: 'This API key may not do that.' },
+  forbidden: {
+    status: 403,
+    type: 'permission_error',
+    code: 'forbidden',
+    anthropic: 'permission_error',
+    retry: false,
+    message: 'This API key may not do that.',
+  },
   model_not_found: {
     status: 404,
     type: request,
     code: 'model_not_found',
+    anthropic: 'not_found_error',
     retry: false,
     message: 'No provider serves this model. GET /v1/models lists those that are served.',
   },
-  not_found: { status: 404, type: request, code: 'not_found', retry: false, message: 'There is nothing at this address.' },
+  not_found: {
+    status: 404,
+    type: request,
+    code: 'not_found',
+    anthropic: 'not_found_error',
+    retry: false,
+    message: 'There is nothing at this address.',
+  },
   method_not_allowed: {
     status: 405,
     type: request,
     code: 'method_not_allowed',
+    anthropic: 'invalid_request_error',
     retry: false,
     message: 'This address does not take this method.',
   },
-  body_too_large: { status: 413, type: request, code: 'body_too_large', retry: false, message: 'The request body is too large.' },
+  body_too_large: {
+    status: 413,
+    type: request,
+    code: 'body_too_large',
+    anthropic: 'request_too_large',
+    retry: false,
+    message: 'The request body is too large.',
+  },
   rate_limit_exceeded: {
     status: 429,
     type: 'rate_limit_error',
     code: 'rate_limit_exceeded',
+    anthropic: 'rate_limit_error',
     retry: true,
     retryAfter: 1,
     message: 'Too many requests. Slow down and try again.',
   },
-  internal: { status: 500, type: server, code: 'internal_error', retry: true, message: 'The service failed to handle the request.' },
-  provider_failed: { status: 502, type: server, code: 'provider_failed', retry: true, message: 'The provider failed to answer.' },
+  internal: {
+    status: 500,
+    type: server,
+    code: 'internal_error',
+    anthropic: 'api_error',
+    retry: true,
+    message: 'The service failed to handle the request.',
+  },
+  provider_failed: {
+    status: 502,
+    type: server,
+    code: 'provider_failed',
+    anthropic: 'api_error',
+    anthropicStatus: 500,
+    retry: true,
+    message: 'The provider failed to answer.',
+  },
   bad_signature: {
     status: 502,
     type: server,
     code: 'response_verification_failed',
+    anthropic: 'api_error',
+    anthropicStatus: 500,
     retry: true,
     message: "The provider's answer could not be verified and was discarded. It is not billed.",
   },
@@ -89,6 +187,8 @@ export const ERRORS = {
     status: 503,
     type: server,
     code: 'no_provider',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
     retry: true,
     retryAfter: 5,
     message: 'No provider is free to serve this model now.',
@@ -98,6 +198,8 @@ export const ERRORS = {
     status: 503,
     type: server,
     code: 'provider_not_available',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
     retry: false,
     message: 'The provider with this serial number is not connected or does not serve this model.',
   },
@@ -105,11 +207,20 @@ export const ERRORS = {
     status: 503,
     type: server,
     code: 'shutting_down',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
     retry: true,
     retryAfter: 2,
     message: 'The service is restarting. Try again in a moment.',
   },
-  provider_timeout: { status: 504, type: server, code: 'provider_timeout', retry: true, message: 'The provider did not answer in time.' },
+  provider_timeout: {
+    status: 504,
+    type: server,
+    code: 'provider_timeout',
+    anthropic: 'timeout_error',
+    retry: true,
+    message: 'The provider did not answer in time.',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -141,6 +252,18 @@ export function apiError(code: ErrorCode, details: { message?: string; param?: s
 /** The row of a code, with the optional members spelled out. */
 export function errorRow(code: ErrorCode): ErrorRow {
   return ERRORS[code];
+}
+
+/** Headers of an error in every format. */
+export function errorHeaders(error: ApiError): Readonly<Record<string, string>> {
+  const row = errorRow(error.code);
+  const headers: Record<string, string> = { 'content-type': 'application/json; charset=utf-8' };
+  const retryAfter = error.retryAfter ?? row.retryAfter;
+  if (!row.retry) headers['x-should-retry'] = 'false';
+  else if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
+  // RFC 9110 section 11.6.1: a 401 names the scheme that is wanted.
+  if (row.status === 401) headers['www-authenticate'] = 'Bearer';
+  return headers;
 }
 
 /** A request that cannot be served as it stands. It is an {@link ApiError} that can be thrown. */

@@ -1,12 +1,12 @@
-/**
- * What every text format is made of: the one internal job that requests are normalised to, the events that an engine's
- * output becomes, and the renderers that turn those events into the exact response bytes of a format.
- */
-import type { Endpoint, FinishReason, Usage } from '@inference/protocol';
-import type { ApiError } from './errors.js';
+/** What every text format is made of: reading a request, and writing its answer down to the byte. */
+import type { Endpoint } from '@inference/protocol';
+import type { ApiError, HttpError } from './errors.js';
+import type { OutputEvent } from './output-event.js';
+import type { TextRequest } from './request.js';
 
 /** What the coordinator decided for a response; it stays the same in every chunk. */
 export interface Envelope {
+  /** Begins with the format's `idPrefix`. */
   readonly responseId: string;
   /** Seconds since 1970. */
   readonly created: number;
@@ -24,54 +24,6 @@ export interface RequestFacts {
   /** Serial number of the only machine that may serve, or null. */
   readonly providerSerial: string | null;
 }
-
-export type ChatRole = 'system' | 'user' | 'assistant' | 'tool';
-
-export interface ChatMessage {
-  readonly role: ChatRole;
-  readonly content: string;
-}
-
-/** Null means that the client did not ask for it. */
-export interface Sampling {
-  /** 0 to 2; 0 is greedy. */
-  readonly temperature: number;
-  /** Nucleus mass, above 0 and up to 1. */
-  readonly topP: number | null;
-  /** An integer from -2^63 to 2^63; engines with narrower seeds reduce it. */
-  readonly seed: number | null;
-  /** -2 to 2. */
-  readonly frequencyPenalty: number | null;
-  /** -2 to 2. */
-  readonly presencePenalty: number | null;
-}
-
-/** The internal job of every text format. */
-export interface TextRequest {
-  readonly model: string;
-  readonly stream: boolean;
-  readonly maxTokens: number | null;
-  /** At least one. */
-  readonly messages: readonly ChatMessage[];
-  readonly sampling: Sampling;
-  /** Up to four, none empty, none twice. */
-  readonly stop: readonly string[];
-  /** The client asked for a usage chunk at the end of its stream. */
-  readonly includeUsage: boolean;
-}
-
-export interface ParsedRequest {
-  readonly request: TextRequest;
-  readonly facts: RequestFacts;
-}
-
-export type OutputEvent =
-  /** Visible text. One event per generated piece, so that a stream shows the true pace. */
-  | { readonly type: 'text'; readonly text: string }
-  /** Text of a think section, without its tags. */
-  | { readonly type: 'reasoning'; readonly text: string }
-  /** The last event, once. `hiddenTokens` are those of think sections, and are counted in `usage` as well. */
-  | { readonly type: 'finish'; readonly reason: FinishReason; readonly usage: Usage; readonly hiddenTokens: number };
 
 /** Renders a stream's signed bytes. Nothing may follow the finish event. */
 export interface StreamRenderer {
@@ -97,14 +49,29 @@ export interface SignedParts {
   readonly receiptSignature: string;
 }
 
+/** How the answer to one request is written. It knows what of the request shows in the answer. */
+export interface AnswerFormat {
+  /** What ids of responses in this format begin with, such as `chatcmpl-`. */
+  readonly idPrefix: string;
+  stream(envelope: Envelope): StreamRenderer;
+  plain(envelope: Envelope): PlainRenderer;
+  /** What ends a stream after its signed bytes: the signature, and the terminator where the format has one. */
+  signatureEvent(envelope: Envelope, signed: SignedParts): string;
+  /** Error inside a stream that has begun. No terminator follows it. */
+  streamError(error: ApiError, requestId?: string): string;
+}
+
+export interface ParsedRequest {
+  readonly request: TextRequest;
+  readonly facts: RequestFacts;
+  /** `/v1/responses` answers in one of two formats; which of them, the body says. */
+  readonly answer: AnswerFormat;
+}
+
 export interface TextFormat {
   readonly endpoint: Endpoint;
   /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
   parse(body: Uint8Array): ParsedRequest;
-  stream(envelope: Envelope, request: TextRequest): StreamRenderer;
-  plain(envelope: Envelope, request: TextRequest): PlainRenderer;
-  /** What ends a stream after its signed bytes: the signature event and the terminator. */
-  signatureEvent(envelope: Envelope, signed: SignedParts): string;
-  /** Error inside a stream that has begun. No terminator follows it. */
-  streamError(error: ApiError): string;
+  /** Error before anything was answered. `requestId` is shown where the format has a place for it. */
+  error(error: ApiError, requestId?: string): HttpError;
 }

@@ -1,12 +1,31 @@
 /** The formats, one per endpoint. */
 import type { Endpoint } from '@inference/protocol';
+import { anthropicError } from './anthropic-error.js';
 import { chatCompletions } from './chat-completions/chat-completions.js';
+import { completions } from './completions/completions.js';
+import type { ApiError, HttpError } from './errors.js';
 import type { TextFormat } from './format.js';
+import { countTokens, messages } from './messages/messages.js';
+import { openAiError } from './open-ai-error.js';
+import { responses } from './responses/responses.js';
 
 const FORMATS: Readonly<Record<Endpoint, TextFormat>> = {
   '/v1/chat/completions': chatCompletions,
+  '/v1/completions': completions,
+  '/v1/responses': responses,
+  '/v1/messages': messages,
+  '/v1/messages/count_tokens': countTokens,
 };
 
 export function formatFor(endpoint: Endpoint): TextFormat {
   return FORMATS[endpoint];
+}
+
+/**
+ * An error in the shape that clients of a path understand, for paths that may belong to no endpoint: Messages clients call
+ * nothing outside `/v1/messages` that the others do not call as well.
+ */
+export function errorAt(path: string, error: ApiError, requestId?: string): HttpError {
+  const isMessages = path === '/v1/messages' || path.startsWith('/v1/messages/');
+  return isMessages ? anthropicError(error, requestId) : openAiError(error);
 }

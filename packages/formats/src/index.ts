@@ -2,10 +2,16 @@
  * The public formats: what a request must look like, and the exact bytes of every response. Nothing here touches a file,
  * a socket or a process, and nothing imports a Node module.
  */
+export * from './anthropic-error.js';
 export * from './errors.js';
 export * from './format.js';
 export * from './formats.js';
 export * from './open-ai-error.js';
+export { type OpenApiOptions, openApiDocument } from './openapi/document.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
+export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from './output/tool-call-filter.js';
+export { Transcript, type TranscriptItem } from './output/transcript.js';
+export * from './output-event.js';
+export * from './request.js';
 export * from './sse.js';

@@ -9,6 +9,11 @@ export function sseData(json: string): string {
   return `data: ${json}\n\n`;
 }
 
+/** An event with a type of its own, which the `event:` line repeats. */
+export function sseEvent(type: string, json: string): string {
+  return `event: ${type}\ndata: ${json}\n\n`;
+}
+
 const LINE_BREAKS_OF_SOME_READERS = /[\u0085\u2028\u2029]/g;
 
 /**
@@ -16,7 +21,12 @@ const LINE_BREAKS_OF_SOME_READERS = /[\u0085\u2028\u2029]/g;
  * breaks at U+0085, U+2028 and U+2029, which JSON leaves as they are; escaped they are safe everywhere.
  */
 export function sseString(text: string): string {
-  const json = JSON.stringify(text);
+  return sseJson(text);
+}
+
+/** JSON text of a value for use inside an event, with the same escapes. */
+export function sseJson(value: unknown): string {
+  const json = JSON.stringify(value);
   if (json.search(LINE_BREAKS_OF_SOME_READERS) === -1) return json;
   return json.replace(LINE_BREAKS_OF_SOME_READERS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

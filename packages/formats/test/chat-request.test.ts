@@ -6,6 +6,7 @@ import { Random } from './random.js';
 
 const format = formatFor('/v1/chat/completions');
 const messages = [{ role: 'user', content: 'Hello' }];
+const tool = { type: 'function', function: { name: 'f' } };
 
 function parse(body: unknown) {
   return format.parse(utf8(typeof body === 'string' ? body : JSON.stringify(body)));
@@ -14,6 +15,16 @@ function parse(body: unknown) {
 /** The request with these members on top of the two that are required. */
 function parseWith(members: object) {
   return parse({ model: 'm', messages, ...members }).request;
+}
+
+function messagesOf(body: unknown) {
+  const { prompt } = parse(body).request;
+  if (prompt.type !== 'chat') throw new Error('no conversation');
+  return prompt.messages;
+}
+
+function chat(members: object) {
+  return messagesOf({ model: 'm', messages, ...members });
 }
 
 function refusal(body: unknown): RequestError {
@@ -28,15 +39,21 @@ function refusal(body: unknown): RequestError {
 
 describe('a request', () => {
   it('with nothing but model and messages gets the defaults', () => {
-    expect(parse({ model: 'm', messages })).toEqual({
+    expect(parse({ model: 'm', messages })).toMatchObject({
       request: {
+        task: 'generate',
         model: 'm',
         stream: false,
         maxTokens: null,
-        messages,
-        sampling: { temperature: 1, topP: null, seed: null, frequencyPenalty: null, presencePenalty: null },
+        prompt: { type: 'chat', messages, continuesLast: false },
+        tools: [],
+        toolChoice: { type: 'auto' },
+        parallelToolCalls: true,
+        responseFormat: { type: 'text' },
+        sampling: { temperature: 1, topP: null, topK: null, seed: null, frequencyPenalty: null, presencePenalty: null },
+        logprobs: null,
+        thinking: null,
         stop: [],
-        includeUsage: false,
       },
       facts: { endpoint: '/v1/chat/completions', model: 'm', stream: false, maxTokens: null, providerSerial: null },
     });
@@ -58,15 +75,14 @@ describe('a request', () => {
       stop: ['a', 'b', 'a'],
       provider_serial: 'C02XL0',
     };
-    expect(parse(body)).toEqual({
+    expect(parse(body)).toMatchObject({
       request: {
         model: 'org/model:8bit',
         stream: true,
         maxTokens: 20,
-        messages: body.messages,
-        sampling: { temperature: 0.5, topP: 0.9, seed: -7, frequencyPenalty: -2, presencePenalty: 2 },
+        prompt: { type: 'chat', messages: body.messages, continuesLast: false },
+        sampling: { temperature: 0.5, topP: 0.9, topK: null, seed: -7, frequencyPenalty: -2, presencePenalty: 2 },
         stop: ['a', 'b'],
-        includeUsage: true,
       },
       facts: { endpoint: '/v1/chat/completions', model: 'org/model:8bit', stream: true, maxTokens: 20, providerSerial: 'C02XL0' },
     });
@@ -85,7 +101,8 @@ describe('a request', () => {
     ['parallel_tool_calls, service_tier, verbosity', { parallel_tool_calls: true, service_tier: 'auto', verbosity: 'low' }],
     ['n 1', { n: 1 }],
     ['empty tools', { tools: [], tool_choice: 'auto' }],
-    ['tools that may not be called', { tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'none' }],
+    ['tools of unknown types', { tools: [{ type: 'web_search' }, { type: 'custom', custom: { name: 'c' } }] }],
+    ['null for absent members of messages', { messages: [{ ...messages[0], tool_calls: null, tool_call_id: null }] }],
     ['functions that may not be called', { functions: [{ name: 'f' }], function_call: 'none' }],
     ['text as response_format', { response_format: { type: 'text' } }],
     ['logprobs off', { logprobs: false, top_logprobs: 0, logit_bias: {} }],
@@ -100,7 +117,7 @@ describe('a request', () => {
     ['max_completion_tokens', { max_completion_tokens: 5 }, { maxTokens: 5 }],
     ['one token', { max_tokens: 1 }, { maxTokens: 1 }],
     ['one stop sequence', { stop: '\n' }, { stop: ['\n'] }],
-    ['a stream without usage', { stream: true, stream_options: {} }, { stream: true, includeUsage: false }],
+    ['a stream without usage', { stream: true, stream_options: {} }, { stream: true }],
   ])('takes %s', (_case, members, expected) => {
     expect(parseWith(members)).toMatchObject(expected);
   });
@@ -132,20 +149,20 @@ describe('a request', () => {
       { role: 'tool', tool_call_id: 'c', content: '4' },
       { role: 'user', content: '' },
     ];
-    expect(parseWith({ messages: given }).messages).toEqual([
+    expect(chat({ messages: given })).toEqual([
       { role: 'system', content: 'one' },
       { role: 'user', content: 'two\nthree' },
-      { role: 'assistant', content: '' },
-      { role: 'assistant', content: '' },
-      { role: 'tool', content: '4' },
+      { role: 'assistant', content: '', reasoning: null, toolCalls: [] },
+      { role: 'assistant', content: '', reasoning: null, toolCalls: [] },
+      { role: 'tool', content: '4', toolCallId: 'c', name: null, isError: false },
       { role: 'user', content: '' },
     ]);
   });
 
   it('takes text in every script, escaped or not', () => {
     const text = '日本語 😀 \\u0000 \\ud800 \t';
-    expect(parseWith({ messages: [{ role: 'user', content: text }] }).messages[0]?.content).toBe(text);
-    expect(parse('{"model":"m","messages":[{"role":"user","content":"\\ud83d\\uDE00"}]}').request.messages[0]?.content).toBe('😀');
+    expect(chat({ messages: [{ role: 'user', content: text }] })[0]?.content).toBe(text);
+    expect(messagesOf('{"model":"m","messages":[{"role":"user","content":"\\ud83d\\uDE00"}]}')[0]?.content).toBe('😀');
   });
 });
 
@@ -204,6 +221,23 @@ describe('a request is refused, with the field named:', () => {
     ['an empty stop sequence', 'stop', { stop: '' }],
     ['an empty one of several', 'stop[1]', { stop: ['a', ''] }],
     ['a stop sequence too long', 'stop', { stop: 'a'.repeat(1025) }],
+    ['a required call without tools', 'tool_choice', { tool_choice: 'required' }],
+    ['a named tool that is not there', 'tool_choice', { tools: [tool], tool_choice: { type: 'function', function: { name: 'g' } } }],
+    ['an unknown tool choice', 'tool_choice', { tools: [tool], tool_choice: 'any' }],
+    ['two tools of one name', 'tools', { tools: [tool, tool] }],
+    ['a tool without function', 'tools[0].function', { tools: [{ type: 'function' }] }],
+    ['a tool without name', 'tools[0].function.name', { tools: [{ type: 'function', function: {} }] }],
+    [
+      'parameters that are no object',
+      'tools[0].function.parameters',
+      { tools: [{ type: 'function', function: { name: 'f', parameters: 3 } }] },
+    ],
+    ['a schema without name', 'response_format.json_schema.name', { response_format: { type: 'json_schema', json_schema: {} } }],
+    ['json_schema without schema', 'response_format.json_schema', { response_format: { type: 'json_schema' } }],
+    ['top_logprobs alone', 'top_logprobs', { top_logprobs: 2 }],
+    ['too many top_logprobs', 'top_logprobs', { logprobs: true, top_logprobs: 21 }],
+    ['a result of no call', 'messages[0].tool_call_id', { messages: [{ role: 'tool', content: 'a' }] }],
+    ['a call without id', 'messages[0].tool_calls[0].id', { messages: [{ role: 'assistant', tool_calls: [{ type: 'function' }] }] }],
     ['an empty provider_serial', 'provider_serial', { provider_serial: '' }],
   ])('%s', (_case, param, members) => {
     const error = refusal({ model: 'm', messages, ...members });
@@ -214,21 +248,20 @@ describe('a request is refused, with the field named:', () => {
   it.each<[string, string, object]>([
     ['two choices', 'n', { n: 2 }],
     ['no choices', 'n', { n: 0 }],
-    ['tools', 'tools', { tools: [{ type: 'function', function: { name: 'f' } }] }],
-    ['a required tool', 'tool_choice', { tool_choice: 'required' }],
-    ['a named tool', 'tool_choice', { tool_choice: { type: 'function', function: { name: 'f' } } }],
+    ['a response format of another kind', 'response_format', { response_format: { type: 'grammar' } }],
+    ['a tool of another kind', 'tool_choice', { tools: [tool], tool_choice: { type: 'custom', custom: { name: 'c' } } }],
+    [
+      'a call of another kind',
+      'messages[0].tool_calls[0]',
+      { messages: [{ role: 'assistant', tool_calls: [{ id: 'c', type: 'custom' }] }] },
+    ],
     ['functions', 'functions', { functions: [{ name: 'f' }] }],
     ['a named function', 'function_call', { function_call: { name: 'f' } }],
-    ['json_object', 'response_format', { response_format: { type: 'json_object' } }],
-    ['json_schema', 'response_format', { response_format: { type: 'json_schema', json_schema: { name: 's', schema: {} } } }],
-    ['logprobs', 'logprobs', { logprobs: true }],
-    ['top_logprobs', 'top_logprobs', { top_logprobs: 2 }],
     ['logit_bias', 'logit_bias', { logit_bias: { 50256: -100 } }],
     ['spoken output', 'modalities', { modalities: ['text', 'audio'] }],
     ['audio', 'audio', { audio: { voice: 'alloy', format: 'wav' } }],
     ['web search', 'web_search_options', { web_search_options: {} }],
     ['an image', 'messages[0].content[1]', { messages: [{ role: 'user', content: image }] }],
-    ['tool calls', 'messages[0].tool_calls', { messages: [{ role: 'assistant', content: null, tool_calls: [{ id: 'c' }] }] }],
     ['a function call', 'messages[0].function_call', { messages: [{ role: 'assistant', content: null, function_call: { name: 'f' } }] }],
     ['spoken history', 'messages[0].audio', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }],
   ])('%s, which is not served', (_case, param, members) => {
@@ -294,7 +327,7 @@ describe('a body is refused when it', () => {
   it('but not for names or braces within texts, or for the same name in two objects', () => {
     const body =
       '{"model":"m","messages":[{"role":"user","content":"\\"a\\": {[ \\\\"},{"role":"user","content":"\\"role\\":1,"}],"x":{"model":1},"y":"model"}';
-    expect(parse(body).request.messages).toHaveLength(2);
+    expect(messagesOf(body)).toHaveLength(2);
     expect(parse(`{"model":"m","messages":[{"role":"user","content":"a"}],"x":${'['.repeat(63)}${']'.repeat(63)}}`).request.model).toBe(
       'm',
     );

@@ -1,13 +1,14 @@
 import type { ChatCompletion, ChatCompletionChunk } from 'openai/resources/chat/completions';
 import { describe, expect, it } from 'vitest';
 import { apiError } from '../src/errors.js';
-import type { OutputEvent } from '../src/format.js';
 import { formatFor } from '../src/formats.js';
 import { OutputFilter } from '../src/output/output-filter.js';
+import type { OutputEvent } from '../src/output-event.js';
 import { SSE_COMMENT } from '../src/sse.js';
 import { eventStream, sdkClient } from './sdk-client.js';
 
 const format = formatFor('/v1/chat/completions');
+const { answer: written } = format.parse(new TextEncoder().encode('{"model":"m","messages":[{"role":"user","content":"a"}]}'));
 const envelope = { responseId: 'chatcmpl-5f0c', created: 1_790_000_000, model: 'org/model' };
 const signed = { signature: 'MEUCIQ==', responseSha256: 'ab'.repeat(32), receipt: 'eyJ2IjoxfQ', receiptSignature: 'MEQCIA==' };
 const finish: OutputEvent = {
@@ -16,7 +17,13 @@ const finish: OutputEvent = {
   usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
   hiddenTokens: 3,
 };
-const usage = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18, completion_tokens_details: { reasoning_tokens: 3 } };
+const usage = {
+  prompt_tokens: 11,
+  completion_tokens: 7,
+  total_tokens: 18,
+  prompt_tokens_details: { cached_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: 3 },
+};
 const output: OutputEvent[] = [
   { type: 'reasoning', text: 'hidden' },
   { type: 'text', text: 'Héllo 😀' },
@@ -28,15 +35,15 @@ const content = 'Héllo 😀\n"\\ \u2028 \u0085 data: [DONE]\n\n';
 const messages = [{ role: 'user' as const, content: 'Hello' }];
 
 /** Renders the output as the SDK's own request asks for it, the way provider and coordinator do together. */
-function answer(events: readonly OutputEvent[] = output, end = format.signatureEvent(envelope, signed)) {
+function answer(events: readonly OutputEvent[] = output, end = written.signatureEvent(envelope, signed)) {
   return sdkClient((body) => {
-    const { request } = format.parse(body);
+    const { request, answer: asked } = format.parse(body);
     if (request.stream) {
-      const renderer = format.stream(envelope, request);
+      const renderer = asked.stream(envelope);
       const parts = events.map((event) => renderer.render(event));
       return eventStream(SSE_COMMENT + parts.join(SSE_COMMENT) + end);
     }
-    const renderer = format.plain(envelope, request);
+    const renderer = asked.plain(envelope);
     renderer.add(...events);
     return new Response(renderer.body(), { headers: { 'content-type': 'application/json' } });
   });
@@ -120,7 +127,7 @@ describe('through the official SDK', () => {
   });
 
   it('an error in a stream is thrown, after what came before it', async () => {
-    const { client, requests } = answer(output.slice(0, 2), format.streamError(apiError('provider_failed')));
+    const { client, requests } = answer(output.slice(0, 2), written.streamError(apiError('provider_failed')));
     const stream = await client.chat.completions.create({ model: 'm', messages, stream: true });
     const seen: ChatCompletionChunk[] = [];
     const reading = (async () => {
@@ -144,25 +151,25 @@ describe('through the official SDK', () => {
   });
 });
 
-const { request: streamed } = format.parse(new TextEncoder().encode(JSON.stringify({ model: 'm', messages, stream: true })));
+const { answer: streamed } = format.parse(new TextEncoder().encode(JSON.stringify({ model: 'm', messages, stream: true })));
 
 describe('the bytes', () => {
   it('of a stream are always the same', () => {
-    const renderer = format.stream(envelope, streamed);
+    const renderer = streamed.stream(envelope);
     const head = 'data: {"id":"chatcmpl-5f0c","object":"chat.completion.chunk","created":1790000000,"model":"org/model",';
     expect(renderer.render({ type: 'text', text: 'a\u2028' }, finish)).toBe(
       `${head}"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"logprobs":null,"finish_reason":null}]}\n\n` +
         `${head}"choices":[{"index":0,"delta":{"content":"a\\u2028"},"logprobs":null,"finish_reason":null}]}\n\n` +
         `${head}"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}\n\n`,
     );
-    expect(format.signatureEvent(envelope, signed)).toBe(
+    expect(written.signatureEvent(envelope, signed)).toBe(
       `${head}"choices":[],"se_signature":"MEUCIQ==","response_hash":"${'ab'.repeat(32)}","receipt":"eyJ2IjoxfQ","receipt_signature":"MEQCIA=="}\n\n` +
         'data: [DONE]\n\n',
     );
   });
 
   it('hold no line break but those of the framing, for readers that know more of them', () => {
-    const renderer = format.stream({ ...envelope, model: 'a\u2028b' }, streamed);
+    const renderer = streamed.stream({ ...envelope, model: 'a\u2028b' });
     const text = Array.from({ length: 0x2100 }, (_, unit) => String.fromCharCode(unit)).join('');
     const rendered = renderer.render({ type: 'text', text });
     for (const lineBreak of ['\r', '\v', '\f', '\x1c', '\x1d', '\x1e', '\x85', '\u2028', '\u2029'])
@@ -173,18 +180,16 @@ describe('the bytes', () => {
 });
 
 describe('a renderer', () => {
-  const { request } = format.parse(new TextEncoder().encode(JSON.stringify({ model: 'm', messages })));
-
   it('takes nothing after the finish event', () => {
-    const stream = format.stream(envelope, request);
+    const stream = written.stream(envelope);
     stream.render(finish);
     expect(() => stream.render({ type: 'text', text: 'a' })).toThrow('after the finish event');
-    const plain = format.plain(envelope, request);
+    const plain = written.plain(envelope);
     plain.add(finish);
     expect(() => plain.add(finish)).toThrow('after the finish event');
   });
 
   it('has no plain body before the finish event', () => {
-    expect(() => format.plain(envelope, request).body()).toThrow('not finished');
+    expect(() => written.plain(envelope).body()).toThrow('not finished');
   });
 });

@@ -1,6 +1,8 @@
 import { APIError } from 'openai';
 import { describe, expect, it } from 'vitest';
+import { anthropicError } from '../src/anthropic-error.js';
 import { apiError, ERRORS, type ErrorCode, RequestError } from '../src/errors.js';
+import { errorAt } from '../src/formats.js';
 import { openAiError } from '../src/open-ai-error.js';
 import { sdkClient } from './sdk-client.js';
 
@@ -73,6 +75,14 @@ describe('particular errors', () => {
   it('ask for the Bearer scheme where a key is missing or wrong', () => {
     expect(openAiError(apiError('missing_api_key')).headers['www-authenticate']).toBe('Bearer');
     expect(openAiError(apiError('forbidden')).headers).not.toHaveProperty('www-authenticate');
+  });
+
+  it('have the shape that clients of their path understand', () => {
+    const error = apiError('not_found');
+    expect(errorAt('/v1/messages/batches', error, 'req_1')).toEqual(anthropicError(error, 'req_1'));
+    expect(errorAt('/v1/messages', error)).toEqual(anthropicError(error));
+    for (const path of ['/', '/v1/models', '/v1/messagesx', '/v1/responses'])
+      expect(errorAt(path, error, 'req_1')).toEqual(openAiError(error));
   });
 
   it('can be thrown, and are bounded', () => {

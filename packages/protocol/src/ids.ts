@@ -28,7 +28,13 @@ export const Base64Schema = Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', max
 export const MillisecondsSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 /** HTTP endpoints whose answers are signed. The path is the name, so that a receipt explains itself. */
-export const EndpointSchema = Type.Union([Type.Literal('/v1/chat/completions')]);
+export const EndpointSchema = Type.Union([
+  Type.Literal('/v1/chat/completions'),
+  Type.Literal('/v1/completions'),
+  Type.Literal('/v1/responses'),
+  Type.Literal('/v1/messages'),
+  Type.Literal('/v1/messages/count_tokens'),
+]);
 export type Endpoint = Static<typeof EndpointSchema>;
 
 /** Provider id of an enclave key, from the SHA-256 of its 65-byte x963 encoding. */

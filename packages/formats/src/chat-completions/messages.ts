@@ -1,31 +1,55 @@
 /** Messages of a chat request, normalised: one role vocabulary, and content as one text. */
-import { RequestError } from '../errors.js';
-import type { ChatMessage } from '../format.js';
-import { isFilled, isGiven, refuse } from './refusals.js';
+import { isGiven, refuse, reject } from '../refusal.js';
+import type { ChatMessage, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
 
-/** Throws RequestError for parts that are no text, tool calls, and content that is missing. */
+/** Throws RequestError for parts that are no text, calls of no function, and what is missing. */
 export function normaliseMessages(messages: readonly Message[]): readonly ChatMessage[] {
+  const names = new Map<string, string>();
   return messages.map((message, index) => {
     const path = `messages[${index}]`;
-    if (isFilled(message.tool_calls)) refuse(`${path}.tool_calls`, `${path}.tool_calls are not supported yet.`);
-    if (isGiven(message.function_call)) refuse(`${path}.function_call`, `${path}.function_call is not supported.`);
+    if (isGiven(message.function_call)) refuse(`${path}.function_call`, `${path}.function_call is not supported. Use tool_calls.`);
     if (isGiven(message.audio)) refuse(`${path}.audio`, `${path}.audio is not supported.`);
-    return { role: message.role === 'developer' ? 'system' : message.role, content: contentOf(message, `${path}.content`) };
+    switch (message.role) {
+      case 'system':
+      case 'developer':
+        return { role: 'system', content: contentOf(message, path) };
+      case 'user':
+        return { role: 'user', content: contentOf(message, path) };
+      case 'assistant': {
+        const toolCalls = (message.tool_calls ?? []).map((_, call) => toolCallOf(message, call, path));
+        for (const { id, name } of toolCalls) names.set(id, name);
+        return { role: 'assistant', content: contentOf(message, path), reasoning: message.reasoning_content || null, toolCalls };
+      }
+      case 'tool': {
+        const toolCallId = message.tool_call_id || reject(`${path}.tool_call_id`, `${path}.tool_call_id is required.`);
+        const name = names.get(toolCallId) ?? null;
+        return { role: 'tool', content: contentOf(message, path), toolCallId, name, isError: false };
+      }
+      default:
+        return message.role satisfies never;
+    }
   });
+}
+
+function toolCallOf(message: Message, index: number, path: string): ToolCall {
+  const call = message.tool_calls?.[index];
+  const field = `${path}.tool_calls[${index}]`;
+  if (call?.function === undefined) return refuse(field, `${field} must be a call of type "function".`);
+  return { id: call.id, name: call.function.name, arguments: call.function.arguments };
 }
 
 function contentOf(message: Message, path: string): string {
   const { content } = message;
+  const field = `${path}.content`;
   if (typeof content === 'string') return content;
-  if (isGiven(content)) return content.map((part, index) => textOf(part, `${path}[${index}]`)).join('\n');
+  if (isGiven(content)) return content.map((part, index) => textOf(part, `${field}[${index}]`)).join('\n');
   // The format allows an assistant turn without text; any other message is nothing without it.
   if (message.role === 'assistant') return '';
-  throw new RequestError('invalid_request', path, `${path} is required.`);
+  return reject(field, `${field} is required.`);
 }
 
 function textOf(part: Part, path: string): string {
   if (part.type !== 'text') refuse(path, `${path} must be a part of type "text". Other parts (images, audio, files) are not supported.`);
-  if (part.text === undefined) throw new RequestError('invalid_request', `${path}.text`, `${path}.text is required.`);
-  return part.text;
+  return part.text ?? reject(`${path}.text`, `${path}.text is required.`);
 }

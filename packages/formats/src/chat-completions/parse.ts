@@ -1,38 +1,57 @@
 /** From the bytes of a chat completion request to the internal job and the facts that a coordinator routes by. */
-import { RequestError } from '../errors.js';
-import type { ParsedRequest, Sampling, TextRequest } from '../format.js';
+import type { Endpoint } from '@inference/protocol';
+import { stopOf } from '../fields.js';
+import type { ParsedRequest } from '../format.js';
 import { readJsonBody } from '../json-body.js';
+import { isGiven, reject } from '../refusal.js';
+import type { TextRequest } from '../request.js';
+import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
+import { chatAnswer } from './answer.js';
 import { normaliseMessages } from './messages.js';
-import { isGiven, refuseUnsupported } from './refusals.js';
+import { refuseUnsupported } from './refusals.js';
 import { type ChatCompletionRequest, ChatCompletionRequestSchema } from './schema.js';
-
-export const ENDPOINT = '/v1/chat/completions';
-
-/** Temperature when the client names none (specification: 1.0). */
-const DEFAULT_TEMPERATURE = 1;
+import { responseFormatOf, toolsOf } from './tools.js';
 
 const check = schemaCheck(ChatCompletionRequestSchema);
 
 /** Throws RequestError. */
-export function parseChatCompletion(bytes: Uint8Array): ParsedRequest {
-  const body = check(readJsonBody(bytes));
+export function parseChatCompletion(bytes: Uint8Array, endpoint: Endpoint): ParsedRequest {
+  return chatCompletionOf(readJsonBody(bytes), endpoint);
+}
+
+/** The same for a body that was read already. Throws RequestError. */
+export function chatCompletionOf(json: unknown, endpoint: Endpoint): ParsedRequest {
+  const body = check(json);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
   if (!stream && isGiven(body.stream_options)) {
-    throw new RequestError('invalid_request', 'stream_options', 'stream_options is only allowed when stream is true.');
+    reject('stream_options', 'stream_options is only allowed when stream is true.');
   }
   const request: TextRequest = {
+    task: 'generate',
     model: body.model,
     stream,
     maxTokens: maxTokensOf(body),
-    messages: normaliseMessages(body.messages),
+    prompt: { type: 'chat', messages: normaliseMessages(body.messages), continuesLast: false },
+    ...toolsOf(body),
+    parallelToolCalls: body.parallel_tool_calls ?? true,
+    responseFormat: responseFormatOf(body.response_format),
     sampling: samplingOf(body),
-    stop: stopOf(body),
-    includeUsage: body.stream_options?.include_usage ?? false,
+    logprobs: logprobsOf(body),
+    thinking: body.reasoning_effort === 'none' ? false : null,
+    stop: stopOf(body.stop),
   };
   const { model, maxTokens } = request;
-  return { request, facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null } };
+  return {
+    request,
+    facts: { endpoint, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    answer: chatAnswer({
+      includeUsage: body.stream_options?.include_usage ?? false,
+      showReasoning: body.include_reasoning ?? false,
+      logprobs: request.logprobs !== null,
+    }),
+  };
 }
 
 /** The two names mean the same here, since hidden tokens count towards both; a client that gives both must mean one limit. */
@@ -40,24 +59,14 @@ function maxTokensOf(body: ChatCompletionRequest): number | null {
   const older = body.max_tokens ?? null;
   const newer = body.max_completion_tokens ?? null;
   if (older !== null && newer !== null && older !== newer) {
-    throw new RequestError('invalid_request', 'max_tokens', 'max_tokens and max_completion_tokens differ. Give only one of them.');
+    reject('max_tokens', 'max_tokens and max_completion_tokens differ. Give only one of them.');
   }
   return newer ?? older;
 }
 
-function samplingOf(body: ChatCompletionRequest): Sampling {
-  // A nucleus of mass 0 holds the most likely token alone. Engines read 0 in different ways, so it is said as greedy.
-  const greedy = body.top_p === 0;
-  return {
-    temperature: greedy ? 0 : (body.temperature ?? DEFAULT_TEMPERATURE),
-    topP: greedy ? null : (body.top_p ?? null),
-    seed: body.seed ?? null,
-    frequencyPenalty: body.frequency_penalty ?? null,
-    presencePenalty: body.presence_penalty ?? null,
-  };
-}
-
-function stopOf(body: ChatCompletionRequest): readonly string[] {
-  const given = body.stop ?? [];
-  return typeof given === 'string' ? [given] : [...new Set(given)];
+function logprobsOf(body: ChatCompletionRequest): number | null {
+  const alternatives = body.top_logprobs ?? 0;
+  if (body.logprobs === true) return alternatives;
+  if (alternatives > 0) reject('top_logprobs', 'top_logprobs is only allowed when logprobs is true.');
+  return null;
 }

@@ -1,28 +1,28 @@
 /** A chat completion as one JSON body, in the shape of the real API. */
-import type { Envelope, OutputEvent, PlainRenderer } from '../format.js';
-import { chatUsage } from './usage.js';
+import type { Envelope, PlainRenderer } from '../format.js';
+import { openAiUsage } from '../open-ai-usage.js';
+import { Transcript } from '../output/transcript.js';
+import type { OutputEvent } from '../output-event.js';
+import type { ChatAnswerOptions } from './answer.js';
 
 export class ChatPlainRenderer implements PlainRenderer {
   readonly #envelope: Envelope;
-  #content = '';
-  #finish: Extract<OutputEvent, { type: 'finish' }> | null = null;
+  readonly #options: ChatAnswerOptions;
+  readonly #transcript: Transcript;
 
-  constructor(envelope: Envelope) {
+  constructor(envelope: Envelope, options: ChatAnswerOptions) {
     this.#envelope = envelope;
+    this.#options = options;
+    this.#transcript = new Transcript(options);
   }
 
   add(...events: readonly OutputEvent[]): void {
-    for (const event of events) {
-      if (this.#finish !== null) throw new Error('an event after the finish event');
-      if (event.type === 'text') this.#content += event.text;
-      else if (event.type === 'finish') this.#finish = event;
-    }
+    for (const event of events) this.#transcript.add(event);
   }
 
   body(): string {
-    if (this.#finish === null) throw new Error('the response has not finished');
+    const finish = this.#transcript.finished();
     const { responseId, created, model } = this.#envelope;
-    const { reason, usage, hiddenTokens } = this.#finish;
     return JSON.stringify({
       id: responseId,
       object: 'chat.completion',
@@ -31,12 +31,31 @@ export class ChatPlainRenderer implements PlainRenderer {
       choices: [
         {
           index: 0,
-          message: { role: 'assistant', content: this.#content, refusal: null },
-          logprobs: null,
-          finish_reason: reason,
+          message: this.#message(),
+          logprobs: this.#options.logprobs ? { content: this.#transcript.logprobs, refusal: null } : null,
+          finish_reason: finish.reason,
         },
       ],
-      usage: chatUsage(usage, hiddenTokens),
+      usage: openAiUsage(finish),
     });
+  }
+
+  #message() {
+    const { text, reasoning, toolCalls } = this.#transcript;
+    return {
+      role: 'assistant',
+      content: text === '' && toolCalls.length > 0 ? null : text,
+      refusal: null,
+      ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
+      ...(toolCalls.length === 0
+        ? {}
+        : {
+            tool_calls: toolCalls.map((call) => ({
+              id: call.id,
+              type: 'function',
+              function: { name: call.name, arguments: call.arguments },
+            })),
+          }),
+    };
   }
 }

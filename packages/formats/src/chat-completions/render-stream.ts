@@ -3,9 +3,12 @@
  * one with the finish reason, and the usage chunk for those who asked. What never changes is built once per stream, so
  * that a piece costs one string literal.
  */
-import type { Envelope, OutputEvent, SignedParts, StreamRenderer } from '../format.js';
-import { SSE_DONE, sseData, sseString } from '../sse.js';
-import { chatUsage } from './usage.js';
+import type { Envelope, SignedParts, StreamRenderer } from '../format.js';
+import { openAiUsage } from '../open-ai-usage.js';
+import type { OutputEvent } from '../output-event.js';
+import { signatureMembers } from '../signature.js';
+import { SSE_DONE, sseData, sseJson, sseString } from '../sse.js';
+import type { ChatAnswerOptions } from './answer.js';
 
 export class ChatStreamRenderer implements StreamRenderer {
   /** Everything of an event before its choices. */
@@ -14,13 +17,13 @@ export class ChatStreamRenderer implements StreamRenderer {
   readonly #noUsage: string;
   readonly #beforeText: string;
   readonly #afterText: string;
-  readonly #includeUsage: boolean;
+  readonly #options: ChatAnswerOptions;
   #state: 'unopened' | 'open' | 'finished' = 'unopened';
 
-  constructor(envelope: Envelope, includeUsage: boolean) {
-    this.#includeUsage = includeUsage;
+  constructor(envelope: Envelope, options: ChatAnswerOptions) {
+    this.#options = options;
     this.#head = `data: ${chunkHead(envelope)}`;
-    this.#noUsage = includeUsage ? ',"usage":null' : '';
+    this.#noUsage = options.includeUsage ? ',"usage":null' : '';
     this.#beforeText = `${this.#head},"choices":[{"index":0,"delta":{"content":`;
     this.#afterText = `},"logprobs":null,"finish_reason":null}]${this.#noUsage}}\n\n`;
   }
@@ -35,29 +38,50 @@ export class ChatStreamRenderer implements StreamRenderer {
     if (this.#state === 'finished') throw new Error('an event after the finish event');
     switch (event.type) {
       case 'text':
-        return event.text === '' ? '' : `${this.#opening()}${this.#beforeText}${sseString(event.text)}${this.#afterText}`;
+        return this.#text(event);
       case 'reasoning':
-        return '';
-      case 'finish': {
-        const last = `${this.#opening()}${this.#chunk('{}', `"${event.reason}"`)}`;
-        this.#state = 'finished';
-        if (!this.#includeUsage) return last;
-        return `${last}${this.#head},"choices":[],"usage":${JSON.stringify(chatUsage(event.usage, event.hiddenTokens))}}\n\n`;
+        if (!this.#options.showReasoning || event.text === '') return '';
+        return `${this.#opening('""')}${this.#chunk(`{"reasoning_content":${sseString(event.text)}}`)}`;
+      case 'tool_call_start': {
+        const call = { index: event.index, id: event.id, type: 'function', function: { name: event.name, arguments: '' } };
+        return `${this.#opening('null')}${this.#chunk(sseJson({ tool_calls: [call] }))}`;
       }
+      case 'tool_call_arguments': {
+        if (event.delta === '') return '';
+        const call = { index: event.index, function: { arguments: event.delta } };
+        return this.#chunk(sseJson({ tool_calls: [call] }));
+      }
+      case 'finish': {
+        const last = `${this.#opening('""')}${this.#chunk('{}', `"${event.reason}"`)}`;
+        this.#state = 'finished';
+        if (!this.#options.includeUsage) return last;
+        return `${last}${this.#head},"choices":[],"usage":${JSON.stringify(openAiUsage(event))}}\n\n`;
+      }
+      case 'start':
+      case 'ping':
+        return '';
       default:
         return event satisfies never;
     }
   }
 
-  /** The chunk with the role, before the first of the others. */
-  #opening(): string {
-    if (this.#state !== 'unopened') return '';
-    this.#state = 'open';
-    return this.#chunk('{"role":"assistant","content":"","refusal":null}', 'null');
+  #text({ text, logprobs }: OutputEvent & { type: 'text' }): string {
+    if (this.#options.logprobs && logprobs !== undefined) {
+      const shown = `{"content":${sseJson(logprobs)},"refusal":null}`;
+      return `${this.#opening('""')}${this.#chunk(`{"content":${sseString(text)}}`, 'null', shown)}`;
+    }
+    return text === '' ? '' : `${this.#opening('""')}${this.#beforeText}${sseString(text)}${this.#afterText}`;
   }
 
-  #chunk(delta: string, finishReason: string): string {
-    return `${this.#head},"choices":[{"index":0,"delta":${delta},"logprobs":null,"finish_reason":${finishReason}}]${this.#noUsage}}\n\n`;
+  /** The chunk with the role, before the first of the others. */
+  #opening(content: '""' | 'null'): string {
+    if (this.#state !== 'unopened') return '';
+    this.#state = 'open';
+    return this.#chunk(`{"role":"assistant","content":${content},"refusal":null}`);
+  }
+
+  #chunk(delta: string, finishReason = 'null', logprobs = 'null'): string {
+    return `${this.#head},"choices":[{"index":0,"delta":${delta},"logprobs":${logprobs},"finish_reason":${finishReason}}]${this.#noUsage}}\n\n`;
   }
 }
 
@@ -66,14 +90,7 @@ export class ChatStreamRenderer implements StreamRenderer {
  * Neither is part of the signed bytes.
  */
 export function chatSignatureEvent(envelope: Envelope, signed: SignedParts): string {
-  const { signature, responseSha256, receipt, receiptSignature } = signed;
-  const members = JSON.stringify({
-    choices: [],
-    se_signature: signature,
-    response_hash: responseSha256,
-    receipt,
-    receipt_signature: receiptSignature,
-  });
+  const members = JSON.stringify({ choices: [], ...signatureMembers(signed) });
   return sseData(`${chunkHead(envelope)},${members.slice(1)}`) + SSE_DONE;
 }
 

@@ -1,19 +1,21 @@
-/**
- * The chat completion request as it may arrive. Fields that are not listed are tolerated, and `null` counts as absent.
- * Descriptions complete the sentence "<field> must be ..." of an error message.
- */
-import Type, { type Static, type TSchema } from 'typebox';
-
-const nullable = <Schema extends TSchema>(schema: Schema, description: string) =>
-  Type.Optional(Type.Union([schema, Type.Null()], { description }));
-
-/** Longest stop sequence, in UTF-16 units. */
-export const MAX_STOP_LENGTH = 1024;
-const TOKENS = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
-const TOKENS_WORDS = 'an integer of at least 1';
-const PENALTY = Type.Number({ minimum: -2, maximum: 2 });
-const STOP_LENGTH = { minLength: 1, maxLength: MAX_STOP_LENGTH };
-const STOP_WORDS = `a string of 1 to ${MAX_STOP_LENGTH} characters`;
+/** The chat completion request as it may arrive. Fields that are not listed are tolerated, and `null` counts as absent. */
+import Type, { type Static } from 'typebox';
+import {
+  anything,
+  flag,
+  JSON_SCHEMA,
+  list,
+  model,
+  nullable,
+  object,
+  provider_serial,
+  stop,
+  TOOL_NAME,
+  text,
+  tokens,
+  top_logprobs,
+} from '../fields.js';
+import { OPEN_AI_SAMPLING } from '../sampling.js';
 
 /** Parts of any `type` pass here, so that the parser can say which of them are not served. */
 const PartSchema = Type.Object(
@@ -25,6 +27,20 @@ const PartSchema = Type.Object(
 );
 export type Part = Static<typeof PartSchema>;
 
+const ToolCallSchema = Type.Object(
+  {
+    id: Type.String({ minLength: 1, description: 'a non-empty string' }),
+    type: Type.Optional(Type.String({ description: 'a string' })),
+    function: Type.Optional(
+      Type.Object(
+        { name: TOOL_NAME, arguments: Type.String({ description: 'a string' }) },
+        { description: 'an object with name and arguments' },
+      ),
+    ),
+  },
+  { description: 'an object with id, type and function' },
+);
+
 const MessageSchema = Type.Object(
   {
     role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool'], {
@@ -35,49 +51,102 @@ const MessageSchema = Type.Object(
         description: 'a string or a non-empty array of text parts',
       }),
     ),
-    tool_calls: nullable(Type.Array(Type.Unknown()), 'an array'),
-    function_call: Type.Optional(Type.Unknown()),
-    audio: Type.Optional(Type.Unknown()),
+    tool_calls: nullable(Type.Array(ToolCallSchema), 'an array of tool calls'),
+    tool_call_id: text,
+    reasoning_content: text,
+    function_call: anything,
+    audio: anything,
   },
   { description: 'an object with role and content' },
 );
 export type Message = Static<typeof MessageSchema>;
 
+/** Tools of other types than `function` are tolerated, and not offered to the model. */
+const ToolSchema = Type.Object(
+  {
+    type: Type.String({ description: 'a string' }),
+    function: Type.Optional(
+      Type.Object(
+        { name: TOOL_NAME, description: text, parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'), strict: flag },
+        { description: 'an object with a name' },
+      ),
+    ),
+  },
+  { description: 'an object with type and function' },
+);
+export type ChatTool = Static<typeof ToolSchema>;
+
+const NamedFunction = Type.Object({ name: TOOL_NAME }, { description: 'an object with a name' });
+const ToolChoiceSchema = Type.Union(
+  [
+    Type.Enum(['none', 'auto', 'required']),
+    Type.Object({
+      type: Type.String({ description: 'a string' }),
+      function: Type.Optional(NamedFunction),
+      allowed_tools: Type.Optional(
+        Type.Object(
+          {
+            mode: Type.Enum(['auto', 'required'], { description: 'auto or required' }),
+            tools: Type.Array(Type.Object({ type: Type.String(), function: Type.Optional(NamedFunction) }), {
+              description: 'an array of objects with type and function',
+            }),
+          },
+          { description: 'an object with mode and tools' },
+        ),
+      ),
+    }),
+  ],
+  { description: 'none, auto, required, or an object that names a function' },
+);
+export type ChatToolChoice = Static<typeof ToolChoiceSchema>;
+
+const ResponseFormatSchema = Type.Object(
+  {
+    type: Type.String({ description: 'a string' }),
+    json_schema: Type.Optional(
+      Type.Object(
+        {
+          name: Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' }),
+          schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
+          strict: flag,
+        },
+        { description: 'an object with name and schema' },
+      ),
+    ),
+  },
+  { description: 'an object with a type' },
+);
+export type ChatResponseFormat = Static<typeof ResponseFormatSchema>;
+
 export const ChatCompletionRequestSchema = Type.Object(
   {
-    model: Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' }),
+    model,
     messages: Type.Array(MessageSchema, { minItems: 1, description: 'a non-empty array of messages' }),
-    stream: nullable(Type.Boolean(), 'a boolean'),
-    stream_options: nullable(
-      Type.Object({ include_usage: nullable(Type.Boolean(), 'a boolean') }),
-      'an object such as {"include_usage": true}',
-    ),
-    max_tokens: nullable(TOKENS, TOKENS_WORDS),
-    max_completion_tokens: nullable(TOKENS, TOKENS_WORDS),
-    temperature: nullable(Type.Number({ minimum: 0, maximum: 2 }), 'a number from 0 to 2'),
-    top_p: nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1'),
-    seed: nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), 'an integer from -2^63 to 2^63'),
-    frequency_penalty: nullable(PENALTY, 'a number from -2 to 2'),
-    presence_penalty: nullable(PENALTY, 'a number from -2 to 2'),
-    stop: nullable(
-      Type.Union([Type.String(STOP_LENGTH), Type.Array(Type.String({ ...STOP_LENGTH, description: STOP_WORDS }), { maxItems: 4 })]),
-      `${STOP_WORDS}, or an array of up to 4 of them`,
-    ),
-    provider_serial: nullable(Type.String({ minLength: 1, maxLength: 128 }), 'a string of 1 to 128 characters'),
+    stream: flag,
+    stream_options: nullable(Type.Object({ include_usage: flag }), 'an object such as {"include_usage": true}'),
+    max_tokens: tokens,
+    max_completion_tokens: tokens,
+    ...OPEN_AI_SAMPLING,
+    stop,
+    tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of tools'),
+    tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
+    parallel_tool_calls: flag,
+    response_format: nullable(ResponseFormatSchema, 'an object with a type'),
+    logprobs: flag,
+    top_logprobs,
+    reasoning_effort: text,
+    /** Not in the format of the real API: shows think sections as `reasoning_content`. */
+    include_reasoning: flag,
+    provider_serial,
 
     // Known features that are not served: read only to be refused (see refusals.ts).
     n: nullable(Type.Integer(), 'an integer'),
-    tools: nullable(Type.Array(Type.Unknown()), 'an array'),
-    tool_choice: Type.Optional(Type.Unknown()),
-    functions: nullable(Type.Array(Type.Unknown()), 'an array'),
-    function_call: Type.Optional(Type.Unknown()),
-    response_format: nullable(Type.Object({ type: Type.String({ description: 'a string' }) }), 'an object with a type'),
-    logprobs: nullable(Type.Boolean(), 'a boolean'),
-    top_logprobs: nullable(Type.Integer({ minimum: 0, maximum: 20 }), 'an integer from 0 to 20'),
-    logit_bias: nullable(Type.Object({}), 'an object'),
+    functions: list,
+    function_call: anything,
+    logit_bias: object,
     modalities: nullable(Type.Array(Type.String()), 'an array of strings'),
-    audio: Type.Optional(Type.Unknown()),
-    web_search_options: Type.Optional(Type.Unknown()),
+    audio: anything,
+    web_search_options: anything,
   },
   { description: 'a JSON object' },
 );

@@ -8,23 +8,30 @@
 import { Automaton } from './automaton.js';
 
 export class StopMatcher {
+  readonly #sequences: readonly string[];
   readonly #automata: readonly Automaton[];
   /** Text that may be the beginning of a stop sequence. */
   #withheld = '';
-  #matched = false;
+  #match: string | null = null;
 
   /** `sequences` must not be empty texts. */
   constructor(sequences: readonly string[]) {
+    this.#sequences = sequences;
     this.#automata = sequences.map((sequence) => new Automaton(sequence));
   }
 
   get matched(): boolean {
-    return this.#matched;
+    return this.#match !== null;
+  }
+
+  /** The sequence that ended the text, or null. */
+  get match(): string | null {
+    return this.#match;
   }
 
   /** The text that can be shown now; nothing more after a match. */
   push(piece: string): string {
-    if (this.#matched) return '';
+    if (this.matched) return '';
     if (this.#automata.length === 0) return piece;
     const end = this.#endOfMatch(piece);
     const text = this.#withheld + piece;
@@ -33,8 +40,9 @@ export class StopMatcher {
       this.#withheld = text.slice(kept);
       return text.slice(0, kept);
     }
-    this.#matched = true;
-    const start = this.#withheld.length + end - this.#longestMatch();
+    const match = this.#longestMatch();
+    this.#match = match;
+    const start = this.#withheld.length + end - match.length;
     this.#withheld = '';
     return text.slice(0, start);
   }
@@ -63,9 +71,12 @@ export class StopMatcher {
     return longest;
   }
 
-  #longestMatch(): number {
-    let longest = 0;
-    for (const automaton of this.#automata) if (automaton.complete) longest = Math.max(longest, automaton.length);
+  #longestMatch(): string {
+    let longest = '';
+    for (const [index, automaton] of this.#automata.entries()) {
+      const sequence = this.#sequences[index] ?? '';
+      if (automaton.complete && sequence.length > longest.length) longest = sequence;
+    }
     return longest;
   }
 }

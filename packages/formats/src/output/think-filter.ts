@@ -5,7 +5,7 @@
  * Sections nest, and end where every opening tag has been closed; one that is never closed hides the rest. A closing tag
  * that closes nothing is taken out alone. Tags count everywhere, code included. An unfinished tag at the end is text.
  */
-import type { OutputEvent } from '../format.js';
+import type { OutputEvent } from '../output-event.js';
 import { SectionGap } from './section-gap.js';
 import { TagGuard } from './tag-guard.js';
 import { TokenTally } from './token-tally.js';
@@ -20,8 +20,12 @@ export const DEFAULT_THINK_TAGS: ThinkTags = { open: '<think>', close: '</think>
 /** A stretch of output: visible text, or what stands in a section, without tags. */
 export type Segment = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 
+/** Told of the next `length` UTF-16 units: whether they lie in a section, tags included. */
+export type Settled = (length: number, hidden: boolean) => void;
+
 export class ThinkFilter {
   readonly #tags: ThinkTags;
+  readonly #onSettled: Settled;
   readonly #gap = new SectionGap();
   readonly #guard: TagGuard;
   readonly #tally = new TokenTally();
@@ -31,11 +35,12 @@ export class ThinkFilter {
   #tail = '';
 
   /** Throws RangeError when a tag is empty or lies within the other, since the two could not be told apart. */
-  constructor(tags: ThinkTags, startsInside: boolean) {
+  constructor(tags: ThinkTags, startsInside: boolean, onSettled: Settled = () => {}) {
     if (tags.open === '' || tags.close === '' || tags.open.includes(tags.close) || tags.close.includes(tags.open)) {
       throw new RangeError('think tags must not be empty or contain each other');
     }
     this.#tags = tags;
+    this.#onSettled = onSettled;
     this.#guard = new TagGuard([tags.open, tags.close]);
     this.#depth = startsInside ? 1 : 0;
     if (startsInside) this.#gap.tag();
@@ -82,13 +87,18 @@ export class ThinkFilter {
   #text(text: string, segments: Segment[]): void {
     if (text === '') return;
     const hidden = this.#depth > 0;
-    this.#tally.settle(text.length, hidden);
+    this.#settle(text.length, hidden);
     if (hidden) append(segments, 'reasoning', text);
     else append(segments, 'text', this.#guard.text(this.#gap.text(text)));
   }
 
+  #settle(length: number, hidden: boolean): void {
+    this.#tally.settle(length, hidden);
+    this.#onSettled(length, hidden);
+  }
+
   #tag(tag: string, opens: boolean): void {
-    this.#tally.settle(tag.length, true);
+    this.#settle(tag.length, true);
     this.#gap.tag();
     if (opens) this.#depth++;
     else if (this.#depth > 0) this.#depth--;

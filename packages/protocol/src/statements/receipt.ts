@@ -14,10 +14,12 @@ export const UsageSchema = Type.Object({
   /** Every generated token, hidden ones included. */
   completion_tokens: Tokens,
   total_tokens: Tokens,
+  /** Of the prompt tokens, those whose prefix another request had left behind. */
+  cached_tokens: Type.Optional(Tokens),
 });
 export type Usage = Static<typeof UsageSchema>;
 
-export const FinishReasonSchema = Type.Union([Type.Literal('stop'), Type.Literal('length')]);
+export const FinishReasonSchema = Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Literal('tool_calls')]);
 export type FinishReason = Static<typeof FinishReasonSchema>;
 
 export const ReceiptSchema = Type.Object({

@@ -1,0 +1,13 @@
+/** Errors as the Messages format shows them: `{type: "error", error: {type, message}, request_id}`. */
+import { type ApiError, errorHeaders, errorRow, type HttpError } from './errors.js';
+
+export function anthropicError(error: ApiError, requestId?: string): HttpError {
+  const row = errorRow(error.code);
+  return { status: row.anthropicStatus ?? row.status, headers: errorHeaders(error), body: anthropicErrorBody(error, requestId) };
+}
+
+/** The JSON text alone, as an event inside a stream carries it. */
+export function anthropicErrorBody(error: ApiError, requestId?: string): string {
+  const { anthropic: type } = errorRow(error.code);
+  return JSON.stringify({ type: 'error', error: { type, message: error.message }, request_id: requestId ?? null });
+}

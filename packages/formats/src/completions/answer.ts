@@ -1,0 +1,114 @@
+/** How the answer to a legacy completion request is written: one body, or chunks of the same shape. */
+import type { FinishReason } from '@inference/protocol';
+import type { AnswerFormat, Envelope, PlainRenderer, SignedParts, StreamRenderer } from '../format.js';
+import { openAiErrorBody } from '../open-ai-error.js';
+import { openAiUsage } from '../open-ai-usage.js';
+import { Transcript } from '../output/transcript.js';
+import type { OutputEvent } from '../output-event.js';
+import { signatureMembers } from '../signature.js';
+import { SSE_DONE, sseData, sseJson } from '../sse.js';
+import { legacyLogprobs } from './logprobs.js';
+
+export interface CompletionAnswerOptions {
+  readonly includeUsage: boolean;
+  readonly logprobs: boolean;
+}
+
+export function completionAnswer(options: CompletionAnswerOptions): AnswerFormat {
+  return {
+    idPrefix: 'cmpl-',
+    stream: (envelope) => new CompletionStreamRenderer(envelope, options),
+    plain: (envelope) => new CompletionPlainRenderer(envelope, options),
+    signatureEvent,
+    streamError: (error) => sseData(openAiErrorBody(error)),
+  };
+}
+
+class CompletionPlainRenderer implements PlainRenderer {
+  readonly #envelope: Envelope;
+  readonly #options: CompletionAnswerOptions;
+  readonly #transcript = new Transcript({ showReasoning: false });
+
+  constructor(envelope: Envelope, options: CompletionAnswerOptions) {
+    this.#envelope = envelope;
+    this.#options = options;
+  }
+
+  add(...events: readonly OutputEvent[]): void {
+    for (const event of events) this.#transcript.add(event);
+  }
+
+  body(): string {
+    const finish = this.#transcript.finished();
+    const { text, logprobs } = this.#transcript;
+    const shown = this.#options.logprobs ? legacyLogprobs(logprobs, 0) : null;
+    return JSON.stringify({
+      ...head(this.#envelope),
+      choices: [{ text, index: 0, logprobs: shown, finish_reason: shownReason(finish.reason) }],
+      usage: openAiUsage(finish),
+    });
+  }
+}
+
+class CompletionStreamRenderer implements StreamRenderer {
+  readonly #head: object;
+  readonly #options: CompletionAnswerOptions;
+  #offset = 0;
+  #finished = false;
+
+  constructor(envelope: Envelope, options: CompletionAnswerOptions) {
+    this.#head = head(envelope);
+    this.#options = options;
+  }
+
+  render(...events: readonly OutputEvent[]): string {
+    let rendered = '';
+    for (const event of events) rendered += this.#event(event);
+    return rendered;
+  }
+
+  #event(event: OutputEvent): string {
+    if (this.#finished) throw new Error('an event after the finish event');
+    switch (event.type) {
+      case 'text': {
+        const { text, logprobs } = event;
+        if (text === '' && logprobs === undefined) return '';
+        const shown = this.#options.logprobs && logprobs !== undefined ? legacyLogprobs(logprobs, this.#offset) : null;
+        this.#offset += logprobs?.reduce((length, { token }) => length + token.length, 0) ?? 0;
+        return this.#chunk([{ text, index: 0, logprobs: shown, finish_reason: null }]);
+      }
+      case 'finish': {
+        this.#finished = true;
+        const last = this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: shownReason(event.reason) }]);
+        return this.#options.includeUsage ? last + sseData(sseJson({ ...this.#head, choices: [], usage: openAiUsage(event) })) : last;
+      }
+      case 'start':
+      case 'reasoning':
+      case 'ping':
+      // There are no tools in this format, so nothing parses calls out of the text.
+      case 'tool_call_start':
+      case 'tool_call_arguments':
+        return '';
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #chunk(choices: readonly object[]): string {
+    return sseData(sseJson({ ...this.#head, choices, ...(this.#options.includeUsage ? { usage: null } : {}) }));
+  }
+}
+
+/** The signature event, in the shape of a chunk because clients check every event as one, and the terminator. */
+function signatureEvent(envelope: Envelope, signed: SignedParts): string {
+  return sseData(sseJson({ ...head(envelope), choices: [], ...signatureMembers(signed) })) + SSE_DONE;
+}
+
+function head({ responseId, created, model }: Envelope) {
+  return { id: responseId, object: 'text_completion', created, model };
+}
+
+/** The format has no calls: a model that ended with one has stopped. */
+function shownReason(reason: FinishReason): 'stop' | 'length' {
+  return reason === 'length' ? 'length' : 'stop';
+}

@@ -1,0 +1,60 @@
+/** From the bytes of a legacy completion request to the internal job: a text that the model continues without a template. */
+import { stopOf } from '../fields.js';
+import type { ParsedRequest } from '../format.js';
+import { readJsonBody } from '../json-body.js';
+import { isGiven, refuse, reject } from '../refusal.js';
+import type { TextRequest } from '../request.js';
+import { samplingOf } from '../sampling.js';
+import { schemaCheck } from '../schema-check.js';
+import { completionAnswer } from './answer.js';
+import { type CompletionRequest, CompletionRequestSchema } from './schema.js';
+
+export const ENDPOINT = '/v1/completions';
+
+const check = schemaCheck(CompletionRequestSchema);
+
+/** Throws RequestError. */
+export function parseCompletion(bytes: Uint8Array): ParsedRequest {
+  const body = check(readJsonBody(bytes));
+  refuseUnsupported(body);
+  const stream = body.stream ?? false;
+  if (!stream && isGiven(body.stream_options)) {
+    reject('stream_options', 'stream_options is only allowed when stream is true.');
+  }
+  const request: TextRequest = {
+    task: 'generate',
+    model: body.model,
+    stream,
+    maxTokens: body.max_tokens ?? null,
+    prompt: { type: 'text', text: promptOf(body) },
+    tools: [],
+    toolChoice: { type: 'auto' },
+    parallelToolCalls: true,
+    responseFormat: { type: 'text' },
+    sampling: samplingOf(body),
+    logprobs: body.logprobs ?? null,
+    thinking: null,
+    stop: stopOf(body.stop),
+  };
+  const { model, maxTokens, logprobs } = request;
+  return {
+    request,
+    facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    answer: completionAnswer({ includeUsage: body.stream_options?.include_usage ?? false, logprobs: logprobs !== null }),
+  };
+}
+
+function promptOf({ prompt }: CompletionRequest): string {
+  if (typeof prompt === 'string') return prompt;
+  const [only, ...others] = prompt;
+  if (typeof only === 'string' && others.length === 0) return only;
+  return refuse('prompt', 'prompt must be one string. Several prompts and arrays of tokens are not supported.');
+}
+
+function refuseUnsupported(body: CompletionRequest): void {
+  if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
+  if (isGiven(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1: one choice is generated per request.');
+  if (body.echo === true) refuse('echo', 'echo is not supported.');
+  if (isGiven(body.suffix) && body.suffix !== '') refuse('suffix', 'suffix is not supported.');
+  if (isGiven(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
+}

@@ -1,0 +1,42 @@
+/**
+ * Schemas of fields that several formats share. `null` counts as absent. Descriptions complete the sentence
+ * "<field> must be ..." of an error message.
+ */
+import Type, { type TSchema } from 'typebox';
+
+export const nullable = <Schema extends TSchema>(schema: Schema, description: string) =>
+  Type.Optional(Type.Union([schema, Type.Null()], { description }));
+
+/** Longest stop sequence, in UTF-16 units. */
+export const MAX_STOP_LENGTH = 1024;
+const STOP_LENGTH = { minLength: 1, maxLength: MAX_STOP_LENGTH };
+const STOP_WORDS = `a string of 1 to ${MAX_STOP_LENGTH} characters`;
+
+export const STOP_SEQUENCE = Type.String({ ...STOP_LENGTH, description: STOP_WORDS });
+export const stop = nullable(
+  Type.Union([Type.String(STOP_LENGTH), Type.Array(STOP_SEQUENCE, { maxItems: 4 })]),
+  `${STOP_WORDS}, or an array of up to 4 of them`,
+);
+
+/** The stop sequences of a request, none twice. */
+export function stopOf(given: string | readonly string[] | null | undefined): readonly string[] {
+  if (typeof given === 'string') return [given];
+  return [...new Set(given ?? [])];
+}
+
+export const TOKENS = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
+export const tokens = nullable(TOKENS, 'an integer of at least 1');
+export const model = Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' });
+export const flag = nullable(Type.Boolean(), 'a boolean');
+export const text = nullable(Type.String(), 'a string');
+export const object = nullable(Type.Object({}), 'an object');
+export const list = nullable(Type.Array(Type.Unknown()), 'an array');
+export const anything = Type.Optional(Type.Unknown());
+/** Serial number of the only machine that may serve. */
+export const provider_serial = nullable(Type.String({ minLength: 1, maxLength: 128 }), 'a string of 1 to 128 characters');
+/** Alternatives wanted for each token. */
+export const top_logprobs = nullable(Type.Integer({ minimum: 0, maximum: 20 }), 'an integer from 0 to 20');
+
+/** A JSON Schema, as a tool or a response format has it. */
+export const JSON_SCHEMA = Type.Record(Type.String(), Type.Unknown(), { description: 'a JSON Schema object' });
+export const TOOL_NAME = Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' });

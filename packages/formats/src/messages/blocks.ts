@@ -1,0 +1,59 @@
+/** Content blocks as text. What cannot be said in text, images first of all, is refused by name. */
+import { refuse, reject } from '../refusal.js';
+import type { Block } from './schema.js';
+
+type Content = string | readonly Block[];
+
+/** The text of system prompts, of user and system messages, and of what tools returned. Throws RequestError. */
+export function textOfContent(content: Content, path: string): string {
+  if (typeof content === 'string') return content;
+  return content.map((block, index) => textOfBlock(block, `${path}[${index}]`)).join('\n');
+}
+
+export function textOfBlock(block: Block, path: string): string {
+  switch (block.type) {
+    case 'text':
+      return block.text ?? reject(`${path}.text`, `${path}.text is required.`);
+    case 'tool_reference':
+      // A found tool. All tools are described to the model from the start, so its name says it all.
+      return block.tool_name ?? '';
+    case 'search_result':
+      return titled(block, textOfContent(asContent(block.content, `${path}.content`), `${path}.content`));
+    case 'document':
+      return titled(block, textOfSource(block.source, `${path}.source`));
+    case 'image':
+      return refuse(path, `${path} is an image, which this model cannot see.`);
+    default:
+      return refuse(path, `${path} is a content block of a type that is not supported here.`);
+  }
+}
+
+/** Content that the schema left open, because other blocks have other things in its place. */
+export function asContent(content: unknown, path: string): Content {
+  if (content === undefined || content === null) return '';
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return reject(path, `${path} must be a string or an array of content blocks.`);
+  for (const [index, block] of content.entries()) {
+    if (!isBlock(block)) reject(`${path}[${index}]`, `${path}[${index}] must be an object with a type.`);
+  }
+  return content;
+}
+
+function isBlock(value: unknown): value is Block {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { type, text } = value as { readonly type?: unknown; readonly text?: unknown };
+  return typeof type === 'string' && (text === undefined || typeof text === 'string');
+}
+
+function textOfSource(source: unknown, path: string): string {
+  if (typeof source === 'object' && source !== null) {
+    const { type, data, content } = source as { readonly type?: unknown; readonly data?: unknown; readonly content?: unknown };
+    if (type === 'text' && typeof data === 'string') return data;
+    if (type === 'content') return textOfContent(asContent(content, `${path}.content`), `${path}.content`);
+  }
+  return refuse(path, `${path} must hold text. Files and addresses are not read here.`);
+}
+
+function titled({ title }: Block, text: string): string {
+  return title ? `${title}\n${text}` : text;
+}

@@ -1,0 +1,91 @@
+/** System prompt and messages, normalised: results of tools become messages of their own, before what the user says. */
+import { reject } from '../refusal.js';
+import type { ChatMessage, Prompt, ToolCall } from '../request.js';
+import { asContent, textOfBlock, textOfContent } from './blocks.js';
+import type { Block, CountTokensRequest, Message } from './schema.js';
+
+/** An assistant message at the end is the beginning of the answer. Throws RequestError, which names the block at fault. */
+export function promptOf(body: CountTokensRequest): Prompt {
+  const messages = conversationOf(body);
+  const last = messages.at(-1);
+  const continuesLast = last?.role === 'assistant';
+  if (continuesLast && last.toolCalls.length > 0) reject('messages', 'messages must not end with a call of a tool: its result is missing.');
+  return { type: 'chat', messages, continuesLast };
+}
+
+function conversationOf({ system, messages }: CountTokensRequest): readonly ChatMessage[] {
+  const names = new Map<string, string>();
+  const conversation: ChatMessage[] = [];
+  const instructions = textOfContent(system ?? '', 'system');
+  if (instructions !== '') conversation.push({ role: 'system', content: instructions });
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}].content`;
+    switch (message.role) {
+      case 'system':
+        conversation.push({ role: 'system', content: textOfContent(message.content, path) });
+        break;
+      case 'user':
+        conversation.push(...userTurn(message, path, names));
+        break;
+      case 'assistant':
+        conversation.push(assistantTurn(message, path, names));
+        break;
+      default:
+        message.role satisfies never;
+    }
+  }
+  return conversation;
+}
+
+function userTurn({ content }: Message, path: string, names: ReadonlyMap<string, string>): ChatMessage[] {
+  if (typeof content === 'string') return [{ role: 'user', content }];
+  if (content.length === 0) reject(path, `${path} must not be empty.`);
+  const results: ChatMessage[] = [];
+  const texts: string[] = [];
+  for (const [index, block] of content.entries()) {
+    const at = `${path}[${index}]`;
+    if (block.type === 'tool_result') results.push(toolResult(block, at, names));
+    else texts.push(textOfBlock(block, at));
+  }
+  return texts.length === 0 ? results : [...results, { role: 'user', content: texts.join('\n') }];
+}
+
+function toolResult(block: Block, path: string, names: ReadonlyMap<string, string>): ChatMessage {
+  const toolCallId = block.tool_use_id ?? reject(`${path}.tool_use_id`, `${path}.tool_use_id is required.`);
+  const content = textOfContent(asContent(block.content, `${path}.content`), `${path}.content`);
+  return { role: 'tool', content, toolCallId, name: names.get(toolCallId) ?? null, isError: block.is_error ?? false };
+}
+
+function assistantTurn({ content }: Message, path: string, names: Map<string, string>): ChatMessage {
+  if (typeof content === 'string') return { role: 'assistant', content, reasoning: null, toolCalls: [] };
+  const texts: string[] = [];
+  const thoughts: string[] = [];
+  const toolCalls: ToolCall[] = [];
+  for (const [index, block] of content.entries()) {
+    const at = `${path}[${index}]`;
+    switch (block.type) {
+      case 'thinking':
+        if (block.thinking) thoughts.push(block.thinking);
+        break;
+      case 'redacted_thinking':
+        // Another service's secret; there is nothing to read in it.
+        break;
+      case 'tool_use': {
+        const call = toolUse(block, at);
+        names.set(call.id, call.name);
+        toolCalls.push(call);
+        break;
+      }
+      default:
+        texts.push(textOfBlock(block, at));
+    }
+  }
+  const reasoning = thoughts.length === 0 ? null : thoughts.join('\n');
+  return { role: 'assistant', content: texts.join('\n'), reasoning, toolCalls };
+}
+
+function toolUse(block: Block, path: string): ToolCall {
+  const id = block.id ?? reject(`${path}.id`, `${path}.id is required.`);
+  const name = block.name ?? reject(`${path}.name`, `${path}.name is required.`);
+  return { id, name, arguments: JSON.stringify(block.input ?? {}) };
+}

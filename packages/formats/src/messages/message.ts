@@ -1,0 +1,73 @@
+/** The message object and its parts, in the shape of the real API. */
+import type { Envelope } from '../format.js';
+import type { TranscriptItem } from '../output/transcript.js';
+import type { FinishEvent } from '../output-event.js';
+
+export function messageOf({ responseId, model }: Envelope, content: readonly object[], end: object, usage: object) {
+  return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage };
+}
+
+/** Why the message ended; all null while it has not. */
+export function endOf(finish: FinishEvent | null) {
+  return {
+    stop_reason: finish === null ? null : stopReason(finish),
+    stop_sequence: finish?.reason === 'stop' ? (finish.stopSequence ?? null) : null,
+    stop_details: null,
+    container: null,
+  };
+}
+
+function stopReason({ reason, stopSequence }: FinishEvent): 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' {
+  switch (reason) {
+    case 'stop':
+      return stopSequence === undefined ? 'end_turn' : 'stop_sequence';
+    case 'length':
+      return 'max_tokens';
+    case 'tool_calls':
+      return 'tool_use';
+    default:
+      return reason satisfies never;
+  }
+}
+
+/** `input_tokens` are those that no cache held, as the real API counts them. The sum of the two is the prompt. */
+export function inputUsage(promptTokens: number, cachedTokens: number) {
+  return { input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0, cache_read_input_tokens: cachedTokens };
+}
+
+export function usageOf({ usage, hiddenTokens }: FinishEvent) {
+  return {
+    ...inputUsage(usage.prompt_tokens, usage.cached_tokens ?? 0),
+    output_tokens: usage.completion_tokens,
+    output_tokens_details: { thinking_tokens: hiddenTokens },
+  };
+}
+
+/**
+ * The block of an item. A thinking block's `signature` is opaque to clients, which send it back and drop blocks without
+ * one; here it says which response the thoughts belong to, and nothing depends on it.
+ */
+export function blockOf(item: TranscriptItem, { responseId }: Envelope) {
+  switch (item.type) {
+    case 'text':
+      // No `citations`: null in its place breaks the AI SDK, and the real API leaves it out as well.
+      return { type: 'text', text: item.text };
+    case 'reasoning':
+      return { type: 'thinking', thinking: item.text, signature: responseId };
+    case 'tool_call':
+      return { type: 'tool_use', id: item.id, name: item.name, input: inputOf(item.arguments) };
+    default:
+      return item satisfies never;
+  }
+}
+
+/** The format has objects only. Arguments that a model left broken, or cut off, are shown under a name that says so. */
+function inputOf(json: string): unknown {
+  try {
+    const input: unknown = JSON.parse(json === '' ? '{}' : json);
+    if (typeof input === 'object' && input !== null && !Array.isArray(input)) return input;
+  } catch {
+    // Shown as text below.
+  }
+  return { invalid_json: json };
+}

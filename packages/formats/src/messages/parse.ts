@@ -1,0 +1,123 @@
+/** From the bytes of a Messages or a token counting request to the internal job and the facts that a coordinator routes by. */
+import { stopOf } from '../fields.js';
+import type { ParsedRequest } from '../format.js';
+import { readJsonBody } from '../json-body.js';
+import { isFilled, isGiven, refuse, reject } from '../refusal.js';
+import type { ResponseFormat, TextRequest, Tool, ToolChoice } from '../request.js';
+import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
+import { schemaCheck } from '../schema-check.js';
+import { choiceAmong, requireDistinctNames } from '../tools.js';
+import { messagesAnswer } from './answer.js';
+import { promptOf } from './conversation.js';
+import { countAnswer } from './count-answer.js';
+import {
+  type CountTokensRequest,
+  CountTokensRequestSchema,
+  type MessagesRequest,
+  MessagesRequestSchema,
+  type MessagesTool,
+} from './schema.js';
+
+const checkMessages = schemaCheck(MessagesRequestSchema);
+const checkCount = schemaCheck(CountTokensRequestSchema);
+
+/** Throws RequestError. */
+export function parseMessages(bytes: Uint8Array): ParsedRequest {
+  const body = checkMessages(readJsonBody(bytes));
+  const stream = body.stream ?? false;
+  const request: TextRequest = {
+    task: 'generate',
+    ...sharedOf(body),
+    stream,
+    maxTokens: body.max_tokens,
+    sampling: samplingOf(body),
+    stop: stopOf(body.stop_sequences),
+  };
+  const { model, maxTokens } = request;
+  return {
+    request,
+    facts: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    answer: messagesAnswer({ showReasoning: showsThinking(body) }),
+  };
+}
+
+/** Throws RequestError. */
+export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
+  const body = checkCount(readJsonBody(bytes));
+  const request: TextRequest = {
+    task: 'count',
+    ...sharedOf(body),
+    stream: false,
+    // Nothing is generated; a job must have some limit, and this is the least.
+    maxTokens: 1,
+    sampling: samplingOf({ temperature: DEFAULT_TEMPERATURE }),
+    stop: [],
+  };
+  const { model, maxTokens } = request;
+  const providerSerial = body.provider_serial ?? null;
+  return {
+    request,
+    facts: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial },
+    answer: countAnswer,
+  };
+}
+
+/** All that decides how many tokens the prompt has, and so is the same for both requests. */
+function sharedOf(body: CountTokensRequest) {
+  if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
+  if (isGiven(body.container)) refuse('container', 'container is not supported.');
+  const tools = (body.tools ?? []).flatMap(clientTool);
+  requireDistinctNames(tools);
+  return {
+    model: body.model,
+    prompt: promptOf(body),
+    tools,
+    toolChoice: choiceAmong(tools, choiceOf(body)),
+    parallelToolCalls: !(body.tool_choice?.disable_parallel_tool_use ?? false),
+    responseFormat: responseFormatOf(body),
+    logprobs: null,
+    thinking: body.thinking?.type === 'disabled' ? false : null,
+  } as const;
+}
+
+function clientTool(tool: MessagesTool, index: number): Tool[] {
+  if (isGiven(tool.type) && tool.type !== 'custom') return [];
+  const name = tool.name ?? reject(`tools[${index}].name`, `tools[${index}].name is required.`);
+  const parameters = tool.input_schema ?? reject(`tools[${index}].input_schema`, `tools[${index}].input_schema is required.`);
+  return [{ name, description: tool.description ?? null, parameters, strict: tool.strict ?? false }];
+}
+
+function choiceOf({ tool_choice: choice }: CountTokensRequest): ToolChoice {
+  if (!isGiven(choice)) return { type: 'auto' };
+  switch (choice.type) {
+    case 'auto':
+      return { type: 'auto' };
+    case 'none':
+      return { type: 'none' };
+    case 'any':
+      return { type: 'required' };
+    case 'tool':
+      return { type: 'named', name: choice.name ?? reject('tool_choice.name', 'tool_choice.name is required.') };
+    default:
+      return choice.type satisfies never;
+  }
+}
+
+function responseFormatOf(body: CountTokensRequest): ResponseFormat {
+  const [format, path] = isGiven(body.output_config?.format)
+    ? [body.output_config.format, 'output_config.format']
+    : [body.output_format, 'output_format'];
+  if (!isGiven(format)) return { type: 'text' };
+  if (format.type !== 'json_schema') return refuse(path, `${path} must be of type "json_schema".`);
+  return {
+    type: 'json_schema',
+    name: 'output',
+    schema: format.schema ?? reject(`${path}.schema`, `${path}.schema is required.`),
+    strict: true,
+  };
+}
+
+/** Thinking blocks are for clients that asked for them and did not ask to leave their text out. */
+function showsThinking({ thinking }: MessagesRequest): boolean {
+  return isGiven(thinking) && thinking.type !== 'disabled' && thinking.display !== 'omitted';
+}

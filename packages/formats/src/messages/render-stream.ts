@@ -1,0 +1,112 @@
+/**
+ * A message as a stream of events, in the order of the real API: message_start with the tokens of the prompt, each content
+ * block from start to stop, message_delta with the reason, message_stop. Each event names its type twice, as clients need.
+ */
+import type { Envelope, StreamRenderer } from '../format.js';
+import { Transcript, type TranscriptItem } from '../output/transcript.js';
+import type { FinishEvent, OutputEvent } from '../output-event.js';
+import { sseEvent, sseJson, sseString } from '../sse.js';
+import type { MessagesAnswerOptions } from './answer.js';
+import { blockOf, endOf, inputUsage, messageOf, usageOf } from './message.js';
+
+const PING = sseEvent('ping', '{"type":"ping"}');
+
+export class MessagesStreamRenderer implements StreamRenderer {
+  readonly #envelope: Envelope;
+  readonly #showReasoning: boolean;
+  #start: { readonly promptTokens: number; readonly cachedTokens?: number } | null = null;
+  #opened = false;
+  readonly #items: Transcript;
+  #block: TranscriptItem | null = null;
+  #index = -1;
+  #visible = false;
+  #finished = false;
+
+  constructor(envelope: Envelope, options: MessagesAnswerOptions) {
+    this.#envelope = envelope;
+    this.#showReasoning = options.showReasoning;
+    this.#items = new Transcript(options);
+  }
+
+  render(...events: readonly OutputEvent[]): string {
+    let rendered = '';
+    for (const event of events) rendered += this.#event(event);
+    return rendered;
+  }
+
+  #event(event: OutputEvent): string {
+    if (this.#finished) throw new Error('an event after the finish event');
+    switch (event.type) {
+      case 'start':
+        this.#start = event;
+        return '';
+      case 'ping':
+        return this.#opening() + PING;
+      case 'finish':
+        return this.#end(event);
+      case 'text':
+        if (event.text === '') return '';
+        return this.#item(event) + this.#delta(`{"type":"text_delta","text":${sseString(event.text)}}`);
+      case 'reasoning':
+        if (!this.#showReasoning || event.text === '') return '';
+        return this.#item(event) + this.#delta(`{"type":"thinking_delta","thinking":${sseString(event.text)}}`);
+      case 'tool_call_start':
+        return this.#item(event);
+      case 'tool_call_arguments':
+        if (event.delta === '') return this.#item(event);
+        return this.#item(event) + this.#delta(`{"type":"input_json_delta","partial_json":${sseString(event.delta)}}`);
+      default:
+        return event satisfies never;
+    }
+  }
+
+  /** What must stand before a delta of the event's item: the end of the block before it, and its own start. */
+  #item(event: OutputEvent): string {
+    const item = this.#items.add(event);
+    return item === null || item === this.#block ? '' : this.#open(item);
+  }
+
+  #open(item: TranscriptItem): string {
+    const before = this.#opening() + this.#close();
+    this.#block = item;
+    this.#index++;
+    if (item.type !== 'reasoning') this.#visible = true;
+    const block = { ...blockOf(emptied(item), this.#envelope), ...(item.type === 'reasoning' ? { signature: '' } : {}) };
+    const start = sseEvent('content_block_start', sseJson({ type: 'content_block_start', index: this.#index, content_block: block }));
+    return before + start + (this.#index === 0 ? PING : '');
+  }
+
+  #delta(delta: string): string {
+    return sseEvent('content_block_delta', `{"type":"content_block_delta","index":${this.#index},"delta":${delta}}`);
+  }
+
+  #close(): string {
+    if (this.#block === null) return '';
+    const signature =
+      this.#block.type === 'reasoning' ? this.#delta(sseJson({ type: 'signature_delta', signature: this.#envelope.responseId })) : '';
+    this.#block = null;
+    return signature + sseEvent('content_block_stop', `{"type":"content_block_stop","index":${this.#index}}`);
+  }
+
+  #opening(): string {
+    if (this.#opened) return '';
+    if (this.#start === null) throw new Error('output before the start event');
+    this.#opened = true;
+    const usage = { ...inputUsage(this.#start.promptTokens, this.#start.cachedTokens ?? 0), output_tokens: 0 };
+    const message = messageOf(this.#envelope, [], endOf(null), usage);
+    return sseEvent('message_start', sseJson({ type: 'message_start', message }));
+  }
+
+  #end(finish: FinishEvent): string {
+    const empty = this.#visible ? '' : this.#open({ type: 'text', text: '', logprobs: [] });
+    const blocks = empty + this.#close();
+    this.#finished = true;
+    const delta = sseJson({ type: 'message_delta', delta: endOf(finish), usage: usageOf(finish) });
+    return blocks + sseEvent('message_delta', delta) + sseEvent('message_stop', '{"type":"message_stop"}');
+  }
+}
+
+/** The item as it begins. */
+function emptied(item: TranscriptItem): TranscriptItem {
+  return item.type === 'tool_call' ? { ...item, arguments: '' } : { ...item, text: '' };
+}

@@ -1,0 +1,106 @@
+/** The Messages request as it may arrive. Fields and betas that are not listed are tolerated, and `null` counts as absent. */
+import Type, { type Static } from 'typebox';
+import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
+import { temperature, top_k, top_p } from '../sampling.js';
+
+const STRING = Type.String({ description: 'a string' });
+
+/** Blocks of any `type` pass here, so that the parser can say which of them are not served. */
+const BlockSchema = Type.Object(
+  {
+    type: STRING,
+    text: Type.Optional(STRING),
+    thinking: Type.Optional(STRING),
+    id: Type.Optional(STRING),
+    name: Type.Optional(STRING),
+    input: Type.Optional(Type.Unknown()),
+    tool_use_id: Type.Optional(STRING),
+    tool_name: Type.Optional(STRING),
+    is_error: flag,
+    content: Type.Optional(Type.Unknown()),
+    title: text,
+    source: Type.Optional(Type.Unknown()),
+  },
+  { description: 'an object with a type' },
+);
+export type Block = Static<typeof BlockSchema>;
+
+export const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)], {
+  description: 'a string or an array of content blocks',
+});
+
+const MessageSchema = Type.Object(
+  {
+    role: Type.Enum(['user', 'assistant', 'system'], { description: 'one of user, assistant, system' }),
+    content: ContentSchema,
+  },
+  { description: 'an object with role and content' },
+);
+export type Message = Static<typeof MessageSchema>;
+
+/** A tool without a type, or of type `custom`, is the client's own. Others run at the service: tolerated, and not offered to the model. */
+const ToolSchema = Type.Object(
+  {
+    type: text,
+    name: Type.Optional(TOOL_NAME),
+    description: text,
+    input_schema: Type.Optional(JSON_SCHEMA),
+    strict: flag,
+  },
+  { description: 'an object with name and input_schema' },
+);
+export type MessagesTool = Static<typeof ToolSchema>;
+
+const ToolChoiceSchema = Type.Object(
+  {
+    type: Type.Enum(['auto', 'any', 'tool', 'none'], { description: 'one of auto, any, tool, none' }),
+    name: Type.Optional(TOOL_NAME),
+    disable_parallel_tool_use: flag,
+  },
+  { description: 'an object with a type' },
+);
+
+const ThinkingSchema = Type.Object(
+  { type: Type.Enum(['enabled', 'adaptive', 'disabled'], { description: 'one of enabled, adaptive, disabled' }), display: text },
+  { description: 'an object with a type' },
+);
+
+const OutputFormatSchema = Type.Object(
+  { type: Type.String({ description: 'a string' }), schema: Type.Optional(JSON_SCHEMA) },
+  { description: 'an object with type and schema' },
+);
+const OUTPUT_FORMAT = nullable(OutputFormatSchema, 'an object with type and schema');
+
+const PROMPT_FIELDS = {
+  model,
+  messages: Type.Array(MessageSchema, { minItems: 1, description: 'a non-empty array of messages' }),
+  system: nullable(ContentSchema, 'a string or an array of text blocks'),
+  tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of tools'),
+  tool_choice: nullable(ToolChoiceSchema, 'an object with a type'),
+  thinking: nullable(ThinkingSchema, 'an object with a type'),
+  output_config: nullable(Type.Object({ format: OUTPUT_FORMAT }), 'an object'),
+  output_format: OUTPUT_FORMAT,
+  provider_serial,
+
+  // A known feature that is not served: read only to be refused.
+  mcp_servers: list,
+  container: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
+};
+
+export const MessagesRequestSchema = Type.Object(
+  {
+    ...PROMPT_FIELDS,
+    max_tokens: Type.Integer({ ...TOKENS, description: 'an integer of at least 1' }),
+    stream: flag,
+    temperature,
+    top_p,
+    top_k,
+    stop_sequences: nullable(Type.Array(STOP_SEQUENCE, { maxItems: 16 }), 'an array of up to 16 strings'),
+    metadata: object,
+  },
+  { description: 'a JSON object' },
+);
+export type MessagesRequest = Static<typeof MessagesRequestSchema>;
+
+export const CountTokensRequestSchema = Type.Object(PROMPT_FIELDS, { description: 'a JSON object' });
+export type CountTokensRequest = Static<typeof CountTokensRequestSchema>;

@@ -1,0 +1,198 @@
+/**
+ * Reads the JSON object of one tool call unit by unit: `{"name": ..., "arguments": {...}}`, members in any order. Once the
+ * name is known the arguments pass through as they are written, so that a long call streams; until then they wait, up to a
+ * bound. The result depends on the text alone, never on how it was cut.
+ */
+
+/** Most UTF-16 units that wait for a name. A body that has none by then is no call. */
+const MAX_WAITING = 65_536;
+
+type Place = 'before' | 'key_or_end' | 'key' | 'colon' | 'value_start' | 'value' | 'after_value' | 'done' | 'bad';
+
+export interface BodyListener {
+  started(name: string): void;
+  arguments(delta: string): void;
+}
+
+export class ToolCallBody {
+  readonly #listener: BodyListener;
+  #place: Place = 'before';
+  /** All that was read, as long as it may turn out to be text. */
+  #raw = '';
+  #key = '';
+  /** The literal that is being read, unless it streams. */
+  #literal = '';
+  #streams = false;
+  #inString = false;
+  #escaped = false;
+  #depth = 0;
+  #name: string | null = null;
+  #arguments: string | null = null;
+  #started = false;
+
+  constructor(listener: BodyListener) {
+    this.#listener = listener;
+  }
+
+  /** The call has begun to be shown; from then on its text is never shown as text. */
+  get started(): boolean {
+    return this.#started;
+  }
+
+  get raw(): string {
+    return this.#raw;
+  }
+
+  /** Reads one UTF-16 unit. `bad` means that the text up to and without this unit cannot go on to be a call. */
+  read(unit: string): 'more' | 'done' | 'bad' {
+    if (!this.#started && this.#raw.length >= MAX_WAITING) return 'bad';
+    this.#step(unit);
+    if (this.#place === 'bad') return 'bad';
+    if (!this.#started) this.#raw += unit;
+    return this.#place === 'done' ? 'done' : 'more';
+  }
+
+  #step(unit: string): void {
+    switch (this.#place) {
+      case 'before':
+        if (!isSpace(unit)) this.#place = unit === '{' ? 'key_or_end' : 'bad';
+        return;
+      case 'key_or_end':
+        if (unit === '"') this.#beginLiteral(unit, 'key');
+        else if (unit === '}') this.#finish();
+        else if (!isSpace(unit)) this.#place = 'bad';
+        return;
+      case 'key':
+        if (this.#inLiteral(unit)) return;
+        this.#key = String(parsed(this.#literal));
+        this.#place = 'colon';
+        return;
+      case 'colon':
+        if (!isSpace(unit)) this.#place = unit === ':' ? 'value_start' : 'bad';
+        return;
+      case 'value_start':
+        if (isSpace(unit)) return;
+        if (unit === ',' || unit === '}' || unit === ']' || unit === ':') this.#place = 'bad';
+        else this.#beginValue(unit);
+        return;
+      case 'value':
+        this.#inValue(unit);
+        return;
+      case 'after_value':
+        if (unit === ',') this.#place = 'key_or_end';
+        else if (unit === '}') this.#finish();
+        else if (!isSpace(unit)) this.#place = 'bad';
+        return;
+      case 'done':
+      case 'bad':
+        return;
+      default:
+        this.#place satisfies never;
+    }
+  }
+
+  #beginLiteral(unit: string, place: 'key' | 'value'): void {
+    this.#place = place;
+    this.#literal = this.#streams ? '' : unit;
+    this.#inString = unit === '"';
+    this.#escaped = false;
+    this.#depth = unit === '{' || unit === '[' ? 1 : 0;
+  }
+
+  #beginValue(unit: string): void {
+    this.#streams = unit === '{' && this.#isArguments() && this.#name !== null;
+    if (this.#streams) {
+      this.#start();
+      this.#listener.arguments(unit);
+    }
+    this.#beginLiteral(unit, 'value');
+  }
+
+  #inValue(unit: string): void {
+    const scalar = !this.#inString && this.#depth === 0;
+    if (scalar && (isSpace(unit) || unit === ',' || unit === '}')) {
+      this.#endValue();
+      if (this.#place === 'after_value') this.#step(unit);
+    } else if (!this.#inLiteral(unit) && !scalar) this.#endValue();
+  }
+
+  /** Takes a unit of the literal; false when it was the last one of a string, object or array. */
+  #inLiteral(unit: string): boolean {
+    const shown = this.#inString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
+    if (this.#streams) this.#listener.arguments(shown);
+    else this.#literal += shown;
+    if (this.#inString) {
+      if (this.#escaped) this.#escaped = false;
+      else if (unit === '\\') this.#escaped = true;
+      else if (unit === '"') this.#inString = false;
+    } else if (unit === '"') this.#inString = true;
+    else if (unit === '{' || unit === '[') this.#depth++;
+    else if (unit === '}' || unit === ']') this.#depth--;
+    return this.#inString || this.#depth > 0;
+  }
+
+  #endValue(): void {
+    this.#place = 'after_value';
+    if (this.#streams) {
+      this.#streams = false;
+      this.#arguments = '';
+      return;
+    }
+    if (this.#isArguments() && this.#arguments === null) {
+      this.#arguments = argumentsOf(this.#literal);
+      if (this.#arguments === null) this.#place = 'bad';
+    } else if (this.#key === 'name' && this.#name === null) {
+      const name = parsed(this.#literal);
+      if (typeof name === 'string' && name !== '') this.#name = name;
+      else this.#place = 'bad';
+    }
+    if (this.#name !== null && this.#arguments !== null) this.#start();
+  }
+
+  #isArguments(): boolean {
+    return (this.#key === 'arguments' || this.#key === 'parameters') && this.#arguments === null;
+  }
+
+  #start(): void {
+    if (this.#started || this.#name === null) return;
+    this.#started = true;
+    this.#raw = '';
+    this.#listener.started(this.#name);
+    if (this.#arguments !== null) this.#listener.arguments(this.#arguments);
+  }
+
+  #finish(): void {
+    if (this.#name === null) {
+      this.#place = 'bad';
+      return;
+    }
+    this.#arguments ??= '{}';
+    this.#start();
+    this.#place = 'done';
+  }
+}
+
+/** JSON text of arguments: an object, an object in a string (as some models write it), or nothing for none. */
+function argumentsOf(literal: string): string | null {
+  if (literal.startsWith('{')) return literal;
+  const value = parsed(literal);
+  if (value === null) return '{}';
+  return typeof value === 'string' && isObject(parsed(value)) ? value : null;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The value of a JSON text, or undefined where it is none. */
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isSpace(unit: string): boolean {
+  return unit === ' ' || unit === '\n' || unit === '\r' || unit === '\t';
+}

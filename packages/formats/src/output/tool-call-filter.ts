@@ -1,0 +1,181 @@
+/**
+ * Takes tool calls out of a visible text that arrives in pieces: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`,
+ * as Hermes and Qwen models write them. What begins like a call and is none stays text. The result depends on the text
+ * alone, never on how it was cut.
+ *
+ * White space around calls is not part of the answer: up to 64 characters before a call, and all that follows one.
+ */
+import type { OutputEvent } from '../output-event.js';
+import { isSpace, ToolCallBody } from './tool-call-body.js';
+
+export interface ToolCallTags {
+  readonly open: string;
+  readonly close: string;
+}
+
+export const DEFAULT_TOOL_CALL_TAGS: ToolCallTags = { open: '<tool_call>', close: '</tool_call>' };
+
+export interface ToolCallOptions {
+  /** Default: `<tool_call>` and `</tool_call>`. */
+  readonly tags?: ToolCallTags;
+  /** Id of the call with this index; unique in all conversations that the answer may become part of. */
+  readonly callId: (index: number) => string;
+}
+
+/** What of an output the filter makes: text without calls, and calls. */
+export type FilteredEvent = Extract<OutputEvent, { type: 'text' | 'tool_call_start' | 'tool_call_arguments' }>;
+
+const MAX_SPACE = 64;
+
+export class ToolCallFilter {
+  readonly #tags: ToolCallTags;
+  readonly #callId: (index: number) => string;
+  #place: 'text' | 'body' | 'after_body' = 'text';
+  /** Text that may be white space before a call or the beginning of a tag. */
+  #held = '';
+  #body: ToolCallBody | null = null;
+  #started = 0;
+  #completed = 0;
+  /** White space is dropped until text follows. */
+  #afterCall = false;
+  #events: FilteredEvent[] = [];
+  #delta = '';
+
+  constructor(options: ToolCallOptions) {
+    this.#tags = options.tags ?? DEFAULT_TOOL_CALL_TAGS;
+    this.#callId = options.callId;
+  }
+
+  /** Calls that were read to the end. */
+  get completed(): number {
+    return this.#completed;
+  }
+
+  push(piece: string): FilteredEvent[] {
+    let rest = piece;
+    while (rest !== '') rest = this.#read(rest);
+    return this.#take();
+  }
+
+  /** Nothing follows: what was held and became no call is text. A call that was begun and cut off stays as it is. */
+  end(): FilteredEvent[] {
+    if (this.#place === 'text') this.#text(this.#held);
+    else if (this.#place === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
+    this.#held = '';
+    return this.#take();
+  }
+
+  /** What is left of the piece after the present place. */
+  #read(piece: string): string {
+    switch (this.#place) {
+      case 'text':
+        return this.#readText(piece);
+      case 'body':
+        return this.#readBody(piece);
+      case 'after_body':
+        return this.#readClosing(piece);
+      default:
+        return this.#place satisfies never;
+    }
+  }
+
+  #readText(piece: string): string {
+    const text = this.#held + piece;
+    const tag = text.indexOf(this.#tags.open);
+    const end = spaceBefore(text, tag === -1 ? startOfTag(text, this.#tags.open) : tag);
+    this.#text(text.slice(0, end));
+    if (tag === -1) {
+      this.#held = text.slice(end);
+      return '';
+    }
+    // The white space is not gone yet: it is shown if this turns out to be no call.
+    this.#held = text.slice(end, tag);
+    this.#place = 'body';
+    this.#body = new ToolCallBody({
+      started: (name) => this.#start(name),
+      arguments: (delta) => {
+        this.#delta += delta;
+      },
+    });
+    return text.slice(tag + this.#tags.open.length);
+  }
+
+  #readBody(piece: string): string {
+    const body = this.#body;
+    if (body === null) throw new Error('no body is open');
+    for (let at = 0; at < piece.length; at++) {
+      const unit = piece[at] ?? '';
+      const state = body.read(unit);
+      if (state === 'more') continue;
+      this.#body = null;
+      if (state === 'done' || body.started) {
+        this.#completed++;
+        this.#place = 'after_body';
+        return piece.slice(state === 'done' ? at + 1 : at);
+      }
+      this.#place = 'text';
+      this.#text(this.#held + this.#tags.open + body.raw);
+      this.#held = '';
+      return piece.slice(at);
+    }
+    return '';
+  }
+
+  /** The closing tag may be missing; then what follows is text. */
+  #readClosing(piece: string): string {
+    const text = (this.#held + piece).replace(/^[ \t\r\n]+/, '');
+    this.#held = '';
+    const { close } = this.#tags;
+    if (text.length < close.length && close.startsWith(text)) {
+      this.#held = text;
+      return '';
+    }
+    this.#place = 'text';
+    return text.startsWith(close) ? text.slice(close.length) : text;
+  }
+
+  #start(name: string): void {
+    this.#endArguments();
+    const index = this.#started++;
+    this.#held = '';
+    this.#afterCall = true;
+    this.#events.push({ type: 'tool_call_start', index, id: this.#callId(index), name });
+  }
+
+  /** Arguments read since the last event become one. */
+  #endArguments(): void {
+    if (this.#delta === '') return;
+    this.#events.push({ type: 'tool_call_arguments', index: this.#started - 1, delta: this.#delta });
+    this.#delta = '';
+  }
+
+  #text(text: string): void {
+    const shown = this.#afterCall ? text.replace(/^[ \t\r\n]+/, '') : text;
+    if (shown === '') return;
+    this.#afterCall = false;
+    this.#endArguments();
+    this.#events.push({ type: 'text', text: shown });
+  }
+
+  #take(): FilteredEvent[] {
+    this.#endArguments();
+    const events = this.#events;
+    this.#events = [];
+    return events;
+  }
+}
+
+/** Where the longest ending begins that the tag may grow out of. */
+function startOfTag(text: string, tag: string): number {
+  for (let start = Math.max(0, text.length - tag.length + 1); start < text.length; start++) {
+    if (tag.startsWith(text.slice(start))) return start;
+  }
+  return text.length;
+}
+
+/** Where the white space begins that ends at `end`, as far as it is held. */
+function spaceBefore(text: string, end: number): number {
+  let start = end;
+  while (start > 0 && end - start < MAX_SPACE && isSpace(text[start - 1] ?? '')) start--;
+  return start;
+}

@@ -1,0 +1,117 @@
+/**
+ * Gathers output events into the items of an answer: stretches of reasoning, stretches of visible text, and tool calls.
+ * The items depend on the output alone and not on the pieces it came in, so a stream and a plain response of the same
+ * output have the same ones.
+ */
+import type { FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';
+
+export interface TextItem {
+  readonly type: 'text';
+  text: string;
+  readonly logprobs: TokenLogprob[];
+}
+export interface ReasoningItem {
+  readonly type: 'reasoning';
+  text: string;
+}
+export interface ToolCallItem {
+  readonly type: 'tool_call';
+  readonly id: string;
+  readonly name: string;
+  arguments: string;
+}
+export type TranscriptItem = TextItem | ReasoningItem | ToolCallItem;
+
+export class Transcript {
+  readonly #showReasoning: boolean;
+  readonly #items: TranscriptItem[] = [];
+  #finish: FinishEvent | null = null;
+  #calls = 0;
+
+  /** Reasoning that is not shown makes no items. */
+  constructor(options: { readonly showReasoning: boolean }) {
+    this.#showReasoning = options.showReasoning;
+  }
+
+  get items(): readonly TranscriptItem[] {
+    return this.#items;
+  }
+
+  get finish(): FinishEvent | null {
+    return this.#finish;
+  }
+
+  /** All visible text. */
+  get text(): string {
+    return this.#items.map((item) => (item.type === 'text' ? item.text : '')).join('');
+  }
+
+  get reasoning(): string {
+    return this.#items.map((item) => (item.type === 'reasoning' ? item.text : '')).join('');
+  }
+
+  get logprobs(): readonly TokenLogprob[] {
+    return this.#items.flatMap((item) => (item.type === 'text' ? item.logprobs : []));
+  }
+
+  get toolCalls(): readonly ToolCallItem[] {
+    return this.#items.filter((item) => item.type === 'tool_call');
+  }
+
+  /** The item that the event belongs to, or null for one that shows nothing. Throws for an event out of order. */
+  add(event: OutputEvent): TranscriptItem | null {
+    if (this.#finish !== null) throw new Error('an event after the finish event');
+    switch (event.type) {
+      case 'text': {
+        if (event.text === '' && event.logprobs === undefined) return null;
+        const last = this.#items.at(-1);
+        const item = last?.type === 'text' ? last : this.#open({ type: 'text', text: '', logprobs: [] });
+        item.text += event.text;
+        if (event.logprobs !== undefined) item.logprobs.push(...event.logprobs);
+        return item;
+      }
+      case 'reasoning': {
+        if (event.text === '' || !this.#showReasoning) return null;
+        const last = this.#items.at(-1);
+        const item = last?.type === 'reasoning' ? last : this.#open({ type: 'reasoning', text: '' });
+        item.text += event.text;
+        return item;
+      }
+      case 'tool_call_start':
+        if (event.index !== this.#calls) throw new Error('tool calls must be started in order');
+        this.#calls++;
+        return this.#open({ type: 'tool_call', id: event.id, name: event.name, arguments: '' });
+      case 'tool_call_arguments': {
+        const last = this.#items.at(-1);
+        if (last?.type !== 'tool_call' || event.index !== this.#calls - 1) throw new Error('arguments of no open tool call');
+        last.arguments += event.delta;
+        return last;
+      }
+      case 'finish':
+        this.#finish = event;
+        return null;
+      case 'start':
+      case 'ping':
+        return null;
+      default:
+        return event satisfies never;
+    }
+  }
+
+  /** An answer is never without any item that a client may read: where there is neither text nor call, an empty text. */
+  addEmptyText(): TextItem | null {
+    if (this.#items.some(({ type }) => type !== 'reasoning')) return null;
+    return this.#open({ type: 'text', text: '', logprobs: [] });
+  }
+
+  /** The finish event. Throws before it was added. */
+  finished(): FinishEvent {
+    if (this.#finish === null) throw new Error('the response has not finished');
+    return this.#finish;
+  }
+
+  #open<Item extends TranscriptItem>(item: Item): Item {
+    this.#items.push(item);
+    return item;
+  }
+}

@@ -1,0 +1,28 @@
+/** How the answer to a Responses request is written. */
+import { type ApiError, errorRow } from '../errors.js';
+import type { AnswerFormat } from '../format.js';
+import { signatureComment } from '../signature.js';
+import { SSE_DONE, sseEvent, sseJson } from '../sse.js';
+import type { ResponsesEcho } from './echo.js';
+import { ResponsesPlainRenderer } from './render-plain.js';
+import { ResponsesStreamRenderer } from './render-stream.js';
+
+export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
+  return {
+    idPrefix: 'resp_',
+    stream: (envelope) => new ResponsesStreamRenderer(envelope, echo),
+    plain: (envelope) => new ResponsesPlainRenderer(envelope, echo),
+    signatureEvent: (_envelope, signed) => signatureComment(signed) + SSE_DONE,
+    streamError,
+  };
+}
+
+/**
+ * Members flat as the real API has them, and under `error` as Open Responses does. Who writes this event never reads the
+ * stream and so does not know how far its numbers got; clients read none into it.
+ */
+function streamError({ code, message, param }: ApiError): string {
+  const row = errorRow(code);
+  const error = { type: row.type, code: row.code, message, param };
+  return sseEvent('error', sseJson({ type: 'error', sequence_number: 0, code: row.code, message, param, error }));
+}

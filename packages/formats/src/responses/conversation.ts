@@ -1,0 +1,125 @@
+/**
+ * Instructions and input items, normalised to messages. Reasoning, text and calls of one answer are items of their own in
+ * this format and one assistant message in the internal job.
+ */
+import { isGiven, refuse, reject } from '../refusal.js';
+import type { ChatMessage, ToolCall } from '../request.js';
+import type { Item, ResponsesRequest } from './schema.js';
+
+/** Throws RequestError, which names the item at fault. Items of unknown types are left out. */
+export function conversationOf({ instructions, input }: ResponsesRequest): readonly ChatMessage[] {
+  const conversation = new Conversation();
+  if (instructions) conversation.add({ role: 'system', content: instructions });
+  if (typeof input === 'string') conversation.add({ role: 'user', content: input });
+  else for (const [index, item] of input.entries()) addItem(conversation, item, `input[${index}]`);
+  const messages = conversation.end();
+  return messages.length === 0 ? reject('input', 'input must hold at least one message.') : messages;
+}
+
+function addItem(conversation: Conversation, item: Item, path: string): void {
+  switch (item.type ?? 'message') {
+    case 'message':
+      addMessage(conversation, item, path);
+      break;
+    case 'function_call':
+      conversation.addCall(callOf(item, path));
+      break;
+    case 'function_call_output': {
+      const toolCallId = item.call_id ?? reject(`${path}.call_id`, `${path}.call_id is required.`);
+      const content = textOf(item.output, `${path}.output`);
+      conversation.add({ role: 'tool', content, toolCallId, name: conversation.nameOf(toolCallId), isError: false });
+      break;
+    }
+    case 'reasoning':
+      conversation.addReasoning(reasoningOf(item, path));
+      break;
+    case 'item_reference':
+      refuse(path, `${path} refers to a stored item. Nothing is stored here: send the item itself (store: false).`);
+      break;
+    default:
+  }
+}
+
+function callOf(item: Item, path: string): ToolCall {
+  const id = item.call_id ?? reject(`${path}.call_id`, `${path}.call_id is required.`);
+  const name = item.name ?? reject(`${path}.name`, `${path}.name is required.`);
+  if (typeof item.arguments !== 'string') return reject(`${path}.arguments`, `${path}.arguments must be a string.`);
+  return { id, name, arguments: item.arguments };
+}
+
+/** The thoughts themselves where they are there, or else their summary; encrypted ones are another service's. */
+function reasoningOf({ content, summary }: Item, path: string): string {
+  return isGiven(content) ? textOf(content, `${path}.content`) : textOf(summary ?? '', `${path}.summary`);
+}
+
+function addMessage(conversation: Conversation, item: Item, path: string): void {
+  const role = item.role ?? reject(`${path}.role`, `${path}.role is required.`);
+  const content = textOf(item.content, `${path}.content`);
+  if (role === 'assistant') conversation.addAnswer(content);
+  else conversation.add({ role: role === 'developer' ? 'system' : role, content });
+}
+
+/** Parts that hold text, by the names that requests and answers have for them. */
+const TEXT_PARTS = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text']);
+
+function textOf(content: unknown, path: string): string {
+  if (typeof content === 'string') return content;
+  if (!isGiven(content)) return reject(path, `${path} is required.`);
+  if (!Array.isArray(content)) return reject(path, `${path} must be a string or an array of parts.`);
+  return content.map((part: unknown, index) => textOfPart(part, `${path}[${index}]`)).join('\n');
+}
+
+function textOfPart(part: unknown, path: string): string {
+  if (typeof part !== 'object' || part === null) return reject(path, `${path} must be an object with a type.`);
+  const { type, text, refusal } = part as { readonly type?: unknown; readonly text?: unknown; readonly refusal?: unknown };
+  if (typeof type !== 'string') return reject(`${path}.type`, `${path}.type must be a string.`);
+  if (type === 'refusal' && typeof refusal === 'string') return refusal;
+  if (!TEXT_PARTS.has(type)) return refuse(path, `${path} must be a part of text. Other parts (images, audio, files) are not supported.`);
+  return typeof text === 'string' ? text : reject(`${path}.text`, `${path}.text must be a string.`);
+}
+
+class Conversation {
+  readonly #messages: ChatMessage[] = [];
+  readonly #names = new Map<string, string>();
+  #reasoning: string[] = [];
+  #texts: string[] = [];
+  #calls: ToolCall[] = [];
+
+  nameOf(callId: string): string | null {
+    return this.#names.get(callId) ?? null;
+  }
+
+  add(message: ChatMessage): void {
+    this.#closeAnswer();
+    this.#messages.push(message);
+  }
+
+  addReasoning(text: string): void {
+    if (this.#texts.length > 0 || this.#calls.length > 0) this.#closeAnswer();
+    if (text !== '') this.#reasoning.push(text);
+  }
+
+  addAnswer(text: string): void {
+    if (this.#calls.length > 0) this.#closeAnswer();
+    this.#texts.push(text);
+  }
+
+  addCall(call: ToolCall): void {
+    this.#names.set(call.id, call.name);
+    this.#calls.push(call);
+  }
+
+  end(): readonly ChatMessage[] {
+    this.#closeAnswer();
+    return this.#messages;
+  }
+
+  #closeAnswer(): void {
+    if (this.#reasoning.length === 0 && this.#texts.length === 0 && this.#calls.length === 0) return;
+    const reasoning = this.#reasoning.length === 0 ? null : this.#reasoning.join('\n');
+    this.#messages.push({ role: 'assistant', content: this.#texts.join('\n'), reasoning, toolCalls: this.#calls });
+    this.#reasoning = [];
+    this.#texts = [];
+    this.#calls = [];
+  }
+}

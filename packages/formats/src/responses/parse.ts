@@ -1,0 +1,71 @@
+/**
+ * From the bytes of a request to `/v1/responses` to the internal job. A body with `input` is of the Responses format; one
+ * with `messages` is a chat completion request, and answered as one (specification, endpoints).
+ */
+import { chatCompletionOf } from '../chat-completions/parse.js';
+import { RequestError } from '../errors.js';
+import { stopOf } from '../fields.js';
+import type { ParsedRequest } from '../format.js';
+import { readJsonBody } from '../json-body.js';
+import { isGiven, refuse } from '../refusal.js';
+import type { TextRequest } from '../request.js';
+import { samplingOf } from '../sampling.js';
+import { schemaCheck } from '../schema-check.js';
+import { responsesAnswer } from './answer.js';
+import { conversationOf } from './conversation.js';
+import { echoOf } from './echo.js';
+import { type ResponsesRequest, ResponsesRequestSchema } from './schema.js';
+import { textFormatOf, toolsOf } from './tools.js';
+
+export const ENDPOINT = '/v1/responses';
+
+const check = schemaCheck(ResponsesRequestSchema);
+
+/** Throws RequestError. */
+export function parseResponses(bytes: Uint8Array): ParsedRequest {
+  const json = readJsonBody(bytes);
+  if (hasMember(json, 'messages') && !hasMember(json, 'input')) return chatCompletionOf(json, ENDPOINT);
+  const body = check(json);
+  refuseUnsupported(body);
+  const stream = body.stream ?? false;
+  const request: TextRequest = {
+    task: 'generate',
+    model: body.model,
+    stream,
+    maxTokens: body.max_output_tokens ?? null,
+    prompt: { type: 'chat', messages: conversationOf(body), continuesLast: false },
+    ...toolsOf(body),
+    parallelToolCalls: body.parallel_tool_calls ?? true,
+    responseFormat: textFormatOf(body),
+    sampling: samplingOf(body),
+    logprobs: logprobsOf(body),
+    thinking: body.reasoning?.effort === 'none' ? false : null,
+    stop: stopOf(body.stop),
+  };
+  const { model, maxTokens } = request;
+  return {
+    request,
+    facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
+    answer: responsesAnswer(echoOf(body, request)),
+  };
+}
+
+function hasMember(json: unknown, name: string): boolean {
+  return typeof json === 'object' && json !== null && isGiven((json as Readonly<Record<string, unknown>>)[name]);
+}
+
+function logprobsOf(body: ResponsesRequest): number | null {
+  const alternatives = body.top_logprobs ?? 0;
+  const included = body.include?.includes('message.output_text.logprobs') ?? false;
+  return included || alternatives > 0 ? alternatives : null;
+}
+
+function refuseUnsupported(body: ResponsesRequest): void {
+  if (isGiven(body.previous_response_id)) {
+    const message = 'previous_response_id is not known: responses are not stored here. Send the whole conversation as input.';
+    throw new RequestError('previous_response_not_found', 'previous_response_id', message);
+  }
+  if (isGiven(body.conversation)) refuse('conversation', 'conversation is not supported. Send the whole conversation as input.');
+  if (body.background === true) refuse('background', 'background is not supported.');
+  if (isGiven(body.prompt)) refuse('prompt', 'prompt templates are not supported. Use instructions and input.');
+}

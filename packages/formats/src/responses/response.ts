@@ -1,0 +1,74 @@
+/** The response object and its items, in the shape of the real API with every member that Open Responses wants. */
+import type { Envelope } from '../format.js';
+import type { TranscriptItem } from '../output/transcript.js';
+import type { FinishEvent, TokenLogprob } from '../output-event.js';
+import type { ResponsesEcho } from './echo.js';
+
+export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
+
+/** `finish` is null while the response is in progress. */
+export function responseOf(envelope: Envelope, echo: ResponsesEcho, finish: FinishEvent | null, output: readonly object[]) {
+  const cut = finish?.reason === 'length';
+  return {
+    id: envelope.responseId,
+    object: 'response',
+    created_at: envelope.created,
+    completed_at: cut ? null : (finish?.completedAt ?? null),
+    status: finish === null ? 'in_progress' : cut ? 'incomplete' : 'completed',
+    error: null,
+    incomplete_details: cut ? { reason: 'max_output_tokens' } : null,
+    model: envelope.model,
+    output,
+    usage: finish === null ? null : usageOf(finish),
+    ...echo,
+  };
+}
+
+function usageOf({ usage, hiddenTokens }: FinishEvent) {
+  return {
+    input_tokens: usage.prompt_tokens,
+    input_tokens_details: { cached_tokens: usage.cached_tokens ?? 0 },
+    output_tokens: usage.completion_tokens,
+    output_tokens_details: { reasoning_tokens: hiddenTokens },
+    total_tokens: usage.total_tokens,
+  };
+}
+
+const ID_PREFIX = { text: 'msg_', reasoning: 'rs_', tool_call: 'fc_' } as const;
+
+/** Id of an item: the response's own, with the item's place in it. */
+export function itemId(item: TranscriptItem, index: number, { responseId }: Envelope): string {
+  return `${ID_PREFIX[item.type]}${responseId.slice(responseId.indexOf('_') + 1)}_${index}`;
+}
+
+/** An item with all that it holds so far. */
+export function outputItem(item: TranscriptItem, id: string, status: ItemStatus) {
+  switch (item.type) {
+    case 'text':
+      return { id, type: 'message', status, role: 'assistant', content: status === 'in_progress' ? [] : [partOf(item)] };
+    case 'reasoning':
+      return { id, type: 'reasoning', status, summary: [], content: status === 'in_progress' ? [] : [partOf(item)] };
+    case 'tool_call':
+      return { id, type: 'function_call', status, call_id: item.id, name: item.name, arguments: item.arguments };
+    default:
+      return item satisfies never;
+  }
+}
+
+/** The one content part of a message or of reasoning. */
+export function partOf(item: Exclude<TranscriptItem, { type: 'tool_call' }>) {
+  return item.type === 'text' ? textPart(item.text, item.logprobs) : { type: 'reasoning_text', text: item.text };
+}
+
+function textPart(text: string, logprobs: readonly TokenLogprob[]) {
+  return { type: 'output_text', text, annotations: [], logprobs };
+}
+
+/** What is cut off is the last item; all before it are whole. */
+export function finalItems(items: readonly TranscriptItem[], envelope: Envelope, finish: FinishEvent): readonly object[] {
+  return items.map((item, index) => outputItem(item, itemId(item, index, envelope), finalStatus(index === items.length - 1, finish)));
+}
+
+export function finalStatus(isLast: boolean, { reason }: FinishEvent): ItemStatus {
+  return isLast && reason === 'length' ? 'incomplete' : 'completed';
+}

@@ -1,0 +1,106 @@
+/** The Responses request as it may arrive. Fields, items and tools that are not known are tolerated; `null` counts as absent. */
+import Type, { type Static } from 'typebox';
+import {
+  anything,
+  flag,
+  JSON_SCHEMA,
+  model,
+  nullable,
+  object,
+  provider_serial,
+  stop,
+  TOOL_NAME,
+  text,
+  tokens,
+  top_logprobs,
+} from '../fields.js';
+import { OPEN_AI_SAMPLING } from '../sampling.js';
+
+const STRING = Type.String({ description: 'a string' });
+
+/** Items of any `type` pass here: what they hold is read by the parser for those that it knows. */
+const ItemSchema = Type.Object(
+  {
+    type: text,
+    role: Type.Optional(
+      Type.Enum(['user', 'assistant', 'system', 'developer'], { description: 'one of user, assistant, system, developer' }),
+    ),
+    content: anything,
+    summary: anything,
+    call_id: Type.Optional(STRING),
+    name: Type.Optional(STRING),
+    arguments: anything,
+    output: anything,
+  },
+  { description: 'an object' },
+);
+export type Item = Static<typeof ItemSchema>;
+
+const ToolSchema = Type.Object(
+  {
+    type: STRING,
+    name: Type.Optional(TOOL_NAME),
+    description: text,
+    parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'),
+    strict: flag,
+  },
+  { description: 'an object with a type' },
+);
+export type ResponsesTool = Static<typeof ToolSchema>;
+
+const ToolChoiceSchema = Type.Union([
+  Type.Enum(['none', 'auto', 'required']),
+  Type.Object({
+    type: STRING,
+    name: Type.Optional(TOOL_NAME),
+    mode: Type.Optional(Type.Enum(['auto', 'required'], { description: 'auto or required' })),
+    tools: Type.Optional(
+      Type.Array(Type.Object({ type: STRING, name: Type.Optional(TOOL_NAME) }), { description: 'an array of objects with type and name' }),
+    ),
+  }),
+]);
+export type ResponsesToolChoice = Static<typeof ToolChoiceSchema>;
+
+const FormatSchema = Type.Object(
+  {
+    type: STRING,
+    name: nullable(Type.String({ minLength: 1, maxLength: 256 }), 'a string of 1 to 256 characters'),
+    description: text,
+    schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
+    strict: flag,
+  },
+  { description: 'an object with a type' },
+);
+
+export const ResponsesRequestSchema = Type.Object(
+  {
+    model,
+    input: Type.Union([Type.String(), Type.Array(ItemSchema, { minItems: 1 })], { description: 'a string or a non-empty array of items' }),
+    instructions: text,
+    stream: flag,
+    max_output_tokens: tokens,
+    ...OPEN_AI_SAMPLING,
+    stop,
+    tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of tools'),
+    tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
+    parallel_tool_calls: flag,
+    text: nullable(Type.Object({ format: nullable(FormatSchema, 'an object with a type'), verbosity: text }), 'an object'),
+    reasoning: nullable(Type.Object({ effort: text, summary: text }), 'an object'),
+    include: nullable(Type.Array(Type.String()), 'an array of strings'),
+    top_logprobs,
+    max_tool_calls: nullable(Type.Integer(), 'an integer'),
+    metadata: object,
+    user: text,
+    safety_identifier: text,
+    prompt_cache_key: text,
+    provider_serial,
+
+    // Known features that are not served: read only to be refused.
+    previous_response_id: text,
+    conversation: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
+    background: flag,
+    prompt: object,
+  },
+  { description: 'a JSON object' },
+);
+export type ResponsesRequest = Static<typeof ResponsesRequestSchema>;

@@ -1,0 +1,64 @@
+/** What the whole network does with a request, in one function: any SDK in front of it parses the real bytes. */
+import type { Endpoint } from '@inference/protocol';
+import { RequestError } from '../src/errors.js';
+import type { ParsedRequest } from '../src/format.js';
+import { formatFor } from '../src/formats.js';
+import type { OutputEvent } from '../src/output-event.js';
+import { SSE_COMMENT } from '../src/sse.js';
+import { eventStream } from './sdk-client.js';
+
+export const signed = { signature: 'MEUCIQ==', responseSha256: 'ab'.repeat(32), receipt: 'eyJ2IjoxfQ', receiptSignature: 'MEQCIA==' };
+
+export interface Gateway {
+  readonly fetch: (url: unknown, init?: { readonly body?: unknown }) => Promise<Response>;
+  /** What was asked, in order. */
+  readonly requests: ParsedRequest[];
+}
+
+/** Answers every request with the output, or with what `end` adds to it in place of the signature. */
+export function gateway(output: readonly OutputEvent[], end?: (parsed: ParsedRequest) => string): Gateway {
+  const requests: ParsedRequest[] = [];
+  const fetch = async (url: unknown, init?: { readonly body?: unknown }) => {
+    const address = typeof url === 'object' && url !== null && 'url' in url ? url.url : url;
+    const format = formatFor(new URL(String(address)).pathname as Endpoint);
+    try {
+      const parsed = format.parse(new TextEncoder().encode(String(init?.body)));
+      requests.push(parsed);
+      return answer(parsed, output, end);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      const { status, headers, body } = format.error(error, 'req_1');
+      return new Response(body, { status, headers });
+    }
+  };
+  return { fetch, requests };
+}
+
+export function envelopeOf({ answer: { idPrefix }, facts }: ParsedRequest) {
+  return { responseId: `${idPrefix}5f0c`, created: 1_790_000_000, model: facts.model };
+}
+
+function answer(parsed: ParsedRequest, output: readonly OutputEvent[], end?: (parsed: ParsedRequest) => string): Response {
+  const envelope = envelopeOf(parsed);
+  if (parsed.facts.stream) {
+    const renderer = parsed.answer.stream(envelope);
+    const parts = output.map((event) => renderer.render(event));
+    const ending = end?.(parsed) ?? parsed.answer.signatureEvent(envelope, signed);
+    return eventStream(SSE_COMMENT + parts.join(SSE_COMMENT) + ending);
+  }
+  const renderer = parsed.answer.plain(envelope);
+  renderer.add(...output);
+  return new Response(renderer.body(), { headers: { 'content-type': 'application/json' } });
+}
+
+/** The events of a stream, read the plain way. */
+export function eventsOf(stream: string): { readonly event: string | null; readonly data: string }[] {
+  return stream
+    .split('\n\n')
+    .filter((block) => block !== '' && !block.startsWith(':'))
+    .map((block) => {
+      const lines = block.split('\n');
+      const field = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? null;
+      return { event: field('event'), data: field('data') ?? '' };
+    });
+}

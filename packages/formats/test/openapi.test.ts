@@ -1,0 +1,83 @@
+import type { Endpoint } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+import { describe, expect, it } from 'vitest';
+import { anthropicError } from '../src/anthropic-error.js';
+import { apiError } from '../src/errors.js';
+import { formatFor } from '../src/formats.js';
+import { openAiError } from '../src/open-ai-error.js';
+import { ANSWER_SCHEMAS } from '../src/openapi/answer-schemas.js';
+import { openApiDocument } from '../src/openapi/document.js';
+import { envelopeOf, eventsOf, signed } from './gateway.js';
+import * as outputs from './outputs.js';
+
+const document = JSON.parse(JSON.stringify(openApiDocument({ version: '0.1.0', paths: { '/v1/models': { get: {} } } })));
+
+/** Whether a value fits a schema of the document; null, or what is wrong. */
+function problem(name: keyof typeof ANSWER_SCHEMAS, value: unknown): unknown {
+  const schema = Compile(ANSWER_SCHEMAS[name]);
+  return schema.Check(value) ? null : schema.Errors(value);
+}
+
+describe('the description of the API', () => {
+  it('has every endpoint, and what is added', () => {
+    expect(Object.keys(document.paths)).toEqual([
+      '/v1/chat/completions',
+      '/v1/completions',
+      '/v1/responses',
+      '/v1/messages',
+      '/v1/messages/count_tokens',
+      '/v1/models',
+    ]);
+  });
+
+  it('refers only to what it holds', () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name ?? '');
+    expect(references.length).toBeGreaterThan(10);
+    for (const name of references) expect(document.components.schemas).toHaveProperty(name);
+  });
+
+  it('says what requests are checked against', () => {
+    const { ChatCompletionRequest, MessagesRequest } = document.components.schemas;
+    expect(ChatCompletionRequest.required).toEqual(['model', 'messages']);
+    expect(MessagesRequest.required.toSorted()).toEqual(['max_tokens', 'messages', 'model']);
+    expect(ChatCompletionRequest.properties.temperature.anyOf[0]).toMatchObject({ type: 'number', minimum: 0, maximum: 2 });
+  });
+});
+
+describe('answers are as described:', () => {
+  const BODIES: readonly [Endpoint, keyof typeof ANSWER_SCHEMAS, object][] = [
+    ['/v1/chat/completions', 'ChatCompletion', { messages: [{ role: 'user', content: 'a' }], include_reasoning: true, logprobs: true }],
+    ['/v1/completions', 'Completion', { prompt: 'a', logprobs: 0 }],
+    ['/v1/responses', 'Response', { input: 'a' }],
+    ['/v1/messages', 'Message', { messages: [{ role: 'user', content: 'a' }], max_tokens: 9, thinking: { type: 'adaptive' } }],
+    ['/v1/messages/count_tokens', 'TokenCount', { messages: [{ role: 'user', content: 'a' }] }],
+  ];
+  const parse = (endpoint: Endpoint, body: object) =>
+    formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
+
+  it.each(BODIES)('%s', (endpoint, name, body) => {
+    for (const output of [outputs.text, outputs.calls, outputs.cutInThinking, outputs.stopped, outputs.empty]) {
+      const parsed = parse(endpoint, body);
+      const renderer = parsed.answer.plain(envelopeOf(parsed));
+      renderer.add(...output);
+      expect(problem(name, JSON.parse(renderer.body()))).toBeNull();
+    }
+  });
+
+  it.each([
+    ['/v1/chat/completions', 'ChatCompletionChunk', BODIES[0]?.[2] ?? {}],
+    ['/v1/completions', 'Completion', BODIES[1]?.[2] ?? {}],
+  ] as const)('%s, streamed', (endpoint, name, body) => {
+    const { answer } = parse(endpoint, { ...body, stream: true, stream_options: { include_usage: true } });
+    const envelope = { responseId: 'a', created: 1, model: 'm' };
+    const stream = answer.stream(envelope).render(...outputs.text) + answer.signatureEvent(envelope, signed);
+    const events = eventsOf(stream).map(({ data }) => data);
+    expect(events.pop()).toBe('[DONE]');
+    for (const event of events) expect(problem(name, JSON.parse(event))).toBeNull();
+  });
+
+  it('errors', () => {
+    expect(problem('OpenAiError', JSON.parse(openAiError(apiError('no_provider')).body))).toBeNull();
+    expect(problem('AnthropicError', JSON.parse(anthropicError(apiError('no_provider')).body))).toBeNull();
+  });
+});

@@ -1,0 +1,99 @@
+/** However an output is cut into pieces, every format says the same with it, and streams say what plain responses say. */
+import type { Endpoint } from '@inference/protocol';
+import { describe, expect, it } from 'vitest';
+import { formatFor } from '../src/formats.js';
+import { OutputFilter } from '../src/output/output-filter.js';
+import type { OutputEvent } from '../src/output-event.js';
+import { envelopeOf, eventsOf } from './gateway.js';
+import { Random } from './random.js';
+
+const FRAGMENTS = [
+  '<think>',
+  '</think>',
+  'Hm',
+  'Well, ',
+  '\n',
+  ' ',
+  '😀',
+  'é',
+  'END',
+  'E',
+  '<tool_call>{"name":"f","arguments":{"a":"😀"}}</tool_call>',
+  '<tool_call>',
+  '<',
+  '\u2028',
+];
+const BODIES: readonly [Endpoint, object][] = [
+  ['/v1/chat/completions', { messages: [{ role: 'user', content: 'a' }], include_reasoning: true }],
+  ['/v1/completions', { prompt: 'a' }],
+  ['/v1/responses', { input: 'a' }],
+  ['/v1/messages', { messages: [{ role: 'user', content: 'a' }], max_tokens: 9, thinking: { type: 'adaptive' } }],
+];
+
+function eventsFor(pieces: readonly string[]): OutputEvent[] {
+  const filter = new OutputFilter({ stop: ['END'], toolCalls: { callId: (index) => `call_${index}` } });
+  const events = [...pieces.flatMap((piece) => filter.push(piece, 1)), ...filter.end()];
+  const { stopSequence, startedToolCalls } = filter;
+  return [
+    { type: 'start', promptTokens: 3 },
+    ...events,
+    {
+      type: 'finish',
+      reason: startedToolCalls > 0 ? 'tool_calls' : 'stop',
+      ...(stopSequence === null ? {} : { stopSequence }),
+      usage: { prompt_tokens: 3, completion_tokens: 9, total_tokens: 12 },
+      hiddenTokens: 0,
+    },
+  ];
+}
+
+/** The answer in bytes: plain, and the stream with the deltas of one place joined. */
+function answers(endpoint: Endpoint, body: object, events: readonly OutputEvent[]) {
+  const parsed = formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
+  const envelope = envelopeOf(parsed);
+  const plain = parsed.answer.plain(envelope);
+  plain.add(...events);
+  const stream = parsed.answer.stream(envelope);
+  const rendered = events.map((event) => stream.render(event)).join('');
+  return { plain: plain.body(), stream: joined(rendered) };
+}
+
+/** Members that hold pieces, wherever they are in an event. */
+const PIECES = new Set(['content', 'reasoning_content', 'arguments', 'text', 'thinking', 'partial_json', 'delta']);
+
+function joined(stream: string): unknown[] {
+  const events: { shape: string; pieces: string }[] = [];
+  for (const { data } of eventsOf(stream)) {
+    let pieces = '';
+    const shape = JSON.stringify(JSON.parse(data), (key, value: unknown) => {
+      if (key === 'sequence_number') return undefined;
+      if (typeof value !== 'string' || !PIECES.has(key)) return value;
+      pieces += value;
+      return '';
+    });
+    const last = events.at(-1);
+    if (last?.shape === shape) last.pieces += pieces;
+    else events.push({ shape, pieces });
+  }
+  return events;
+}
+
+describe.each(BODIES)('%s', (endpoint, body) => {
+  it('says the same however the output was cut', () => {
+    for (let seed = 1; seed <= 150; seed++) {
+      const random = new Random(seed);
+      const text = random.text(FRAGMENTS, 14);
+      const whole = answers(endpoint, body, eventsFor([text]));
+      const cut = answers(endpoint, body, eventsFor(random.cut(text, random.pick([1, 3, 9]))));
+      expect({ seed, text, ...cut }).toEqual({ seed, text, ...whole });
+    }
+  });
+
+  it('gives the same bytes however the events were handed over', () => {
+    const events = eventsFor(['Well, ', '<think>Hm</think>', 'so', '<tool_call>{"name":"f"}</tool_call>']);
+    const { answer } = formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
+    const envelope = { responseId: `${answer.idPrefix}1`, created: 1, model: 'm' };
+    const [one, other] = [answer.stream(envelope), answer.stream(envelope)];
+    expect(events.map((event) => one.render(event)).join('')).toBe(other.render(...events));
+  });
+});

@@ -1,0 +1,232 @@
+import { describe, expect, it } from 'vitest';
+import { OutputFilter, type OutputFilterOptions } from '../src/output/output-filter.js';
+import type { TokenLogprob } from '../src/output-event.js';
+import { Random } from './random.js';
+
+const toolCalls = { callId: (index: number) => `call_${index}` };
+
+function run(pieces: readonly string[], options: Partial<OutputFilterOptions> = {}) {
+  const filter = new OutputFilter({ stop: [], toolCalls, ...options });
+  const events = [...pieces.flatMap((piece) => filter.push(piece, 1)), ...filter.end()];
+  const calls: { id: string; name: string; arguments: string }[] = [];
+  /** Text, and the place of each call in it. */
+  let text = '';
+  for (const event of events) {
+    if (event.type === 'text') text += event.text;
+    if (event.type === 'tool_call_start') {
+      expect(event.index).toBe(calls.length);
+      calls.push({ id: event.id, name: event.name, arguments: '' });
+      text += `[${event.index}]`;
+    }
+    if (event.type === 'tool_call_arguments') {
+      const call = calls[event.index];
+      expect(event.index).toBe(calls.length - 1);
+      if (call !== undefined) call.arguments += event.delta;
+    }
+  }
+  const { stopped, stopSequence, completedToolCalls: completed, startedToolCalls: started } = filter;
+  expect(started).toBe(calls.length);
+  return { text, calls: calls.map(({ name, arguments: json }) => [name, json]), stopped, stopSequence, completed };
+}
+
+const SPLITS: readonly [string, (text: string) => string[]][] = [
+  ['in one piece', (text) => [text]],
+  ['unit by unit', (text) => text.split('')],
+  ['in threes', (text) => text.match(/[\s\S]{1,3}/g) ?? []],
+];
+const weather = '<tool_call>\n{"name": "weather", "arguments": {"city": "Genève", "days": [1, 2]}}\n</tool_call>';
+const weatherCall = ['weather', '{"city": "Genève", "days": [1, 2]}'];
+
+describe.each(SPLITS)('tool calls, %s', (_, split) => {
+  it.each<[string, string, string, string[][]]>([
+    ['one', weather, '[0]', [weatherCall]],
+    ['after text', `Let me look.\n\n${weather}`, 'Let me look.[0]', [weatherCall]],
+    ['two', `${weather}\n${weather}\n`, '[0][1]', [weatherCall, weatherCall]],
+    ['before text', `${weather}\nDone. `, '[0]Done. ', [weatherCall]],
+    ['after thinking', `<think>x</think>\n\n${weather}`, '[0]', [weatherCall]],
+    ['arguments before the name', '<tool_call>{"arguments": {"a": 1}, "name": "f"}</tool_call>', '[0]', [['f', '{"a": 1}']]],
+    ['parameters', '<tool_call>{"name":"f","parameters":{}}</tool_call>', '[0]', [['f', '{}']]],
+    ['arguments in a string', '<tool_call>{"name":"f","arguments":"{\\"a\\":1}"}</tool_call>', '[0]', [['f', '{"a":1}']]],
+    ['no arguments', '<tool_call>{"name":"f"}</tool_call>', '[0]', [['f', '{}']]],
+    ['null for arguments', '<tool_call>{"name":"f","arguments":null}</tool_call>', '[0]', [['f', '{}']]],
+    ['other members', '<tool_call>{"id": 3, "name": "f", "x": [{"name": "g"}], "arguments": {}}</tool_call>', '[0]', [['f', '{}']]],
+    [
+      'tags in a string',
+      '<tool_call>{"name":"f","arguments":{"a":"</tool_call>\\"}"}}</tool_call>.',
+      '[0].',
+      [['f', '{"a":"</tool_call>\\"}"}']],
+    ],
+    ['line breaks in a string', '<tool_call>{"name":"f","arguments":{"a":"1\n2"}}</tool_call>', '[0]', [['f', '{"a":"1\\n2"}']]],
+    ['no closing tag', '<tool_call>{"name":"f","arguments":{}}', '[0]', [['f', '{}']]],
+    ['no closing tag, then text', '<tool_call>{"name":"f","arguments":{}} and', '[0]and', [['f', '{}']]],
+    ['no closing tag, then a call', `<tool_call>{"name":"f"}${weather}`, '[0][1]', [['f', '{}'], weatherCall]],
+    ['cut off in its arguments', '<tool_call>{"name":"f","arguments":{"a":"b', '[0]', [['f', '{"a":"b']]],
+    ['cut off before its name', 'a <tool_call>{"na', 'a <tool_call>{"na', []],
+    ['the tag alone', 'Write `<tool_call>` first.', 'Write `<tool_call>` first.', []],
+    ['no JSON', 'a  <tool_call>get weather</tool_call>', 'a  <tool_call>get weather</tool_call>', []],
+    ['no name', '<tool_call>{"arguments":{}}</tool_call> a', '<tool_call>{"arguments":{}}</tool_call> a', []],
+    ['a number for a name', '<tool_call>{"name":3}</tool_call>', '<tool_call>{"name":3}</tool_call>', []],
+    ['a list for arguments', '<tool_call>{"name":"f","arguments":[1]}', '<tool_call>{"name":"f","arguments":[1]}', []],
+    ['no call, then a call', `<tool_call>x${weather}`, '<tool_call>x[0]', [weatherCall]],
+    ['a tag cut off', 'a <tool_ca', 'a <tool_ca', []],
+    ['white space at the end', 'a \n', 'a \n', []],
+  ])('%s', (_case, output, text, calls) => {
+    expect(run(split(output))).toMatchObject({ text, calls });
+  });
+
+  it('stop sequences end the text and not a call', () => {
+    const seen = run(split(`a E${weather}b END c`), { stop: ['E', 'city', 'END'] });
+    expect(seen).toMatchObject({ text: 'a ', calls: [], stopSequence: 'E' });
+    expect(run(split(`a${weather}b city`), { stop: ['city'] })).toMatchObject({
+      text: 'a[0]b ',
+      calls: [weatherCall],
+      stopSequence: 'city',
+    });
+    expect(run(split(`EN${weather}D`), { stop: ['END'] })).toMatchObject({ text: 'EN[0]D', stopSequence: null });
+  });
+
+  it('are text where no tools were given', () => {
+    const filter = new OutputFilter({ stop: [] });
+    const events = [...split(weather).flatMap((piece) => filter.push(piece, 1)), ...filter.end()];
+    expect(events.map((event) => (event.type === 'text' ? event.text : '?')).join('')).toBe(weather);
+  });
+});
+
+describe('a call', () => {
+  it('streams its arguments as they come', () => {
+    const filter = new OutputFilter({ stop: [], toolCalls });
+    const pieces = ['<tool_call>{"name":', '"f","arguments":', '{"a":', '"b', '"}', '}</tool_call>'];
+    expect(pieces.map((piece) => filter.push(piece, 1))).toEqual([
+      [],
+      [],
+      [
+        { type: 'tool_call_start', index: 0, id: 'call_0', name: 'f' },
+        { type: 'tool_call_arguments', index: 0, delta: '{"a":' },
+      ],
+      [{ type: 'tool_call_arguments', index: 0, delta: '"b' }],
+      [{ type: 'tool_call_arguments', index: 0, delta: '"}' }],
+      [],
+    ]);
+    expect(filter.completedToolCalls).toBe(1);
+  });
+
+  it('that never gets a name does not wait without end', () => {
+    const body = `<tool_call>{"arguments":{"a":"${'x'.repeat(70_000)}`;
+    const filter = new OutputFilter({ stop: [], toolCalls });
+    const shown = filter.push(body, 1).map((event) => (event.type === 'text' ? event.text : '?'));
+    expect(shown.join('') === body).toBe(true);
+  });
+});
+
+describe('properties', () => {
+  const FRAGMENTS = [
+    '<tool_call>',
+    '</tool_call>',
+    '{"name":"f"',
+    ',"arguments":{',
+    '"a":"b"',
+    '}',
+    '}',
+    '{',
+    '"',
+    '\\',
+    ',',
+    ':',
+    '\n',
+    ' ',
+    'a',
+    '<',
+    '<tool',
+    '<think>',
+    '</think>',
+    '[',
+    '1',
+    weather,
+    '😀',
+  ];
+
+  it('no way of cutting makes a difference', () => {
+    for (let seed = 1; seed <= 3_000; seed++) {
+      const random = new Random(seed);
+      const text = random.text(FRAGMENTS, 20);
+      const options = { stop: random.next() < 0.5 ? [] : [random.pick(['a', '\n', '<', '}', 'a<', ' ']), 'b"'] };
+      expect({ seed, ...run(random.cut(text, random.pick([1, 2, 5])), options) }).toEqual({ seed, ...run([text], options) });
+    }
+  });
+
+  it('calls that are written well are all found', () => {
+    for (let seed = 1; seed <= 500; seed++) {
+      const random = new Random(seed);
+      const expected = Array.from({ length: random.below(4) + 1 }, () => [
+        `${random.text(['f', 'g"', '\n', '😀', '\\'], 3)}n`,
+        JSON.stringify({ a: random.text(FRAGMENTS.slice(0, 17), 9) }),
+      ]);
+      const text = expected.map(([name, json]) => `<tool_call>{"name":${JSON.stringify(name)},"arguments":${json}}</tool_call>`).join('\n');
+      expect({ seed, calls: run(random.cut(text, 6)).calls }).toEqual({ seed, calls: expected });
+    }
+  });
+
+  it('long outputs take linear time', () => {
+    const started = performance.now();
+    run([`<tool_call>{"name":"f","arguments":{"a":"${'x'.repeat(1_000_000)}`]);
+    run(['<tool_call>{"a":"'.repeat(60_000)]);
+    run(['<tool_call>'.repeat(60_000)]);
+    run(`${' '.repeat(100_000)}a`.split(''));
+    expect(performance.now() - started).toBeLessThan(5_000);
+  });
+});
+
+describe('log probabilities', () => {
+  const entry = (token: string): TokenLogprob => ({ token, logprob: -1, bytes: [...new TextEncoder().encode(token)], top_logprobs: [] });
+
+  function tokens(pieces: readonly string[], options: Partial<OutputFilterOptions> = {}) {
+    const filter = new OutputFilter({ stop: [], logprobs: true, ...options });
+    const events = [...pieces.flatMap((piece) => filter.push(piece, 1, [entry(piece)])), ...filter.end()];
+    return events.flatMap((event) => (event.type === 'text' ? [[event.text, event.logprobs?.map(({ token }) => token)]] : []));
+  }
+
+  it.each<[string, string[], unknown[]]>([
+    [
+      'go out with their text',
+      ['a', 'b'],
+      [
+        ['a', ['a']],
+        ['b', ['b']],
+      ],
+    ],
+    [
+      'wait with withheld text',
+      ['a', 'E', 'N', 'x'],
+      [
+        ['a', ['a']],
+        ['ENx', ['E', 'N', 'x']],
+      ],
+    ],
+    ['of the stop sequence do not go out', ['a', 'E', 'ND'], [['a', ['a']]]],
+    [
+      'of thinking do not go out',
+      ['<think>', 'a', '</think>', '\n', 'a', 'b'],
+      [
+        ['a', ['a']],
+        ['b', ['b']],
+      ],
+    ],
+    [
+      'of half characters go out with the whole',
+      ['a', '', '😀'],
+      [
+        ['a', ['a']],
+        ['😀', ['', '😀']],
+      ],
+    ],
+  ])('%s', (_case, pieces, seen) => {
+    expect(tokens(pieces, { stop: ['END'] })).toEqual(seen);
+  });
+
+  it('end with the first call', () => {
+    expect(tokens(['a', ' ', '<tool_call>', '{"name":"f"}', '</tool_call>', 'b'], { toolCalls })).toEqual([
+      ['a', ['a']],
+      ['b', undefined],
+    ]);
+  });
+});
