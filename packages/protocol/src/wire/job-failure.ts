@@ -10,6 +10,8 @@ import Type, { type Static } from 'typebox';
  */
 export const JOB_FAILURES = {
   invalid_request: { blame: 'client' },
+  /** The request asks for something that this provider's engine does not offer; `param` names it. */
+  unsupported: { blame: 'client' },
   context_length_exceeded: { blame: 'client' },
   busy: { blame: 'capacity' },
   draining: { blame: 'capacity' },
