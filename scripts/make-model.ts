@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
 import { type Architecture, type DecoderShape, decoderMetadata, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
 import { BLOCK, type TensorType } from './gguf/encode.js';
 import { randomChunks } from './gguf/random.js';
-import { plainVocabulary, tokenizerMetadata } from './gguf/tokenizer.js';
+import { plainVocabulary, SPECIAL_TOKENS, tokenizerMetadata } from './gguf/tokenizer.js';
 import { type Tensor, writeGguf } from './gguf/writer.js';
 
 const HELP = `Makes a GGUF model with random weights.
@@ -27,6 +27,7 @@ const HELP = `Makes a GGUF model with random weights.
   --context N            context length in tokens, also as 128k
   --type F16|Q8_0|F32    how the matrices are stored (default F16)
   --seed N               seed of the weights (default 1)
+  --endless              special tokens are hardly ever chosen, so that answers run to max_tokens
   --name TEXT            general.name (default "Random <size>")
   --help                 this text
 `;
@@ -57,6 +58,7 @@ interface Order {
   type: TensorType;
   seed: number;
   name: string;
+  endless: boolean;
 }
 
 /** Returns undefined when help was asked for. */
@@ -88,7 +90,7 @@ function readOrder(args: string[]): Order | undefined {
     tied: false,
   };
   const name = values.name ?? `Random ${sizeLabel(parameterCount(decoderTensors(shape)))}`;
-  return { out: values.out, shape, type, seed: wholeNumber('seed', values.seed, 1), name };
+  return { out: values.out, shape, type, seed: wholeNumber('seed', values.seed, 1), name, endless: values.endless ?? false };
 }
 
 function readOptions(args: string[]) {
@@ -106,6 +108,7 @@ function readOptions(args: string[]) {
     type: option,
     seed: option,
     name: option,
+    endless: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const;
   try {
@@ -151,6 +154,19 @@ function spread(slot: TensorSlot): number {
   return (slot.name === 'output.weight' ? 2 : 1) / Math.sqrt(inputs);
 }
 
+/** Output weights with zeros for every special token: its logit is then 0, where those of others spread with deviation 2. */
+function* withoutSpecialTokens(chunks: Iterable<Float32Array>, dim: number): Iterable<Float32Array> {
+  const special = new Set<string>(SPECIAL_TOKENS);
+  const silenced = plainVocabulary().tokens.map((token) => special.has(token));
+  let position = 0;
+  for (const chunk of chunks) {
+    for (let index = 0; index < chunk.length; index++, position++) {
+      if (silenced[Math.floor(position / dim)]) chunk[index] = 0;
+    }
+    yield chunk;
+  }
+}
+
 function make(order: Order): void {
   const slots = decoderTensors(order.shape);
   const parameters = parameterCount(slots);
@@ -162,7 +178,10 @@ function make(order: Order): void {
       name,
       shape,
       type: order.type,
-      chunks: () => randomChunks(count, spread(slot), order.seed * 10_007 + index),
+      chunks: () => {
+        const chunks = randomChunks(count, spread(slot), order.seed * 10_007 + index);
+        return order.endless && name === 'output.weight' ? withoutSpecialTokens(chunks, order.shape.dim) : chunks;
+      },
     };
   });
   const about = { name: order.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: order.type };
