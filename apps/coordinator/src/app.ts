@@ -13,9 +13,10 @@ import { WaitingRoom } from './inference/waiting-room.js';
 import { errorFacts, type Log } from './log.js';
 import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
-import { addChatCompletions } from './routes/chat-completions.js';
 import { createHttpServer } from './routes/http-server.js';
+import { addInference } from './routes/inference.js';
 import { addModels } from './routes/models.js';
+import { addOpenApi } from './routes/openapi.js';
 import { addOperations } from './routes/operations.js';
 import { addReceipts } from './routes/receipts.js';
 import { reasonOf, StartError } from './start-error.js';
@@ -75,10 +76,11 @@ export async function startApp(options: AppOptions): Promise<App> {
   let stopping = false;
   const server = createHttpServer({ maxRequestBytes: config.maxRequestBytes, log, stopping: () => stopping });
   const guard = requireKey(keyRing, 'api', onWriteError);
-  addChatCompletions(server, guard, { runner, receipts, timings: jobTimings, log, now });
+  addInference(server, guard, { runner, receipts, timings: jobTimings, log, now });
   addModels(server, guard, fleet);
   addReceipts(server, guard, receipts);
   addAttestation(server, fleet);
+  addOpenApi(server);
   addOperations(server, requireKey(keyRing, 'admin', onWriteError), fleet, waitingRoom);
   const closeGate = openProviderGate(server.server, fleet);
 

@@ -145,6 +145,9 @@ describe('refusals', () => {
   it('answers broken addresses and broken HTTP in the same shape', async () => {
     const address = await fetch(`${harness.url}/v1/models/%zz`, { headers: { 'x-api-key': harness.apiKey } });
     expect([address.status, (await errorOf(address)).code]).toEqual([400, 'invalid_request']);
+    expect(address.headers.get('request-id')).toMatch(/^req_/);
+    const inMessages = await fetch(`${harness.url}/v1/messages/%zz`);
+    expect(await inMessages.json()).toMatchObject({ type: 'error', request_id: inMessages.headers.get('x-request-id') });
     const text = await new Promise<string>((resolve) => {
       const socket = connect(Number(new URL(harness.url).port), '127.0.0.1', () => socket.write('NOT HTTP\r\n\r\n'));
       let received = '';
@@ -154,6 +157,7 @@ describe('refusals', () => {
       socket.on('close', () => resolve(received));
     });
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toMatch(/\r\nrequest-id: req_[0-9a-f]{32}\r\n/);
     expect(JSON.parse(text.split('\r\n\r\n')[1] ?? '')).toMatchObject({ error: { code: 'invalid_request', param: null } });
   });
 

@@ -113,7 +113,7 @@ describe('when all are busy', () => {
     const finish: (() => void)[] = [];
     await harness.provider({
       slots: 1,
-      onJob: (job) => void finish.push(() => job.answerHonestly([job.request?.messages[0]?.content ?? ''])),
+      onJob: (job) => void finish.push(() => job.answerHonestly([job.lastContent])),
     });
     const say = (content: string): Promise<Response> => harness.chat({ messages: [{ role: 'user', content }] });
     const first = say('first');
@@ -190,7 +190,7 @@ it('large bodies cross in several frames, unchanged', async () => {
   const content = 'ä'.repeat(400_000);
   const provider = await harness.provider();
   expect((await harness.chat({ messages: [{ role: 'user', content }] })).status).toBe(200);
-  expect([...provider.jobs.values()][0]?.request?.messages[0]?.content).toBe(content);
+  expect([...provider.jobs.values()][0]?.lastContent).toBe(content);
 });
 
 it('what people write and read is in no log line and not in the database', async () => {

@@ -19,6 +19,8 @@ export interface Harness {
   provider(options?: ProviderOptions): Promise<ScriptedProvider>;
   /** POST /v1/chat/completions with a small default body. */
   chat(body?: Record<string, unknown>, init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response>;
+  /** POST of a body to any path, with the key as the clients of the Messages format send it. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   get(path: string, key?: string | null): Promise<Response>;
   /** Resolves once the condition holds; rejects after two seconds. */
   until(condition: () => boolean | Promise<boolean>): Promise<void>;
@@ -58,6 +60,12 @@ export async function startHarness(options: Partial<Omit<AppOptions, 'config'>> 
         headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...init.headers },
         body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }], ...body }),
         ...(init.signal === undefined ? {} : { signal: init.signal }),
+      }),
+    post: (path, body, headers = {}) =>
+      fetch(app.address + path, {
+        method: 'POST',
+        headers: { 'x-api-key': apiKey, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     get: (path, key = apiKey) => fetch(app.address + path, key === null ? {} : { headers: { authorization: `Bearer ${key}` } }),
     until,

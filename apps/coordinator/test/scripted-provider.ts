@@ -2,7 +2,7 @@
  * A provider whose every step a test can change: a real WebSocket, real sealing and a real P-256 key; honest unless told
  * otherwise.
  */
-import { formatFor, type OutputEvent, type TextRequest } from '@inference/formats';
+import { formatFor, type OutputEvent, type ParsedRequest } from '@inference/formats';
 import {
   type Attestation,
   type CoordinatorMessage,
@@ -225,7 +225,7 @@ export class ScriptedJob {
   readonly hash: ResponseHash = responseHash();
   readonly startedAt = Date.now();
   body: Uint8Array = new Uint8Array();
-  request: TextRequest | null = null;
+  parsed: ParsedRequest | null = null;
   sealer: ResponseSealer | null = null;
   credit: number;
   sent = 0;
@@ -249,7 +249,7 @@ export class ScriptedJob {
     const body = this.opener.accept(frame);
     if (body === null) return;
     this.body = body;
-    this.request = formatFor(this.context.endpoint).parse(body).request;
+    this.parsed = formatFor(this.context.endpoint).parse(body);
     this.sealer = this.opener.responseSealer();
     void (this.provider.options.onJob ?? ((job) => job.answerHonestly()))(this);
   }
@@ -296,20 +296,29 @@ export class ScriptedJob {
 
   /** The bytes of an answer that consists of these words, as the real formats render it; streams in several parts. */
   render(words: readonly string[]): Uint8Array[] {
-    if (this.request === null) throw new Error('the request is not complete');
+    if (this.parsed === null) throw new Error('the request is not complete');
     const { context } = this;
-    this.tokens = words.length;
-    const format = formatFor(context.endpoint);
+    const { request, answer } = this.parsed;
+    const output = request.task === 'count' ? [] : words;
+    this.tokens = output.length;
     const envelope = { responseId: context.response_id, created: context.created, model: context.model };
     const finish: OutputEvent = { type: 'finish', reason: 'stop', usage: this.usage, hiddenTokens: 0 };
-    const events: OutputEvent[] = [...words.map((text) => ({ type: 'text', text }) as const), finish];
+    const start: OutputEvent = { type: 'start', promptTokens: this.usage.prompt_tokens };
+    const events: OutputEvent[] = [start, ...output.map((text) => ({ type: 'text', text }) as const), finish];
     if (context.stream) {
-      const stream = format.stream(envelope, this.request);
+      const stream = answer.stream(envelope);
       return events.map((event) => utf8(stream.render(event)));
     }
-    const plain = format.plain(envelope, this.request);
+    const plain = answer.plain(envelope);
     plain.add(...events);
     return [utf8(plain.body())];
+  }
+
+  /** The text of the conversation's last message, or of the prompt. */
+  get lastContent(): string {
+    const prompt = this.parsed?.request.prompt;
+    if (prompt === undefined) throw new Error('the request is not complete');
+    return prompt.type === 'text' ? prompt.text : (prompt.messages.at(-1)?.content ?? '');
   }
 
   get usage(): Receipt['usage'] {

@@ -3,7 +3,7 @@
  * Nothing after this file looks into the body.
  */
 import { randomUUID } from 'node:crypto';
-import { apiError, type Envelope, formatFor, RequestError, type RequestFacts } from '@inference/formats';
+import { type AnswerFormat, apiError, type Envelope, formatFor, RequestError, type RequestFacts } from '@inference/formats';
 import { type Endpoint, fromBase64Url, type JobContext, type JobId } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { OnlineSession } from '../fleet/provider-session.js';
@@ -15,6 +15,8 @@ export interface JobRequest {
   readonly endpoint: Endpoint;
   readonly facts: RequestFacts;
   readonly envelope: Envelope;
+  /** What of the answer the coordinator itself writes. */
+  readonly answer: AnswerFormat;
   /** The client's body, byte for byte. */
   readonly body: Uint8Array;
   readonly requestSha256: string;
@@ -29,7 +31,7 @@ export function readJobRequest(input: {
   readonly nonceHeader: string | undefined;
   readonly now: number;
 }): JobRequest {
-  const { facts } = formatFor(input.endpoint).parse(input.body);
+  const { facts, answer } = formatFor(input.endpoint).parse(input.body);
   const clientNonce = readNonce(input.nonceHeader);
   const jobId = randomUUID() as JobId;
   return {
@@ -37,7 +39,8 @@ export function readJobRequest(input: {
     accountId: input.accountId,
     endpoint: input.endpoint,
     facts,
-    envelope: { responseId: `chatcmpl-${jobId.replaceAll('-', '')}`, created: Math.floor(input.now / 1000), model: facts.model },
+    envelope: { responseId: answer.idPrefix + jobId.replaceAll('-', ''), created: Math.floor(input.now / 1000), model: facts.model },
+    answer,
     body: input.body,
     requestSha256: sha256Hex(input.body),
     clientNonce,

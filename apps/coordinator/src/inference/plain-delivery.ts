@@ -1,13 +1,19 @@
 /** Delivery of an answer that is not streamed: held in memory, bounded, and sent with its signature once it is verified. */
-import { type ApiError, openAiError, type SignedParts } from '@inference/formats';
+import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import { providerHeaders, signatureHeaders } from './response-headers.js';
 
+export interface PlainOptions {
+  readonly client: ClientConnection;
+  readonly format: TextFormat;
+  readonly requestId: string;
+}
+
 export class PlainDelivery implements Delivery {
-  readonly #client: ClientConnection;
+  readonly #options: PlainOptions;
   #session: OnlineSession | null = null;
   #grant: (bytes: number) => void = () => {};
   #parts: Uint8Array[] = [];
@@ -16,8 +22,8 @@ export class PlainDelivery implements Delivery {
   readonly committed = false;
   readonly stalled = false;
 
-  constructor(client: ClientConnection) {
-    this.#client = client;
+  constructor(options: PlainOptions) {
+    this.#options = options;
   }
 
   get bytes(): number {
@@ -45,20 +51,22 @@ export class PlainDelivery implements Delivery {
   }
 
   deliver(signed: SignedParts): void {
-    if (this.#client.gone || this.#session === null) return;
+    const { client } = this.#options;
+    if (client.gone || this.#session === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
-    this.#client.response.writeHead(200, {
+    client.response.writeHead(200, {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': body.length,
       ...providerHeaders(this.#session),
       ...signatureHeaders(signed),
     });
-    this.#client.end(body);
+    client.end(body);
   }
 
   fail(error: ApiError): void {
     this.#parts = [];
-    this.#client.answerError(openAiError(error));
+    const { client, format, requestId } = this.#options;
+    client.answerError(format.error(error, requestId));
   }
 }

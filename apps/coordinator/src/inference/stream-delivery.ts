@@ -2,7 +2,7 @@
  * Delivery of a stream: the provider's bytes as they come, unchanged. What arrives within one turn of the event loop goes out
  * in one write; credit returns only for what the client has drained; comments fill silence, and only between two events.
  */
-import { type ApiError, type Envelope, openAiError, type SignedParts, SSE_COMMENT, type TextFormat } from '@inference/formats';
+import { type AnswerFormat, type ApiError, type Envelope, type SignedParts, SSE_COMMENT, type TextFormat } from '@inference/formats';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
@@ -12,8 +12,10 @@ import type { JobTimings } from './timings.js';
 export interface StreamOptions {
   readonly client: ClientConnection;
   readonly format: TextFormat;
+  readonly answer: AnswerFormat;
   readonly envelope: Envelope;
   readonly jobId: string;
+  readonly requestId: string;
   /** The client sent `TE: trailers`. */
   readonly trailers: boolean;
   readonly timings: Pick<JobTimings, 'commitMs' | 'keepAliveMs'>;
@@ -79,23 +81,23 @@ export class StreamDelivery implements Delivery {
   }
 
   deliver(signed: SignedParts): void {
-    const { client, format, envelope, trailers } = this.#options;
+    const { client, answer, envelope, trailers } = this.#options;
     this.#commit();
     this.#writePending(true);
     if (!this.#over) {
       if (trailers) client.response.addTrailers(signatureHeaders(signed));
-      client.end(format.signatureEvent(envelope, signed));
+      client.end(answer.signatureEvent(envelope, signed));
     }
     this.#finish();
   }
 
   fail(error: ApiError): void {
-    const { client, format } = this.#options;
-    if (!this.#committed) client.answerError(openAiError(error));
+    const { client, format, answer, requestId } = this.#options;
+    if (!this.#committed) client.answerError(format.error(error, requestId));
     else if (!this.#over) {
       this.#writePending(true);
       // A provider that broke off inside an event must not swallow the error that follows.
-      client.end((this.#betweenEvents ? '' : '\n\n') + format.streamError(error));
+      client.end((this.#betweenEvents ? '' : '\n\n') + answer.streamError(error, requestId));
     }
     this.#finish();
   }

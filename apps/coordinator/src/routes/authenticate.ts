@@ -1,5 +1,5 @@
 /** Who is calling: the key from `Authorization: Bearer` or `x-api-key` (clients of both formats send one or the other). */
-import { apiError, openAiError } from '@inference/formats';
+import { apiError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { ApiKey } from '../store/api-keys.js';
 import type { KeyRing } from '../store/key-ring.js';
@@ -18,7 +18,7 @@ export function requireKey(keyRing: KeyRing, kind: ApiKeyKind, onFailure: (error
   return (request, reply, done) => {
     const text = presentedKey(request);
     if (text === null) {
-      sendError(reply, openAiError(apiError('missing_api_key')));
+      sendError(reply, apiError('missing_api_key'));
       return;
     }
     const found = keyRing.recognise(text);
@@ -32,7 +32,7 @@ export function requireKey(keyRing: KeyRing, kind: ApiKeyKind, onFailure: (error
       },
       (error: unknown) => {
         onFailure(error);
-        sendError(reply, openAiError(apiError('internal')));
+        sendError(reply, apiError('internal'));
       },
     );
   };
@@ -45,8 +45,8 @@ export function accountOf(request: FastifyRequest): string {
 }
 
 function admit(request: FastifyRequest, reply: FastifyReply, key: ApiKey | null, kind: ApiKeyKind): boolean {
-  if (key === null) sendError(reply, openAiError(apiError('invalid_api_key')));
-  else if (key.kind !== kind) sendError(reply, openAiError(apiError('forbidden')));
+  if (key === null) sendError(reply, apiError('invalid_api_key'));
+  else if (key.kind !== kind) sendError(reply, apiError('forbidden'));
   else {
     request.apiKey = key;
     return true;

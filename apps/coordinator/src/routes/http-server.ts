@@ -1,11 +1,11 @@
 /**
  * The HTTP server without its routes: bodies stay the exact bytes that came, every answer carries a request id, and whatever
- * goes wrong has the public error shape.
+ * goes wrong is told in the error shape of the path called.
  */
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
-import { type FastifyInstance, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
 import { sendError } from './send-error.js';
 
@@ -28,24 +28,40 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
     // Requests that reach no route, because their address or their very syntax is broken.
-    frameworkErrors: (_error, _request, reply) => sendError(reply, openAiError(apiError('invalid_request'))),
+    frameworkErrors: (_error, _request, reply) => {
+      nameRequest(reply);
+      sendError(reply, apiError('invalid_request'));
+    },
     clientErrorHandler: refuseBrokenRequest,
-    genReqId: () => `req_${randomUUID().replaceAll('-', '')}`,
+    genReqId: newRequestId,
   });
   server.decorateRequest('apiKey', null);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   server.addHook('onRequest', (request, reply, done) => {
-    reply.raw.setHeader('x-request-id', request.id);
+    nameRequest(reply);
     // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way.
     if (request.method === 'POST') request.headers['content-type'] = 'application/json';
     if (!options.stopping()) return done();
     reply.header('connection', 'close');
-    sendError(reply, openAiError(apiError('shutting_down')));
+    sendError(reply, apiError('shutting_down'));
   });
   answerErrors(server, options.log);
   answerUnknown(server);
   return server;
+}
+
+function newRequestId(): string {
+  return `req_${randomUUID().replaceAll('-', '')}`;
+}
+
+function requestIdHeaders(id: string): Readonly<Record<string, string>> {
+  return { 'x-request-id': id, 'request-id': id };
+}
+
+/** Shows the request's id under the two names that clients look for, also on answers that bypass the framework. */
+function nameRequest(reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(requestIdHeaders(reply.request.id))) reply.raw.setHeader(name, value);
 }
 
 /** Answers what is no HTTP, or came too slowly, without the framework, and closes the connection. */
@@ -65,6 +81,7 @@ function refuseBrokenRequest(error: Error & { readonly code?: string }, socket: 
     `HTTP/1.1 ${status}`,
     `content-type: ${headers['content-type']}`,
     `content-length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(requestIdHeaders(newRequestId())).map(([name, value]) => `${name}: ${value}`),
     'connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
@@ -72,12 +89,12 @@ function refuseBrokenRequest(error: Error & { readonly code?: string }, socket: 
 
 function answerErrors(server: FastifyInstance, log: Log): void {
   server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
-    if (error instanceof RequestError) sendError(reply, openAiError(error));
-    else if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') sendError(reply, openAiError(apiError('body_too_large')));
-    else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, openAiError(apiError('invalid_request')));
+    if (error instanceof RequestError) sendError(reply, error);
+    else if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') sendError(reply, apiError('body_too_large'));
+    else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
     else {
       log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
-      sendError(reply, openAiError(apiError('internal')));
+      sendError(reply, apiError('internal'));
     }
   });
 }
@@ -95,8 +112,8 @@ function answerUnknown(server: FastifyInstance): void {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? '';
     const allowed = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
-    if (allowed.size === 0) return sendError(reply, openAiError(apiError('not_found')));
+    if (allowed.size === 0) return sendError(reply, apiError('not_found'));
     reply.header('allow', [...allowed].join(', '));
-    sendError(reply, openAiError(apiError('method_not_allowed')));
+    sendError(reply, apiError('method_not_allowed'));
   });
 }

@@ -1,5 +1,5 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list). */
-import { apiError, openAiError } from '@inference/formats';
+import { apiError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Fleet, ServedModel } from '../fleet/fleet.js';
 import { sendError } from './send-error.js';
@@ -11,7 +11,7 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
     const model = fleet.servedModels().find(({ offer }) => offer.id === request.params['*']);
-    if (model === undefined) sendError(reply, openAiError(apiError('model_not_found', { param: 'model' })));
+    if (model === undefined) sendError(reply, apiError('model_not_found', { param: 'model' }));
     else reply.send(modelEntry(model));
   });
 }

@@ -24,7 +24,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
   }));
   server.post<{ Params: { id: ProviderId } }>('/admin/v1/providers/:id/reinstate', { onRequest: adminGuard }, (request, reply) => {
     if (fleet.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
-    else sendError(reply, openAiError(apiError('not_found', { message: 'This provider is not quarantined.' })));
+    else sendError(reply, apiError('not_found', { message: 'This provider is not quarantined.' }));
   });
 }
 

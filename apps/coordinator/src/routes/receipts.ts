@@ -1,5 +1,5 @@
 /** `GET /v1/receipts/{job_id}`: the signed receipt of a finished job, for the account that ran it. */
-import { apiError, openAiError } from '@inference/formats';
+import { apiError } from '@inference/formats';
 import { fromBase64Url, fromUtf8, type Receipt } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { ReceiptBook } from '../store/receipt-book.js';
@@ -10,7 +10,7 @@ export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler
   server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { onRequest: guard }, async (request, reply) => {
     const kept = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
     if (kept === null) {
-      sendError(reply, openAiError(apiError('not_found', { message: 'There is no receipt of such a job.' })));
+      sendError(reply, apiError('not_found', { message: 'There is no receipt of such a job.' }));
       return reply;
     }
     // It was verified before it was kept.

@@ -1,7 +1,9 @@
-/** Sends an error in its public shape through the framework. */
-import type { HttpError } from '@inference/formats';
+/** Sends an error through the framework, in the shape that clients of the path called understand. */
+import { type ApiError, errorAt } from '@inference/formats';
 import type { FastifyReply } from 'fastify';
 
-export function sendError(reply: FastifyReply, error: HttpError): void {
-  reply.code(error.status).headers(error.headers).send(error.body);
+export function sendError(reply: FastifyReply, error: ApiError): void {
+  const { request } = reply;
+  const { status, headers, body } = errorAt(request.url.split('?', 1)[0] ?? '', error, request.id);
+  reply.code(status).headers(headers).send(body);
 }

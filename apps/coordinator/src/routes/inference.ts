@@ -1,6 +1,9 @@
-/** `POST /v1/chat/completions`: from the client's exact bytes to a verified answer, streamed or whole. */
+/**
+ * The inference endpoints, which differ in their formats alone: from the client's exact bytes to a verified answer, streamed
+ * or whole. Counting tokens is a job like any other.
+ */
 import { apiError, formatFor } from '@inference/formats';
-import type { Endpoint } from '@inference/protocol';
+import { type Endpoint, EndpointSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { ClientConnection } from '../inference/client-connection.js';
 import type { Delivery } from '../inference/delivery.js';
@@ -21,13 +24,16 @@ export interface InferenceRoutes {
   readonly now: () => number;
 }
 
-const ENDPOINT: Endpoint = '/v1/chat/completions';
 const NO_BODY = new Uint8Array(0);
 
-export function addChatCompletions(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
-  server.post(ENDPOINT, { onRequest: guard }, async (request, reply) => {
+export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
+  for (const { const: endpoint } of EndpointSchema.anyOf) addEndpoint(server, guard, routes, endpoint);
+}
+
+function addEndpoint(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes, endpoint: Endpoint): void {
+  server.post(endpoint, { onRequest: guard }, async (request, reply) => {
     const job = readJobRequest({
-      endpoint: ENDPOINT,
+      endpoint,
       body: request.body instanceof Uint8Array ? request.body : NO_BODY,
       accountId: accountOf(request),
       nonceHeader: singleHeader(request, 'x-inference-nonce'),
@@ -52,10 +58,11 @@ async function serve(routes: InferenceRoutes, job: JobRequest, client: ClientCon
 }
 
 function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
-  if (!job.facts.stream) return new PlainDelivery(client);
+  const shared = { client, format: formatFor(job.endpoint), requestId: request.id };
+  if (!job.facts.stream) return new PlainDelivery(shared);
   return new StreamDelivery({
-    client,
-    format: formatFor(job.endpoint),
+    ...shared,
+    answer: job.answer,
     envelope: job.envelope,
     jobId: job.jobId,
     trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(singleHeader(request, 'te') ?? ''),
@@ -78,6 +85,7 @@ function keepReceipt(routes: InferenceRoutes, job: JobRequest, { signed }: JobEn
 function logJob(routes: InferenceRoutes, job: JobRequest, end: JobEnd, ms: number): void {
   const facts = {
     job: job.jobId,
+    endpoint: job.endpoint,
     provider: end.session?.registration.identity.providerId ?? null,
     model: end.session === null ? null : job.facts.model,
     stream: job.facts.stream,

@@ -1,0 +1,68 @@
+import { Compile } from 'typebox/compile';
+import { describe, expect, it } from 'vitest';
+import { SCHEMAS } from '../src/routes/openapi-paths.js';
+import { MODEL, startHarness } from './harness.js';
+import { BODIES, expectSignedPlain, STREAMING } from './inference-calls.js';
+
+describe('GET /openapi.json', () => {
+  it('describes every public address and refers only to what it holds', async () => {
+    const harness = await startHarness();
+    try {
+      const response = await harness.get('/openapi.json', null);
+      expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8');
+      const text = await response.text();
+      const document = JSON.parse(text) as {
+        info: object;
+        paths: Record<string, Record<string, unknown>>;
+        components: { schemas: object };
+      };
+      expect(document.info).toMatchObject({ version: expect.stringMatching(/^\d+\.\d+\.\d+$/) });
+      expect(Object.keys(document.paths).sort()).toEqual(
+        [
+          ...STREAMING,
+          '/v1/messages/count_tokens',
+          '/v1/models',
+          '/v1/models/{id}',
+          '/v1/receipts/{job_id}',
+          '/v1/providers/attestation',
+          '/health',
+          '/',
+          '/openapi.json',
+        ].sort(),
+      );
+      for (const [, name = ''] of text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)) {
+        expect(document.components.schemas).toHaveProperty(name);
+      }
+      for (const [path, operations] of Object.entries(document.paths)) {
+        const [method = ''] = Object.keys(operations);
+        const reached = await fetch(harness.url + path.replace(/\{\w+\}/, 'x'), { method: method.toUpperCase() });
+        expect([path, reached.status]).toEqual([path, 'security' in (operations[method] as object) ? 200 : 401]);
+      }
+    } finally {
+      await harness.close();
+    }
+  });
+
+  it('is true of what the models and attestation addresses answer', async () => {
+    const harness = await startHarness();
+    try {
+      await harness.provider();
+      const { receipt } = await expectSignedPlain(await harness.post('/v1/messages', BODIES['/v1/messages']), '/v1/messages');
+      const described = [
+        ['ModelList', '/v1/models'],
+        ['Model', `/v1/models/${MODEL}`],
+        ['Attestations', '/v1/providers/attestation'],
+        ['SignedReceipt', `/v1/receipts/${receipt.job_id}`],
+        ['Health', '/health'],
+        ['Service', '/'],
+      ] as const;
+      for (const [name, path] of described) {
+        const schema = Compile(SCHEMAS[name]);
+        const body = await (await harness.get(path)).json();
+        expect([name, [...schema.Errors(body)]]).toEqual([name, []]);
+      }
+    } finally {
+      await harness.close();
+    }
+  });
+});
