@@ -235,7 +235,7 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
   expect(bench.sent[0]).toEqual({ type: 'job_accepted', job_id: context.job_id });
   expect(bench.streams[0]?.request).toMatchObject({
     maxTokens: 8192,
-    messages: [{ role: 'user', content: 'Hi' }],
+    prompt: { type: 'chat', messages: [{ role: 'user', content: 'Hi' }], tools: [], continuesLast: false, thinking: null },
     sampling: { temperature: 1, seed: null },
   });
   bench.finish(bench.streams[0] as ScriptedStream, ['<think>', 'hm', '</think>', 'Good', ' day']);
