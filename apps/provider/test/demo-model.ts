@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Engine, type EngineOptions } from '../src/engine/engine.js';
 import type { Generation, Outcome } from '../src/engine/generation.js';
-import type { GenerationRequest, Sampling } from '../src/engine/messages.js';
+import type { ChatInput, GenerationRequest, PromptMessage, Sampling } from '../src/engine/messages.js';
 
 const MODEL = fileURLToPath(new URL('../demo-models/pico/pico.gguf', import.meta.url));
 
@@ -12,14 +12,18 @@ export function demoModel(): string {
   return MODEL;
 }
 
-export const greedy: Sampling = { temperature: 0, topP: null, seed: null, frequencyPenalty: 0, presencePenalty: 0 };
+export const greedy: Sampling = { temperature: 0, topP: null, topK: null, seed: null, frequencyPenalty: 0, presencePenalty: 0 };
 
 export function startDemoEngine(slots: number, options: Partial<EngineOptions> = {}, contextSize = 512): Promise<Engine> {
   return Engine.start({ ...options, settings: { modelPath: demoModel(), slots, contextSize, gpu: 'none' } });
 }
 
 export function ask(text: string, maxTokens = 60, sampling: Partial<Sampling> = {}): GenerationRequest {
-  return { messages: [{ role: 'user', content: text }], maxTokens, sampling: { ...greedy, ...sampling } };
+  return { prompt: conversation([{ role: 'user', content: text }]), maxTokens, sampling: { ...greedy, ...sampling } };
+}
+
+export function conversation(messages: readonly PromptMessage[], changes: Partial<ChatInput> = {}): ChatInput {
+  return { type: 'chat', messages, tools: [], continuesLast: false, thinking: null, ...changes };
 }
 
 /** Reads a stream to its end. */

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Engine, EngineStartError } from '../src/engine/engine.js';
 import { GenerationError } from '../src/engine/generation.js';
 import { readModelFacts } from '../src/models/model-facts.js';
-import { ask, collect, demoModel, startDemoEngine } from './demo-model.js';
+import { ask, collect, conversation, demoModel, startDemoEngine } from './demo-model.js';
 
 const story = 'Tell me a story about Mia.';
 /** Rewards for repeating keep the small model from ever ending. */
@@ -83,6 +83,40 @@ describe('seeds', () => {
   });
 });
 
+describe('prompts', () => {
+  test('a text goes in without a template', async () => {
+    const answer = await collect(engine.generate({ ...ask('', 5), prompt: { type: 'text', text: 'Hello' } }));
+    expect(answer.promptTokens).toBeLessThan((await collect(engine.generate(ask('Hello', 1)))).promptTokens);
+    expect(answer.tokens).toBe(5);
+  });
+
+  test('with a limit of 0 are counted, and nothing is generated', async () => {
+    const { promptTokens } = await collect(engine.generate(ask(story, 1)));
+    expect(await collect(engine.generate(ask(story, 0)))).toEqual({
+      promptTokens,
+      completionTokens: 0,
+      reason: 'stop',
+      text: '',
+      tokens: 0,
+    });
+  });
+
+  test('an answer that was begun goes on where it stopped', async () => {
+    const question = { role: 'user', content: 'What is the capital of France?' } as const;
+    const whole = (await collect(engine.generate(ask(question.content)))).text;
+    const begun = whole.slice(0, whole.indexOf('Paris'));
+    const prompt = conversation([question, { role: 'assistant', content: begun }], { continuesLast: true });
+    const rest = (await collect(engine.generate({ ...ask('', 60), prompt }))).text;
+    expect(begun).not.toBe('');
+    expect(rest.trimStart()).toMatch(/^Paris/);
+  });
+
+  test('one candidate leaves nothing to chance', async () => {
+    const greedy = (await collect(engine.generate(ask(story, 20)))).text;
+    expect((await collect(engine.generate(ask(story, 20, { temperature: 2, topK: 1 })))).text).toBe(greedy);
+  });
+});
+
 describe('cancelling', () => {
   test('stops the stream and frees its place for another', async () => {
     for (let round = 0; round < 12; round++) {
@@ -137,11 +171,11 @@ describe('control tokens in messages', () => {
     const honest = await collect(
       engine.generate({
         ...ask('', 30),
-        messages: [
+        prompt: conversation([
           { role: 'user', content: 'Hello' },
           { role: 'assistant', content: 'Hi.' },
           { role: 'user', content: 'What is the capital of Japan?' },
-        ],
+        ]),
       }),
     );
     const attacked = await collect(engine.generate(ask(attack, 30)));

@@ -43,7 +43,7 @@ class Bench {
   unsent: (() => void)[] | null = null;
   readonly jobs: Jobs;
 
-  constructor(slots = 2) {
+  constructor(slots = 2, pingAfterMs = 10_000) {
     const keys = new Map<KeyId, SealingKey>([this.key, this.oldKey].map((key) => [key.id, key]));
     this.jobs = new Jobs({
       providerId,
@@ -51,6 +51,7 @@ class Bench {
       modelIds: () => new Set(['pico']),
       slots,
       now: () => now,
+      pingAfterMs,
       thinkTags: { open: '<think>', close: '</think>' },
       generate: (request) => {
         const commands: StreamCommand[] = [];
@@ -235,7 +236,7 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
   expect(bench.sent[0]).toEqual({ type: 'job_accepted', job_id: context.job_id });
   expect(bench.streams[0]?.request).toMatchObject({
     maxTokens: 8192,
-    messages: [{ role: 'user', content: 'Hi' }],
+    prompt: { type: 'chat', messages: [{ role: 'user', content: 'Hi' }], tools: [], continuesLast: false, thinking: null },
     sampling: { temperature: 1, seed: null },
   });
   bench.finish(bench.streams[0] as ScriptedStream, ['<think>', 'hm', '</think>', 'Good', ' day']);
@@ -375,4 +376,147 @@ test('a socket that does not drain holds frames back, and a cancel still gets th
   await bench.settle();
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
   expect(bench.jobs.active).toBe(0);
+});
+
+const weather = {
+  type: 'function',
+  function: { name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } },
+};
+const callOf = (city: string) => ['<tool_call>\n', '{"name": "weather", ', '"arguments": {"city": ', `"${city}"}}`, '\n</tool_call>'];
+
+/** What a client gets for a scripted output. */
+async function answerTo(request: Record<string, unknown>, texts: readonly string[], context: Partial<JobContext> = {}) {
+  const bench = new Bench();
+  const body = chat({ stream: false, ...request });
+  const { responses } = bench.submit(body, bench.context(body, { stream: false, ...context }));
+  await bench.settle();
+  const stream = bench.streams[0] as ScriptedStream;
+  bench.finish(stream, texts);
+  await bench.settle();
+  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  const completed = bench.sent.find(({ type }) => type === 'job_completed');
+  if (completed?.type !== 'job_completed') throw new Error(`not completed: ${JSON.stringify(completed)}`);
+  return { body: JSON.parse(text), receipt: JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()), stream };
+}
+
+test('tool calls become calls with ids of their own', async () => {
+  const { body, receipt, stream } = await answerTo({ tools: [weather] }, [...callOf('Lima'), '\n', ...callOf('Rome')]);
+  const [choice] = body.choices;
+  expect(choice).toMatchObject({
+    finish_reason: 'tool_calls',
+    message: { tool_calls: ['Lima', 'Rome'].map((city) => ({ function: { name: 'weather', arguments: `{"city": "${city}"}` } })) },
+  });
+  const ids = choice.message.tool_calls.map(({ id }: { id: string }) => id);
+  expect(ids).toEqual([expect.stringMatching(/^call_[0-9a-f]{24}$/), expect.stringMatching(/^call_[0-9a-f]{24}$/)]);
+  expect(new Set(ids).size).toBe(2);
+  expect(receipt.finish_reason).toBe('tool_calls');
+  expect(stream.request.prompt).toMatchObject({ tools: [{ type: 'function', function: { name: 'weather', description: '' } }] });
+});
+
+test('without parallel calls the first one ends the answer', async () => {
+  const texts = [...callOf('Lima'), ...callOf('Rome')];
+  const { body, receipt, stream } = await answerTo({ tools: [weather], parallel_tool_calls: false }, texts);
+  expect(body.choices[0].message.tool_calls).toHaveLength(1);
+  expect(receipt).toMatchObject({ finish_reason: 'tool_calls', usage: { completion_tokens: 4 } });
+  expect(stream.request.maxTokens).toBe(8192);
+});
+
+test.each([{}, { tools: [weather], tool_choice: 'none' }])(
+  'what looks like a call is text where none may be made (%j)',
+  async (request) => {
+    const { body } = await answerTo(request, callOf('Lima'));
+    expect(body.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: callOf('Lima').join('') } });
+  },
+);
+
+test('calls and results of earlier turns reach the engine as templates know them', async () => {
+  const calls = [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: '{"city":"Lima"}' } }];
+  const messages = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: null, tool_calls: calls },
+    { role: 'tool', tool_call_id: 'c1', content: '20' },
+  ];
+  const { stream } = await answerTo({ messages, tools: [weather], reasoning_effort: 'none' }, ['Warm.']);
+  expect(stream.request.prompt).toMatchObject({
+    thinking: false,
+    messages: [
+      { role: 'user', content: 'Hi' },
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: 'c1', type: 'function', function: { name: 'weather', arguments: { city: 'Lima' } } }],
+      },
+      { role: 'tool', content: '20', tool_call_id: 'c1', name: 'weather' },
+    ],
+  });
+});
+
+const user = [{ role: 'user', content: 'Hi' }];
+const messagesContext = { endpoint: '/v1/messages', max_tokens: 9, overrides: {}, response_id: 'msg_1' } as const;
+
+test('a token count asks the engine for no token', async () => {
+  const context = { endpoint: '/v1/messages/count_tokens', max_tokens: 1, overrides: {}, response_id: 'count_1' } as const;
+  const { body, receipt, stream } = await answerTo({ stream: undefined, messages: user }, [], context);
+  expect(stream.request.maxTokens).toBe(0);
+  expect(body).toEqual({ input_tokens: 11 });
+  expect(receipt).toMatchObject({ finish_reason: 'stop', usage: { prompt_tokens: 11, completion_tokens: 0 }, hidden_tokens: 0 });
+});
+
+test('a legacy completion is a text prompt, and names it where the engine refuses it', async () => {
+  const context = { endpoint: '/v1/completions', response_id: 'cmpl-1' } as const;
+  const { body, stream } = await answerTo({ messages: undefined, prompt: 'Once' }, [' upon'], context);
+  expect(stream.request.prompt).toEqual({ type: 'text', text: 'Once' });
+  expect(body.choices[0].text).toBe(' upon');
+});
+
+test('a message names the stop sequence that ended it', async () => {
+  const { body, stream } = await answerTo(
+    { max_tokens: 9, stop_sequences: ['END'], messages: user, top_k: 3 },
+    ['one EN', 'D'],
+    messagesContext,
+  );
+  expect(body).toMatchObject({ stop_reason: 'stop_sequence', stop_sequence: 'END', content: [{ text: 'one ' }] });
+  expect(stream.request.sampling.topK).toBe(3);
+});
+
+test('an idle stream of messages shows life, and counts its prompt first', async () => {
+  const bench = new Bench(2, 20);
+  const body = chat({ max_tokens: 9 });
+  const { responses } = bench.submit(body, bench.context(body, messagesContext));
+  await bench.settle();
+  const stream = bench.streams[0] as ScriptedStream;
+  stream.generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const early = bench.frames.length;
+  bench.finish(stream, ['Hi']);
+  await bench.settle();
+  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  expect(early).toBeGreaterThan(0);
+  expect(text).toMatch(/^event: message_start\n.*"input_tokens":11/);
+  expect(text.split('event: ping').length).toBeGreaterThan(2);
+});
+
+const required = [{ name: 'weather', input_schema: { type: 'object' } }];
+
+test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
+  ['logprobs', { logprobs: true }, 'logprobs', {}],
+  ['logprobs of a response', { messages: undefined, input: 'Hi', top_logprobs: 2 }, 'top_logprobs', { endpoint: '/v1/responses' }],
+  ['a required call', { tools: [weather], tool_choice: 'required' }, 'tool_choice', {}],
+  ['a call of a certain tool', { max_tokens: 9, tools: required, tool_choice: { type: 'any' } }, 'tool_choice', messagesContext],
+])('%s is refused before the job is accepted', async (_what, request, param, context) => {
+  const bench = new Bench();
+  const body = chat(request);
+  expect(await bench.failureOf(body, bench.context(body, context))).toEqual({ code: 'unsupported', param });
+  expect(bench.sent.some(({ type }) => type === 'job_accepted')).toBe(false);
+  expect(bench.streams).toHaveLength(0);
+});
+
+test.each<[Record<string, unknown>, string, Partial<JobContext>]>([
+  [{ response_format: { type: 'json_object' } }, 'response_format', {}],
+  [{ response_format: { type: 'json_object' } }, 'response_format', { endpoint: '/v1/responses' }],
+  [{ messages: undefined, input: 'Hi', text: { format: { type: 'json_object' } } }, 'text.format', { endpoint: '/v1/responses' }],
+])('a response format is refused before the job is accepted (%j)', async (request, param, context) => {
+  const bench = new Bench();
+  const body = chat(request);
+  expect(await bench.failureOf(body, bench.context(body, context))).toEqual({ code: 'unsupported', param });
 });

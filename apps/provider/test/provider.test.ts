@@ -50,6 +50,32 @@ test('streams chunks as they are generated and signs all of their bytes', async 
   expect(last.usage.completion_tokens).toBe(answer.receipt?.usage.completion_tokens);
 });
 
+test('calls a tool, and puts its result into words', async () => {
+  const parameters = { type: 'object', properties: { city: { type: 'string', description: 'The name of the city' } }, required: ['city'] };
+  const tools = [{ type: 'function', function: { name: 'get_weather', description: 'Get the weather for a city', parameters } }];
+  const question = { role: 'user', content: 'What is the weather in Lima?' };
+  const called = await session.submit({ messages: [question], tools, temperature: 0, max_tokens: 200 });
+  const [choice] = JSON.parse(called.body).choices;
+  expect(choice.finish_reason).toBe('tool_calls');
+  expect(called.receipt?.finish_reason).toBe('tool_calls');
+  const [call] = choice.message.tool_calls;
+  expect(call).toMatchObject({ type: 'function', function: { name: 'get_weather' } });
+  expect(JSON.parse(call.function.arguments)).toEqual({ city: 'Lima' });
+  const result = { role: 'tool', tool_call_id: call.id, content: '{"temperature": 23, "condition": "sunny"}' };
+  const told = await session.submit({ messages: [question, choice.message, result], tools, temperature: 0, max_tokens: 200 });
+  expect(JSON.parse(told.body).choices[0].message.content).toMatch(/23.*sunny/);
+});
+
+test('counts tokens as the engine does for an answer', async () => {
+  const messages = [{ role: 'user', content: 'What is the capital of France?' }];
+  const context = { endpoint: '/v1/messages/count_tokens', max_tokens: 1, overrides: {} } as const;
+  const counted = await session.submit({ messages }, { context });
+  expect(counted.failure).toBeNull();
+  const answered = await session.submit({ messages, max_tokens: 1 });
+  expect(JSON.parse(counted.body)).toEqual({ input_tokens: answered.receipt?.usage.prompt_tokens });
+  expect(counted.receipt?.usage.completion_tokens).toBe(0);
+});
+
 test('strips think sections and counts their tokens', async () => {
   const answer = await session.submit({ messages: [{ role: 'user', content: 'What is 7 + 8?' }], temperature: 0, max_tokens: 120 });
   const body = JSON.parse(answer.body);

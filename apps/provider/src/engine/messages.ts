@@ -3,16 +3,51 @@
  * the whole contract. Everything that happened in one tick of the engine travels in one `tick` message.
  */
 
-/** One chat message as the model's template sees it. Members beyond these are passed to the template unchanged. */
-export interface PromptMessage {
-  readonly role: string;
-  readonly content: string;
+/** A tool call as templates know it (Hugging Face conventions). */
+export interface PromptToolCall {
+  readonly id: string;
+  readonly type: 'function';
+  /** Arguments are an object; a text only where the client sent something that is no JSON object. */
+  readonly function: { readonly name: string; readonly arguments: unknown };
 }
+
+/** One chat message as the model's template sees it. */
+export interface PromptMessage {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly content: string;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly PromptToolCall[];
+  readonly tool_call_id?: string;
+  readonly name?: string;
+}
+
+/** A tool as templates know it (Hugging Face conventions). */
+export interface PromptTool {
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly description: string; readonly parameters: Readonly<Record<string, unknown>> };
+}
+
+export interface ChatInput {
+  readonly type: 'chat';
+  readonly messages: readonly PromptMessage[];
+  readonly tools: readonly PromptTool[];
+  /** The last message is an assistant's whose turn stays open, so that the model goes on with it. */
+  readonly continuesLast: boolean;
+  /** What the template is told as `enable_thinking`; null: nothing. */
+  readonly thinking: boolean | null;
+}
+
+/** What the model continues. */
+export type PromptInput =
+  | ChatInput
+  /** No template; all of it is plain text. */
+  | { readonly type: 'text'; readonly text: string };
 
 export interface Sampling {
   /** 0 is greedy. */
   readonly temperature: number;
   readonly topP: number | null;
+  readonly topK: number | null;
   /** Any integer. With a seed the text is the same each time, whatever else runs. */
   readonly seed: number | null;
   readonly frequencyPenalty: number;
@@ -20,8 +55,8 @@ export interface Sampling {
 }
 
 export interface GenerationRequest {
-  readonly messages: readonly PromptMessage[];
-  /** Most tokens to generate, hidden ones included. */
+  readonly prompt: PromptInput;
+  /** Most tokens to generate, hidden ones included. 0: the tokens of the prompt are counted and nothing is generated. */
   readonly maxTokens: number;
   readonly sampling: Sampling;
 }

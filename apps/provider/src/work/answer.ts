@@ -2,22 +2,28 @@
  * Runs an opened request on the engine and writes its answer: pieces through the output filter, events through the
  * format's renderer, text into frames. Knows nothing of sealing, sockets or signing.
  */
-import { type Envelope, type OutputEvent, OutputFilter } from '@inference/formats';
+import { type Envelope, type FinishEvent, type OutputEvent, OutputFilter, type ParsedRequest, type TextRequest } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../engine/generation.js';
 import type { GenerationRequest } from '../engine/messages.js';
 import type { ThinkTags } from '../models/think-tags.js';
+import { generationRequest } from './generation-request.js';
 import { JobError } from './job-error.js';
-import type { OpenedRequest } from './opened-request.js';
+import { orIdle } from './or-idle.js';
+import { Pace } from './pace.js';
+import { fieldNames } from './unsupported.js';
 
 export interface AnswerOptions {
-  readonly opened: OpenedRequest;
+  readonly opened: ParsedRequest;
   readonly envelope: Envelope;
   readonly maxTokens: number;
   readonly thinkTags: ThinkTags | null;
   readonly generate: (request: GenerationRequest) => Generation;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;
+  /** Silence after which a stream shows a sign of life, in milliseconds. */
+  readonly pingAfterMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -31,118 +37,120 @@ export interface Answered {
 
 /** Throws {@link JobError}, or the signal's reason when the job was cancelled. */
 export async function answer(options: AnswerOptions): Promise<Answered> {
-  const { opened, envelope, signal } = options;
-  const { format, request } = opened;
+  const { opened, signal } = options;
   signal.throwIfAborted();
-  const generation = options.generate(generationRequest(options));
+  const generation = options.generate(generationRequest(opened.request, options.maxTokens));
   const cancel = () => generation.cancel();
   signal.addEventListener('abort', cancel, { once: true });
-  const stream = request.stream ? format.stream(envelope, request) : null;
-  const plain = request.stream ? null : format.plain(envelope, request);
-  const emit = async (events: readonly OutputEvent[]) => {
-    if (stream !== null) await options.write(stream.render(...events));
-    else plain?.add(...events);
-  };
   try {
-    let filter: OutputFilter | null = null;
-    let completionTokens = 0;
-    const pace = new Pace();
-    for await (const batch of generation) {
-      filter ??= outputFilter(options, generation);
-      const events: OutputEvent[] = [];
-      completionTokens += pushBatch(filter, batch, events);
-      pace.count(completionTokens);
-      await emit(events);
-      signal.throwIfAborted();
-      if (filter.stopped) break;
-    }
-    filter ??= outputFilter(options, generation);
-    const ended = filter.stopped ? 'stop' : generation.outcome().reason;
-    const rest = filter.end();
-    const { hiddenTokens } = filter;
-    // What was withheld may itself have completed a stop sequence.
-    const finishReason = filter.stopped ? 'stop' : ended;
-    const promptTokens = generation.started?.promptTokens ?? 0;
-    const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens };
-    await emit([...rest, { type: 'finish', reason: finishReason, usage, hiddenTokens }]);
-    if (plain !== null) await options.write(plain.body());
-    return { usage, hiddenTokens, finishReason, decodeTps: pace.tokensPerSecond() };
+    return await writeAnswer(options, generation);
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof GenerationError ? failureOf(error) : error;
+    throw error instanceof GenerationError ? failureOf(error, fieldNames(opened).prompt) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
     generation.cancel();
   }
 }
 
-/** Tokens taken from the batch; fewer than it holds when a stop sequence was complete. */
-function pushBatch(filter: OutputFilter, batch: readonly Piece[], events: OutputEvent[]): number {
+async function writeAnswer(options: AnswerOptions, generation: Generation): Promise<Answered> {
+  const { envelope, signal } = options;
+  const { request, answer } = options.opened;
+  const stream = request.stream ? answer.stream(envelope) : null;
+  const plain = request.stream ? null : answer.plain(envelope);
+  const emit = async (events: readonly OutputEvent[]) => {
+    if (stream !== null) await options.write(stream.render(...events));
+    else plain?.add(...events);
+  };
+  let filter: OutputFilter | null = null;
+  const begin = async () => {
+    await emit([{ type: 'start', promptTokens: generation.started?.promptTokens ?? 0 }]);
+    return outputFilter(options, generation);
+  };
+  let completionTokens = 0;
+  const pace = new Pace();
+  for await (const batch of orIdle(generation, options.pingAfterMs)) {
+    signal.throwIfAborted();
+    // Before the prompt is read there is no answer to show life in.
+    if (batch === null && generation.started === null) continue;
+    filter ??= await begin();
+    const events: OutputEvent[] = batch === null ? [{ type: 'ping' }] : [];
+    if (batch !== null) {
+      completionTokens += pushBatch(filter, request, batch, events);
+      pace.count(completionTokens);
+    }
+    await emit(events);
+    signal.throwIfAborted();
+    if (isDone(filter, request)) break;
+  }
+  const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
+  filter ??= await begin();
+  const rest = filter.end();
+  const promptTokens = generation.started?.promptTokens ?? 0;
+  const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens };
+  const finish = finishEvent(filter, ended, usage);
+  await emit([...rest, finish]);
+  if (plain !== null) await options.write(plain.body());
+  return { usage, hiddenTokens: finish.hiddenTokens, finishReason: finish.reason, decodeTps: pace.tokensPerSecond() };
+}
+
+/** After the filter's end: what was withheld may itself have completed a stop sequence. */
+function finishEvent(filter: OutputFilter, ended: 'stop' | 'length', usage: Usage): FinishEvent {
+  const { stopSequence, hiddenTokens } = filter;
+  const called = stopSequence === null && ended === 'stop' && filter.startedToolCalls > 0;
+  return {
+    type: 'finish',
+    reason: called ? 'tool_calls' : stopSequence === null ? ended : 'stop',
+    ...(stopSequence === null ? {} : { stopSequence }),
+    usage,
+    hiddenTokens,
+    completedAt: Math.floor(Date.now() / 1000),
+  };
+}
+
+/** The answer is complete, whatever else the model would write. */
+function isDone(filter: OutputFilter, { parallelToolCalls }: TextRequest): boolean {
+  return filter.stopped || (!parallelToolCalls && filter.completedToolCalls > 0);
+}
+
+/** Tokens taken from the batch; fewer than it holds when the answer was complete before its end. */
+function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly Piece[], events: OutputEvent[]): number {
   let tokens = 0;
   for (const piece of batch) {
-    if (filter.stopped) break;
+    if (isDone(filter, request)) break;
     tokens += piece.tokens;
     for (const event of filter.push(piece.text, piece.tokens)) events.push(event);
   }
   return tokens;
 }
 
-function outputFilter({ opened, thinkTags }: AnswerOptions, generation: Generation): OutputFilter {
+function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation: Generation): OutputFilter {
+  const { stop, tools, toolChoice } = opened.request;
+  const mayCall = tools.length > 0 && toolChoice.type !== 'none';
   return new OutputFilter({
-    stop: opened.request.stop,
+    stop,
     startsInsideThinking: generation.started?.startsInsideThinking ?? false,
     ...(thinkTags === null ? {} : { thinkTags }),
+    ...(mayCall ? { toolCalls: { callId: (index) => callId(envelope.responseId, index) } } : {}),
   });
 }
 
-function generationRequest({ opened, maxTokens }: AnswerOptions): GenerationRequest {
-  const { messages, sampling } = opened.request;
-  return {
-    messages,
-    maxTokens,
-    sampling: {
-      temperature: sampling.temperature,
-      topP: sampling.topP,
-      seed: sampling.seed,
-      frequencyPenalty: sampling.frequencyPenalty ?? 0,
-      presencePenalty: sampling.presencePenalty ?? 0,
-    },
-  };
+/** Unique among all answers, and the same in every rendering of this one. */
+function callId(responseId: string, index: number): string {
+  return `call_${sha256Hex(new TextEncoder().encode(`${responseId} ${index}`)).slice(0, 24)}`;
 }
 
-function failureOf({ ended }: GenerationError): JobError {
+function failureOf({ ended }: GenerationError, promptField: string): JobError {
   switch (ended.kind) {
     case 'context_length_exceeded':
       return new JobError('context_length_exceeded', { limit: ended.limit, actual: ended.actual });
     case 'invalid_request':
-      return new JobError('invalid_request', { param: 'messages' });
+      return new JobError('invalid_request', { param: promptField });
     case 'cancelled':
       return new JobError('cancelled');
     case 'engine_failed':
       return new JobError('engine_failed');
     default:
       return ended satisfies never;
-  }
-}
-
-/** Measures the decode rate of one stream, without the time its prompt took. */
-class Pace {
-  #firstAt = 0;
-  #firstTokens = 0;
-  #lastAt = 0;
-  #tokens = 0;
-
-  count(tokens: number): void {
-    this.#lastAt = performance.now();
-    this.#tokens = tokens;
-    if (this.#firstAt > 0) return;
-    this.#firstAt = this.#lastAt;
-    this.#firstTokens = tokens;
-  }
-
-  tokensPerSecond(): number | null {
-    const seconds = (this.#lastAt - this.#firstAt) / 1000;
-    const tokens = this.#tokens - this.#firstTokens;
-    return tokens < 8 || seconds <= 0 ? null : tokens / seconds;
   }
 }

@@ -16,12 +16,15 @@ import type { SealingKey } from './sealing-keys.js';
 
 /** From the job message to the last request frame, in milliseconds. */
 const BODY_TIMEOUT_MS = 30_000;
+const PING_AFTER_MS = 10_000;
 
 export interface JobSurroundings extends FrameSink {
   send(message: ProviderMessage): void;
   readonly enclave: Pick<Enclave, 'signResponse'>;
   readonly generate: (request: GenerationRequest) => Generation;
   readonly thinkTags: ThinkTags | null;
+  /** Silence after which a stream shows a sign of life, in milliseconds. Default: 10 s. */
+  readonly pingAfterMs?: number;
 }
 
 export type JobEnd =
@@ -112,6 +115,7 @@ export class Job {
       maxTokens: context.max_tokens,
       thinkTags: surroundings.thinkTags,
       generate: surroundings.generate,
+      pingAfterMs: surroundings.pingAfterMs ?? PING_AFTER_MS,
       write: (text) => frames.write(text),
       signal,
     });

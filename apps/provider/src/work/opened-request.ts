@@ -2,26 +2,22 @@
  * Reads an opened body and holds it against its context. The coordinator decided and reserved by what it said in the
  * context; a body that says otherwise is not run.
  */
-import { formatFor, RequestError, type RequestFacts, type TextFormat, type TextRequest } from '@inference/formats';
+import { formatFor, type ParsedRequest, RequestError, type RequestFacts, type TextFormat } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { JobError } from './job-error.js';
+import { refuseUnsupported } from './unsupported.js';
 
-export interface OpenedRequest {
-  readonly format: TextFormat;
-  readonly request: TextRequest;
-}
-
-/** Throws {@link JobError} `bad_context` or `invalid_request`. */
-export function readRequest(context: JobContext, body: Uint8Array): OpenedRequest {
+/** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`. */
+export function readRequest(context: JobContext, body: Uint8Array): ParsedRequest {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
-  const format = formatFor(context.endpoint);
-  const { request, facts } = parse(format, body);
-  if (!agrees(facts, context)) throw new JobError('bad_context');
-  return { format, request };
+  const parsed = parse(formatFor(context.endpoint), body);
+  if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
+  refuseUnsupported(parsed);
+  return parsed;
 }
 
-function parse(format: TextFormat, body: Uint8Array) {
+function parse(format: TextFormat, body: Uint8Array): ParsedRequest {
   try {
     return format.parse(body);
   } catch (error) {

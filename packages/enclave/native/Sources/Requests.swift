@@ -7,7 +7,9 @@ let longestLine = 64 * 1024
 private let longestKeyLife: Int64 = 60 * 60_000
 private let clockTolerance: Int64 = 120_000
 /// Endpoints whose answers are signed.
-private let endpoints = ["/v1/chat/completions"]
+private let endpoints = [
+    "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
+]
 
 enum Request {
     case hello
@@ -103,7 +105,7 @@ struct ReceiptDraft {
             "response_sha256": .string(responseSha256),
             "usage": usage.value,
             "hidden_tokens": .integer(hidden),
-            "finish_reason": .string(try receipt.text("finish_reason", oneOf: ["stop", "length"])),
+            "finish_reason": .string(try receipt.text("finish_reason", oneOf: ["stop", "length", "tool_calls"])),
             "started_at": .integer(started),
             "completed_at": .integer(completed),
         ]
@@ -118,14 +120,16 @@ struct ReceiptDraft {
     }
 
     private static func usage(_ value: JsonValue?) throws -> (value: JsonValue, completion: Int64) {
-        let usage = try Members(value, of: "receipt.usage", allowed: ["prompt_tokens", "completion_tokens", "total_tokens"])
+        let usage = try Members(
+            value, of: "receipt.usage", allowed: ["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens"])
         let prompt = try usage.integer("prompt_tokens", atLeast: 0)
         let completion = try usage.integer("completion_tokens", atLeast: 0)
         let total = try usage.integer("total_tokens", atLeast: 0)
         guard total == prompt + completion else { throw Refusal(.badRequest, "usage does not add up") }
-        let members: [String: JsonValue] = [
+        var members: [String: JsonValue] = [
             "prompt_tokens": .integer(prompt), "completion_tokens": .integer(completion), "total_tokens": .integer(total),
         ]
+        if usage.has("cached_tokens") { members["cached_tokens"] = .integer(try usage.integer("cached_tokens", atLeast: 0)) }
         return (.object(members), completion)
     }
 }

@@ -3,10 +3,11 @@
  * where a message's text spells one out, it is carried through the template as a random placeholder and tokenised as
  * plain text, so that no client can close a turn or open another role.
  */
-import { randomInt } from 'node:crypto';
 import { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
-import type { PromptMessage } from '../messages.js';
+import type { ThinkTags } from '../../models/think-tags.js';
+import type { ChatInput, PromptInput, PromptMessage } from '../messages.js';
+import { alternation, HiddenTexts } from './hidden-texts.js';
 
 /** The template refused these messages; its reason may quote them and is therefore not kept. */
 export class TemplateError extends Error {
@@ -40,7 +41,7 @@ export class PromptTooLong extends Error {
 /** Characters per token of room beyond which a prompt is judged by its beginning. No language needs as many. */
 const SAMPLE_CHARACTERS = 16;
 
-export interface ChatTokens {
+export interface PromptTokens {
   readonly tokens: Token[];
   /** The rendered text, without trailing white space, ends with the tag that opens a think section. */
   readonly startsInsideThinking: boolean;
@@ -59,31 +60,41 @@ export class ChatPrompt {
     private readonly model: PromptModel,
     template: string,
     controlTexts: readonly string[],
-    private readonly openTag: string | null,
+    private readonly tags: ThinkTags | null,
   ) {
     this.#template = new Template(template);
     this.#controls = alternation(controlTexts);
     this.#variables = {
-      add_generation_prompt: true,
       bos_token: model.tokens.bosString ?? '',
       eos_token: model.tokens.eosString ?? '',
     };
   }
 
   /** Tokens of a prompt, fewer than `limit`. Throws {@link TemplateError} and {@link PromptTooLong}. */
-  tokenize(messages: readonly PromptMessage[], limit: number): ChatTokens {
+  tokenize(input: PromptInput, limit: number): PromptTokens {
+    if (input.type === 'text') {
+      this.#refuseTooLong(input.text, limit);
+      return { tokens: this.#complete(this.model.tokenize(input.text, false), limit), startsInsideThinking: false };
+    }
     const hidden = new HiddenTexts(this.#controls);
-    const masked = messages.map((message) => hidden.mask(message));
-    const rendered = this.#render(masked);
+    const rendered = this.#renderTolerantly(input, hidden);
     this.#refuseTooLong(rendered, limit);
     const tokens: Token[] = [];
     for (const part of hidden.split(rendered)) {
       for (const token of this.model.tokenize(part.text, part.fromTemplate)) tokens.push(token);
     }
+    return { tokens: this.#complete(tokens, limit), startsInsideThinking: this.#opensThinking(rendered) };
+  }
+
+  #complete(tokens: Token[], limit: number): Token[] {
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     if (tokens.length >= limit) throw new PromptTooLong(tokens.length);
-    return { tokens, startsInsideThinking: this.openTag !== null && rendered.trimEnd().endsWith(this.openTag) };
+    return tokens;
+  }
+
+  #opensThinking(rendered: string): boolean {
+    return this.tags !== null && rendered.trimEnd().endsWith(this.tags.open);
   }
 
   /** Megabytes of text are refused by a sample: tokenising blocks every stream of this process. */
@@ -94,53 +105,42 @@ export class ChatPrompt {
     if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / sample) * rendered.length));
   }
 
-  #render(messages: readonly unknown[]): string {
+  /** Many templates know a system message in the first place only; for those, all of them become one. */
+  #renderTolerantly(input: ChatInput, hidden: HiddenTexts): string {
     try {
-      return this.#template.render({ ...this.#variables, messages });
+      return this.#render(input, hidden);
+    } catch (error) {
+      if (!(error instanceof TemplateError) || !input.messages.some(({ role }, index) => role === 'system' && index > 0)) throw error;
+      return this.#render({ ...input, messages: systemFirst(input.messages) }, hidden);
+    }
+  }
+
+  #render(input: ChatInput, hidden: HiddenTexts): string {
+    const last = input.continuesLast ? input.messages.at(-1) : undefined;
+    const closed = last === undefined ? input.messages : input.messages.slice(0, -1);
+    let rendered: string;
+    try {
+      rendered = this.#template.render({
+        ...this.#variables,
+        add_generation_prompt: true,
+        messages: closed.map((message) => ({ ...(hidden.mask(message) as object), role: message.role })),
+        ...(input.tools.length === 0 ? {} : { tools: hidden.mask(input.tools) }),
+        ...(input.thinking === null ? {} : { enable_thinking: input.thinking }),
+      });
     } catch {
       throw new TemplateError();
     }
+    return last === undefined ? rendered : rendered + this.#beginning(last, rendered, hidden);
+  }
+
+  /** What the answer begins with. It is no thought, so a think section that the template opened ends before it. */
+  #beginning(last: PromptMessage, rendered: string, hidden: HiddenTexts): string {
+    const thought = this.#opensThinking(rendered) ? `${hidden.text(last.reasoning_content ?? '')}\n${this.tags?.close}\n\n` : '';
+    return thought + hidden.text(last.content);
   }
 }
 
-/** Stand-ins for control texts in one prompt. Private-use characters and digits survive every text filter of Jinja. */
-class HiddenTexts {
-  readonly #originals: string[] = [];
-  readonly #mark = `\uE0F0${randomInt(2 ** 47)}${randomInt(2 ** 47)}\uE0F1`;
-
-  constructor(private readonly controls: RegExp | null) {}
-
-  mask(value: unknown, key = ''): unknown {
-    if (typeof value === 'string') return key === 'role' ? value : this.#maskText(value);
-    if (Array.isArray(value)) return value.map((item) => this.mask(item));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.mask(member, name)]));
-  }
-
-  *split(rendered: string): Generator<{ text: string; fromTemplate: boolean }> {
-    if (this.#originals.length === 0) {
-      yield { text: rendered, fromTemplate: true };
-      return;
-    }
-    const parts = rendered.split(new RegExp(`${this.#mark}(\\d+)\uE0F2`));
-    for (const [index, part] of parts.entries()) {
-      const fromTemplate = index % 2 === 0;
-      const text = fromTemplate ? part : (this.#originals[Number(part)] ?? '');
-      if (text !== '') yield { text, fromTemplate };
-    }
-  }
-
-  #maskText(text: string): string {
-    if (this.controls === null) return text;
-    return text.replace(this.controls, (original) => {
-      this.#originals.push(original);
-      return `${this.#mark}${this.#originals.length - 1}\uE0F2`;
-    });
-  }
-}
-
-function alternation(texts: readonly string[]): RegExp | null {
-  if (texts.length === 0) return null;
-  const longestFirst = [...new Set(texts)].sort((a, b) => b.length - a.length);
-  return new RegExp(longestFirst.map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|'), 'g');
+function systemFirst(messages: readonly PromptMessage[]): PromptMessage[] {
+  const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
+  return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
 }

@@ -3,7 +3,7 @@
  * a seed. Batch composition changes floating point results, so the seeded lane shares its batches with nobody.
  */
 import { getLlama, type LlamaContext, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
-import { thinkTagsOf } from '../../models/think-tags.js';
+import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
 import type { EngineSettings } from '../messages.js';
 import { CHATML_TEMPLATE, ChatPrompt } from './chat-prompt.js';
 import { Vocabulary, type VocabularySource } from './token-text.js';
@@ -38,7 +38,7 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
   if (template === null && !vocabulary.has('<|im_start|>')) {
     throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
   }
-  const prompt = chatPrompt(model, template ?? CHATML_TEMPLATE, vocabulary, tags?.open ?? null);
+  const prompt = chatPrompt(model, template ?? CHATML_TEMPLATE, vocabulary, tags);
   return { model, shared, seeded, vocabulary, prompt };
 }
 
@@ -54,9 +54,9 @@ function chatTemplate(model: LlamaModel): string | null {
   return typeof template === 'string' && template.trim() !== '' ? template : null;
 }
 
-function chatPrompt(model: LlamaModel, template: string, vocabulary: Vocabulary, openTag: string | null): ChatPrompt {
+function chatPrompt(model: LlamaModel, template: string, vocabulary: Vocabulary, tags: ThinkTags | null): ChatPrompt {
   try {
-    return new ChatPrompt(model, template, vocabulary.controlTexts(), openTag);
+    return new ChatPrompt(model, template, vocabulary.controlTexts(), tags);
   } catch {
     throw new Error("the model's chat template is not valid Jinja");
   }

@@ -1,6 +1,6 @@
 /** Runs the streams of one loaded model: prompt to tokens, a sequence for each, decode, report. */
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
-import { type ChatTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
+import { type PromptTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
 import { decode } from './generate.js';
 import type { LoadedModel } from './load.js';
 import type { Outbox } from './outbox.js';
@@ -54,9 +54,9 @@ export class Runtime {
   async #generate(control: StreamControl, request: GenerationRequest): Promise<Ended> {
     const { job } = control;
     const { contextSize } = this.facts;
-    let prompt: ChatTokens;
+    let prompt: PromptTokens;
     try {
-      prompt = this.loaded.prompt.tokenize(request.messages, contextSize);
+      prompt = this.loaded.prompt.tokenize(request.prompt, contextSize);
     } catch (error) {
       if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit: contextSize, actual: error.actual };
       if (error instanceof TemplateError) return { job, kind: 'invalid_request' };
@@ -65,6 +65,7 @@ export class Runtime {
     const actual = prompt.tokens.length;
     if (actual === 0) return { job, kind: 'invalid_request' };
     this.outbox.started({ job, promptTokens: actual, startsInsideThinking: prompt.startsInsideThinking });
+    if (request.maxTokens === 0) return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
 
     const { sequences, rounds } = request.sampling.seed === null ? this.#shared : this.#seeded;
     const sequence = await sequences.take(control);

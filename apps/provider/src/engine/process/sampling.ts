@@ -22,7 +22,7 @@ const RANDOM_SEED = 0xffff_ffff;
 export function samplingOptions(sampling: Sampling, limit: number): SamplingOptions {
   const options: SequenceEvaluateOptions = {
     temperature: sampling.temperature,
-    topK: NO_TOP_K,
+    topK: sampling.topK ?? NO_TOP_K,
     topP: sampling.topP ?? 1,
     minP: 0,
     seed: sampling.seed === null ? randomInt(RANDOM_SEED) : seed32(sampling.seed),

@@ -1,0 +1,74 @@
+/** From the internal job of the formats to what the engine is asked, with messages and tools as chat templates know them. */
+import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
+import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../engine/messages.js';
+
+/** `maxTokens`: the limit that the job's context sets. */
+export function generationRequest(request: TextRequest, maxTokens: number): GenerationRequest {
+  const { sampling } = request;
+  return {
+    prompt: promptInput(request),
+    maxTokens: request.task === 'count' ? 0 : maxTokens,
+    sampling: {
+      temperature: sampling.temperature,
+      topP: sampling.topP,
+      topK: sampling.topK,
+      seed: sampling.seed,
+      frequencyPenalty: sampling.frequencyPenalty ?? 0,
+      presencePenalty: sampling.presencePenalty ?? 0,
+    },
+  };
+}
+
+function promptInput({ prompt, tools, thinking }: TextRequest): PromptInput {
+  if (prompt.type === 'text') return prompt;
+  return {
+    type: 'chat',
+    messages: prompt.messages.map(promptMessage),
+    tools: tools.map(promptTool),
+    continuesLast: prompt.continuesLast,
+    thinking,
+  };
+}
+
+function promptMessage(message: ChatMessage): PromptMessage {
+  switch (message.role) {
+    case 'system':
+    case 'user':
+      return { role: message.role, content: message.content };
+    case 'assistant':
+      return {
+        role: 'assistant',
+        content: message.content,
+        ...(message.reasoning === null ? {} : { reasoning_content: message.reasoning }),
+        ...(message.toolCalls.length === 0 ? {} : { tool_calls: message.toolCalls.map(promptToolCall) }),
+      };
+    case 'tool':
+      return {
+        role: 'tool',
+        // Templates have no place for a failure; in words the model can read it.
+        content: message.isError ? `Error: ${message.content}` : message.content,
+        tool_call_id: message.toolCallId,
+        ...(message.name === null ? {} : { name: message.name }),
+      };
+    default:
+      return message satisfies never;
+  }
+}
+
+function promptToolCall(call: ToolCall): PromptToolCall {
+  return { id: call.id, type: 'function', function: { name: call.name, arguments: objectOrText(call.arguments) } };
+}
+
+function promptTool({ name, description, parameters }: Tool): PromptTool {
+  return { type: 'function', function: { name, description: description ?? '', parameters } };
+}
+
+/** Templates expect arguments as an object; what is none goes in as it was written. */
+function objectOrText(json: string): unknown {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : json;
+  } catch {
+    return json;
+  }
+}
