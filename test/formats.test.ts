@@ -1,0 +1,132 @@
+/** Every inference endpoint through a whole network with the real model, as clients of each format call it. */
+import { createHash, createPublicKey, verify } from 'node:crypto';
+import Anthropic from '@anthropic-ai/sdk';
+import { p256PublicKeyPem } from '@inference/protocol/crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+
+let network: DemoNetwork;
+let dispose: () => Promise<void>;
+let anthropic: Anthropic;
+
+beforeAll(async () => {
+  ({ network, dispose } = await startDemoNetwork());
+  anthropic = new Anthropic({ baseURL: network.baseUrl, apiKey: network.apiKey, maxRetries: 0 });
+});
+afterAll(() => dispose?.());
+
+const question = 'What is the capital of France?';
+const answer = 'The capital of France is Paris.';
+
+describe('the official Anthropic client', () => {
+  it('gets a message, streamed or not', async () => {
+    const request = { model: network.model, max_tokens: 100, temperature: 0, messages: [{ role: 'user' as const, content: question }] };
+    const message = await anthropic.messages.create(request);
+    expect(message).toMatchObject({
+      type: 'message',
+      role: 'assistant',
+      stop_reason: 'end_turn',
+      content: [{ type: 'text', text: answer }],
+    });
+    expect(message.usage.input_tokens).toBeGreaterThan(5);
+    const streamed = await anthropic.messages.stream(request).finalMessage();
+    expect(streamed.content).toMatchObject([{ type: 'text', text: answer }]);
+    expect(streamed.usage.output_tokens).toBe(message.usage.output_tokens);
+  });
+
+  it('counts tokens without generating any', async () => {
+    const counted = await anthropic.messages.countTokens({ model: network.model, messages: [{ role: 'user', content: question }] });
+    expect(counted.input_tokens).toBeGreaterThan(5);
+  });
+
+  it('hears of errors in its own shape', async () => {
+    const error = await anthropic.messages
+      .create({ model: 'no-such-model', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(Anthropic.NotFoundError);
+  });
+});
+
+describe('the official OpenAI client', () => {
+  it('gets a response, streamed or not', async () => {
+    const request = { model: network.model, input: question, temperature: 0 };
+    const response = await network.openai.responses.create(request);
+    expect(response.output_text).toBe(answer);
+    expect(response.status).toBe('completed');
+    let text = '';
+    let last = '';
+    for await (const event of await network.openai.responses.create({ ...request, stream: true })) {
+      if (event.type === 'response.output_text.delta') text += event.delta;
+      last = event.type;
+    }
+    expect(text).toBe(answer);
+    expect(last).toBe('response.completed');
+  });
+
+  it('gets a legacy completion of a raw text', async () => {
+    const completion = await network.openai.completions.create({
+      model: network.model,
+      prompt: `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`,
+      temperature: 0,
+      max_tokens: 20,
+    });
+    expect(completion.object).toBe('text_completion');
+    expect(completion.choices[0]?.text).toMatch(/\w/);
+  });
+
+  it('has a tool called with the arguments of the question', async () => {
+    const completion = await network.openai.chat.completions.create({
+      model: network.model,
+      temperature: 0,
+      messages: [{ role: 'user', content: 'What is the weather in Paris?' }],
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'get_weather',
+            description: 'Get the weather for a city',
+            parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+          },
+        },
+      ],
+    });
+    const call = completion.choices[0]?.message.tool_calls?.[0];
+    expect(call).toMatchObject({ type: 'function', function: { name: 'get_weather' } });
+    expect(JSON.parse(call?.type === 'function' ? call.function.arguments : '')).toEqual({ city: 'Paris' });
+    expect(completion.choices[0]?.finish_reason).toBe('tool_calls');
+  });
+});
+
+describe('every format', () => {
+  const bodies = (): [string, Record<string, unknown>][] => [
+    ['/v1/chat/completions', { messages: [{ role: 'user', content: question }] }],
+    ['/v1/completions', { prompt: 'Once upon a time', max_tokens: 12 }],
+    ['/v1/responses', { input: question }],
+    ['/v1/responses', { messages: [{ role: 'user', content: question }] }],
+    ['/v1/messages', { messages: [{ role: 'user', content: question }], max_tokens: 50 }],
+  ];
+
+  it('signs the exact bytes, streamed or not', async () => {
+    for (const [path, body] of bodies()) {
+      const plain = await network.post(path, { model: network.model, ...body });
+      expect(plain.status, path).toBe(200);
+      const bytes = Buffer.from(await plain.arrayBuffer());
+      check(path, bytes, plain.headers.get('x-response-hash'), plain.headers.get('x-se-signature'), plain.headers);
+
+      const stream = await network.post(path, { model: network.model, ...body, stream: true });
+      const text = Buffer.from(await stream.arrayBuffer()).toString('utf8');
+      const event = /(?:data: |: inference-signature )(\{[^\n]*"se_signature"[^\n]*\})\n\n/.exec(text);
+      expect(event, path).not.toBeNull();
+      const { se_signature: signature, response_hash: hash } = JSON.parse(event?.[1] ?? '{}') as Record<string, string>;
+      const signed = text.slice(0, event?.index).replace(/^:[^\n]*\n\n/gm, '');
+      check(path, Buffer.from(signed), hash ?? null, signature ?? null, stream.headers);
+      expect(stream.headers.get('x-inference-job-id')).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+
+  function check(path: string, bytes: Buffer, hash: string | null, signature: string | null, headers: Headers): void {
+    expect(createHash('sha256').update(bytes).digest('hex'), path).toBe(hash);
+    const key = createPublicKey(p256PublicKeyPem(Buffer.from(headers.get('x-attestation-se-public-key') ?? '', 'base64')));
+    expect(verify('sha256', Buffer.from(hash ?? ''), key, Buffer.from(signature ?? '', 'base64')), path).toBe(true);
+  }
+});
