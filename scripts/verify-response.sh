@@ -3,8 +3,9 @@
 # enclave's signature over that hash, the key's place in the public attestation feed, and the signed receipt, which must
 # name this response and this request. Prints "verified" (exit 0) or "FAILED: <check>" (exit 1). Exit 2 is wrong usage.
 #
-# Signed bytes: a plain answer's whole body. A streamed answer's bytes before the signature event, without SSE comment
-# blocks (a line that begins with ":" and the blank line after it).
+# Signed bytes: a plain answer's whole body. A streamed answer's bytes before its signature, without SSE comment blocks (a
+# line that begins with ":" and the blank line after it). The signature of chat and legacy streams is an event, that of
+# Messages and Responses streams a comment block, ": inference-signature {...}".
 set -u
 LC_ALL=C
 export LC_ALL
@@ -117,7 +118,11 @@ else
       model=$(member id <"$scratch/models.json")
       [ -n "$model" ] || fail 'model list: no model is being served'
     fi
-    data="{\"model\":\"$model\",\"messages\":[{\"role\":\"user\",\"content\":\"Say hello.\"}],\"max_tokens\":32}"
+    case $path in
+      /v1/completions) data="{\"model\":\"$model\",\"prompt\":\"Once upon a time\",\"max_tokens\":32}" ;;
+      /v1/responses) data="{\"model\":\"$model\",\"input\":\"Say hello.\",\"max_output_tokens\":32}" ;;
+      *) data="{\"model\":\"$model\",\"messages\":[{\"role\":\"user\",\"content\":\"Say hello.\"}],\"max_tokens\":32}" ;;
+    esac
   fi
   if [ "$stream" = yes ]; then
     case $data in *'"stream"'*) ;; *) data="{\"stream\":true,${data#\{}" ;; esac
@@ -148,7 +153,7 @@ case $(header content-type) in text/event-stream*) streamed=yes ;; esac
 body=$work/body.bin
 if [ "$flip" = yes ]; then
   if [ "$streamed" = yes ]; then
-    # Inside the first event, which is always signed.
+    # Inside the first event, which is always signed; past a keep-alive that may come before it.
     at=$(awk '/^data: / { print at + 8; exit } { at += length($0) + 1 }' "$body")
   else
     at=$(($(wc -c <"$body") / 2))
@@ -170,17 +175,25 @@ fi
 if [ "$streamed" = yes ]; then
   # For an SSE reader a lone carriage return ends a line: unsigned content could hide in a comment. NUL is never in JSON.
   tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
-  at=$(awk '/^data: [{].*"se_signature"/ && /"choices":\[\]/ { at = NR } END { print at }' "$body")
+  at=$(awk '/^data: [{].*"se_signature"/ && /"choices":\[\]/ { at = NR } /^: inference-signature [{]/ { at = NR } END { print at }' "$body")
   [ -n "$at" ] || fail 'signature event: the stream has none'
   event=$(sed -n "${at}p" "$body")
-  # The event itself is not signed: it may hold nothing that a client would show or count.
   case $event in *\\*) fail 'signature event: it has escapes' ;; esac
-  [ "$(count "$event" '"choices"')" = 1 ] && [ "$(count "$event" '"se_signature"')" = 1 ] || fail 'signature event: a member is there twice'
-  [ "$(count "$event" '"usage"')" = "$(count "$event" '"usage":null')" ] || fail 'signature event: it has unsigned usage'
-  awk -v at="$at" 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR < at { print }' "$body" >"$scratch/signed.bin"
-  awk -v at="$at" 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR > at { print }' "$body" >"$scratch/tail"
-  printf '\ndata: [DONE]\n\n' | cmp -s - "$scratch/tail" || printf '\n' | cmp -s - "$scratch/tail" ||
-    fail 'signature event: unsigned content follows it'
+  [ "$(count "$event" '"se_signature"')" = 1 ] || fail 'signature event: a member is there twice'
+  outside() { awk -v at="$at" "blank && \$0 == \"\" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR $1 at { print }" "$body"; }
+  outside '<' >"$scratch/signed.bin"
+  outside '>' >"$scratch/tail"
+  case $event in
+    :*) # No client shows a comment. What may follow it is the terminator of the Responses format.
+      printf 'data: [DONE]\n\n' | cmp -s - "$scratch/tail" || [ ! -s "$scratch/tail" ] || fail 'signature event: unsigned content follows it'
+      ;;
+    *) # The event itself is not signed: it may hold nothing that a client would show or count.
+      [ "$(count "$event" '"choices"')" = 1 ] || fail 'signature event: a member is there twice'
+      [ "$(count "$event" '"usage"')" = "$(count "$event" '"usage":null')" ] || fail 'signature event: it has unsigned usage'
+      printf '\ndata: [DONE]\n\n' | cmp -s - "$scratch/tail" || printf '\n' | cmp -s - "$scratch/tail" ||
+        fail 'signature event: unsigned content follows it'
+      ;;
+  esac
   hash=$(printf %s "$event" | member response_hash)
   signature=$(printf %s "$event" | member se_signature)
   receipt=$(printf %s "$event" | member receipt)

@@ -44,6 +44,15 @@ describe('scripts/verify-response.sh', () => {
     expect(code).toBe(1);
   });
 
+  it.each(['/v1/completions', '/v1/messages', '/v1/responses'])('verifies answers of %s, and fails on a flipped byte', async (path) => {
+    for (const mode of [[], ['--stream']]) {
+      expect((await verify(...access(), '--path', path, ...mode)).output).toMatch(/^verified/m);
+      const flipped = await verify(...access(), '--path', path, ...mode, '--flip-byte');
+      expect(flipped.output).toMatch(/FAILED/);
+      expect(flipped.code).toBe(1);
+    }
+  });
+
   it('verifies text beyond ASCII, and an answer cut by max_tokens', async () => {
     for (const change of [{ messages: [{ role: 'user', content: 'Repeat after me: größe 東京 🙂' }] }, { max_tokens: 1 }]) {
       const data = JSON.stringify({ model: network.model, messages: [{ role: 'user', content: 'Hello' }], stream: true, ...change });
