@@ -2,6 +2,7 @@
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import Anthropic from '@anthropic-ai/sdk';
 import { p256PublicKeyPem } from '@inference/protocol/crypto';
+import { verifyStream } from '@inference/verifier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 
@@ -114,12 +115,14 @@ describe('every format', () => {
       check(path, bytes, plain.headers.get('x-response-hash'), plain.headers.get('x-se-signature'), plain.headers);
 
       const stream = await network.post(path, { model: network.model, ...body, stream: true });
-      const text = Buffer.from(await stream.arrayBuffer()).toString('utf8');
-      const event = /(?:data: |: inference-signature )(\{[^\n]*"se_signature"[^\n]*\})\n\n/.exec(text);
-      expect(event, path).not.toBeNull();
-      const { se_signature: signature, response_hash: hash } = JSON.parse(event?.[1] ?? '{}') as Record<string, string>;
-      const signed = text.slice(0, event?.index).replace(/^:[^\n]*\n\n/gm, '');
-      check(path, Buffer.from(signed), hash ?? null, signature ?? null, stream.headers);
+      const body = new Uint8Array(await stream.arrayBuffer());
+      const trusted = { publicKey: stream.headers.get('x-attestation-se-public-key') ?? '' };
+      expect(verifyStream(body, trusted), path).toMatchObject({ verified: true });
+      for (const at of [20, Math.floor(body.length / 3)]) {
+        const altered = Uint8Array.from(body);
+        altered[at] = (altered[at] as number) ^ 1;
+        expect(verifyStream(altered, trusted).verified, path).toBe(false);
+      }
       expect(stream.headers.get('x-inference-job-id')).toMatch(/^[0-9a-f-]{36}$/);
     }
   });

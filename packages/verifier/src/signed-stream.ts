@@ -1,6 +1,7 @@
 /**
- * Finds in a streamed answer the bytes that the enclave signed: all bytes before the signature event, without the SSE
- * comment blocks that the coordinator puts between events to keep the connection alive (design: who renders, who relays).
+ * Finds in a streamed answer the bytes that the enclave signed: all bytes before the signature (an event of chat and legacy
+ * streams, a comment block of Messages and Responses streams), without the SSE comment blocks that the coordinator puts
+ * between events to keep the connection alive (design: who renders, who relays).
  */
 import { concatBytes, fromUtf8 } from '@inference/protocol';
 import type { ResponseProof } from './response-proof.js';
@@ -9,29 +10,34 @@ export type SignedStream =
   | { readonly kind: 'signed'; readonly signedBytes: Uint8Array; readonly proof: ResponseProof }
   | { readonly kind: 'refused'; readonly reason: string };
 
+/** All that may follow the signature of a chat or legacy stream: the end of its event, and the terminator. */
+const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
+/** The same for Messages and Responses streams, whose signature is a comment block. */
+const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
+const COMMENT_MARK = ': inference-signature ';
+
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
 
-/** Splits the exact body of a streamed chat answer. Refuses one that a client could read otherwise than it was signed. */
+/** Splits the exact body of a streamed answer, whatever its format. Refuses one that a client could read otherwise than it was signed. */
 export function splitSignedStream(body: Uint8Array): SignedStream {
   // For an SSE reader a lone CR ends a line too: a comment could hide an event behind it that no signature covers.
   if (body.includes(CR)) return refused('The stream contains a carriage return, behind which unsigned content could hide.');
   const signed: Uint8Array[] = [];
-  let found: { readonly proof: ResponseProof; readonly signedParts: number } | null = null;
+  let found: { readonly proof: ResponseProof; readonly signedParts: number; readonly end: RegExp } | null = null;
   let afterSignature: Uint8Array[] = [];
   for (const line of linesOf(body)) {
-    if (line.kind === 'comment') continue;
-    const proof = proofOf(line.bytes);
+    const proof = line.kind === 'comment' ? proofOfComment(line.bytes) : proofOfEvent(line.bytes);
     if (proof !== null) {
-      found = { proof, signedParts: signed.length };
+      found = { proof, signedParts: signed.length, end: line.kind === 'comment' ? END_AFTER_COMMENT : END_AFTER_EVENT };
       afterSignature = [];
-    } else afterSignature.push(line.bytes);
-    signed.push(line.bytes);
+    } else if (line.kind === 'content') afterSignature.push(line.bytes);
+    if (line.kind === 'content') signed.push(line.bytes);
   }
   if (found === null) return refused('The stream has no signature event: it was cut off, or it ended in an error.');
   const tail = fromUtf8Or(concatBytes(...afterSignature));
-  if (!/^\n(?:data: \[DONE\]\n\n)?$/.test(tail)) return refused('Unsigned content follows the signature event.');
+  if (!found.end.test(tail)) return refused('Unsigned content follows the signature event.');
   return { kind: 'signed', signedBytes: concatBytes(...signed.slice(0, found.signedParts)), proof: found.proof };
 }
 
@@ -53,13 +59,25 @@ function* linesOf(body: Uint8Array): Generator<{ readonly kind: 'comment' | 'con
  * not signed itself, so it may hold nothing that a client would show or count: no choices, no usage, and no escapes, with
  * which a member could be there twice and be read differently by others.
  */
-function proofOf(line: Uint8Array): ResponseProof | null {
+function proofOfEvent(line: Uint8Array): ResponseProof | null {
   const text = fromUtf8Or(line);
   if (!text.startsWith('data: {') || text.split('"se_signature"').length !== 2) return null;
   if (text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2) return null;
   const value = parseObject(text.slice('data: '.length));
   if (value === null || !Object.hasOwn(value, 'se_signature') || (value.usage ?? null) !== null) return null;
   if (!Array.isArray(value.choices) || value.choices.length !== 0) return null;
+  return proofIn(value);
+}
+
+/** The proof in a signature comment; null for every other comment. No client shows a comment, so only the proof matters. */
+function proofOfComment(block: Uint8Array): ResponseProof | null {
+  const text = fromUtf8Or(block);
+  if (!text.startsWith(COMMENT_MARK) || text.includes('\\')) return null;
+  const value = parseObject(text.slice(COMMENT_MARK.length));
+  return value === null || !Object.hasOwn(value, 'se_signature') ? null : proofIn(value);
+}
+
+function proofIn(value: Readonly<Record<string, unknown>>): ResponseProof {
   return {
     responseHash: textOf(value.response_hash),
     signature: textOf(value.se_signature),

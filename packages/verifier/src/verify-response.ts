@@ -26,7 +26,7 @@ export function verifyResponse(answer: PlainAnswer): ResponseVerdict {
   return verdict([], answer.body, proof, answer);
 }
 
-/** Verifies a streamed chat answer, given its exact body bytes. Never throws on anything that a peer sent. */
+/** Verifies a streamed answer of any format, given its exact body bytes. Never throws on anything that a peer sent. */
 export function verifyStream(body: Uint8Array, trusted: TrustedKey): ResponseVerdict {
   const stream = splitSignedStream(body);
   if (stream.kind === 'refused') {
