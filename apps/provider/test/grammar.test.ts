@@ -18,6 +18,8 @@ describe('schemas', () => {
     ['another address', { $ref: 'https://example.com/schema' }],
     ['depth', JSON.parse(`${'{"items":'.repeat(50)}{}${'}'.repeat(50)}`)],
     ['explosion', explosion()],
+    ['a control character', { const: '\u0001' }],
+    ['a control character in a name', { properties: { '\f': {} } }],
   ])('that ask for %s are more than a grammar promises', (_what, schema) => {
     expect(() => narrowSchema(schema)).toThrow('unsupported');
   });
@@ -28,6 +30,8 @@ describe('schemas', () => {
   );
 
   test('keep what they promise', () => {
+    expect(narrowSchema({ type: ['string', 'integer'], enum: ['a', null, 2, 2.5] })).toEqual({ enum: ['a', 2] });
+    expect(() => narrowSchema({ type: 'string', const: 3 })).toThrow('unsupported');
     expect(narrowSchema({ title: 'x', type: ['string', 'null'], maxLength: 3, format: 'email' })).toEqual({
       oneOf: [{ type: 'string', maxLength: 3 }, { type: 'null' }],
     });
@@ -63,7 +67,7 @@ describe('outputs', () => {
     const schema = narrowSchema({
       type: 'object',
       properties: {
-        'a "name"\n': { type: 'string', maxLength: 8 },
+        'a "\\na\\"me"\n\r\t': { type: 'string', maxLength: 8 },
         kind: { enum: ['x', 2, null] },
         list: { type: 'array', items: { anyOf: [{ type: 'boolean' }, { type: 'integer' }] }, minItems: 1, maxItems: 3 },
         day: { type: 'string', format: 'date' },
@@ -73,8 +77,8 @@ describe('outputs', () => {
       const { text, reason } = await collect(engine.generate(shaped(schema, seed)));
       expect(reason).toBe('stop');
       const value = JSON.parse(text);
-      expect(Object.keys(value)).toEqual(['a "name"\n', 'kind', 'list', 'day']);
-      expect([...value['a "name"\n']].length).toBeLessThanOrEqual(8);
+      expect(Object.keys(value)).toEqual(['a "\\na\\"me"\n\r\t', 'kind', 'list', 'day']);
+      expect([...value['a "\\na\\"me"\n\r\t']].length).toBeLessThanOrEqual(8);
       expect(['x', 2, null]).toContain(value.kind);
       expect(value.list.length).toBeGreaterThan(0);
       expect(value.list.length).toBeLessThanOrEqual(3);

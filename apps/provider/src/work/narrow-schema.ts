@@ -67,11 +67,11 @@ class Narrowing {
     }
     if (members.const !== undefined) {
       only(members, ['const', 'type']);
-      return { oneOf: [{ const: scalar(members.const) }] };
+      return { enum: valuesOf(members, [members.const]) };
     }
     if (members.enum !== undefined) {
       only(members, ['enum', 'type']);
-      return { enum: list(members.enum).map(scalar) };
+      return { enum: valuesOf(members, list(members.enum)) };
     }
     const types = typesOf(members);
     only(members, ['type', ...types.flatMap((type) => KEYWORDS.get(type) ?? [])]);
@@ -126,7 +126,7 @@ function narrowObject(schema: Schema, narrow: (schema: unknown) => GrammarSchema
     });
   const properties = [...given, ...missing];
   if (properties.length === 0) return others === false ? { type: 'object' } : { type: 'object', additionalProperties: narrow(others) };
-  return { type: 'object', properties: Object.fromEntries(properties.map(([name, inner]) => [name, narrow(inner)])) };
+  return { type: 'object', properties: Object.fromEntries(properties.map(([name, inner]) => [spelled(name), narrow(inner)])) };
 }
 
 function counts(schema: Schema, least: string, most: string): GrammarSchema {
@@ -157,7 +157,22 @@ function list(value: unknown): readonly unknown[] {
   return value;
 }
 
-function scalar(value: unknown): string | number | boolean | null {
-  if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
-  throw new SchemaError('unsupported');
+/** The engine would write other control characters as they are, which is no JSON. */
+function spelled(text: string): string {
+  if (/[^\P{Cc}\n\r\t]|\p{Surrogate}/u.test(text)) throw new SchemaError('unsupported');
+  return text;
+}
+
+/** Those of the values that are of the schema's type, which need not be all. */
+function valuesOf(schema: Schema, values: readonly unknown[]): readonly unknown[] {
+  const types = schema.type === undefined ? null : typesOf(schema);
+  if (values.some((value) => typeof value === 'object' && value !== null)) throw new SchemaError('unsupported');
+  const allowed = values.filter((value) => types === null || types.some((type) => isOfType(value, type)));
+  if (allowed.length === 0) throw new SchemaError('unsupported');
+  return allowed.map((value) => (typeof value === 'string' ? spelled(value) : value));
+}
+
+function isOfType(value: unknown, type: string): boolean {
+  if (type === 'integer') return Number.isInteger(value);
+  return value === null ? type === 'null' : typeof value === type;
 }

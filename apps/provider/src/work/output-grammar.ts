@@ -38,7 +38,7 @@ function forcedTools({ tools, toolChoice }: TextRequest): readonly Tool[] {
 
 function callSchema({ name, parameters }: Tool): GrammarSchema {
   const members = { type: 'object', ...parameters };
-  return { type: 'object', properties: { name: { oneOf: [{ const: name }] }, arguments: narrowed(members, 'tools') } };
+  return { type: 'object', properties: { name: narrowed({ const: name }, 'tools'), arguments: narrowed(members, 'tools') } };
 }
 
 /** A grammar of the answer would leave no room for a call. */
