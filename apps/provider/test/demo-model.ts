@@ -19,11 +19,11 @@ export function startDemoEngine(slots: number, options: Partial<EngineOptions> =
 }
 
 export function ask(text: string, maxTokens = 60, sampling: Partial<Sampling> = {}): GenerationRequest {
-  return { prompt: conversation([{ role: 'user', content: text }]), maxTokens, sampling: { ...greedy, ...sampling } };
+  return { prompt: conversation([{ role: 'user', content: text }]), maxTokens, grammar: null, sampling: { ...greedy, ...sampling } };
 }
 
 export function conversation(messages: readonly PromptMessage[], changes: Partial<ChatInput> = {}): ChatInput {
-  return { type: 'chat', messages, tools: [], continuesLast: false, thinking: null, ...changes };
+  return { type: 'chat', messages, tools: [], continuesLast: false, thinking: null, answersAtOnce: false, ...changes };
 }
 
 /** Reads a stream to its end. */

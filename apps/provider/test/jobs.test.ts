@@ -236,7 +236,14 @@ test('an answer is accepted, sealed, hashed and signed', async () => {
   expect(bench.sent[0]).toEqual({ type: 'job_accepted', job_id: context.job_id });
   expect(bench.streams[0]?.request).toMatchObject({
     maxTokens: 8192,
-    prompt: { type: 'chat', messages: [{ role: 'user', content: 'Hi' }], tools: [], continuesLast: false, thinking: null },
+    prompt: {
+      type: 'chat',
+      messages: [{ role: 'user', content: 'Hi' }],
+      tools: [],
+      continuesLast: false,
+      thinking: null,
+      answersAtOnce: false,
+    },
     sampling: { temperature: 1, seed: null },
   });
   bench.finish(bench.streams[0] as ScriptedStream, ['<think>', 'hm', '</think>', 'Good', ' day']);
@@ -282,7 +289,7 @@ test.each<[Ended, unknown]>([
     { code: 'context_length_exceeded', limit: 10, actual: 20 },
   ],
   [
-    { job: 0, kind: 'invalid_request' },
+    { job: 0, kind: 'invalid_request', field: 'prompt' },
     { code: 'invalid_request', param: 'messages' },
   ],
   [{ job: 0, kind: 'engine_failed', message: 'x' }, { code: 'engine_failed' }],
@@ -496,13 +503,21 @@ test('an idle stream of messages shows life, and counts its prompt first', async
   expect(text.split('event: ping').length).toBeGreaterThan(2);
 });
 
-const required = [{ name: 'weather', input_schema: { type: 'object' } }];
+const jsonSchema = (schema: unknown) => ({ type: 'json_schema', json_schema: { name: 'x', schema } });
+const unsure = [{ name: 'weather', input_schema: { type: 'object', properties: { a: { pattern: 'x', type: 'string' } } } }];
 
 test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
   ['logprobs', { logprobs: true }, 'logprobs', {}],
   ['logprobs of a response', { messages: undefined, input: 'Hi', top_logprobs: 2 }, 'top_logprobs', { endpoint: '/v1/responses' }],
-  ['a required call', { tools: [weather], tool_choice: 'required' }, 'tool_choice', {}],
-  ['a call of a certain tool', { max_tokens: 9, tools: required, tool_choice: { type: 'any' } }, 'tool_choice', messagesContext],
+  ['a form beside tools', { tools: [weather], response_format: { type: 'json_object' } }, 'response_format', {}],
+  ['a schema that no grammar can promise', { response_format: jsonSchema({ type: 'number', minimum: 3 }) }, 'response_format', {}],
+  ['such a schema of a call that must be made', { max_tokens: 9, tools: unsure, tool_choice: { type: 'any' } }, 'tools', messagesContext],
+  [
+    'a schema of a response',
+    { messages: undefined, input: 'Hi', text: { format: { type: 'json_schema', name: 'x', schema: { not: {} } } } },
+    'text.format',
+    { endpoint: '/v1/responses' },
+  ],
 ])('%s is refused before the job is accepted', async (_what, request, param, context) => {
   const bench = new Bench();
   const body = chat(request);
@@ -511,12 +526,29 @@ test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
   expect(bench.streams).toHaveLength(0);
 });
 
-test.each<[Record<string, unknown>, string, Partial<JobContext>]>([
-  [{ response_format: { type: 'json_object' } }, 'response_format', {}],
-  [{ response_format: { type: 'json_object' } }, 'response_format', { endpoint: '/v1/responses' }],
-  [{ messages: undefined, input: 'Hi', text: { format: { type: 'json_object' } } }, 'text.format', { endpoint: '/v1/responses' }],
-])('a response format is refused before the job is accepted (%j)', async (request, param, context) => {
+test('a schema that is none is not a valid request', async () => {
   const bench = new Bench();
-  const body = chat(request);
-  expect(await bench.failureOf(body, bench.context(body, context))).toEqual({ code: 'unsupported', param });
+  const body = chat({ response_format: jsonSchema({ type: 'banana' }) });
+  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param: 'response_format' });
+});
+
+test('a demanded form reaches the engine without thinking, and nothing of it is taken for a thought', async () => {
+  const { body, stream } = await answerTo({ response_format: { type: 'json_object' } }, ['{"a":"<think>"', '}']);
+  expect(stream.request).toMatchObject({
+    grammar: { before: '', schema: { type: 'object' }, after: '' },
+    prompt: { thinking: false, answersAtOnce: true },
+  });
+  expect(body.choices[0].message.content).toBe('{"a":"<think>"}');
+});
+
+test('an engine that cannot make the grammar is told by the field', async () => {
+  const bench = new Bench();
+  const body = chat({ response_format: { type: 'json_object' } });
+  const context = bench.context(body);
+  bench.submit(body, context);
+  await bench.settle();
+  bench.finish(bench.streams[0] as ScriptedStream, [], { job: 0, kind: 'invalid_request', field: 'grammar' });
+  await bench.settle();
+  const failure = { code: 'invalid_request', param: 'response_format' };
+  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure });
 });

@@ -66,6 +66,24 @@ test('calls a tool, and puts its result into words', async () => {
   expect(JSON.parse(told.body).choices[0].message.content).toMatch(/23.*sunny/);
 });
 
+test('makes the call that it has to make, whatever was asked', async () => {
+  const parameters = { type: 'object', properties: { days: { type: 'integer' }, unit: { enum: ['C', 'F'] } }, required: ['days'] };
+  const tools = ['forecast', 'history'].map((name) => ({ type: 'function', function: { name, parameters } }));
+  const named = { type: 'function', function: { name: 'history' } };
+  for (const [choice, names] of [
+    ['required', ['forecast', 'history']],
+    [named, ['history']],
+  ] as const) {
+    const answer = await session.submit({ ...capital, temperature: 1, tools, tool_choice: choice, max_tokens: 200 });
+    expect(answer.failure).toBeNull();
+    const [{ message, finish_reason }] = JSON.parse(answer.body).choices;
+    expect(finish_reason).toBe('tool_calls');
+    expect(names).toContain(message.tool_calls[0].function.name);
+    const given = JSON.parse(message.tool_calls[0].function.arguments);
+    expect(given).toEqual({ days: expect.any(Number), unit: expect.stringMatching(/^[CF]$/) });
+  }
+});
+
 test('counts tokens as the engine does for an answer', async () => {
   const messages = [{ role: 'user', content: 'What is the capital of France?' }];
   const context = { endpoint: '/v1/messages/count_tokens', max_tokens: 1, overrides: {} } as const;

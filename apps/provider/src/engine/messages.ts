@@ -35,6 +35,8 @@ export interface ChatInput {
   readonly continuesLast: boolean;
   /** What the template is told as `enable_thinking`; null: nothing. */
   readonly thinking: boolean | null;
+  /** The answer may not begin with a think section: one that the template opened is closed. */
+  readonly answersAtOnce: boolean;
 }
 
 /** What the model continues. */
@@ -54,10 +56,22 @@ export interface Sampling {
   readonly presencePenalty: number;
 }
 
+/** A JSON Schema of the few keywords that the engine's grammars know. */
+export type GrammarSchema = Readonly<Record<string, unknown>>;
+
+/** The only form that an output may have: JSON of the schema between two texts. */
+export interface OutputGrammar {
+  readonly before: string;
+  readonly schema: GrammarSchema;
+  readonly after: string;
+}
+
 export interface GenerationRequest {
   readonly prompt: PromptInput;
   /** Most tokens to generate, hidden ones included. 0: the tokens of the prompt are counted and nothing is generated. */
   readonly maxTokens: number;
+  /** Null: the model writes as it likes. */
+  readonly grammar: OutputGrammar | null;
   readonly sampling: Sampling;
 }
 
@@ -97,7 +111,7 @@ export type Ended =
   | { readonly job: number; readonly kind: 'finished'; readonly reason: 'stop' | 'length'; readonly completionTokens: number }
   | { readonly job: number; readonly kind: 'cancelled' }
   | { readonly job: number; readonly kind: 'context_length_exceeded'; readonly limit: number; readonly actual: number }
-  | { readonly job: number; readonly kind: 'invalid_request' }
+  | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };
 
 export type FromEngine =

@@ -2,7 +2,7 @@
  * Runs an opened request on the engine and writes its answer: pieces through the output filter, events through the
  * format's renderer, text into frames. Knows nothing of sealing, sockets or signing.
  */
-import { type Envelope, type FinishEvent, type OutputEvent, OutputFilter, type ParsedRequest, type TextRequest } from '@inference/formats';
+import { type Envelope, type FinishEvent, type OutputEvent, OutputFilter, type TextRequest } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../engine/generation.js';
@@ -10,12 +10,13 @@ import type { GenerationRequest } from '../engine/messages.js';
 import type { ThinkTags } from '../models/think-tags.js';
 import { generationRequest } from './generation-request.js';
 import { JobError } from './job-error.js';
+import type { OpenedRequest } from './opened-request.js';
 import { orIdle } from './or-idle.js';
 import { Pace } from './pace.js';
-import { fieldNames } from './unsupported.js';
+import { type FieldNames, fieldNames } from './unsupported.js';
 
 export interface AnswerOptions {
-  readonly opened: ParsedRequest;
+  readonly opened: OpenedRequest;
   readonly envelope: Envelope;
   readonly maxTokens: number;
   readonly thinkTags: ThinkTags | null;
@@ -39,14 +40,14 @@ export interface Answered {
 export async function answer(options: AnswerOptions): Promise<Answered> {
   const { opened, signal } = options;
   signal.throwIfAborted();
-  const generation = options.generate(generationRequest(opened.request, options.maxTokens));
+  const generation = options.generate(generationRequest(opened.request, options.maxTokens, opened.grammar));
   const cancel = () => generation.cancel();
   signal.addEventListener('abort', cancel, { once: true });
   try {
     return await writeAnswer(options, generation);
   } catch (error) {
     signal.throwIfAborted();
-    throw error instanceof GenerationError ? failureOf(error, fieldNames(opened).prompt) : error;
+    throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
     generation.cancel();
@@ -124,13 +125,16 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
   return tokens;
 }
 
+/** JSON holds neither character as it is, so nothing of a demanded form is taken for a thought. */
+const NO_TAGS: ThinkTags = { open: '\u0001', close: '\u0002' };
+
 function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation: Generation): OutputFilter {
   const { stop, tools, toolChoice } = opened.request;
   const mayCall = tools.length > 0 && toolChoice.type !== 'none';
   return new OutputFilter({
     stop,
     startsInsideThinking: generation.started?.startsInsideThinking ?? false,
-    ...(thinkTags === null ? {} : { thinkTags }),
+    ...(opened.grammar !== null ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
     ...(mayCall ? { toolCalls: { callId: (index) => callId(envelope.responseId, index) } } : {}),
   });
 }
@@ -140,12 +144,12 @@ function callId(responseId: string, index: number): string {
   return `call_${sha256Hex(new TextEncoder().encode(`${responseId} ${index}`)).slice(0, 24)}`;
 }
 
-function failureOf({ ended }: GenerationError, promptField: string): JobError {
+function failureOf({ ended }: GenerationError, fields: FieldNames): JobError {
   switch (ended.kind) {
     case 'context_length_exceeded':
       return new JobError('context_length_exceeded', { limit: ended.limit, actual: ended.actual });
     case 'invalid_request':
-      return new JobError('invalid_request', { param: promptField });
+      return new JobError('invalid_request', { param: ended.field === 'prompt' ? fields.prompt : fields.responseFormat });
     case 'cancelled':
       return new JobError('cancelled');
     case 'engine_failed':

@@ -1,12 +1,13 @@
 /** From the internal job of the formats to what the engine is asked, with messages and tools as chat templates know them. */
 import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
-import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../engine/messages.js';
+import type { GenerationRequest, OutputGrammar, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../engine/messages.js';
 
 /** `maxTokens`: the limit that the job's context sets. */
-export function generationRequest(request: TextRequest, maxTokens: number): GenerationRequest {
+export function generationRequest(request: TextRequest, maxTokens: number, grammar: OutputGrammar | null): GenerationRequest {
   const { sampling } = request;
   return {
-    prompt: promptInput(request),
+    prompt: promptInput(request, grammar !== null),
+    grammar,
     maxTokens: request.task === 'count' ? 0 : maxTokens,
     sampling: {
       temperature: sampling.temperature,
@@ -19,14 +20,16 @@ export function generationRequest(request: TextRequest, maxTokens: number): Gene
   };
 }
 
-function promptInput({ prompt, tools, thinking }: TextRequest): PromptInput {
+function promptInput({ prompt, tools, thinking }: TextRequest, answersAtOnce: boolean): PromptInput {
   if (prompt.type === 'text') return prompt;
   return {
     type: 'chat',
     messages: prompt.messages.map(promptMessage),
     tools: tools.map(promptTool),
     continuesLast: prompt.continuesLast,
-    thinking,
+    // A grammar has no place for thoughts.
+    thinking: answersAtOnce ? false : thinking,
+    answersAtOnce,
   };
 }
 

@@ -5,16 +5,22 @@
 import { formatFor, type ParsedRequest, RequestError, type RequestFacts, type TextFormat } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
+import type { OutputGrammar } from '../engine/messages.js';
 import { JobError } from './job-error.js';
+import { outputGrammar } from './output-grammar.js';
 import { refuseUnsupported } from './unsupported.js';
 
+export interface OpenedRequest extends ParsedRequest {
+  readonly grammar: OutputGrammar | null;
+}
+
 /** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`. */
-export function readRequest(context: JobContext, body: Uint8Array): ParsedRequest {
+export function readRequest(context: JobContext, body: Uint8Array): OpenedRequest {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
   const parsed = parse(formatFor(context.endpoint), body);
   if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
   refuseUnsupported(parsed);
-  return parsed;
+  return { ...parsed, grammar: outputGrammar(parsed) };
 }
 
 function parse(format: TextFormat, body: Uint8Array): ParsedRequest {

@@ -5,14 +5,13 @@
 import type { ParsedRequest } from '@inference/formats';
 import { JobError } from './job-error.js';
 
-interface FieldNames {
+export interface FieldNames {
   readonly prompt: string;
-  readonly toolChoice: string;
   readonly responseFormat: string;
   readonly logprobs: string;
 }
 
-const CHAT: FieldNames = { prompt: 'messages', toolChoice: 'tool_choice', responseFormat: 'response_format', logprobs: 'logprobs' };
+const CHAT: FieldNames = { prompt: 'messages', responseFormat: 'response_format', logprobs: 'logprobs' };
 
 /** Names of a request's fields in its own format. */
 export function fieldNames({ facts, answer }: Pick<ParsedRequest, 'facts' | 'answer'>): FieldNames {
@@ -37,11 +36,5 @@ export function fieldNames({ facts, answer }: Pick<ParsedRequest, 'facts' | 'ans
 export function refuseUnsupported(parsed: ParsedRequest): void {
   const { request } = parsed;
   if (request.task === 'count') return;
-  const names = fieldNames(parsed);
-  const refuse = (param: string) => {
-    throw new JobError('unsupported', { param });
-  };
-  if (request.logprobs !== null) refuse(names.logprobs);
-  if (request.toolChoice.type === 'required' || request.toolChoice.type === 'named') refuse(names.toolChoice);
-  if (request.responseFormat.type !== 'text') refuse(names.responseFormat);
+  if (request.logprobs !== null) throw new JobError('unsupported', { param: fieldNames(parsed).logprobs });
 }

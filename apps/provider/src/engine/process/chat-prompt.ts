@@ -130,7 +130,8 @@ export class ChatPrompt {
     } catch {
       throw new TemplateError();
     }
-    return last === undefined ? rendered : rendered + this.#beginning(last, rendered, hidden);
+    if (last !== undefined) return rendered + this.#beginning(last, rendered, hidden);
+    return input.answersAtOnce && this.#opensThinking(rendered) ? `${rendered}\n${this.tags?.close}\n\n` : rendered;
   }
 
   /** What the answer begins with. It is no thought, so a think section that the template opened ends before it. */

@@ -2,10 +2,11 @@
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { type PromptTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
 import { decode } from './generate.js';
+import { GrammarError, grammarState } from './grammar.js';
 import type { LoadedModel } from './load.js';
 import type { Outbox } from './outbox.js';
 import { Rounds } from './rounds.js';
-import { samplingOptions } from './sampling.js';
+import { type SamplingOptions, samplingOptions } from './sampling.js';
 import { Sequences } from './sequences.js';
 import { StreamControl } from './stream.js';
 import { TextAssembler } from './token-text.js';
@@ -59,25 +60,32 @@ export class Runtime {
       prompt = this.loaded.prompt.tokenize(request.prompt, contextSize);
     } catch (error) {
       if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit: contextSize, actual: error.actual };
-      if (error instanceof TemplateError) return { job, kind: 'invalid_request' };
+      if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
       throw error;
     }
     const actual = prompt.tokens.length;
-    if (actual === 0) return { job, kind: 'invalid_request' };
+    if (actual === 0) return { job, kind: 'invalid_request', field: 'prompt' };
     this.outbox.started({ job, promptTokens: actual, startsInsideThinking: prompt.startsInsideThinking });
     if (request.maxTokens === 0) return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
+    let sampling: SamplingOptions;
+    const limit = Math.min(request.maxTokens, contextSize - actual);
+    try {
+      sampling = await this.#sampling(request, limit);
+    } catch (error) {
+      if (error instanceof GrammarError) return { job, kind: 'invalid_request', field: 'grammar' };
+      throw error;
+    }
 
     const { sequences, rounds } = request.sampling.seed === null ? this.#shared : this.#seeded;
     const sequence = await sequences.take(control);
     if (sequence === null) return { job, kind: 'cancelled' };
     let intact = false;
     try {
-      const limit = Math.min(request.maxTokens, contextSize - actual);
       const { reason, tokens } = await decode({
         sequence,
         prompt: prompt.tokens,
         limit,
-        sampling: samplingOptions(request.sampling, limit),
+        sampling,
         text: new TextAssembler(this.loaded.vocabulary),
         control,
         rounds,
@@ -89,5 +97,11 @@ export class Runtime {
       if (intact) sequences.give(sequence);
       else await sequences.replace(sequence);
     }
+  }
+
+  async #sampling(request: GenerationRequest, limit: number): Promise<SamplingOptions> {
+    const sampling = samplingOptions(request.sampling, limit);
+    if (request.grammar !== null) sampling.options.grammarEvaluationState = await grammarState(this.loaded.model, request.grammar);
+    return sampling;
   }
 }
