@@ -115,11 +115,11 @@ describe('every format', () => {
       check(path, bytes, plain.headers.get('x-response-hash'), plain.headers.get('x-se-signature'), plain.headers);
 
       const stream = await network.post(path, { model: network.model, ...body, stream: true });
-      const body = new Uint8Array(await stream.arrayBuffer());
+      const received = new Uint8Array(await stream.arrayBuffer());
       const trusted = { publicKey: stream.headers.get('x-attestation-se-public-key') ?? '' };
-      expect(verifyStream(body, trusted), path).toMatchObject({ verified: true });
-      for (const at of [20, Math.floor(body.length / 3)]) {
-        const altered = Uint8Array.from(body);
+      expect(verifyStream(received, trusted), path).toMatchObject({ verified: true });
+      for (const at of [20, Math.floor(received.length / 3)]) {
+        const altered = Uint8Array.from(received);
         altered[at] = (altered[at] as number) ^ 1;
         expect(verifyStream(altered, trusted).verified, path).toBe(false);
       }
