@@ -24,10 +24,11 @@ afterAll(async () => {
 });
 
 /** Code of one language under a heading, with the default data directory and address replaced by this test's. */
-function code(heading: string, language: string): string {
+function code(heading: string, language: string, number = 0): string {
   const section = readme.split(/^## /m).find((text) => text.startsWith(heading)) ?? '';
-  const block = new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``).exec(section)?.[1];
-  if (block === undefined) throw new Error(`README: no ${language} code under "${heading}"`);
+  const blocks = [...section.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))];
+  const block = blocks[number]?.[1];
+  if (block === undefined) throw new Error(`README: no ${language} code ${number} under "${heading}"`);
   return block.replaceAll('./.data', directory).replaceAll('http://127.0.0.1:8080', demo.base_url).replaceAll('service-…', demo.api_key);
 }
 
@@ -51,9 +52,12 @@ describe('README', () => {
     expect(output).toMatch(/"content":"The capital of France is Paris\."/);
   });
 
-  it('points an SDK at the network', async () => {
-    const script = join(ROOT, 'test', `.readme-${process.pid}.mjs`);
-    writeFileSync(script, code('Point an SDK at it', 'js'));
+  it.each([
+    ['OpenAI', 0],
+    ['Anthropic', 1],
+  ])('points the %s SDK at the network', async (name, number) => {
+    const script = join(ROOT, 'test', `.readme-${name}-${process.pid}.mjs`);
+    writeFileSync(script, code('Point an SDK at it', 'js', number));
     try {
       const { code: status, output } = await run(process.execPath, [script]);
       expect(output).toMatch(/\w/);
