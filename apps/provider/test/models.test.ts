@@ -83,6 +83,16 @@ test('think tags are found by either tag', () => {
   expect(thinkTagsOf(null)).toBeNull();
 });
 
+test('the context is as long as memory allows with a few streams', () => {
+  const model = { ...readModelFacts(demoModel()), trainedContext: 131_072, cacheBytesPerToken: 128 * 1024, fileBytes: 4e9 };
+  expect(planCapacity(model, { slots: null, context: null, totalMemory: 64e9 })).toEqual({ slots: 7, contextSize: 32_768 });
+  expect(planCapacity(model, { slots: 1, context: null, totalMemory: 64e9 })).toEqual({ slots: 1, contextSize: 131_072 });
+  expect(planCapacity({ ...model, cacheBytesPerToken: 512 }, { slots: null, context: null, totalMemory: 16e9 })).toEqual({
+    slots: 8,
+    contextSize: 131_072,
+  });
+});
+
 test('slots are fitted to memory unless the owner says otherwise', () => {
   const model = { ...readModelFacts(demoModel()), trainedContext: 32_768, cacheBytesPerToken: 128 * 1024, fileBytes: 4e9 };
   expect(planCapacity(model, { slots: null, context: null, totalMemory: 16e9 })).toEqual({ slots: 4, contextSize: 8192 });
