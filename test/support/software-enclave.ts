@@ -2,21 +2,9 @@
  * Enclave statements signed in this process by a software P-256 key. For scripted providers in tests and benches: it signs
  * whatever it is told, lies included, which no helper of ours does.
  */
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import {
-  type Attestation,
-  canonicalJsonBytes,
-  fromBase64Url,
-  type JsonValue,
-  type KeyStatement,
-  type Posture,
-  type SignedStatement,
-  type StatementKind,
-  statementBytes,
-  toBase64,
-  utf8,
-} from '@inference/protocol';
+import { type Attestation, type JsonValue, type KeyStatement, type Posture, type SignedStatement, toBase64 } from '@inference/protocol';
 import { keyIdOf, providerIdOf, sha256Hex } from '@inference/protocol/crypto';
+import { EnclaveKey } from './enclave-key.js';
 
 export const GOOD_POSTURE: Posture = {
   secure_enclave: false,
@@ -25,35 +13,9 @@ export const GOOD_POSTURE: Posture = {
   authenticated_root_enabled: true,
 };
 
-export class SoftwareEnclave {
-  readonly #key: KeyObject;
-  /** x963, 65 bytes. */
-  readonly publicKey: Uint8Array;
-
-  constructor() {
-    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const { x, y } = publicKey.export({ format: 'jwk' });
-    this.#key = privateKey;
-    this.publicKey = Uint8Array.of(4, ...fromBase64Url(x as string), ...fromBase64Url(y as string));
-  }
-
+export class SoftwareEnclave extends EnclaveKey {
   get providerId() {
     return providerIdOf(this.publicKey);
-  }
-
-  /** base64 DER signature over the bytes themselves. */
-  signBytes(bytes: Uint8Array): string {
-    return toBase64(sign('sha256', bytes, this.#key));
-  }
-
-  /** base64 DER signature over the ASCII digits of a response hash. */
-  signHash(hashHex: string): string {
-    return this.signBytes(utf8(hashHex));
-  }
-
-  statement(kind: StatementKind, value: JsonValue): SignedStatement {
-    const payload = canonicalJsonBytes(value);
-    return { payload: toBase64(payload), signature: this.signBytes(statementBytes(kind, payload)) };
   }
 
   attestation(change: Partial<Attestation> = {}): SignedStatement {

@@ -1,6 +1,6 @@
 import type { JobCompleted, Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
-import { EnclaveKey } from './enclave-key.js';
+import { EnclaveKey } from '../../../test/support/enclave-key.js';
 import { errorOf, type Harness, startHarness, until } from './harness.js';
 import type { ScriptedJob } from './scripted-provider.js';
 

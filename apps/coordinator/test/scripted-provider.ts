@@ -33,7 +33,7 @@ import {
   sha256Hex,
 } from '@inference/protocol/crypto';
 import { WebSocket } from 'ws';
-import { EnclaveKey } from './enclave-key.js';
+import { EnclaveKey } from '../../../test/support/enclave-key.js';
 
 export interface ProviderOptions {
   readonly models?: readonly string[];

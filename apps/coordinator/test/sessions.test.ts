@@ -1,7 +1,7 @@
 import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Register, type SignedStatement } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { EnclaveKey } from './enclave-key.js';
+import { EnclaveKey } from '../../../test/support/enclave-key.js';
 import { type Harness, MODEL, startHarness, until } from './harness.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 

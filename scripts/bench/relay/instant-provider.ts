@@ -121,7 +121,7 @@ async function answer({ context, credit }: JobMessage, opener: RequestOpener): P
     type: 'job_completed',
     job_id: context.job_id,
     response_sha256: responseSha256,
-    signature: enclave.signHash(responseSha256),
+    signature: enclave.signResponse(responseSha256),
     receipt: enclave.statement('receipt', receipt as JsonValue),
   });
 }
