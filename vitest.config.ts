@@ -1,12 +1,27 @@
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longest-first.js';
+
+const ALL = ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'];
+
+/** Files that load llama.cpp into the test's own process. It is native code, which a process loads once and never unloads. */
+const ALONE = ['scripts/make-model.test.ts', 'apps/provider/test/logprobs.test.ts', 'apps/provider/test/chat-prompt.test.ts'];
 
 // One run for the whole repository. Packages are tested through their sources, and see each other through their builds.
+// Test files share two processes, as loading the sources anew for each file took a third of the run; `leaves-no-trace`
+// fails a file that would be felt by the next.
 export default defineConfig({
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'apps/*/test/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
+      {
+        extends: true,
+        test: { name: 'shared', include: ALL, exclude: ALONE, isolate: false, setupFiles: ['test/support/leaves-no-trace.ts'] },
+      },
+    ],
   },
 });

@@ -6,13 +6,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { getLlama } from 'node-llama-cpp';
 import { afterAll, expect, test } from 'vitest';
+import { program } from '../test/support/program.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'make-model-'));
-const script = fileURLToPath(new URL('make-model.ts', import.meta.url));
+const script = program('scripts/make-model.ts');
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(...args: string[]) {
-  return spawnSync(process.execPath, ['--import', 'tsx', script, ...args], { encoding: 'utf8' });
+  return spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
 }
 
 function make(name: string, ...args: string[]): string {
@@ -42,6 +43,29 @@ test.each([
   expect(output.length).toBeGreaterThan(0);
 });
 
+test('a learned vocabulary reads its text in far fewer tokens, and a brief model ends by itself', async () => {
+  const text = fileURLToPath(new URL('../docs/architecture.md', import.meta.url));
+  const plain = make('plain.gguf');
+  const learned = make('learned.gguf', '--text', text, '--vocabulary', '2000', '--brief', '--context', '4k');
+  const llama = await getLlama({ gpu: false, build: 'never', maxThreads: 1 });
+  const model = await llama.loadModel({ modelPath: learned });
+  const sample = readFileSync(text, 'utf8').slice(0, 2000);
+  expect(model.detokenize(model.tokenize(sample))).toBe(sample);
+  const reference = await llama.loadModel({ modelPath: plain });
+  expect(model.tokenize(sample).length).toBeLessThan(reference.tokenize(sample).length / 2);
+  const context = await model.createContext({ contextSize: 1024, sequences: 1, threads: 1 });
+  let ended = 0;
+  const sequence = context.getSequence();
+  for (let seed = 1; seed <= 8; seed++) {
+    let tokens = 0;
+    for await (const _ of sequence.evaluate(model.tokenize(`text ${seed}`), { temperature: 1, seed })) if (++tokens === 200) break;
+    if (tokens < 200) ended++;
+    await sequence.clearHistory();
+  }
+  await llama.dispose();
+  expect(ended).toBeGreaterThan(4);
+});
+
 test('the same seed gives the same file, another seed another', () => {
   const digest = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
   const first = digest(make('a.gguf', '--seed', '7'));
@@ -56,6 +80,8 @@ test.each([
   [['--out', 'x.gguf', '--layers', 'many'], '--layers many: a whole number above 0 is needed'],
   [['--out', 'x.gguf', '--context', '128kb'], '--context 128kb'],
   [['--out', 'x.gguf', '--bogus'], '--bogus'],
+  [['--out', 'x.gguf', '--text', 'no-such.txt'], '--text no-such.txt: there is no such file'],
+  [['--out', 'x.gguf', '--brief', '--endless'], 'exclude each other'],
   [['--out', '/no/such/folder/x.gguf'], 'its folder does not exist'],
 ])('bad arguments %j are named, and the exit code is 2', (args, message) => {
   const { status, stderr } = run(...args);

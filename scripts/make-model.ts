@@ -10,8 +10,9 @@ import { parseArgs } from 'node:util';
 import { type Architecture, type DecoderShape, decoderMetadata, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
 import { BLOCK, type TensorType } from './gguf/encode.js';
 import { randomChunks } from './gguf/random.js';
-import { plainVocabulary, SPECIAL_TOKENS, tokenizerMetadata } from './gguf/tokenizer.js';
-import { type Tensor, writeGguf } from './gguf/writer.js';
+import { plainVocabulary, SPECIAL_TOKENS, tokenizerMetadata, type Vocabulary } from './gguf/tokenizer.js';
+import { trainVocabulary } from './gguf/train-vocabulary.js';
+import { integer, type Tensor, writeGguf } from './gguf/writer.js';
 
 const HELP = `Makes a GGUF model with random weights.
 
@@ -27,7 +28,12 @@ const HELP = `Makes a GGUF model with random weights.
   --context N            context length in tokens, also as 128k
   --type F16|Q8_0|F32    how the matrices are stored (default F16)
   --seed N               seed of the weights (default 1)
+  --text FILE            learn the vocabulary from this text (may be given again), so that prompts come to as many tokens
+                         as with a real model (default: bytes and a few words)
+  --vocabulary N         size of a learned vocabulary (default 8192)
   --endless              special tokens are hardly ever chosen, so that answers run to max_tokens
+  --brief                the same, but for the end of the turn: answers end by themselves after about a dozen tokens
+  --embedding            a model that makes vectors of texts, from the last token (qwen3)
   --name TEXT            general.name (default "Random <size>")
   --help                 this text
 `;
@@ -58,8 +64,19 @@ interface Order {
   type: TensorType;
   seed: number;
   name: string;
-  endless: boolean;
+  vocabulary: Vocabulary;
+  ending: Ending;
+  embedding: boolean;
 }
+
+/** llama.cpp's `LLAMA_POOLING_TYPE_LAST`. */
+const POOLING_LAST = 3;
+
+/** How often the model ends a turn: as chance has it, hardly ever, or after about a dozen tokens. */
+type Ending = 'random' | 'endless' | 'brief';
+
+/** Weight of the token that ends a turn against the others' in a brief model: its logit is then the highest in a step of twelve. */
+const BRIEF_WEIGHT = 4;
 
 /** Returns undefined when help was asked for. */
 function readOrder(args: string[]): Order | undefined {
@@ -80,17 +97,39 @@ function readOrder(args: string[]): Order | undefined {
     context: wholeNumber('context', values.context, preset.context),
   };
   checkSizes(sizes, type);
+  if (values.endless && values.brief) throw new BadArgument('--endless and --brief exclude each other');
+  const vocabulary = readVocabulary(values.text, wholeNumber('vocabulary', values.vocabulary, 8192));
   const shape: DecoderShape = {
     ...sizes,
-    architecture: oneOf('arch', values.arch ?? 'llama', ARCHITECTURES),
+    architecture: oneOf('arch', values.arch ?? (values.embedding ? 'qwen3' : 'llama'), ARCHITECTURES),
     headDim: sizes.dim / sizes.heads,
-    vocab: plainVocabulary().tokens.length,
+    vocab: vocabulary.tokens.length,
     ropeBase: sizes.context > 32768 ? 1_000_000 : 10_000,
     epsilon: 1e-5,
     tied: false,
   };
   const name = values.name ?? `Random ${sizeLabel(parameterCount(decoderTensors(shape)))}`;
-  return { out: values.out, shape, type, seed: wholeNumber('seed', values.seed, 1), name, endless: values.endless ?? false };
+  const ending = values.endless ? 'endless' : values.brief ? 'brief' : 'random';
+  return {
+    out: values.out,
+    shape,
+    type,
+    seed: wholeNumber('seed', values.seed, 1),
+    name,
+    vocabulary,
+    ending,
+    embedding: values.embedding ?? false,
+  };
+}
+
+function readVocabulary(files: readonly string[] | undefined, size: number): Vocabulary {
+  if (files === undefined) return plainVocabulary();
+  const missing = files.find((file) => !existsSync(file));
+  if (missing !== undefined) throw new BadArgument(`--text ${missing}: there is no such file`);
+  return trainVocabulary(
+    files.map((file) => readFileSync(file, 'utf8')),
+    size,
+  );
 }
 
 function readOptions(args: string[]) {
@@ -108,7 +147,11 @@ function readOptions(args: string[]) {
     type: option,
     seed: option,
     name: option,
+    vocabulary: option,
+    text: { type: 'string', multiple: true },
     endless: { type: 'boolean' },
+    brief: { type: 'boolean' },
+    embedding: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const;
   try {
@@ -154,14 +197,17 @@ function spread(slot: TensorSlot): number {
   return (slot.name === 'output.weight' ? 2 : 1) / Math.sqrt(inputs);
 }
 
-/** Output weights with zeros for every special token: its logit is then 0, where those of others spread with deviation 2. */
-function* withoutSpecialTokens(chunks: Iterable<Float32Array>, dim: number): Iterable<Float32Array> {
+/** Output weights with zeros for special tokens: their logits are then 0, where those of others spread with deviation 2. */
+function* withEnding(chunks: Iterable<Float32Array>, { shape, vocabulary, ending }: Order): Iterable<Float32Array> {
   const special = new Set<string>(SPECIAL_TOKENS);
-  const silenced = plainVocabulary().tokens.map((token) => special.has(token));
+  const scales = vocabulary.tokens.map((token) => {
+    if (!special.has(token) || ending === 'random') return 1;
+    return ending === 'brief' && token === '<|im_end|>' ? BRIEF_WEIGHT : 0;
+  });
   let position = 0;
   for (const chunk of chunks) {
     for (let index = 0; index < chunk.length; index++, position++) {
-      if (silenced[Math.floor(position / dim)]) chunk[index] = 0;
+      chunk[index] = (chunk[index] as number) * (scales[Math.floor(position / shape.dim)] as number);
     }
     yield chunk;
   }
@@ -180,13 +226,14 @@ function make(order: Order): void {
       type: order.type,
       chunks: () => {
         const chunks = randomChunks(count, spread(slot), order.seed * 10_007 + index);
-        return order.endless && name === 'output.weight' ? withoutSpecialTokens(chunks, order.shape.dim) : chunks;
+        return name === 'output.weight' ? withEnding(chunks, order) : chunks;
       },
     };
   });
   const about = { name: order.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: order.type };
   const template = readFileSync(new URL('../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
-  const metadata = new Map([...decoderMetadata(order.shape, about), ...tokenizerMetadata(plainVocabulary(), template.trimEnd())]);
+  const metadata = new Map([...decoderMetadata(order.shape, about), ...tokenizerMetadata(order.vocabulary, template.trimEnd())]);
+  if (order.embedding) metadata.set(`${order.shape.architecture}.pooling_type`, integer(POOLING_LAST));
   const bytes = writeGguf(order.out, metadata, tensors);
   console.log(`${order.out}: ${parameters} parameters, ${bytes} bytes, context ${order.shape.context}`);
 }

@@ -87,6 +87,7 @@ async function run(settings: Settings): Promise<number> {
     network = await startNetwork({
       ...rest,
       ...(modelPath === null ? {} : { modelPath }),
+      managed: true,
       signal: interrupted.signal,
       onNotice: (text) => console.error(text),
       onFailure: (reason) => {

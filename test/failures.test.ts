@@ -26,7 +26,7 @@ async function ask(): Promise<Response> {
 }
 
 /** Asks until an answer comes; rejects when none came within the time. */
-async function answered(deadlineMs = 30_000): Promise<void> {
+async function answered(deadlineMs = 100_000): Promise<void> {
   await expect.poll(async () => (await ask()).status, { timeout: deadlineMs, interval: 250 }).toBe(200);
 }
 

@@ -4,17 +4,17 @@ import Anthropic from '@anthropic-ai/sdk';
 import { p256PublicKeyPem } from '@inference/protocol/crypto';
 import { verifyStream } from '@inference/verifier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import type { DemoNetwork } from './support/demo-network.js';
+import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 let network: DemoNetwork;
-let dispose: () => Promise<void>;
 let anthropic: Anthropic;
 
 beforeAll(async () => {
-  ({ network, dispose } = await startDemoNetwork());
+  network = await sharedNetwork();
   anthropic = new Anthropic({ baseURL: network.baseUrl, apiKey: network.apiKey, maxRetries: 0 });
 });
-afterAll(() => dispose?.());
+afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
 
 const question = 'What is the capital of France?';
 const answer = 'The capital of France is Paris.';

@@ -6,15 +6,15 @@ import { ChatOpenAI } from '@langchain/openai';
 import { generateText, type LanguageModel, streamText } from 'ai';
 import OldAnthropic from 'anthropic-old';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import type { DemoNetwork } from './support/demo-network.js';
+import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 let network: DemoNetwork;
-let dispose: () => Promise<void>;
 
 beforeAll(async () => {
-  ({ network, dispose } = await startDemoNetwork());
+  network = await sharedNetwork();
 });
-afterAll(() => dispose?.());
+afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
 
 const prompt = 'What is the capital of France?';
 const answer = 'The capital of France is Paris.';

@@ -76,4 +76,21 @@ describe('README', () => {
       expect(status).toBe(line.includes('--flip-byte') ? 1 : 0);
     }
   });
+
+  it('verifies the network', async () => {
+    const { code: status, output } = await run('bash', ['-c', code('Verify the network', 'sh')]);
+    expect(output).toContain('no claim is contradicted by its evidence');
+    expect(status).toBe(0);
+    expect(Object.keys(scripts)).toContain('trust-demo');
+  });
+
+  it('says what a request has cost', async () => {
+    const variables = code('The first request', 'sh').split('curl')[0] as string;
+    const lines = code('What a request costs', 'sh').trim().split('\n');
+    const outputs = await Promise.all(lines.map(async (line) => (await run('bash', ['-c', variables + line])).output));
+    expect(outputs[0]).toMatch(/"balance_micro_usd":\d{6,}/);
+    expect(outputs[1]).toMatch(/"usage":\[\{"request_id"/);
+    expect(outputs[2]).toContain('pico-demo');
+    expect(Object.keys(scripts)).toContain('ledger-check');
+  });
 });

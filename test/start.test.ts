@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NpmStart, ROOT } from './support/npm-start.js';
 import { processTable } from './support/processes.js';
+import { program } from './support/program.js';
 
 const run = promisify(execFile);
 const DEMO_MODEL = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf');
@@ -70,7 +71,7 @@ describe('npm start', () => {
 
   it('serves another GGUF when MODEL_PATH names one', async () => {
     const model = join(directory, 'my-own-model.gguf');
-    execFileSync('npx', ['tsx', 'scripts/make-model.ts', '--preset', 'tiny', '--out', model], { cwd: ROOT });
+    execFileSync(process.execPath, [program('scripts/make-model.ts'), '--preset', 'tiny', '--out', model]);
     const start = new NpmStart(join(directory, 'data'), { MODEL_PATH: model });
     const demo = await start.ready();
     const response = await fetch(`${demo.base_url}/v1/chat/completions`, {
@@ -109,15 +110,12 @@ describe('npm start says what is wrong and leaves nothing running when', () => {
     expect(await failing({}, file)).toMatch(/data directory.*cannot be used/);
   });
 
-  it('the model file is missing, damaged or no model at all', async () => {
+  it('the model file is missing or damaged', async () => {
     expect(await failing({ MODEL_PATH: join(directory, 'none.gguf') })).toMatch(/there is no file/);
     const cut = join(directory, 'cut.gguf');
     copyFileSync(DEMO_MODEL, cut);
     truncateSync(cut, 1_000_000);
     expect(await failing({ MODEL_PATH: cut })).toMatch(/cut\.gguf.*(damaged|truncated|incomplete|cut off)/i);
-    const text = join(directory, 'text.gguf');
-    writeFileSync(text, 'this is no model');
-    expect(await failing({ MODEL_PATH: text })).toMatch(/text\.gguf.*(not a GGUF|no GGUF|damaged)/i);
   });
 
   it('a setting is wrong', async () => {

@@ -4,20 +4,20 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import type { DemoNetwork } from './support/demo-network.js';
 import { ROOT } from './support/npm-start.js';
+import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 let network: DemoNetwork;
-let dispose: () => Promise<void>;
 let saved: string;
 
 beforeAll(async () => {
-  ({ network, dispose } = await startDemoNetwork());
+  network = await sharedNetwork();
   saved = mkdtempSync(join(tmpdir(), 'inference-verify-'));
 });
-afterAll(async () => {
+afterAll(() => {
   rmSync(saved, { recursive: true, force: true });
-  await dispose?.();
+  expect(mishapsOfSharedNetwork()).toEqual([]);
 });
 
 function verify(...args: string[]): Promise<{ code: number; output: string }> {

@@ -1,11 +1,27 @@
-/** `npm run bench -- [relay] [engine]`: runs the named benches, or all of them. Exits 1 when one misses a target. */
+/** `npm run bench -- [--peer] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler]`: runs the named benches, or all of them. `--peer`: the engine is compared with llama.cpp's own server too. Exits 1 when one misses a target. */
+import { benchAttestation } from './attestation/index.js';
+import { benchAgainstPeer } from './engine/against-peer.js';
 import { benchEngine } from './engine/index.js';
+import { benchLedger } from './ledger/index.js';
+import { benchReads } from './ledger/reads.js';
 import { benchRelay } from './relay/index.js';
+import { benchRendering } from './rendering/index.js';
+import { benchScheduler } from './scheduler/index.js';
 
-const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = { relay: benchRelay, engine: benchEngine };
+const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
+  relay: benchRelay,
+  engine: () => (withPeer ? benchAgainstPeer() : benchEngine()),
+  ledger: benchLedger,
+  reads: benchReads,
+  attestation: benchAttestation,
+  rendering: benchRendering,
+  scheduler: benchScheduler,
+};
 
-const names = process.argv.slice(2);
-const unknown = names.filter((name) => BENCHES[name] === undefined);
+const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
+const withPeer = options.includes('--peer');
+const unknown = [...names.filter((name) => BENCHES[name] === undefined), ...options.filter((option) => option !== '--peer')];
 if (unknown.length > 0) {
   console.error(`unknown bench ${unknown.join(', ')}; there are: ${Object.keys(BENCHES).join(', ')}`);
   process.exit(2);

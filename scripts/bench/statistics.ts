@@ -27,3 +27,11 @@ export function percentile(ascending: readonly number[], share: number): number 
   if (value === undefined) throw new RangeError('no percentile of nothing');
   return value;
 }
+
+/** Memory of a process that is in RAM, in bytes; NaN where there is no /proc. */
+export function residentBytes(pid: number): number {
+  const path = `/proc/${pid}/status`;
+  if (!existsSync(path)) return Number.NaN;
+  const [, kib] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(path, 'utf8')) ?? [];
+  return Number(kib) * 1024;
+}

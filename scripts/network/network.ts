@@ -13,11 +13,18 @@ export interface NetworkOptions {
   /** 0 lets the system choose. */
   readonly port: number;
   readonly dataDir: string;
+  /** 0: others will connect. */
   readonly providers: number;
   /** GGUF file to serve instead of the demo model. */
   readonly modelPath?: string;
   readonly coordinatorEnv?: Readonly<Record<string, string>>;
   readonly providerArgs?: readonly string[];
+  /** Arguments for Node in place of the coordinator's program. */
+  readonly coordinatorArgv?: readonly string[];
+  /** Address at which a provider (counted from 1) finds the coordinator, where something stands between them. */
+  readonly route?: (provider: number, baseUrl: string) => Promise<string>;
+  /** Also a simulated management server, so that the simulated Macs can reach `hardware`. */
+  readonly managed?: boolean;
   /** Milliseconds without any progress after which a start has failed. */
   readonly startDeadlineMs?: number;
   /** Gives the start up; it then rejects, with nothing left running. */
@@ -35,6 +42,8 @@ export interface Network {
   readonly models: readonly string[];
   readonly coordinator: Supervised;
   readonly providers: readonly Supervised[];
+  /** Address of the simulated management server; null without one. */
+  readonly managementUrl: string | null;
   readonly logDir: string;
   stop(): Promise<void>;
 }
@@ -50,6 +59,7 @@ export class StartError extends Error {
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const COORDINATOR = join(ROOT, 'apps/coordinator/dist/main.js');
 const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
+const DEVICE_SIMULATION = join(ROOT, 'packages/device-simulation/dist/main.js');
 const POLL_MS = 100;
 
 /** A program of the network: its first process, and how to start it again. */
@@ -65,8 +75,20 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
   makeDataDirectory(logDir);
   const programs: Program[] = [];
   const interrupted = aborted(options.signal);
+  let simulation: Simulation | null = null;
   try {
-    const coordinator = await startCoordinator(options, logDir);
+    if (options.managed === true) {
+      simulation = await startSimulation(options.dataDir, logDir);
+      await Promise.race([
+        simulation.ready,
+        endOf(simulation.child),
+        deadline(deadlineMs, 'the device simulation did not start'),
+        interrupted,
+      ]);
+    }
+    const facts = await simulation?.ready;
+    const coordinatorEnv = { ...facts?.coordinator_env, ...options.coordinatorEnv };
+    const coordinator = await startCoordinator({ ...options, coordinatorEnv }, logDir);
     programs.push(coordinator);
     const baseUrl = await Promise.race([
       coordinator.listening,
@@ -74,21 +96,33 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
       deadline(deadlineMs, 'the coordinator did not listen'),
       interrupted,
     ]);
+    await simulation?.child.ask({ coordinator: baseUrl });
     const keys = readDevelopmentKeys(options.dataDir);
-    for (let number = 1; number <= options.providers; number++) programs.push(await startProvider(options, number, baseUrl, logDir));
+    const managementArgs = facts === undefined ? [] : ['--simulated-management', facts.management_url];
+    const providerArgs = [...managementArgs, ...(options.providerArgs ?? [])];
+    for (let number = 1; number <= options.providers; number++) {
+      const address = (await options.route?.(number, baseUrl)) ?? baseUrl;
+      programs.push(await startProvider({ ...options, providerArgs }, number, address, logDir));
+    }
     const agents = programs.slice(1).map((program) => program.child);
+    const served = agents.length === 0 ? [] : waitUntilServed(baseUrl, keys.apiKey, agents.length);
     const models = await Promise.race([
-      waitUntilServed(baseUrl, keys.apiKey, agents.length),
+      served,
       ...agents.map(endOf),
       deadline(deadlineMs, 'no model came up at every provider'),
       interrupted,
     ]);
     const [supervisedCoordinator, ...providers] = superviseAll(programs, options);
     if (supervisedCoordinator === undefined) throw new StartError('there is no coordinator');
-    const stop = (): Promise<void> => stopInOrder([supervisedCoordinator, ...providers]);
-    return { baseUrl, ...keys, models, coordinator: supervisedCoordinator, providers, logDir, stop };
+    const stop = async (): Promise<void> => {
+      await stopInOrder([supervisedCoordinator, ...providers]);
+      await simulation?.child.stop();
+    };
+    const managementUrl = facts?.management_url ?? null;
+    return { baseUrl, ...keys, models, coordinator: supervisedCoordinator, providers, managementUrl, logDir, stop };
   } catch (error) {
     await stopInOrder(programs.map((program) => program.child));
+    await simulation?.child.stop();
     throw error;
   }
 }
@@ -137,7 +171,7 @@ async function startCoordinator(options: NetworkOptions, logDir: string): Promis
   const start = (): Promise<Child> =>
     spawnChild({
       name: 'coordinator',
-      argv: [COORDINATOR],
+      argv: options.coordinatorArgv ?? [COORDINATOR],
       env: {
         ...process.env,
         HOST: '127.0.0.1',
@@ -145,6 +179,7 @@ async function startCoordinator(options: NetworkOptions, logDir: string): Promis
         DATA_DIR: options.dataDir,
         DEVELOPMENT: '1',
         ALLOW_SIMULATED_ENCLAVE: '1',
+        DRAIN_SECONDS: '4',
         ...options.coordinatorEnv,
       },
       logFile: join(logDir, 'coordinator.log'),
@@ -155,6 +190,27 @@ async function startCoordinator(options: NetworkOptions, logDir: string): Promis
     return address as string;
   });
   return { child, start, listening };
+}
+
+interface Simulation {
+  readonly child: Child;
+  readonly ready: Promise<SimulationFacts>;
+}
+
+/** What the device simulation tells its parent. */
+interface SimulationFacts {
+  readonly coordinator_env: Readonly<Record<string, string>>;
+  readonly management_url: string;
+}
+
+async function startSimulation(dataDir: string, logDir: string): Promise<Simulation> {
+  const child = await spawnChild({
+    name: 'device-simulation',
+    argv: [DEVICE_SIMULATION],
+    env: { ...process.env, PORT: '0', DATA_DIR: join(dataDir, 'device-simulation') },
+    logFile: join(logDir, 'device-simulation.log'),
+  });
+  return { child, ready: child.message as Promise<unknown> as Promise<SimulationFacts> };
 }
 
 async function startProvider(options: NetworkOptions, number: number, baseUrl: string, logDir: string): Promise<Program> {
@@ -168,6 +224,7 @@ async function startProvider(options: NetworkOptions, number: number, baseUrl: s
         ...['--coordinator', baseUrl],
         ...['--data-dir', join(options.dataDir, name)],
         '--simulated-enclave',
+        ...['--drain', '4'],
         ...(options.modelPath === undefined ? [] : ['--model', options.modelPath]),
         ...(options.providerArgs ?? []),
       ],

@@ -26,6 +26,11 @@ export class EnclaveKey {
     return { payload: toBase64(payload), signature: toBase64(sign('sha256', statementBytes(kind, payload), this.#privateKey)) };
   }
 
+  /** Strict-DER signature over bytes of the caller's choice, which no real enclave gives. */
+  sign(bytes: Uint8Array): Uint8Array {
+    return new Uint8Array(sign('sha256', bytes, this.#privateKey));
+  }
+
   signResponse(responseSha256: string): string {
     return toBase64(sign('sha256', utf8(responseSha256), this.#privateKey));
   }

@@ -3,27 +3,58 @@
  * also closes.
  */
 import { join } from 'node:path';
+import { ensureAuthSecret } from './accounts/auth-secret.js';
 import type { Config } from './config.js';
-import { Fleet, type FleetEvent } from './fleet/fleet.js';
+import { openConsole } from './console.js';
+import type { DeviceManagement } from './devices/device-management.js';
+import type { ScheduleRules } from './devices/schedule.js';
+import { Fleet } from './fleet/fleet.js';
+import { judgeOffers } from './fleet/offers.js';
 import { openProviderGate } from './fleet/provider-gate.js';
 import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
+import { CACHE_SCOPE_SECRET, CacheScopes } from './inference/cache-scopes.js';
 import { JobRunner } from './inference/job-runner.js';
+import { PrefixHashes } from './inference/prefix-hashes.js';
 import { JOB_TIMINGS, type JobTimings, MAX_WAITING_PER_MODEL } from './inference/timings.js';
 import { WaitingRoom } from './inference/waiting-room.js';
+import type { Ledger } from './ledger/ledger.js';
+import type { PriceBook } from './ledger/price-book.js';
 import { errorFacts, type Log } from './log.js';
+import { logFleet } from './log-fleet.js';
+import { openDevices } from './managed-devices.js';
+import { EndedSessions, readFleet } from './metrics/fleet-readings.js';
+import { Metrics } from './metrics/metrics.js';
+import { type MetricsServer, startMetricsServer } from './metrics/metrics-server.js';
+import { openMoney } from './money.js';
+import { ensureDevelopmentDeposit } from './payments/development-deposit.js';
 import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
+import { addCatalogue } from './routes/catalogue.js';
+import { addHealth } from './routes/health.js';
 import { createHttpServer } from './routes/http-server.js';
 import { addInference } from './routes/inference.js';
+import { addMetrics } from './routes/metrics.js';
 import { addModels } from './routes/models.js';
 import { addOpenApi } from './routes/openapi.js';
 import { addOperations } from './routes/operations.js';
+import { addPayments } from './routes/payments.js';
+import { addPrices } from './routes/prices.js';
+import { addProviderMe } from './routes/provider-me/provider-me.js';
+import { createRateLimits } from './routes/rate-limits.js';
 import { addReceipts } from './routes/receipts.js';
+import { addStatistics } from './routes/statistics.js';
 import { reasonOf, StartError } from './start-error.js';
+import { PublicStatistics } from './stats/public-statistics.js';
+import { ensureAdminKey } from './store/admin-key.js';
+import { findKey, hashKey } from './store/api-keys.js';
+import { CatalogueBook } from './store/catalogue-book.js';
 import { type DevelopmentKeys, ensureDevelopmentKeys } from './store/development-keys.js';
 import { KeyRing } from './store/key-ring.js';
+import type { MachineCodes } from './store/machine-codes.js';
 import { openDatabase } from './store/open-database.js';
+import { databaseState } from './store/readiness.js';
 import { ReceiptBook } from './store/receipt-book.js';
+import { sharedSecret } from './store/secrets.js';
 import type { Database } from './store/tables.js';
 
 export interface AppOptions {
@@ -33,8 +64,14 @@ export interface AppOptions {
   readonly fleetTimings?: Partial<FleetTimings>;
   readonly jobTimings?: Partial<JobTimings>;
   readonly maxWaitingPerModel?: number;
+  /** Longest time a client may take to send its request, in milliseconds. */
+  readonly requestMs?: number;
+  /** Tests put a ledger that fails in front of the real one. */
+  readonly wrapLedger?: (ledger: Ledger) => Ledger;
   readonly now?: () => number;
   readonly random?: () => number;
+  readonly deviceRules?: Partial<ScheduleRules>;
+  readonly deviceTickMs?: number;
 }
 
 export interface App {
@@ -42,14 +79,25 @@ export interface App {
   readonly address: string;
   readonly developmentKeys: DevelopmentKeys | null;
   readonly fleet: Fleet;
+  readonly devices: DeviceManagement;
   readonly keyRing: KeyRing;
+  readonly ledger: Ledger;
+  readonly prices: PriceBook;
   readonly database: Database;
-  /** Stops taking requests, lets running ones end within `graceMs`, says goodbye to providers and closes everything. */
-  close(graceMs?: number): Promise<void>;
+  readonly machineCodes: MachineCodes;
+  /** Where metrics are served by themselves; null: nowhere. */
+  readonly metricsPort: number | null;
+  /**
+   * Refuses new requests, lets running ones end within `graceMs` or until `hurry`, says goodbye to providers and closes
+   * everything. It listens until the running jobs have ended, so that clients are told when to come back.
+   */
+  close(graceMs?: number, hurry?: AbortSignal): Promise<void>;
 }
 
-/** Running streams may take this long to end after a shutdown began, in milliseconds. */
-const GRACE_MS = 4000;
+/** A database that takes longer to answer is not ready. */
+const READY_MS = 2000;
+/** Connections that wait to be taken in: thousands of clients come back at once after a pause. The system may allow fewer. */
+const BACKLOG = 4096;
 /** Last answers and closing handshakes may take this long after it. */
 const FLUSH_MS = 750;
 
@@ -57,50 +105,126 @@ const FLUSH_MS = 750;
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, log, now = Date.now, random = Math.random } = options;
   const directory = join(config.dataDir, 'coordinator');
-  const database = await openDatabase(join(directory, 'coordinator.db'));
+  const database = await openDatabase(
+    config.databaseUrl === null
+      ? { file: join(directory, 'coordinator.db') }
+      : { url: config.databaseUrl, onConnectionLost: (error) => log.warn({ error: errorFacts(error) }, 'database connection lost') },
+  );
   const onWriteError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'database write failed');
+  const metrics = new Metrics();
+  const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings };
+  const { authSecret, cacheScopes, money, catalogue } = await orDestroy(database, async () => ({
+    catalogue: await CatalogueBook.open({ database, now, onError: onWriteError }),
+    cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
+    authSecret: config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret')),
+    money: await openMoney({
+      config,
+      database,
+      timings: jobTimings,
+      wrapLedger: options.wrapLedger,
+      onStep: (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms),
+      log,
+      now,
+      onError: onWriteError,
+    }),
+  }));
+  const { ledger, prices, billing } = money;
   const keyRing = new KeyRing({ database, now, onWriteError });
   const receipts = new ReceiptBook({ database, onWriteError });
+  let address = '';
+  const devices = openDevices({
+    config,
+    database,
+    now,
+    log,
+    address: () => address,
+    ...(options.deviceRules === undefined ? {} : { rules: options.deviceRules }),
+    ...(options.deviceTickMs === undefined ? {} : { tickMs: options.deviceTickMs }),
+  });
+  const endedSessions = new EndedSessions();
   const fleet = new Fleet({
     rules: {
       timings: { ...FLEET_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.fleetTimings },
       allowSimulatedEnclave: config.allowSimulatedEnclave,
+      anchor: devices.anchor,
       now,
+      enrol: devices.enrol,
+      judgeOffers: (offers) => judgeOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
     },
     random,
-    onEvent: (event) => logFleet(log, event),
+    onEvent: (event) => {
+      logFleet(log, event);
+      metrics.fleetEvent(event);
+      if (event.type === 'left') endedSessions.add(event.session.counters);
+      devices.follow(event);
+    },
   });
+  devices.informs(fleet);
+  catalogue.onChange = () => fleet.judgeOffersAgain();
   const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL);
-  const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings };
-  const runner = new JobRunner({ fleet, waitingRoom, timings: jobTimings, now });
+  const hardwareOnly = new Set(config.hardwareOnlyModels);
+  const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
+  const runner = new JobRunner({
+    fleet,
+    waitingRoom,
+    billing,
+    timings: jobTimings,
+    hedgePercent: config.hedgePercent,
+    trustFloor,
+    cacheScopes,
+    now,
+    observer: metrics,
+  });
+  readFleet(metrics, fleet, waitingRoom, endedSessions);
   let stopping = false;
-  const server = createHttpServer({ maxRequestBytes: config.maxRequestBytes, log, stopping: () => stopping });
-  const guard = requireKey(keyRing, 'api', onWriteError);
-  addInference(server, guard, { runner, receipts, timings: jobTimings, log, now });
-  addModels(server, guard, fleet);
-  addReceipts(server, guard, receipts);
+  const { maxRequestBytes, trustedProxies } = config;
+  const { requestMs } = options;
+  const http = { maxRequestBytes, trustedProxies, log, stopping: () => stopping };
+  const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
+  const limits = await createRateLimits(server, config.rateLimits);
+  const keys = { keyRing, limits, now, onFailure: onWriteError };
+  const people = await openConsole({ server, config, authSecret, database, ledger, fleet, keys, log, now });
+  const prefixHashes = new PrefixHashes();
+  addInference(server, requireKey(keys, 'api'), { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics });
+  addModels(server, people.accountGuard, fleet, waitingRoom);
+  addReceipts(server, people.accountGuard, receipts);
+  addPayments(server, people.accountGuard, { database, ledger });
+  addPrices(server, people.adminGuard, { prices, fleet, now });
+  addCatalogue(server, people.adminGuard, { catalogue, prices, exclusive: config.catalogueOnly });
+  addStatistics(server, new PublicStatistics({ database, fleet, now }));
   addAttestation(server, fleet);
+  addProviderMe(server, { fleet, waitingRoom, database, limits, now, onFailure: onWriteError });
   addOpenApi(server);
-  addOperations(server, requireKey(keyRing, 'admin', onWriteError), fleet, waitingRoom);
+  addOperations(server, people.adminGuard, fleet, waitingRoom);
+  addHealth(server, { stopping: () => stopping, database: () => databaseState(database, READY_MS), now });
+  addMetrics(server, people.adminGuard, metrics);
+  devices.addRoutes(server, people.adminGuard);
   const closeGate = openProviderGate(server.server, fleet);
 
+  let metricsServer: MetricsServer | null = null;
   const closeStores = async (): Promise<void> => {
+    await metricsServer?.close();
     fleet.close();
     closeGate();
+    await people.close();
+    await devices.management.close();
+    catalogue.close();
     await keyRing.close();
     await receipts.close();
+    await money.close();
     await database.destroy();
   };
 
-  const close = async (graceMs = GRACE_MS): Promise<void> => {
+  const close = async (graceMs = config.drainMs, hurry?: AbortSignal): Promise<void> => {
     stopping = true;
-    const closed = server.close();
     fleet.dismiss('idle');
     waitingRoom.close();
-    await Promise.race([runner.whenIdle(), pause(graceMs)]);
+    await Promise.race([runner.whenIdle(), pause(graceMs, hurry)]);
+    const closed = server.close();
     runner.stop();
     fleet.dismiss('all');
-    await Promise.race([closed, pause(FLUSH_MS)]);
+    await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
+    await billing.close(FLUSH_MS);
     server.server.closeAllConnections();
     fleet.close();
     await closed;
@@ -108,14 +232,45 @@ export async function startApp(options: AppOptions): Promise<App> {
   };
 
   try {
+    await money.startSweeping();
     const developmentKeys = config.development
       ? await ensureDevelopmentKeys(database, join(directory, 'development-keys.json'), now())
       : null;
-    const address = await listen(() => server.listen({ host: config.host, port: config.port }), config);
-    return { address, developmentKeys, fleet, keyRing, database, close };
+    if (developmentKeys !== null) {
+      const key = await findKey(database, hashKey(developmentKeys.api_key));
+      if (key !== null) await ensureDevelopmentDeposit(ledger, key.accountId, now());
+    }
+    if (config.console.adminKey !== null) await ensureAdminKey(database, config.console.adminKey, now());
+    address = await listen(() => server.listen({ host: config.host, port: config.port, backlog: BACKLOG }), config);
+    if (config.metrics !== null) metricsServer = await openMetrics(metrics, config.metrics);
+    const metricsPort = metricsServer?.port ?? null;
+    const { machineCodes } = people;
+    return {
+      address,
+      developmentKeys,
+      fleet,
+      devices: devices.management,
+      keyRing,
+      ledger,
+      prices,
+      database,
+      machineCodes,
+      metricsPort,
+      close,
+    };
   } catch (error) {
     await server.close();
     await closeStores();
+    throw error;
+  }
+}
+
+/** What this makes, or a closed database. */
+async function orDestroy<T>(database: Database, make: () => Promise<T>): Promise<T> {
+  try {
+    return await make();
+  } catch (error) {
+    await database.destroy();
     throw error;
   }
 }
@@ -130,29 +285,21 @@ async function listen(start: () => Promise<string>, config: Config): Promise<str
   }
 }
 
-function logFleet(log: Log, event: FleetEvent): void {
-  switch (event.type) {
-    case 'joined': {
-      const { identity, agentVersion, slots } = event.session.registration;
-      const models = event.session.models.map((model) => model.id);
-      log.info({ provider: identity.providerId, simulated: identity.simulated, agent: agentVersion, slots, models }, 'provider joined');
-      return;
-    }
-    case 'left': {
-      const provider = event.session.registration?.identity.providerId ?? null;
-      log.info({ provider, session: event.session.sessionId, ...event.end, message: undefined }, 'provider left');
-      return;
-    }
-    case 'quarantined':
-      log.error({ provider: event.providerId, reason: event.reason }, 'provider quarantined');
-      return;
-    case 'reinstated':
-      log.warn({ provider: event.providerId }, 'provider reinstated');
+async function openMetrics(metrics: Metrics, { host, port }: NonNullable<Config['metrics']>): Promise<MetricsServer> {
+  try {
+    return await startMetricsServer(metrics, host, port);
+  } catch (error) {
+    throw new StartError(`Metrics cannot be served at ${host}:${port}: ${reasonOf(error)}.`, { cause: error });
   }
 }
 
-function pause(ms: number): Promise<void> {
+function pause(ms: number, hurry?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
+    if (hurry?.aborted) return resolve();
+    const timer = setTimeout(resolve, ms).unref();
+    hurry?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
   });
 }

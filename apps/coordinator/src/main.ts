@@ -7,8 +7,8 @@ import { StartError } from './start-error.js';
 
 /** A line reaches standard output after this long at most, in milliseconds. */
 const LOG_FLUSH_MS = 100;
-/** Whatever hangs, the process is gone this long after it was told to end, in milliseconds. */
-const LAST_RESORT_MS = 9000;
+/** Whatever hangs, the process is gone this long after its jobs had their time, in milliseconds. */
+const LAST_RESORT_MS = 5000;
 
 async function main(): Promise<void> {
   const config = readConfig(process.env);
@@ -20,31 +20,51 @@ async function main(): Promise<void> {
   // Whoever started it over an IPC channel hears the address whatever the log level.
   process.send?.({ address: app.address });
 
+  const hurry = new AbortController();
+  const signalled = new Set<string>();
   let ending = false;
+  let parentGone = false;
+  const leave = (code: number): void => {
+    // What was logged for a parent that is gone cannot be flushed: the pipe is broken, and every way out through exit would
+    // try for ever. All stores are closed by now.
+    if (parentGone) process.kill(process.pid, 'SIGKILL');
+    stdout.flushSync();
+    process.exit(code);
+  };
   const end = (reason: string): void => {
     if (ending) return;
     ending = true;
     log.info({ reason }, 'shutting down');
-    setTimeout(() => process.exit(1), LAST_RESORT_MS).unref();
-    app.close().then(
+    setTimeout(() => leave(1), config.drainMs + LAST_RESORT_MS).unref();
+    app.close(config.drainMs, hurry.signal).then(
       () => {
         log.info('closed');
-        stdout.flushSync();
-        process.exit(0);
+        leave(0);
       },
       (error: unknown) => {
         log.fatal({ error: errorFacts(error) }, 'shutdown failed');
-        stdout.flushSync();
-        process.exit(1);
+        leave(1);
       },
     );
   };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
+  // The same signal again means: now. A terminal's SIGINT and then a supervisor's SIGTERM are one wish that came two ways.
+  const onSignal = (signal: string): void => {
+    if (hurry.signal.aborted) leave(1);
+    if (signalled.has(signal)) {
+      log.info({ reason: signal }, 'not waiting for running jobs any more');
+      setTimeout(() => leave(1), LAST_RESORT_MS).unref();
+      hurry.abort();
+    }
+    signalled.add(signal);
+    end(signal);
+  };
+  process.on('SIGTERM', onSignal);
+  process.on('SIGINT', onSignal);
   // Started with an IPC channel, it ends with the process that started it, however that one ended.
   process.on('disconnect', () => {
     // It read the log, too: what is still written for it would be flushed into a broken pipe for ever.
     log.level = 'silent';
+    parentGone = true;
     end('parent gone');
   });
   process.on('uncaughtException', (error) => {

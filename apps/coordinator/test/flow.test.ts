@@ -108,8 +108,26 @@ describe('a client that goes away', () => {
 });
 
 describe('when all are busy', () => {
+  it('a machine that says that it is full is left alone for a moment, though it has slots', async () => {
+    const holdOffMs = 300;
+    harness = await startHarness({ fleetTimings: { holdOffMs } });
+    const askedAt: number[] = [];
+    await harness.provider({
+      slots: 4,
+      onJob: (job) => {
+        askedAt.push(Date.now());
+        if (askedAt.length < 3) job.fail({ code: 'busy' });
+        else job.answerHonestly(['yes']);
+      },
+    });
+    expect((await harness.chat()).status).toBe(200);
+    const [first = 0, second = 0, third = 0] = askedAt;
+    // Both clocks count whole milliseconds.
+    expect(Math.min(second - first, third - second)).toBeGreaterThanOrEqual(holdOffMs - 2);
+  });
+
   it('requests wait their turn, and the one that waits too long is told to come back', async () => {
-    harness = await startHarness({ jobTimings: { queueMs: 300 }, maxWaitingPerModel: 2 });
+    harness = await startHarness({ jobTimings: { queueMs: 1500 }, maxWaitingPerModel: 2 });
     const finish: (() => void)[] = [];
     await harness.provider({
       slots: 1,
@@ -193,7 +211,7 @@ it('large bodies cross in several frames, unchanged', async () => {
   expect([...provider.jobs.values()][0]?.lastContent).toBe(content);
 });
 
-it('what people write and read is in no log line and not in the database', async () => {
+it('what people write and read is in no log line, in no metric and not in the database', async () => {
   harness = await startHarness();
   const canary = 'CANARY-7f3a91';
   await harness.provider({ onJob: (job) => job.answerHonestly([canary]) });
@@ -214,6 +232,10 @@ it('what people write and read is in no log line and not in the database', async
     readFileSync(join(harness.dataDir, 'coordinator', name)).toString('latin1'),
   );
   expect(harness.log.some((line) => line.includes('"delivered"'))).toBe(true);
+  const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
+  expect(metrics).toContain('inference_jobs_total{endpoint="/v1/chat/completions",stream="true",end="delivered"} 1');
+  const secrets = [canary, harness.apiKey, harness.developer.accountId];
+  for (const secret of secrets) expect(metrics).not.toContain(secret);
   for (const text of [...harness.log, ...files]) {
     expect(text).not.toContain(canary);
     expect(text).not.toContain(harness.apiKey);

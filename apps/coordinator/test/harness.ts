@@ -4,10 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, type AppOptions, startApp } from '../src/app.js';
 import { type Config, readConfig } from '../src/config.js';
+import type { Ledger } from '../src/ledger/ledger.js';
+import { microUsd } from '../src/ledger/money.js';
 import { createLog } from '../src/log.js';
+import { addKey, createAccount, findKey, hashKey, newKeyText } from '../src/store/api-keys.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
 export const MODEL = 'test/model-1';
+export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 };
+
+/** An account with one key. */
+export interface Customer {
+  readonly accountId: string;
+  readonly apiKey: string;
+}
 
 export interface Harness {
   readonly app: App;
@@ -22,7 +32,17 @@ export interface Harness {
   /** POST of a body to any path, with the key as the clients of the Messages format send it. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   get(path: string, key?: string | null): Promise<Response>;
-  /** Resolves once the condition holds; rejects after two seconds. */
+  /** The account of `apiKey`. */
+  readonly developer: Customer;
+  /** A new account with this many micro-USD. */
+  customer(amount: number): Promise<Customer>;
+  /** Another key of an account. */
+  addKey(accountId: string): Promise<string>;
+  /** Balance and holds of an account, in micro-USD; of the developer's by default. */
+  money(accountId?: string): Promise<{ balance: number; reserved: number }>;
+  /** Log lines of jobs. */
+  jobLines(): Record<string, unknown>[];
+  /** Resolves once the condition holds; rejects after ten seconds. */
   until(condition: () => boolean | Promise<boolean>): Promise<void>;
   close(): Promise<void>;
 }
@@ -42,6 +62,12 @@ export async function startHarness(options: Partial<Omit<AppOptions, 'config'>> 
   const apiKey = app.developmentKeys?.api_key ?? '';
   const adminKey = app.developmentKeys?.admin_key ?? '';
   const providers: ScriptedProvider[] = [];
+  const developer = { accountId: (await findKey(app.database, hashKey(apiKey)))?.accountId ?? '', apiKey };
+  const newKey = async (accountId: string): Promise<string> => {
+    const text = newKeyText();
+    await addKey(app.database, { accountId, kind: 'api', text, now: Date.now() });
+    return text;
+  };
   return {
     app,
     url: app.address,
@@ -68,6 +94,19 @@ export async function startHarness(options: Partial<Omit<AppOptions, 'config'>> 
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     get: (path, key = apiKey) => fetch(app.address + path, key === null ? {} : { headers: { authorization: `Bearer ${key}` } }),
+    developer,
+    async customer(amount) {
+      const accountId = await createAccount(app.database, 'customer', Date.now());
+      const deposit = { eventId: `test:${accountId}`, accountId, amount: microUsd(amount), source: 'admin', at: Date.now() } as const;
+      if (amount > 0) await app.ledger.deposit(deposit);
+      return { accountId, apiKey: await newKey(accountId) };
+    },
+    addKey: newKey,
+    async money(accountId = developer.accountId) {
+      const { balance, reserved } = await app.ledger.balance(accountId);
+      return { balance, reserved };
+    },
+    jobLines: () => log.map((line) => JSON.parse(line)).filter((line) => line.msg === 'job'),
     until,
     async close() {
       for (const provider of providers) provider.close();
@@ -77,7 +116,7 @@ export async function startHarness(options: Partial<Omit<AppOptions, 'config'>> 
   };
 }
 
-export async function until(condition: () => boolean | Promise<boolean>, ms = 2000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
   const deadline = Date.now() + ms;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error('the condition did not come true in time');
@@ -88,4 +127,21 @@ export async function until(condition: () => boolean | Promise<boolean>, ms = 20
 /** The error body of an OpenAI-style answer. */
 export async function errorOf(response: Response): Promise<{ message: string; type: string; param: string | null; code: string }> {
   return ((await response.json()) as { error: { message: string; type: string; param: string | null; code: string } }).error;
+}
+
+/** A ledger with some steps replaced. */
+export function ledgerWith(ledger: Ledger, steps: Partial<Ledger>): Ledger {
+  return {
+    reserve: (reservation) => ledger.reserve(reservation),
+    settle: (settlement) => ledger.settle(settlement),
+    release: (jobId, at) => ledger.release(jobId, at),
+    deposit: (deposit) => ledger.deposit(deposit),
+    requestWithdrawal: (request) => ledger.requestWithdrawal(request),
+    endWithdrawal: (id, end, at) => ledger.endWithdrawal(id, end, at),
+    balance: (accountId) => ledger.balance(accountId),
+    linkProvider: (providerId, accountId, at) => ledger.linkProvider(providerId, accountId, at),
+    sweep: (liveJobs, olderThan) => ledger.sweep(liveJobs, olderThan),
+    close: () => ledger.close(),
+    ...steps,
+  };
 }

@@ -4,6 +4,8 @@ import { EnclaveKey } from '../../../test/support/enclave-key.js';
 import { errorOf, type Harness, startHarness, until } from './harness.js';
 import type { ScriptedJob } from './scripted-provider.js';
 
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 let harness: Harness;
 afterEach(() => harness.close());
 
@@ -176,8 +178,45 @@ describe('before the first content', () => {
     });
   }
 
+  it('a provider that says it is at work is waited for, streamed or not, but not for ever', async () => {
+    harness = await startHarness({ jobTimings: { firstContentMs: 80, betweenFramesMs: 80, wordlessMs: 1500, commitMs: 5000 } });
+    const atWork = (job: ScriptedJob): NodeJS.Timeout =>
+      setInterval(() => job.provider.send({ type: 'job_progress', job_id: job.context.job_id }), 20);
+    const slow = await harness.provider({
+      onJob: async (job) => {
+        job.accept();
+        const signs = atWork(job);
+        const [first, ...rest] = job.render(['late', ' but whole']);
+        await sleep(300);
+        await job.pushWithinCredit(first as Uint8Array);
+        await sleep(300);
+        clearInterval(signs);
+        for (const bytes of rest) await job.pushWithinCredit(bytes);
+        job.push(new Uint8Array(), true);
+        job.complete();
+      },
+    });
+    for (const stream of [false, true]) {
+      const response = await harness.chat({ stream });
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain('late');
+    }
+    slow.close();
+    await until(async () => ((await (await harness.get('/v1/models')).json()) as { data: unknown[] }).data.length === 0);
+    const busyForEver: NodeJS.Timeout[] = [];
+    const never = await harness.provider({
+      onJob: (job) => {
+        job.accept();
+        busyForEver.push(atWork(job));
+      },
+    });
+    expect((await harness.chat()).status).toBe(504);
+    busyForEver.forEach(clearInterval);
+    never.close();
+  });
+
   it('gives up after three, with the status of the last failure', async () => {
-    harness = await startHarness({ jobTimings: { acceptMs: 50 } });
+    harness = await startHarness();
     const all = await Promise.all([1, 2, 3, 4].map(() => harness.provider({ onJob: (job) => job.fail({ code: 'internal' }) })));
     const response = await harness.chat({ stream: true });
     expect([response.status, (await errorOf(response)).code]).toEqual([502, 'provider_failed']);

@@ -21,10 +21,19 @@ describe('GET /openapi.json', () => {
         [
           ...STREAMING,
           '/v1/messages/count_tokens',
+          '/v1/embeddings',
+          '/v1/catalogue',
           '/v1/models',
           '/v1/models/{id}',
           '/v1/receipts/{job_id}',
+          '/v1/payments/balance',
+          '/v1/payments/usage',
+          '/v1/prices',
+          '/v1/stats',
+          '/v1/leaderboard',
+          '/v1/network/totals',
           '/v1/providers/attestation',
+          '/v1/providers/me',
           '/health',
           '/',
           '/openapi.json',
@@ -43,7 +52,7 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  it('is true of what the models and attestation addresses answer', async () => {
+  it('is true of what the addresses beside inference answer', async () => {
     const harness = await startHarness();
     try {
       await harness.provider();
@@ -52,6 +61,12 @@ describe('GET /openapi.json', () => {
         ['ModelList', '/v1/models'],
         ['Model', `/v1/models/${MODEL}`],
         ['Attestations', '/v1/providers/attestation'],
+        ['Balance', '/v1/payments/balance'],
+        ['Usage', '/v1/payments/usage?limit=5'],
+        ['Prices', '/v1/prices'],
+        ['Stats', '/v1/stats'],
+        ['Leaderboard', '/v1/leaderboard'],
+        ['Totals', '/v1/network/totals'],
         ['SignedReceipt', `/v1/receipts/${receipt.job_id}`],
         ['Health', '/health'],
         ['Service', '/'],

@@ -18,6 +18,7 @@ import {
   type Receipt,
   type Register,
   type SignedStatement,
+  type TrustMessage,
   toBase64,
   utf8,
 } from '@inference/protocol';
@@ -48,6 +49,8 @@ export interface ProviderOptions {
   readonly keyStatement?: (statement: JsonValue) => JsonValue;
   /** What it does with a job; the honest answer by default. */
   readonly onJob?: (job: ScriptedJob) => void | Promise<void>;
+  /** What it does when it is told to stop; the honest thing by default. */
+  readonly onCancel?: (job: ScriptedJob) => void;
   /** Answers to challenges after the first. Null: none. */
   readonly onChallenge?: (nonce: string, provider: ScriptedProvider) => SignedStatement | null;
 }
@@ -99,6 +102,16 @@ export class ScriptedProvider {
     return this.received.find((message) => message.type === 'rejected')?.code;
   }
 
+  /** The exact reason in `rejected`, if one was given. */
+  get rejectionReason(): string | undefined {
+    return this.received.find((message) => message.type === 'rejected')?.reason;
+  }
+
+  /** What the coordinator said last of this provider's standing. */
+  get standing(): TrustMessage | undefined {
+    return this.received.findLast((message) => message.type === 'trust');
+  }
+
   get posture(): Posture {
     return {
       secure_enclave: this.options.genuine ?? false,
@@ -109,7 +122,7 @@ export class ScriptedProvider {
     };
   }
 
-  async next<T extends CoordinatorMessage['type']>(type: T, ms = 3000): Promise<CoordinatorMessage & { type: T }> {
+  async next<T extends CoordinatorMessage['type']>(type: T, ms = 15_000): Promise<CoordinatorMessage & { type: T }> {
     const deadline = Date.now() + ms;
     for (;;) {
       const found = this.received.find((message) => message.type === type);
@@ -155,13 +168,15 @@ export class ScriptedProvider {
   }
 
   keyStatement(): SignedStatement {
+    // Read once: one millisecond more than an hour is refused.
+    const now = Date.now();
     const statement = {
       v: 1,
       provider_id: this.providerId,
       key_id: keyIdOf(this.sealingKey.publicKey),
       x25519_public_key: toBase64(this.sealingKey.publicKey),
-      not_before: Date.now(),
-      not_after: Date.now() + 3_600_000,
+      not_before: now,
+      not_after: now + 3_600_000,
       attestation_sha256: sha256Hex(fromBase64(this.attestation.payload)),
     };
     return this.enclave.statement('key', (this.options.keyStatement ?? ((same) => same))(statement));
@@ -230,6 +245,10 @@ export class ScriptedJob {
   credit: number;
   sent = 0;
   tokens = 0;
+  /** The final frame is out. */
+  finished = false;
+  /** It has said that it completed or failed. */
+  over = false;
   readonly #cancelled = new AbortController();
   #onCredit: (() => void)[] = [];
 
@@ -249,7 +268,8 @@ export class ScriptedJob {
     const body = this.opener.accept(frame);
     if (body === null) return;
     this.body = body;
-    this.parsed = formatFor(this.context.endpoint).parse(body);
+    const { endpoint } = this.context;
+    this.parsed = endpoint === '/v1/embeddings' ? null : formatFor(endpoint).parse(body);
     this.sealer = this.opener.responseSealer();
     void (this.provider.options.onJob ?? ((job) => job.answerHonestly()))(this);
   }
@@ -259,10 +279,19 @@ export class ScriptedJob {
     for (const wake of this.#onCredit.splice(0)) wake();
   }
 
-  /** Honest providers confirm a cancel; this is what tests see of it. */
   cancel(): void {
     this.#cancelled.abort();
-    this.fail({ code: 'cancelled' });
+    for (const wake of this.#onCredit.splice(0)) wake();
+    (this.provider.options.onCancel ?? ((job) => job.endWhereItStands()))(this);
+  }
+
+  /** What honest providers do when they are told to stop: sign what a stream has sent, or else confirm. */
+  endWhereItStands(): void {
+    if (this.over) return;
+    if (this.context.stream && this.sent > 0) {
+      if (!this.finished) this.push(new Uint8Array(), true);
+      this.complete({ receipt: (receipt) => ({ ...receipt, finish_reason: 'cancelled' }) });
+    } else this.fail({ code: 'cancelled' });
   }
 
   accept(): void {
@@ -270,6 +299,7 @@ export class ScriptedJob {
   }
 
   fail(failure: JobFailure): void {
+    this.over = true;
     if (this.provider.socket.readyState === this.provider.socket.OPEN) {
       this.provider.send({ type: 'job_failed', job_id: this.context.job_id, failure });
     }
@@ -284,6 +314,7 @@ export class ScriptedJob {
     if (this.sealer === null) throw new Error('the request is not complete');
     this.hash.update(bytes);
     this.sent += bytes.length;
+    this.finished ||= final;
     this.credit -= bytes.length;
     return this.sealer.seal(bytes, final);
   }
@@ -312,6 +343,12 @@ export class ScriptedJob {
     const plain = answer.plain(envelope);
     plain.add(...events);
     return [utf8(plain.body())];
+  }
+
+  /** Accepts and sends the beginning of a streamed answer, all but its ending. */
+  beginStream(words: readonly string[]): void {
+    this.accept();
+    for (const part of this.render(words).slice(0, -1)) if (part.length > 0) this.push(part);
   }
 
   /** The text of the conversation's last message, or of the prompt. */
@@ -347,6 +384,7 @@ export class ScriptedJob {
   }
 
   complete(change: { receipt?: (receipt: Receipt) => Receipt; message?: (message: JobCompleted) => JobCompleted } = {}): void {
+    this.over = true;
     const responseSha256 = this.hash.digestHex();
     const receipt = (change.receipt ?? ((same) => same))(this.receipt(responseSha256));
     const message: JobCompleted = {

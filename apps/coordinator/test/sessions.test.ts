@@ -2,6 +2,8 @@ import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Reg
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
+import type { OnlineSession } from '../src/fleet/provider-session.js';
+import { FLEET_TIMINGS } from '../src/fleet/timings.js';
 import { type Harness, MODEL, startHarness, until } from './harness.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
@@ -96,7 +98,7 @@ describe('an open session', () => {
     provider.send({ type: 'job_failed', job_id: '00000000-0000-4000-8000-000000000000', failure: { code: 'internal' } });
     expect((await harness.chat()).status).toBe(200);
     const admin = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { providers: { counters: object }[] };
-    expect(admin.providers[0]?.counters).toEqual({ unknown_messages: 1, stray_messages: 1, missed_challenges: 0 });
+    expect(admin.providers[0]?.counters).toEqual({ unknown_messages: 1, stray_messages: 1, missed_challenges: 0, late_answers: 0 });
   });
 
   it('ends when a message is twice as large as allowed, and no other session does', async () => {
@@ -110,6 +112,28 @@ describe('an open session', () => {
     expect([text.rejection, binary.rejection, second.rejection]).toEqual(['too_large', 'too_large', 'out_of_turn']);
     expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
     expect((await harness.chat({ model: 'quiet' })).status).toBe(200);
+  });
+
+  it('ends when its provider talks without end, in pings or in empty frames as well, and no other session does', async () => {
+    harness = await startHarness({ jobTimings: { commitMs: 60_000 } });
+    const quiet = await harness.provider({ models: ['quiet'] });
+    const [words, pings, frames] = await Promise.all([
+      harness.provider({ models: ['other'] }),
+      harness.provider({ models: ['other'] }),
+      harness.provider({ onJob: (job) => job.accept() }),
+    ]);
+    const asked = harness.chat();
+    await until(() => frames.jobs.size === 1);
+    const [job] = [...frames.jobs.values()];
+    for (let sent = 0; sent < 6000; sent++) {
+      words.send({ type: 'from_the_future' });
+      pings.socket.ping();
+      job?.push(new Uint8Array());
+    }
+    await Promise.all([words.closed, pings.closed, frames.closed]);
+    expect([words.rejection, pings.rejection, frames.rejection]).toEqual(['misbehaved', 'misbehaved', 'misbehaved']);
+    expect((await asked).status).toBe(502);
+    expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
   });
 
   it('is replaced by a newer one of the same key, whose jobs the old end does not touch', async () => {
@@ -145,15 +169,94 @@ describe('an open session', () => {
     expect((await harness.chat()).status).toBe(200);
     await until(async () => (await harness.chat()).status === 404);
   });
+});
 
-  it('is noticed when it goes silent', async () => {
-    harness = await startHarness({ fleetTimings: { pingMs: 40, silenceMs: 100 } });
+describe('life and death of a session', () => {
+  /** A coordinator whose clock the test moves, and which looks after its sessions all the time. */
+  async function withClock(): Promise<{ advance: (ms: number) => void; now: () => number }> {
+    let ahead = 0;
+    const now = (): number => Date.now() + ahead;
+    harness = await startHarness({ now, fleetTimings: { pingMs: 20 } });
+    const advance = (ms: number): void => {
+      ahead += ms;
+    };
+    return { now, advance };
+  }
+  const sessionOf = (provider: ScriptedProvider): OnlineSession | undefined =>
+    [...harness.app.fleet.sessions()].find(({ registration }) => registration.identity.providerId === provider.providerId);
+
+  it('a peer that is gone is noticed within thirty seconds, though its socket is open', async () => {
+    expect(FLEET_TIMINGS.pingMs + FLEET_TIMINGS.silenceMs).toBeLessThanOrEqual(30_000);
+    const { advance, now } = await withClock();
     const dead = await harness.provider();
     const alive = await harness.provider({ models: ['alive'] });
     dead.socket.pause();
-    await until(async () => (await harness.chat()).status === 404);
-    expect((await harness.chat({ model: 'alive' })).status).toBe(200);
-    expect(alive.rejection).toBeUndefined();
+    for (let passed = 0; passed < 30_000; passed += 10_000) {
+      advance(10_000);
+      const moved = now();
+      await until(() => (sessionOf(alive)?.lastHeardAt ?? 0) >= moved);
+    }
+    await until(() => !harness.app.fleet.serves(MODEL));
+    expect([dead.socket.readyState, alive.rejection]).toEqual([WebSocket.OPEN, undefined]);
+    expect(sessionOf(alive)).toBeDefined();
+  });
+
+  it('any frame is a sign of life, so that a machine which is only busy keeps its job; a silent one loses it', async () => {
+    const { advance } = await withClock();
+    const busy = await harness.provider({ onJob: (job) => job.accept() });
+    // It has no time for pings, but says how it is.
+    busy.socket.pong = () => {};
+    let pings = 0;
+    busy.socket.on('ping', () => pings++);
+    const asked = harness.chat();
+    await until(() => busy.jobs.size === 1);
+    for (let report = 1; report <= 4; report++) {
+      busy.send({ type: 'load', active_jobs: report });
+      await until(() => sessionOf(busy)?.record.reportedJobs === report);
+      advance(15_000);
+      const before = pings;
+      await until(() => pings > before + 1);
+    }
+    expect(sessionOf(busy)?.jobs.used).toBe(1);
+    advance(15_000);
+    expect((await asked).status).toBe(502);
+    expect(sessionOf(busy)).toBeUndefined();
+  });
+
+  it('one that does not take what is sent to it is ended, within a bound', async () => {
+    harness = await startHarness();
+    const deaf = await harness.provider();
+    deaf.socket.pause();
+    const messages = [{ role: 'user', content: 'x'.repeat(7 * 1024 * 1024) }];
+    const answers = await Promise.all([1, 2, 3, 4].map(() => harness.chat({ messages })));
+    // Whoever asks after its end finds nobody.
+    for (const { status } of answers) expect([502, 404]).toContain(status);
+    expect(answers.map(({ status }) => status)).toContain(502);
+    expect(harness.log.some((line) => line.includes('"too_slow"'))).toBe(true);
+  });
+
+  it('a newer one of the same key takes over what the older one had not begun to answer', async () => {
+    harness = await startHarness();
+    const old = await harness.provider({ onJob: (job) => job.accept() });
+    const [stream, plain] = [harness.chat({ stream: true }), harness.chat()];
+    await until(() => old.jobs.size === 2);
+    const fresh = await harness.provider({ enclave: old.enclave });
+    expect((await Promise.all([stream, plain])).map(({ status }) => status)).toEqual([200, 200]);
+    expect(await (await stream).text()).toContain('se_signature');
+    expect([old.rejection, fresh.jobs.size]).toEqual(['replaced', 2]);
+    // Coming back is no failure.
+    expect(harness.app.fleet.standing(old.providerId).recentFailures).toBe(0);
+  });
+
+  it('and what it had begun to answer ends with an error in the stream', async () => {
+    harness = await startHarness();
+    const old = await harness.provider({ onJob: (job) => job.beginStream(['half']) });
+    const response = await harness.chat({ stream: true });
+    const fresh = await harness.provider({ enclave: old.enclave });
+    const text = await response.text();
+    expect(text).toContain('provider_failed');
+    expect(text).not.toContain('se_signature');
+    expect(fresh.jobs.size).toBe(0);
   });
 });
 
@@ -168,7 +271,7 @@ describe('periodic challenges', () => {
   });
 
   it('put out a provider that misses three', async () => {
-    harness = await startHarness({ fleetTimings: timings });
+    harness = await startHarness({ fleetTimings: { ...timings, challengeAnswerMs: 600 } });
     const provider = await harness.provider({ onChallenge: () => null });
     await until(async () => (await harness.chat()).headers.get('x-provider-attested') === 'false');
     await provider.closed;

@@ -4,97 +4,196 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Enclave, type EnclaveEvent, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
-import type { Hardware, ModelOffer } from '@inference/protocol';
+import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
+import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
-import { Engine, type EngineEvent } from './engine/engine.js';
+import { ConnectionLog } from './control/connection-log.js';
+import { ControlServer } from './control/control-server.js';
+import { fetchCoordinatorView } from './control/coordinator-view.js';
+import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
-import { planCapacity } from './models/capacity.js';
-import { type ModelFacts, readModelFacts } from './models/model-facts.js';
+import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
+import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
+import { FileHashes } from './models/file-hash.js';
+import { type ModelChoice, openModels } from './open-models.js';
+import type { ServedModels } from './serving/served-models.js';
+import { Enrolment, simulatedInstaller } from './session/enrolment.js';
 import type { Session } from './session/session.js';
-import { type SessionEvent, stayConnected } from './session/stay-connected.js';
+import { stayConnected } from './session/stay-connected.js';
 import { StartError } from './start-error.js';
+import { machineState, outcomeOf, startingStatus } from './status-parts.js';
 import { agentVersion } from './version.js';
-import { type JobEvent, Jobs } from './work/jobs.js';
+import { Jobs } from './work/jobs.js';
+import { leaseModel } from './work/model-lease.js';
 
 export interface DaemonOptions {
   /** WebSocket address of the coordinator's provider socket. */
   readonly socketUrl: string;
   readonly dataDir: string;
-  readonly modelPath: string;
+  /** At least one. */
+  readonly models: readonly ModelChoice[];
   readonly simulatedEnclave: boolean;
+  /** Asks for the device-management enrolment of this Mac. */
+  readonly enrol: boolean;
+  /** Simulated management server on whose Mac profiles are installed; null: the owner installs them. */
+  readonly simulatedManagement: string | null;
   readonly slots: number | null;
   readonly context: number | null;
+  /** Folder with the /sys and /proc of a simulated machine; null: this machine's own. */
+  readonly simulatedHost: string | null;
+  /** Time that running jobs get when the daemon stops, in milliseconds. */
+  readonly drainMs: number;
+  /** Bytes of memory that models leave to the owner; null: two fifths. */
+  readonly reserve: number | null;
   readonly log: Logger;
 }
 
-/** Time that running jobs get when the daemon stops, in milliseconds. */
-const DRAIN_MS = 5_000;
+/** How often a simulated machine is looked at, in milliseconds. */
+const LOOK_AT_SIMULATION_MS = 100;
+/** How long the enclave may take to show that it works, in milliseconds. */
+const ENCLAVE_CHECK_MS = 3_000;
 
 export class Daemon {
   readonly #leave = new AbortController();
   #jobs: Jobs | null = null;
   #session: Session | null = null;
+  #trust: TrustMessage | null = null;
   #connected: Promise<void> = Promise.resolve();
+  #stopping = false;
+  readonly #connection = new ConnectionLog();
+  readonly #condition: ConditionWatch;
 
   private constructor(
     private readonly options: DaemonOptions,
-    private readonly model: ModelFacts,
+    private readonly control: ControlServer,
+    private readonly startedAt: number,
+    private readonly models: ServedModels,
     private readonly host: HostFacts,
-    private readonly engine: Engine,
     private readonly enclave: Enclave,
-  ) {}
-
-  /** Loads the model, opens the enclave and connects. Throws errors that `startSentence` words for the owner. */
-  static async start(options: DaemonOptions, signal: AbortSignal): Promise<Daemon> {
-    const { log } = options;
-    makeDataDir(options.dataDir);
-    const command = helperCommand(options);
-    const model = readModelFacts(options.modelPath);
-    const host = await readHostFacts();
-    const capacity = planCapacity(model, { slots: options.slots, context: options.context, totalMemory: host.memoryBytes });
-    let daemon: Daemon | null = null;
-    const engine = await Engine.start(
-      {
-        settings: { modelPath: model.path, ...capacity, gpu: process.platform === 'darwin' ? 'auto' : 'none' },
-        onEvent: (event) => {
-          logEngine(log, event);
-          if (event.type !== 'output') daemon?.announceModels();
-        },
+  ) {
+    const { simulatedHost } = options;
+    this.#condition = new ConditionWatch(
+      { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' },
+      simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
+      (condition) => {
+        options.log.info({ event: 'machine', ...condition }, "the machine's condition has changed");
+        if (this.#session?.registered === true) this.#jobs?.reportMachine();
       },
-      signal,
     );
-    let enclave: Enclave;
+  }
+
+  /**
+   * Takes the data directory, loads what always stays loaded, opens the enclave and connects. Throws errors that `startSentence`
+   * words for the owner.
+   */
+  static async start(options: DaemonOptions, signal: AbortSignal): Promise<Daemon> {
+    makeDataDir(options.dataDir);
+    const startedAt = Date.now();
+    let daemon: Daemon | null = null;
+    const control = await ControlServer.open(options.dataDir, {
+      status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
+      enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
+    });
     try {
-      enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
+      daemon = await Daemon.#start(options, control, startedAt, signal);
+      return daemon;
     } catch (error) {
-      await engine.close();
+      await control.close();
       throw error;
     }
-    daemon = new Daemon(options, model, host, engine, enclave);
+  }
+
+  static async #start(options: DaemonOptions, control: ControlServer, startedAt: number, signal: AbortSignal): Promise<Daemon> {
+    const { log } = options;
+    const command = helperCommand(options);
+    const host = await readHostFacts();
+    let daemon: Daemon | null = null;
+    const { slots, context, reserve } = options;
+    const { models, refused } = openModels({
+      choices: options.models,
+      slots,
+      context,
+      reserve,
+      totalMemory: host.memoryBytes,
+      hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
+      onEvent: (event) => logModel(log, event),
+      onChange: () => daemon?.announceModels(),
+    });
+    for (const { path, reason } of refused) log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
+    let enclave: Enclave;
+    try {
+      await models.start(signal);
+      enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
+    } catch (error) {
+      await models.close();
+      throw error;
+    }
+    daemon = new Daemon(options, control, startedAt, models, host, enclave);
     daemon.#connect();
     return daemon;
   }
 
-  /** Takes no more jobs, lets running ones finish for a while, and ends every child process. */
-  async stop(): Promise<void> {
-    if (this.#session?.registered === true) await this.#jobs?.drain(DRAIN_MS);
+  /** Takes no more jobs, lets running ones finish for a while or until `hurry`, and ends every child process. */
+  async stop(hurry?: AbortSignal): Promise<void> {
+    this.#stopping = true;
+    if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
     await this.#connected;
-    await Promise.all([this.engine.close(), this.enclave.close()]);
+    await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close()]);
+    await this.control.close();
   }
 
-  /** Tells the coordinator what is served at this moment: nothing while the engine is down. */
+  /** What the owner's commands are told. Asks the coordinator, too, and waits for it a few seconds at most. */
+  async status(): Promise<DaemonStatus> {
+    const { view, problem } = await fetchCoordinatorView(this.options.socketUrl, this.#connection.token);
+    const offers = this.models.offers();
+    return {
+      ...startingStatus(this.options, this.startedAt),
+      state: this.#stopping ? 'stopping' : 'running',
+      provider_id: providerIdOf(this.enclave.publicKey),
+      connection: this.#connection.connection,
+      clock_skew_ms: this.#connection.clockSkewMs,
+      trust: this.trust,
+      engine: offers.length > 0 ? 'ready' : 'down',
+      models: offers.map(({ id, context_length }) => ({ id, context_length })),
+      slots: this.models.slots,
+      running_jobs: this.#jobs?.active ?? 0,
+      jobs: this.#connection.jobs,
+      host: machineState(this.#condition.condition),
+      coordinator_view: view,
+      coordinator_problem: problem,
+    };
+  }
+
+  /** Has the enclave sign a statement, which the next attestation would do just so. */
+  async checkEnclave(): Promise<EnclaveCheck> {
+    const { kind } = this.enclave;
+    try {
+      await this.enclave.attest({ version: agentVersion() }, AbortSignal.timeout(ENCLAVE_CHECK_MS));
+      return { usable: true, kind, problem: null };
+    } catch (error) {
+      return { usable: false, kind, problem: error instanceof Error ? error.message : 'unknown' };
+    }
+  }
+
+  /** What the coordinator said last of this provider's standing; null while it is not registered. */
+  get trust(): TrustMessage | null {
+    return this.#session?.registered === true ? this.#trust : null;
+  }
+
+  /** Tells the coordinator what can be had at this moment, and what of it is in memory. */
   announceModels(): void {
-    if (this.#session?.registered === true) this.#session.send({ type: 'models', models: this.#offers() });
+    if (this.#session?.registered === true) this.#session.send({ type: 'models', models: this.models.offers() });
   }
 
   #connect(): void {
     const { log, socketUrl } = this.options;
     const providerId = providerIdOf(this.enclave.publicKey);
+    const enrolment = this.options.enrol ? this.#enrolment() : null;
+    const { models } = this;
     log.info(
-      { event: 'starting', provider_id: providerId, model: this.model.id, slots: this.#slots, coordinator: socketUrl },
+      { event: 'starting', provider_id: providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
     );
     this.#connected = stayConnected(
@@ -104,8 +203,8 @@ export class Daemon {
         presence: {
           agentVersion: agentVersion(),
           hardware: hardwareOf(this.host),
-          models: () => this.#offers(),
-          slots: this.#slots,
+          models: () => models.offers(),
+          slots: models.slots,
         },
         intake: (session, keys) => {
           this.#session = session;
@@ -113,45 +212,58 @@ export class Daemon {
             providerId,
             keys,
             enclave: this.enclave,
-            thinkTags: this.model.thinkTags,
-            slots: this.#slots,
-            modelIds: () => new Set(this.#offers().map(({ id }) => id)),
-            generate: (request) => this.engine.generate(request),
+            slots: models.slots,
+            modelIds: () => models.ids(),
+            lease: (id, signal) => leaseModel(models, id, signal),
             send: (message) => session.send(message),
             sendFrame: (bytes, sent) => session.sendFrame(bytes, sent),
-            onEnd: (event) => logJob(log, event),
+            onEnd: (event) => {
+              this.#connection.job(outcomeOf(event));
+              logJob(log, event);
+            },
+            machine: () => machineState(this.#condition.condition),
           });
           return this.#jobs;
         },
-        onRegistered: (_session, trustLevel) => {
+        onRegistered: (_session, trustLevel, token) => {
+          this.#connection.registered(token);
           log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
-          // The engine may have come or gone between the register message and its answer.
+          // Models may have come or gone between the register message and its answer.
           this.announceModels();
+          this.#jobs?.reportMachine();
         },
-        onClockSkew: (ms) =>
-          log.warn({ event: 'clock_skew', ms }, "the clock of this machine differs from the coordinator's; jobs may be refused as expired"),
-        onEvent: (event) => logSession(log, event),
+        onTrust: (trust) => {
+          this.#trust = trust;
+          logTrust(log, trust);
+          enrolment?.onTrust(trust);
+        },
+        onModelsRefused: (refused) => logRefusedModels(log, refused),
+        onEnrolment: (answer) => enrolment?.onAnswer(answer),
+        onClockSkew: (ms, large) => {
+          this.#connection.clockSkewMs = ms;
+          const text = "the clock of this machine differs from the coordinator's; jobs may be refused as expired";
+          if (large) log.warn({ event: 'clock_skew', ms }, text);
+        },
+        onEvent: (event) => {
+          this.#connection.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
+          logSession(log, event);
+        },
       },
       this.#leave.signal,
     );
   }
 
-  get #slots(): number {
-    return this.engine.facts?.slots ?? 1;
-  }
-
-  #offers(): ModelOffer[] {
-    const { facts } = this.engine;
-    if (facts === null) return [];
-    return [
-      {
-        id: this.model.id,
-        model_type: 'text',
-        display_name: this.model.displayName,
-        quantization: this.model.quantization,
-        context_length: facts.contextSize,
+  #enrolment(): Enrolment {
+    const { log, simulatedManagement } = this.options;
+    const enrolment = new Enrolment({
+      send: (message) => {
+        if (this.#session?.registered === true) this.#session.send(message);
       },
-    ];
+      install: simulatedManagement === null ? null : simulatedInstaller(simulatedManagement, this.#leave.signal),
+      onEvent: (event) => logEnrolment(log, event),
+    });
+    this.#leave.signal.addEventListener('abort', () => enrolment.stop(), { once: true });
+    return enrolment;
   }
 }
 
@@ -175,70 +287,10 @@ function makeDataDir(dataDir: string): void {
 }
 
 function hardwareOf(host: HostFacts): Hardware {
-  return { chip_family: host.chipFamily, cpu_cores: host.cpuCores, gpu_cores: host.gpuCores, bandwidth_gbs: host.bandwidthGbs };
-}
-
-function logEngine(log: Logger, event: EngineEvent): void {
-  switch (event.type) {
-    case 'ready':
-      log.info({ event: 'engine_ready', ...event.facts }, 'the engine has loaded the model');
-      return;
-    case 'output':
-      log.debug({ event: 'engine_output', line: event.line }, 'the engine says');
-      return;
-    case 'died':
-      log.error({ event: 'engine_died', reason: event.reason, retry_in_ms: event.retryInMs }, 'the engine died and is started again');
-      return;
-    default:
-      event satisfies never;
-  }
-}
-
-function logEnclave(log: Logger, event: EnclaveEvent): void {
-  switch (event.type) {
-    case 'started':
-      log.info({ event: 'enclave_started', kind: event.kind, version: event.version }, 'the enclave helper is running');
-      return;
-    case 'stderr':
-      log.warn({ event: 'enclave_stderr', line: event.line }, 'the enclave helper says');
-      return;
-    case 'ended':
-      if (event.reason.code !== 'closed') log.error({ event: 'enclave_ended', code: event.reason.code }, 'the enclave helper ended');
-      return;
-    case 'restarting':
-      log.warn({ event: 'enclave_restarting', delay_ms: event.delayMs }, 'the enclave helper is started again');
-      return;
-    case 'failed_closed':
-      log.fatal({ event: 'enclave_failed', code: event.reason.code }, 'the enclave cannot be used any more');
-      return;
-    default:
-      event satisfies never;
-  }
-}
-
-function logSession(log: Logger, event: SessionEvent): void {
-  if (event.type === 'lost') {
-    log.warn({ event: 'disconnected', reason: event.reason, retry_in_ms: event.retryInMs }, 'not connected to the coordinator');
-    return;
-  }
-  const { code, message, advice, retryInMs } = event;
-  log.error(
-    { event: 'rejected', code, detail: message, retry_in_ms: retryInMs },
-    `the coordinator ended the session: ${code}. ${advice}`.trim(),
-  );
-}
-
-function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): void {
-  const common = { event: 'job', job_id: jobId, ms: Math.round(milliseconds) };
-  if (end.kind === 'completed') {
-    const { usage, finishReason } = end.answered;
-    log.info({ ...common, outcome: 'completed', finish_reason: finishReason, ...usage }, 'job completed');
-    return;
-  }
-  // An unexpected error shows where it arose; its message could hold words of a prompt, so it stays out.
-  const stack = end.cause instanceof Error ? end.cause.stack?.split('\n').slice(1, 4).join(' ') : undefined;
-  log[end.failure.code === 'cancelled' ? 'info' : 'warn'](
-    { ...common, outcome: end.failure.code, ...(stack === undefined ? {} : { stack }) },
-    'job failed',
-  );
+  return {
+    chip_family: cleanLabel(host.chipFamily, 64, 'unknown'),
+    cpu_cores: host.cpuCores,
+    gpu_cores: host.gpuCores,
+    bandwidth_gbs: host.bandwidthGbs,
+  };
 }

@@ -1,13 +1,14 @@
 /** Entry of the command line: finds the command and runs it. */
-import { SERVE_USAGE, serve } from './commands/serve.js';
+import { findCommand, overview, usageOf } from './commands/commands.js';
 
-const COMMANDS: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = { serve };
-
-const [name = '', ...args] = process.argv.slice(2);
-const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-if (command === undefined) {
-  process.stderr.write(`Usage: inference-provider ${SERVE_USAGE}\n`);
-  process.exitCode = 1;
+const typed = process.argv.slice(2);
+const found = findCommand(typed);
+if (found === null) {
+  const asked = typed[0] === '--help' || typed[0] === '-h' || typed[0] === 'help';
+  (asked ? process.stdout : process.stderr).write(overview());
+  process.exitCode = asked ? 0 : 1;
+} else if (found.args.includes('--help') || found.args.includes('-h')) {
+  process.stdout.write(usageOf(found.command));
 } else {
-  process.exit(await command(args));
+  process.exit(await found.command.run(found.args));
 }

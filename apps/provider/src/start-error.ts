@@ -1,7 +1,10 @@
 /** Whatever keeps the program from starting, as one sentence for the owner. */
 import { EnclaveError } from '@inference/enclave';
+import { AlreadyRunning } from './control/control-server.js';
 import { EngineStartError } from './engine/engine.js';
 import { ModelFileError } from './models/gguf-header.js';
+import { DownloadError } from './models/library/download.js';
+import { LibraryError } from './models/library/library.js';
 
 export class StartError extends Error {
   constructor(message: string) {
@@ -14,7 +17,8 @@ export class StartError extends Error {
 export function startSentence(error: unknown): string {
   if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
   if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);
-  if (error instanceof StartError || error instanceof ModelFileError) return oneLine(`${capital(error.message)}.`);
+  const isWorded = [StartError, ModelFileError, DownloadError, LibraryError, AlreadyRunning].some((kind) => error instanceof kind);
+  if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);
   return oneLine(`The provider could not start: ${error instanceof Error ? error.message : 'unknown reason'}.`);
 }
 

@@ -1,8 +1,6 @@
 /** Version of this program, from its package. */
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 
 export function agentVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-  const { version } = JSON.parse(text) as { version: string };
-  return version;
+  return (createRequire(import.meta.url)('#package.json') as { version: string }).version;
 }

@@ -12,14 +12,30 @@ export function demoModel(): string {
   return MODEL;
 }
 
-export const greedy: Sampling = { temperature: 0, topP: null, topK: null, seed: null, frequencyPenalty: 0, presencePenalty: 0 };
+export const greedy: Sampling = {
+  temperature: 0,
+  topP: null,
+  topK: null,
+  minP: null,
+  logitBias: [],
+  seed: null,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+};
 
 export function startDemoEngine(slots: number, options: Partial<EngineOptions> = {}, contextSize = 512): Promise<Engine> {
   return Engine.start({ ...options, settings: { modelPath: demoModel(), slots, contextSize, gpu: 'none' } });
 }
 
 export function ask(text: string, maxTokens = 60, sampling: Partial<Sampling> = {}): GenerationRequest {
-  return { prompt: conversation([{ role: 'user', content: text }]), maxTokens, grammar: null, sampling: { ...greedy, ...sampling } };
+  return {
+    prompt: conversation([{ role: 'user', content: text }]),
+    maxTokens,
+    grammar: null,
+    logprobs: null,
+    cacheScope: null,
+    sampling: { ...greedy, ...sampling },
+  };
 }
 
 export function conversation(messages: readonly PromptMessage[], changes: Partial<ChatInput> = {}): ChatInput {

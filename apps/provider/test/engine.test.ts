@@ -126,7 +126,7 @@ describe('cancelling', () => {
     }
   });
 
-  test('ends a stream that waits behind others for the seeded lane', async () => {
+  test('ends a seeded stream and not the one beside it', async () => {
     const first = collect(engine.generate(ask(story, 60, { seed: 1, temperature: 1 })));
     const second = engine.generate(ask(story, 60, { seed: 2, temperature: 1 }));
     second.cancel();

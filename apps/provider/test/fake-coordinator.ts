@@ -44,6 +44,8 @@ export interface SubmitOptions {
   /** Grants as much credit as was received, as a coordinator with a quick client does. */
   readonly grant?: boolean;
   readonly cancelAfterBytes?: number;
+  /** Called with the first bytes of the answer. */
+  readonly onFirstBytes?: () => void;
   /** Changes the encoded request frames before they go out. */
   readonly tamper?: (frames: Uint8Array[]) => Uint8Array[];
 }
@@ -197,6 +199,7 @@ export class FakeProviderSession {
     const bytes = Buffer.from(job.responses.open(frame));
     job.bytes.push(bytes);
     job.total += bytes.length;
+    if (job.total === bytes.length && bytes.length > 0) job.options.onFirstBytes?.();
     if (bytes.length > 0) job.frames += 1;
     if (job.options.grant !== false && bytes.length > 0) this.send({ type: 'credit', job_id: frame.jobId, bytes: bytes.length });
     if (job.total >= (job.options.cancelAfterBytes ?? Number.POSITIVE_INFINITY)) this.send({ type: 'cancel', job_id: frame.jobId });

@@ -1,108 +1,128 @@
-/** Outputs of a demanded form: which schemas are taken, and that the engine keeps to them whatever the model wants. */
+/** Outputs of a demanded form from the real engine: it keeps to a grammar whatever the model wants, and ends in time. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Engine } from '../src/engine/engine.js';
-import type { GrammarSchema } from '../src/engine/messages.js';
-import { narrowSchema } from '../src/work/narrow-schema.js';
-import { ask, collect, startDemoEngine } from './demo-model.js';
+import { program } from '../../../test/support/program.js';
+import { Engine } from '../src/engine/engine.js';
+import { type Grammar, GrammarBuilder } from '../src/engine/grammar/grammar.js';
+import { SchemaCompiler } from '../src/work/schema/compile.js';
+import { JsonGrammar } from '../src/work/schema/json-grammar.js';
+import { Languages } from '../src/work/schema/language.js';
+import { ask, collect, demoModel } from './demo-model.js';
 
-describe('schemas', () => {
-  test.each<[string, unknown]>([
-    ['a pattern', { type: 'string', pattern: 'a+' }],
-    ['a range', { type: 'integer', minimum: 1 }],
-    ['exactly one of several', { oneOf: [{ type: 'string' }] }],
-    ['a combination', { allOf: [{ type: 'string' }] }],
-    ['different items', { type: 'array', uniqueItems: true }],
-    ['a list of thousands', { type: 'array', maxItems: 100_000 }],
-    ['nothing at all', { type: 'object', properties: { a: false } }],
-    ['recursion', { $ref: '#/$defs/a', $defs: { a: { type: 'array', items: { $ref: '#/$defs/a' } } } }],
-    ['another address', { $ref: 'https://example.com/schema' }],
-    ['depth', JSON.parse(`${'{"items":'.repeat(50)}{}${'}'.repeat(50)}`)],
-    ['explosion', explosion()],
-    ['a control character', { const: '\u0001' }],
-    ['a control character in a name', { properties: { '\f': {} } }],
-  ])('that ask for %s are more than a grammar promises', (_what, schema) => {
-    expect(() => narrowSchema(schema)).toThrow('unsupported');
-  });
-
-  test.each<[unknown]>([[{ type: 'banana' }], [{ properties: 3 }], [{ enum: [] }], [{ $ref: '#/$defs/none', $defs: {} }], ['x']])(
-    'that are none are invalid: %j',
-    (schema) => expect(() => narrowSchema(schema)).toThrow('invalid_request'),
-  );
-
-  test('keep what they promise', () => {
-    expect(narrowSchema({ type: ['string', 'integer'], enum: ['a', null, 2, 2.5] })).toEqual({ enum: ['a', 2] });
-    expect(() => narrowSchema({ type: 'string', const: 3 })).toThrow('unsupported');
-    expect(narrowSchema({ title: 'x', type: ['string', 'null'], maxLength: 3, format: 'email' })).toEqual({
-      oneOf: [{ type: 'string', maxLength: 3 }, { type: 'null' }],
-    });
-    expect(
-      narrowSchema({ required: ['b'], properties: { a: { $ref: '#/definitions/n' } }, definitions: { n: { type: 'null' } } }),
-    ).toMatchObject({
-      type: 'object',
-      properties: { a: { type: 'null' }, b: { oneOf: expect.anything() } },
-    });
-  });
-});
-
-/** Each definition names the next one twice. */
-function explosion(): unknown {
-  const property = (index: number) => ({ $ref: `#/$defs/d${index}` });
-  const definition = (index: number) => ({ type: 'object', properties: { a: property(index + 1), b: property(index + 1) } });
-  return { ...property(0), $defs: Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`d${index}`, definition(index)])) };
+function grammarOf(schema: Record<string, unknown>): Grammar {
+  const builder = new GrammarBuilder();
+  const compiler = new SchemaCompiler(new JsonGrammar(builder, new Languages()), schema, true);
+  const grammar = builder.grammar(compiler.value([schema]));
+  if (grammar === null) throw new Error('nothing fits');
+  return grammar;
 }
 
-describe('outputs', () => {
+const schema = {
+  type: 'object',
+  properties: {
+    'a "\\na\\"me"\n\r\t': { type: 'string', maxLength: 8 },
+    kind: { enum: ['x', '<|im_start|>', 2, null] },
+    list: { type: 'array', items: { anyOf: [{ type: 'boolean' }, { type: 'integer' }] }, minItems: 1, maxItems: 3 },
+    day: { type: 'string', format: 'date' },
+    code: { type: 'string', pattern: '^[A-Z]{2}-[0-9]+$', maxLength: 9 },
+    more: { anyOf: [{ $ref: '#' }, { type: 'null' }] },
+  },
+  required: ['a "\\na\\"me"\n\r\t', 'kind', 'list', 'day', 'code', 'more'],
+  additionalProperties: false,
+};
+
+const directory = mkdtempSync(join(tmpdir(), 'grammar-'));
+const randomModel = join(directory, 'random.gguf');
+const endlessModel = join(directory, 'endless.gguf');
+
+beforeAll(() => {
+  for (const [path, ...options] of [[randomModel], [endlessModel, '--endless', '--seed', '3']] as const) {
+    execFileSync(process.execPath, [program('scripts/make-model.ts'), '--out', path, ...options], { stdio: 'ignore' });
+  }
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describe.each([
+  ['the demo model', demoModel()],
+  ['random weights', randomModel],
+  ['random weights that never end', endlessModel],
+])('%s', (_name, modelPath) => {
   let engine: Engine;
   beforeAll(async () => {
-    engine = await startDemoEngine(4);
+    engine = await Engine.start({ settings: { modelPath, slots: 4, contextSize: 1024, gpu: 'none' } });
   });
   afterAll(() => engine.close());
 
-  const shaped = (schema: GrammarSchema, seed: number) => ({
-    ...ask('What is the capital of France?', 400, { temperature: 2, seed }),
-    grammar: { before: '', schema, after: '' },
+  const shaped = (grammar: Grammar, maxTokens: number, sampling = {}) => ({
+    ...ask('What is the capital of France?', maxTokens, { temperature: 2, ...sampling }),
+    grammar,
   });
 
-  test('are valid at any temperature', async () => {
-    const schema = narrowSchema({
-      type: 'object',
-      properties: {
-        'a "\\na\\"me"\n\r\t': { type: 'string', maxLength: 8 },
-        kind: { enum: ['x', 2, null] },
-        list: { type: 'array', items: { anyOf: [{ type: 'boolean' }, { type: 'integer' }] }, minItems: 1, maxItems: 3 },
-        day: { type: 'string', format: 'date' },
-      },
-    });
-    for (let seed = 1; seed <= 4; seed++) {
-      const { text, reason } = await collect(engine.generate(shaped(schema, seed)));
-      expect(reason).toBe('stop');
-      const value = JSON.parse(text);
-      expect(Object.keys(value)).toEqual(['a "\\na\\"me"\n\r\t', 'kind', 'list', 'day']);
-      expect([...value['a "\\na\\"me"\n\r\t']].length).toBeLessThanOrEqual(8);
-      expect(['x', 2, null]).toContain(value.kind);
-      expect(value.list.length).toBeGreaterThan(0);
-      expect(value.list.length).toBeLessThanOrEqual(3);
-      for (const item of value.list) expect(typeof item === 'boolean' || Number.isInteger(item)).toBe(true);
-      expect(value.day).toMatch(/^\d{4}-\d{2}-\d{2}$/);
-    }
+  test('writes what fits the schema, and all of it, within whatever limit leaves room for the shortest', async () => {
+    const grammar = grammarOf(schema);
+    const limits = [110, 111, 150, 300, 600];
+    await Promise.all(
+      limits.map(async (limit) => {
+        const { text, reason, completionTokens, tokens } = await collect(engine.generate(shaped(grammar, limit)));
+        expect(Schema.Check(schema, JSON.parse(text)), text).toBe(true);
+        expect(reason).toBe('stop');
+        expect(completionTokens).toBeLessThanOrEqual(limit);
+        expect(tokens).toBe(completionTokens);
+      }),
+    );
   });
 
-  test('of a choice end by themselves', async () => {
-    const { text, reason } = await collect(engine.generate(shaped(narrowSchema({ enum: ['yes', 'no'] }), 1)));
+  test('cuts off where not even the shortest text has room', async () => {
+    const { reason, completionTokens } = await collect(engine.generate(shaped(grammarOf(schema), 10)));
+    expect({ reason, completionTokens }).toEqual({ reason: 'length', completionTokens: 10 });
+  });
+
+  test('ends free objects, however it would go on', async () => {
+    const { text, reason } = await collect(engine.generate(shaped(grammarOf({ type: 'object' }), 200, { presencePenalty: -2 })));
+    expect(JSON.parse(text)).toBeTypeOf('object');
     expect(reason).toBe('stop');
+  });
+
+  test('chooses one of the values and nothing more', async () => {
+    const { text, reason, completionTokens } = await collect(engine.generate(shaped(grammarOf({ enum: ['yes', 'no'] }), 50, { seed: 1 })));
     expect(['yes', 'no']).toContain(JSON.parse(text));
+    expect(reason).toBe('stop');
+    expect(completionTokens).toBeLessThanOrEqual(6);
   });
 
-  test('of an integer have no exponent', async () => {
-    const digits = { ...shaped({ type: 'integer' }, 1), prompt: { type: 'text', text: '1e-5 1e-5 1e-5 1e-5 1e-5 1e-5' } } as const;
-    for (let seed = 1; seed <= 20; seed++) {
-      const { text } = await collect(engine.generate({ ...digits, sampling: { ...digits.sampling, seed } }));
-      expect(text).toMatch(/^-?\d+$/);
+  test('writes integers without exponent or leading zeros', async () => {
+    const grammar = grammarOf({ type: 'integer', minimum: -30, maximum: 4000 });
+    const texts = await Promise.all(Array.from({ length: 8 }, async () => (await collect(engine.generate(shaped(grammar, 20)))).text));
+    for (const text of texts) expect(text).toMatch(/^(0|-?[1-9]\d*)$/);
+    for (const text of texts) expect(Number(text)).toBeLessThanOrEqual(4000);
+  });
+
+  test('gives the tokens of a form log probabilities that make up its text', async () => {
+    const request = { ...shaped(grammarOf(schema), 120), logprobs: 1 };
+    let text = '';
+    let tokens = '';
+    for await (const batch of engine.generate(request)) {
+      for (const piece of batch) {
+        text += piece.text;
+        tokens += (piece.logprobs ?? []).map(({ token }) => token).join('');
+        expect(piece.logprobs).toHaveLength(piece.tokens);
+      }
     }
+    expect(tokens).toBe(text);
   });
+});
 
-  test('that cannot be made are refused, and the engine lives on', async () => {
-    await expect(collect(engine.generate(shaped({ type: 'object', properties: { a: null } }, 1)))).rejects.toThrow('invalid_request');
+test('a grammar that cannot be read is refused, and the engine lives on', async () => {
+  const engine = await Engine.start({ settings: { modelPath: demoModel(), slots: 1, contextSize: 512, gpu: 'none' } });
+  try {
+    const broken = { classes: [[97, 97]], rules: [[[5]]] };
+    await expect(collect(engine.generate({ ...ask('Hi'), grammar: broken }))).rejects.toThrow('invalid_request');
     expect((await collect(engine.generate(ask('What is the capital of Peru?')))).text).toContain('Lima');
-  });
+  } finally {
+    await engine.close();
+  }
 });

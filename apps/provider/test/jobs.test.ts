@@ -1,5 +1,6 @@
 /** Job intake with real sealing and a scripted engine: what is refused and how, and what an answer is made of. */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import {
   CLOCK_TOLERANCE_MS,
   decodeFrame,
@@ -11,11 +12,14 @@ import {
   type ProviderMessage,
   toBase64,
 } from '@inference/protocol';
-import { generateSealingKeyPair, keyIdOf, sealRequest, sha256Hex } from '@inference/protocol/crypto';
-import { expect, test } from 'vitest';
+import { generateSealingKeyPair, keyIdOf, type ResponseOpener, sealRequest, sha256Hex } from '@inference/protocol/crypto';
+import { describe, expect, test } from 'vitest';
+import { Embedding } from '../src/engine/embedding.js';
 import { Generation, type StreamCommand } from '../src/engine/generation.js';
-import type { Ended, GenerationRequest } from '../src/engine/messages.js';
+import type { EmbeddingRequest, Ended, GenerationRequest } from '../src/engine/messages.js';
+import type { EmbeddingFacts } from '../src/models/embedding-facts.js';
 import { Jobs } from '../src/work/jobs.js';
+import type { ModelLease } from '../src/work/model-lease.js';
 import type { SealingKey } from '../src/work/sealing-keys.js';
 
 const providerId = '0123456789abcdef0123456789abcdef' as ProviderId;
@@ -38,12 +42,19 @@ class Bench {
   readonly sent: ProviderMessage[] = [];
   readonly frames: Uint8Array[] = [];
   readonly streams: ScriptedStream[] = [];
+  readonly embeddings: { readonly embedding: Embedding; readonly request: EmbeddingRequest }[] = [];
+  /** Null: the model writes text. */
+  embedding: EmbeddingFacts | null = null;
+  /** Resolves when the model is in memory. */
+  loaded: Promise<unknown> = Promise.resolve();
+  leased = 0;
+  released = 0;
   signingFails = false;
   /** Frames whose bytes have not left. */
   unsent: (() => void)[] | null = null;
   readonly jobs: Jobs;
 
-  constructor(slots = 2, pingAfterMs = 10_000) {
+  constructor(slots = 2, { pingAfterMs = 10_000, closeTimeoutMs = 5000, progressEveryMs = 15_000 } = {}) {
     const keys = new Map<KeyId, SealingKey>([this.key, this.oldKey].map((key) => [key.id, key]));
     this.jobs = new Jobs({
       providerId,
@@ -52,15 +63,13 @@ class Bench {
       slots,
       now: () => now,
       pingAfterMs,
-      thinkTags: { open: '<think>', close: '</think>' },
-      generate: (request) => {
-        const commands: StreamCommand[] = [];
-        const generation = new Generation(this.streams.length, (command) => {
-          commands.push(command);
-          if (command === 'cancel') generation.end({ job: generation.job, kind: 'cancelled' });
-        });
-        this.streams.push({ generation, request, commands });
-        return generation;
+      closeTimeoutMs,
+      progressEveryMs,
+      lease: async (_model, signal) => {
+        this.leased++;
+        await Promise.race([this.loaded, once(signal, 'abort')]);
+        signal.throwIfAborted();
+        return this.lease();
       },
       enclave: {
         signResponse: async (receipt) => {
@@ -76,6 +85,28 @@ class Bench {
       },
       onEnd: () => {},
     });
+  }
+
+  lease(): ModelLease {
+    return {
+      thinkTags: { open: '<think>', close: '</think>' },
+      embedding: this.embedding,
+      generate: (request) => {
+        const commands: StreamCommand[] = [];
+        const generation = new Generation(this.streams.length, (command) => {
+          commands.push(command);
+          if (command === 'cancel') generation.end({ job: generation.job, kind: 'cancelled' });
+        });
+        this.streams.push({ generation, request, commands });
+        return generation;
+      },
+      embed: (request) => {
+        const embedding = new Embedding(this.embeddings.length, () => embedding.end({ job: embedding.job, kind: 'cancelled' }));
+        this.embeddings.push({ embedding, request });
+        return embedding;
+      },
+      release: () => this.released++,
+    };
   }
 
   context(body: Uint8Array, changes: Partial<JobContext> = {}): JobContext {
@@ -126,7 +157,7 @@ class Bench {
   finish(stream: ScriptedStream, texts: readonly string[], ended?: Ended): void {
     const { generation } = stream;
     generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
-    for (const text of texts) generation.push(text, 1);
+    for (const text of texts) generation.push({ text: text, tokens: 1 });
     generation.end(ended ?? { job: generation.job, kind: 'finished', reason: 'stop', completionTokens: texts.length });
   }
 }
@@ -218,13 +249,52 @@ test('slots are kept, and draining takes no more', async () => {
   expect(bench.sent.at(-1)?.type).toBe('job_completed');
 });
 
-test('draining cancels what takes too long', async () => {
-  const bench = new Bench();
-  const context = bench.context(chat());
-  bench.submit(chat(), context);
+/** Four jobs: one whose body is not here yet, one that has written nothing, one that has, and a plain one. */
+async function fourJobs(bench: Bench): Promise<readonly JobContext[]> {
+  const contexts = [true, true, true, false].map((stream) => bench.context(chat({ stream }), { stream }));
+  for (const [index, context] of contexts.entries()) {
+    bench.submit(chat({ stream: context.stream }), context, { frames: (all) => (index === 0 ? [] : all) });
+    await bench.settle();
+  }
+  for (const { generation } of bench.streams.slice(1)) {
+    generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
+    generation.push({ text: 'Hi', tokens: 1 });
+  }
   await bench.settle();
-  await bench.jobs.drain(20);
-  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
+  return contexts;
+}
+
+function failuresOf(bench: Bench): Map<string, string> {
+  return new Map(bench.sent.flatMap((message) => (message.type === 'job_failed' ? [[message.job_id, message.failure.code]] : [])));
+}
+
+test('draining hands back at once what has not begun, and after its time what nothing was written of', async () => {
+  const bench = new Bench(4);
+  const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
+  const drained = bench.jobs.drain(200);
+  await bench.settle();
+  expect([...failuresOf(bench)]).toEqual([[bodiless.job_id, 'draining']]);
+  await drained;
+  expect(failuresOf(bench)).toEqual(
+    new Map([
+      [bodiless.job_id, 'draining'],
+      [silent.job_id, 'draining'],
+      [begun.job_id, 'cancelled'],
+      [plain.job_id, 'draining'],
+    ]),
+  );
+});
+
+test('draining does not wait when it is told to hurry', async () => {
+  const bench = new Bench(4);
+  await fourJobs(bench);
+  const hurry = new AbortController();
+  const drained = bench.jobs.drain(60_000, hurry.signal);
+  await bench.settle();
+  expect(failuresOf(bench).size).toBe(1);
+  hurry.abort();
+  await drained;
+  expect(failuresOf(bench).size).toBe(4);
 });
 
 test('an answer is accepted, sealed, hashed and signed', async () => {
@@ -271,7 +341,7 @@ test('a stop sequence ends the stream and cancels the rest', async () => {
   await bench.settle();
   const { generation, commands } = bench.streams[0] as ScriptedStream;
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-  for (const text of ['one ', 'EN', 'D two', ' three']) generation.push(text, 1);
+  for (const text of ['one ', 'EN', 'D two', ' three']) generation.push({ text: text, tokens: 1 });
   await bench.settle();
   expect(commands).toContain('cancel');
   const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
@@ -330,7 +400,7 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
     if (round > 5000) throw new Error('the job did not end');
     // An engine that does what it is told.
     const paused = commands.filter((command) => command !== 'cancel').at(-1) === 'pause';
-    if (!paused) for (let i = 0; i < 50 && written < words.length; i++) generation.push(words[written++] as string, 1);
+    if (!paused) for (let i = 0; i < 50 && written < words.length; i++) generation.push({ text: words[written++] as string, tokens: 1 });
     if (written === words.length) generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: words.length });
     most = Math.max(most, generation.unread);
     bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 3000 });
@@ -354,7 +424,7 @@ test('text that waited for credit goes out when it comes, whether or not more fo
   await bench.settle();
   const { generation } = bench.streams[0] as ScriptedStream;
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
-  generation.push('Hello', 1);
+  generation.push({ text: 'Hello', tokens: 1 });
   await bench.settle();
   expect(bench.frames).toHaveLength(1);
   bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 10_000 });
@@ -364,8 +434,138 @@ test('text that waited for credit goes out when it comes, whether or not more fo
   generation.cancel();
 });
 
-test('a socket that does not drain holds frames back, and a cancel still gets through', async () => {
+/** What the bench sent, opened, and the receipt if there was one. */
+function outcomeOf(bench: Bench, responses: ResponseOpener) {
+  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  const completed = bench.sent.find(({ type }) => type === 'job_completed');
+  const receipt = completed?.type === 'job_completed' ? JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString()) : null;
+  const failed = bench.sent.find(({ type }) => type === 'job_failed');
+  return { text, receipt, finished: responses.finished, failure: failed?.type === 'job_failed' ? failed.failure : null };
+}
+
+test.each([
+  ['/v1/chat/completions', '"prompt_tokens_details":{"cached_tokens":7}'],
+  ['/v1/messages', '"cache_read_input_tokens":7'],
+] as const)('on %s says in answer and receipt what was reused of the scope that the context names', async (endpoint, said) => {
   const bench = new Bench();
+  const body = chat({ stream: false, max_tokens: 20 });
+  const cacheScope = 'ab'.repeat(16);
+  const changes = { endpoint, stream: false, max_tokens: 20, overrides: {}, cache_scope: cacheScope };
+  const { responses } = bench.submit(body, bench.context(body, changes));
+  await bench.settle();
+  const { generation, request } = bench.streams[0] as ScriptedStream;
+  expect(request.cacheScope).toBe(cacheScope);
+  generation.start({ job: 0, promptTokens: 11, cachedTokens: 7, startsInsideThinking: false });
+  generation.push({ text: 'Hi', tokens: 1 });
+  generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: 1 });
+  await bench.settle();
+  const { text, receipt } = outcomeOf(bench, responses);
+  expect(receipt.usage).toEqual({ prompt_tokens: 11, completion_tokens: 1, total_tokens: 12, cached_tokens: 7 });
+  expect(text).toContain(said);
+});
+
+describe('a cancelled job', () => {
+  async function started(request: Record<string, unknown>, options: { credit?: number; closeTimeoutMs?: number } = {}) {
+    const bench = new Bench(2, options);
+    const body = chat(request);
+    const context = bench.context(body, { stream: request.stream !== false });
+    const { responses } = bench.submit(body, context, options.credit === undefined ? {} : { credit: options.credit });
+    await bench.settle();
+    const { generation, commands } = bench.streams[0] as ScriptedStream;
+    const cancel = async () => {
+      bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
+      await bench.settle();
+    };
+    return { bench, context, responses, generation, commands, cancel };
+  }
+
+  test('that has streamed stops the engine, ends where it stands and is signed', async () => {
+    const { bench, responses, generation, commands, cancel } = await started({});
+    generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
+    for (const text of ['<think>', 'hm', '</think>', 'Good', ' day']) generation.push({ text: text, tokens: 1 });
+    await bench.settle();
+    await cancel();
+    expect(commands).toContain('cancel');
+    const { text, receipt, finished, failure } = outcomeOf(bench, responses);
+    expect([finished, failure]).toEqual([true, null]);
+    expect(text).toMatch(/"content":" day".*\n\n$/);
+    expect(text).not.toContain('"finish_reason":"');
+    expect(receipt).toMatchObject({
+      finish_reason: 'cancelled',
+      usage: { prompt_tokens: 11, completion_tokens: 5, total_tokens: 16 },
+      hidden_tokens: 3,
+      response_sha256: sha256Hex(Buffer.from(text)),
+    });
+    expect(bench.jobs.active).toBe(0);
+  });
+
+  test('counts nothing that the engine made but nobody was sent', async () => {
+    const { bench, responses, generation, cancel } = await started({});
+    generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+    generation.push({ text: 'seen', tokens: 1 });
+    await bench.settle();
+    const cancelled = cancel();
+    generation.push({ text: ' unseen', tokens: 1 });
+    await cancelled;
+    const { text, receipt } = outcomeOf(bench, responses);
+    expect(text).not.toContain('unseen');
+    expect(receipt.usage.completion_tokens).toBe(1);
+  });
+
+  test.each<[string, { stream?: boolean }]>([
+    ['a plain answer', { stream: false }],
+    ['a stream that has written nothing', {}],
+  ])('that is %s fails and signs nothing', async (_what, request) => {
+    const { bench, responses, generation, cancel } = await started(request);
+    if (request.stream === false) {
+      generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+      generation.push({ text: 'Hello', tokens: 1 });
+      await bench.settle();
+    }
+    await cancel();
+    expect(outcomeOf(bench, responses)).toEqual({ text: '', receipt: null, finished: false, failure: { code: 'cancelled' } });
+  });
+
+  test('that was out of credit sends what it had written once it gets some', async () => {
+    const { bench, context, responses, generation, cancel } = await started({}, { credit: 10 });
+    generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+    generation.push({ text: 'Hello', tokens: 1 });
+    await bench.settle();
+    bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 1 << 18 });
+    await cancel();
+    const { text, receipt, finished } = outcomeOf(bench, responses);
+    expect(text).toContain('"Hello"');
+    expect([finished, receipt.finish_reason]).toEqual([true, 'cancelled']);
+  });
+
+  test('that never gets the credit is given up after a while', async () => {
+    const { bench, responses, generation, cancel } = await started({}, { credit: 10, closeTimeoutMs: 30 });
+    generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+    generation.push({ text: 'Hello', tokens: 1 });
+    await bench.settle();
+    await cancel();
+    expect(bench.jobs.active).toBe(1);
+    await expect.poll(() => bench.jobs.active).toBe(0);
+    expect(outcomeOf(bench, responses)).toMatchObject({ receipt: null, finished: false, failure: { code: 'cancelled' } });
+  });
+
+  test('that was already written to its end is signed as what it is', async () => {
+    const { bench, context, responses, generation, cancel } = await started({}, { credit: 10 });
+    generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
+    generation.push({ text: 'Hello', tokens: 1 });
+    generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: 1 });
+    await bench.settle();
+    await cancel();
+    bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 1 << 18 });
+    await bench.settle();
+    const { text, receipt } = outcomeOf(bench, responses);
+    expect(text).toContain('"finish_reason":"stop"');
+    expect(receipt.finish_reason).toBe('stop');
+  });
+});
+
+test('a socket that does not drain holds frames back, and a cancel still gets through', async () => {
+  const bench = new Bench(2, { closeTimeoutMs: 50 });
   bench.unsent = [];
   const context = bench.context(chat());
   bench.submit(chat(), context, { credit: 1 << 26 });
@@ -373,16 +573,15 @@ test('a socket that does not drain holds frames back, and a cancel still gets th
   const { generation, commands } = bench.streams[0] as ScriptedStream;
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
   for (let i = 0; i < 400; i++) {
-    if (commands.at(-1) !== 'pause') generation.push('x'.repeat(4000), 1);
+    if (commands.at(-1) !== 'pause') generation.push({ text: 'x'.repeat(4000), tokens: 1 });
     await bench.settle();
   }
   const bytes = bench.frames.reduce((sum, frame) => sum + frame.length, 0);
   expect(bytes).toBeLessThan(128 * 1024);
   expect(commands).toContain('pause');
   bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
-  await bench.settle();
+  await expect.poll(() => bench.jobs.active).toBe(0);
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
-  expect(bench.jobs.active).toBe(0);
 });
 
 const weather = {
@@ -487,7 +686,7 @@ test('a message names the stop sequence that ended it', async () => {
 });
 
 test('an idle stream of messages shows life, and counts its prompt first', async () => {
-  const bench = new Bench(2, 20);
+  const bench = new Bench(2, { pingAfterMs: 20 });
   const body = chat({ max_tokens: 9 });
   const { responses } = bench.submit(body, bench.context(body, messagesContext));
   await bench.settle();
@@ -503,19 +702,52 @@ test('an idle stream of messages shows life, and counts its prompt first', async
   expect(text.split('event: ping').length).toBeGreaterThan(2);
 });
 
+test('while the engine works on a prompt the coordinator hears of it, and not while it hangs', async () => {
+  const bench = new Bench(2, { progressEveryMs: 20 });
+  const body = chat();
+  bench.submit(body, bench.context(body));
+  await bench.settle();
+  const { generation } = bench.streams[0] as ScriptedStream;
+  const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
+  const working = setInterval(() => generation.engineWorked(), 5);
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  clearInterval(working);
+  expect(progress()).toBeGreaterThan(2);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  const before = progress();
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(progress()).toBe(before);
+  bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
+  await bench.settle();
+  expect(bench.sent.at(-1)?.type).not.toBe('job_progress');
+});
+
 const jsonSchema = (schema: unknown) => ({ type: 'json_schema', json_schema: { name: 'x', schema } });
-const unsure = [{ name: 'weather', input_schema: { type: 'object', properties: { a: { pattern: 'x', type: 'string' } } } }];
+const strictly = (schema: unknown) => ({ type: 'json_schema', json_schema: { name: 'x', strict: true, schema } });
+const unsure = [
+  { name: 'weather', strict: true, input_schema: { type: 'object', properties: { a: { type: 'array', uniqueItems: true } } } },
+];
+const longName = { type: 'object', properties: { ['a'.repeat(40)]: { type: 'array', uniqueItems: true } } };
 
 test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
-  ['logprobs', { logprobs: true }, 'logprobs', {}],
-  ['logprobs of a response', { messages: undefined, input: 'Hi', top_logprobs: 2 }, 'top_logprobs', { endpoint: '/v1/responses' }],
-  ['a form beside tools', { tools: [weather], response_format: { type: 'json_object' } }, 'response_format', {}],
-  ['a schema that no grammar can promise', { response_format: jsonSchema({ type: 'number', minimum: 3 }) }, 'response_format', {}],
-  ['such a schema of a call that must be made', { max_tokens: 9, tools: unsure, tool_choice: { type: 'any' } }, 'tools', messagesContext],
+  [
+    'a schema that no grammar can promise',
+    { response_format: strictly({ properties: { tags: { uniqueItems: true } } }) },
+    'response_format.json_schema.schema.properties.tags.uniqueItems',
+    {},
+  ],
+  ['one whose place has a long name', { response_format: strictly(longName) }, 'response_format.json_schema.schema', {}],
+  [
+    'such a schema of a call that must be made',
+    { max_tokens: 9, tools: unsure, tool_choice: { type: 'any' } },
+    'tools.properties.a.uniqueItems',
+    messagesContext,
+  ],
+  ['such a schema of a call that may be made', { max_tokens: 9, tools: unsure }, 'tools.properties.a.uniqueItems', messagesContext],
   [
     'a schema of a response',
-    { messages: undefined, input: 'Hi', text: { format: { type: 'json_schema', name: 'x', schema: { not: {} } } } },
-    'text.format',
+    { messages: undefined, input: 'Hi', text: { format: { type: 'json_schema', name: 'x', strict: true, schema: { contains: {} } } } },
+    'text.format.schema.contains',
     { endpoint: '/v1/responses' },
   ],
 ])('%s is refused before the job is accepted', async (_what, request, param, context) => {
@@ -526,19 +758,79 @@ test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
   expect(bench.streams).toHaveLength(0);
 });
 
-test('a schema that is none is not a valid request', async () => {
-  const bench = new Bench();
-  const body = chat({ response_format: jsonSchema({ type: 'banana' }) });
-  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param: 'response_format' });
+test('what no grammar can promise is left out where nothing was to be promised', async () => {
+  const { body } = await answerTo({ response_format: jsonSchema({ type: 'array', uniqueItems: true }) }, ['[1,1]']);
+  expect(body.choices[0].message.content).toBe('[1,1]');
 });
 
-test('a demanded form reaches the engine without thinking, and nothing of it is taken for a thought', async () => {
-  const { body, stream } = await answerTo({ response_format: { type: 'json_object' } }, ['{"a":"<think>"', '}']);
+test.each([
+  [{ type: 'banana' }, 'response_format.json_schema.schema.type'],
+  [{ type: 'string', const: 3 }, 'response_format'],
+])('a schema that is none, or that nothing fits, is not a valid request (%j)', async (schema, param) => {
+  const bench = new Bench();
+  const body = chat({ response_format: jsonSchema(schema) });
+  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'invalid_request', param });
+});
+
+test('a demanded form reaches the engine without thinking, and nothing of it is taken for a thought or a call', async () => {
+  const content = `{"a":"<think>${callOf('Lima').join('').replaceAll('"', '\\"').replaceAll('\n', '')}"}`;
+  const { body, stream } = await answerTo({ response_format: { type: 'json_object' }, tools: [weather] }, [...content]);
   expect(stream.request).toMatchObject({
-    grammar: { before: '', schema: { type: 'object' }, after: '' },
+    grammar: { rules: expect.any(Array) },
     prompt: { thinking: false, answersAtOnce: true },
   });
-  expect(body.choices[0].message.content).toBe('{"a":"<think>"}');
+  expect(body.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content } });
+});
+
+test('beside a demanded form a tool may still be called', async () => {
+  const { body } = await answerTo({ response_format: { type: 'json_object' }, tools: [weather] }, callOf('Lima'));
+  expect(body.choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null, tool_calls: [{}] } });
+});
+
+test('an output that misses its form is made again, and nothing of it is seen', async () => {
+  const bench = new Bench();
+  const body = chat({ stream: false, seed: 5, response_format: strictly({ type: 'integer', minimum: 3 }) });
+  const { responses } = bench.submit(body, bench.context(body, { stream: false }));
+  for (const [attempt, text] of ['1', 'no', '4'].entries()) {
+    await bench.settle();
+    bench.finish(bench.streams[attempt] as ScriptedStream, [text]);
+  }
+  await bench.settle();
+  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  expect(JSON.parse(text)).toMatchObject({ choices: [{ message: { content: '4' } }], usage: { completion_tokens: 1 } });
+  expect(bench.streams.map(({ request }) => request.sampling.seed)).toEqual([5, 6, 7]);
+});
+
+test.each([false, true])('an output that keeps missing its form fails (stream: %s)', async (stream) => {
+  const bench = new Bench();
+  const body = chat({ stream, tools: [weather], tool_choice: 'required' });
+  const context = bench.context(body, { stream });
+  bench.submit(body, context);
+  for (let attempt = 0; attempt < (stream ? 1 : 3); attempt++) {
+    await bench.settle();
+    bench.finish(bench.streams[attempt] as ScriptedStream, ['no call']);
+  }
+  await bench.settle();
+  expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'engine_failed' } });
+});
+
+test('log probabilities reach the answer with the text they belong to', async () => {
+  const bench = new Bench();
+  const body = chat({ stream: false, logprobs: true, top_logprobs: 1, stop: ['END'] });
+  const { responses } = bench.submit(body, bench.context(body, { stream: false }));
+  await bench.settle();
+  const { generation, request } = bench.streams[0] as ScriptedStream;
+  expect(request.logprobs).toBe(1);
+  generation.start({ job: 0, promptTokens: 11, startsInsideThinking: false });
+  const entry = (token: string) => ({ token, logprob: -1, bytes: [...Buffer.from(token)], top_logprobs: [] });
+  for (const text of ['<think>', 'hm', '</think>', 'one', ' twoEN', 'D']) {
+    generation.push({ text, tokens: 1, logprobs: [entry(text)] });
+  }
+  await bench.settle();
+  const text = Buffer.concat(bench.frames.map((frame) => responses.open(decodeFrame(frame)))).toString();
+  const [choice] = JSON.parse(text).choices;
+  expect(choice.message.content).toBe('one two');
+  expect(choice.logprobs).toEqual({ content: [entry('one'), entry(' two')], refusal: null });
 });
 
 test('an engine that cannot make the grammar is told by the field', async () => {
@@ -551,4 +843,125 @@ test('an engine that cannot make the grammar is told by the field', async () => 
   await bench.settle();
   const failure = { code: 'invalid_request', param: 'response_format' };
   expect(bench.sent).toContainEqual({ type: 'job_failed', job_id: context.job_id, failure });
+});
+
+describe('a model that is not loaded', () => {
+  test('is waited for; the coordinator hears of it, and the lease ends with the job', async () => {
+    let loaded: () => void = () => {};
+    const bench = new Bench(2, { progressEveryMs: 5 });
+    bench.loaded = new Promise<void>((resolve) => (loaded = resolve));
+    bench.submit(chat(), bench.context(chat()));
+    const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
+    while (progress() < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(bench.sent[0]?.type).toBe('job_accepted');
+    expect(bench.streams).toHaveLength(0);
+    loaded();
+    await bench.settle();
+    bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
+    await bench.settle();
+    expect(bench.sent.at(-1)?.type).toBe('job_completed');
+    expect([bench.leased, bench.released]).toEqual([1, 1]);
+  });
+
+  test('is not waited for by a job that was cancelled, nor loaded for one that is wrong', async () => {
+    const bench = new Bench();
+    bench.loaded = new Promise(() => {});
+    const context = bench.context(chat());
+    bench.submit(chat(), context);
+    await bench.settle();
+    bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
+    await bench.settle();
+    expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
+    const bad = chat({ temperature: 'hot' });
+    await bench.failureOf(bad, bench.context(bad));
+    expect(bench.leased).toBe(1);
+    expect(bench.jobs.active).toBe(0);
+  });
+});
+
+describe('vectors', () => {
+  const facts = { dimensions: 2, truncatable: true };
+  const vector = Buffer.from(Float32Array.of(0.6, 0.8).buffer).toString('base64');
+  const terms = { endpoint: '/v1/embeddings', response_id: 'embd-1', stream: false, max_tokens: 1, overrides: {} } as const;
+  const request = (changes: object = {}) => Buffer.from(JSON.stringify({ model: 'pico', input: ['a', 'b'], ...changes }));
+
+  test('go out whole and signed, in the encoding that was asked for', async () => {
+    for (const [encoding_format, expected] of [
+      ['base64', vector],
+      ['float', [0.600000024, 0.800000012]],
+    ] as const) {
+      const bench = new Bench();
+      bench.embedding = facts;
+      const body = request({ encoding_format });
+      const { responses } = bench.submit(body, bench.context(body, terms));
+      await bench.settle();
+      const [{ embedding, request: asked } = { embedding: null, request: null }] = bench.embeddings;
+      expect(asked).toEqual({ inputs: ['a', 'b'], dimensions: null });
+      for (let index = 0; index < 2; index++) embedding?.push(vector, 3);
+      embedding?.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: 0 });
+      await bench.settle();
+      const completed = bench.sent.at(-1);
+      if (completed?.type !== 'job_completed') throw new Error('the job did not complete');
+      const receipt = JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString());
+      expect(receipt).toMatchObject({ usage: { prompt_tokens: 6, completion_tokens: 0, total_tokens: 6 }, finish_reason: 'stop' });
+      const text = Buffer.concat(bench.frames.map((bytes) => responses.open(decodeFrame(bytes)))).toString();
+      expect(JSON.parse(text)).toEqual({
+        object: 'list',
+        data: [0, 1].map((index) => ({ object: 'embedding', index, embedding: expected })),
+        model: 'pico',
+        usage: { prompt_tokens: 6, total_tokens: 6 },
+      });
+      expect(bench.released).toBe(1);
+    }
+  });
+
+  test('are refused of a model that writes text, in lengths that it cannot do, and the other way round', async () => {
+    const refused = async (embedding: EmbeddingFacts | null, body: Buffer, context: Partial<JobContext>) => {
+      const bench = new Bench();
+      bench.embedding = embedding;
+      const failure = await bench.failureOf(body, bench.context(body, context));
+      expect(bench.released).toBe(1);
+      return failure;
+    };
+    expect(await refused(null, request(), terms)).toEqual({ code: 'unsupported', param: 'model' });
+    expect(await refused(facts, request({ dimensions: 3 }), terms)).toEqual({ code: 'unsupported', param: 'dimensions' });
+    expect(await refused({ ...facts, truncatable: false }, request({ dimensions: 1 }), terms)).toEqual({
+      code: 'unsupported',
+      param: 'dimensions',
+    });
+    expect(await refused(facts, chat(), {})).toEqual({ code: 'unsupported', param: 'model' });
+  });
+
+  test.each([
+    [
+      { job: 0, kind: 'context_length_exceeded', limit: 9, actual: 12 },
+      { code: 'context_length_exceeded', limit: 9, actual: 12 },
+    ],
+    [
+      { job: 0, kind: 'invalid_request', field: 'input' },
+      { code: 'invalid_request', param: 'input' },
+    ],
+    [{ job: 0, kind: 'engine_failed', message: 'killed' }, { code: 'engine_failed' }],
+  ] as const)('end with what the engine found: %j', async (ended, failure) => {
+    const bench = new Bench();
+    bench.embedding = facts;
+    const context = bench.context(request(), terms);
+    bench.submit(request(), context);
+    await bench.settle();
+    bench.embeddings[0]?.embedding.end(ended);
+    await bench.settle();
+    expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure });
+  });
+
+  test('are given up when the client leaves', async () => {
+    const bench = new Bench();
+    bench.embedding = facts;
+    const context = bench.context(request(), terms);
+    bench.submit(request(), context);
+    await bench.settle();
+    bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
+    await bench.settle();
+    expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
+    expect(bench.released).toBe(1);
+  });
 });

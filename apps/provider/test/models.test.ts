@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { planCapacity } from '../src/models/capacity.js';
+import { memoryCeiling, memoryNeed, planCapacity, planModels } from '../src/models/capacity.js';
 import { ModelFileError } from '../src/models/gguf-header.js';
 import { modelFacts, readModelFacts } from '../src/models/model-facts.js';
 import { thinkTagsOf } from '../src/models/think-tags.js';
@@ -67,6 +67,7 @@ test('ids come from the name, and from the file where there is none', () => {
     ]),
     arrayLengths: new Map([['tokenizer.ggml.tokens', 10]]),
     fileBytes: 1,
+    expertBytes: 0,
   });
   expect(modelFacts('/models/Some Model.Q4_K_M.gguf', header('Qwen3 0.6B Instruct'))).toMatchObject({
     id: 'qwen3-0.6b-instruct',
@@ -85,9 +86,9 @@ test('think tags are found by either tag', () => {
 
 test('the context is as long as memory allows with a few streams', () => {
   const model = { ...readModelFacts(demoModel()), trainedContext: 131_072, cacheBytesPerToken: 128 * 1024, fileBytes: 4e9 };
-  expect(planCapacity(model, { slots: null, context: null, totalMemory: 64e9 })).toEqual({ slots: 7, contextSize: 32_768 });
-  expect(planCapacity(model, { slots: 1, context: null, totalMemory: 64e9 })).toEqual({ slots: 1, contextSize: 131_072 });
-  expect(planCapacity({ ...model, cacheBytesPerToken: 512 }, { slots: null, context: null, totalMemory: 16e9 })).toEqual({
+  expect(planCapacity(model, { slots: null, context: null, budget: 0.6 * 64e9 })).toEqual({ slots: 7, contextSize: 32_768 });
+  expect(planCapacity(model, { slots: 1, context: null, budget: 40e9 })).toEqual({ slots: 1, contextSize: 131_072 });
+  expect(planCapacity({ ...model, cacheBytesPerToken: 512 }, { slots: null, context: null, budget: 0.6 * 16e9 })).toEqual({
     slots: 8,
     contextSize: 131_072,
   });
@@ -95,7 +96,48 @@ test('the context is as long as memory allows with a few streams', () => {
 
 test('slots are fitted to memory unless the owner says otherwise', () => {
   const model = { ...readModelFacts(demoModel()), trainedContext: 32_768, cacheBytesPerToken: 128 * 1024, fileBytes: 4e9 };
-  expect(planCapacity(model, { slots: null, context: null, totalMemory: 16e9 })).toEqual({ slots: 4, contextSize: 8192 });
-  expect(planCapacity(model, { slots: null, context: null, totalMemory: 8e9 })).toEqual({ slots: 1, contextSize: 8192 });
-  expect(planCapacity(model, { slots: 12, context: 65_536, totalMemory: 8e9 })).toEqual({ slots: 12, contextSize: 32_768 });
+  expect(planCapacity(model, { slots: null, context: null, budget: 0.6 * 16e9 })).toEqual({ slots: 5, contextSize: 8192 });
+  expect(planCapacity(model, { slots: null, context: null, budget: 0.6 * 8e9 })).toEqual({ slots: 1, contextSize: 4096 });
+  expect(planCapacity(model, { slots: 12, context: 65_536, budget: 0.6 * 8e9 })).toEqual({ slots: 12, contextSize: 32_768 });
+});
+
+const gigabyte = 1e9;
+const model = (fileBytes: number, always = false) => ({
+  facts: { ...readModelFacts(demoModel()), trainedContext: 32_768, cacheBytesPerToken: 128 * 1024, fileBytes },
+  always,
+});
+
+test('the owner keeps two fifths of the memory, or what they asked for', () => {
+  expect(memoryCeiling(64e9, null)).toBeCloseTo(38.4e9);
+  expect(memoryCeiling(64e9, 8e9)).toBe(56e9);
+  expect(memoryCeiling(8e9, 16e9)).toBe(0);
+  expect(memoryCeiling(0, null)).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('models that fit together are planned to stay together', () => {
+  const plans = planModels([model(4 * gigabyte, true), model(8 * gigabyte), model(2 * gigabyte)], {
+    ceiling: 38e9,
+    slots: 2,
+    context: 8192,
+  });
+  expect(plans.map(({ capacity }) => capacity)).toEqual(Array(3).fill({ slots: 2, contextSize: 8192 }));
+  expect(plans.reduce((sum, { need }) => sum + need, 0)).toBeLessThan(38e9);
+  for (const { need, most } of plans) expect(need).toBeLessThanOrEqual(most);
+  const unwished = planModels([model(4 * gigabyte), model(8 * gigabyte)], { ceiling: 38e9, slots: null, context: null });
+  expect(unwished.reduce((sum, { need }) => sum + need, 0)).toBeLessThanOrEqual(38e9);
+});
+
+test('models that do not fit together take turns, and what fits nowhere is found before it is loaded', () => {
+  const ceiling = 20e9;
+  const [small, large, huge] = planModels([model(4 * gigabyte, true), model(12 * gigabyte), model(40 * gigabyte)], {
+    ceiling,
+    slots: null,
+    context: null,
+  });
+  expect(small?.need).toBeLessThanOrEqual(ceiling);
+  expect(huge?.need).toBeGreaterThan(huge?.most ?? 0);
+  expect(large?.most).toBe(ceiling - (small?.need ?? 0));
+  const wishes = planModels([model(4 * gigabyte)], { ceiling: 8e9, slots: 8, context: 32_768 });
+  expect(wishes[0]?.need).toBeGreaterThan(8e9);
+  expect(memoryNeed(model(4 * gigabyte).facts, { slots: 1, contextSize: 1024 })).toBeLessThan(8e9);
 });

@@ -14,7 +14,11 @@ function recorder() {
   return { ticks, written, outbox };
 }
 
-const soon = () => new Promise((resolve) => setTimeout(resolve, 10));
+/** Also on a busy machine, where the timer comes together with what it waits for. */
+const soon = async () => {
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
+};
 
 test('what happens in one tick is one message, in order', async () => {
   const { ticks, outbox } = recorder();
@@ -28,9 +32,19 @@ test('what happens in one tick is one message, in order', async () => {
       type: 'tick',
       started: [{ job: 1, promptTokens: 3, startsInsideThinking: false }],
       pieces: [1, 1, 'a', 2, 2, 'b'],
+      logprobs: [],
       ended: [{ job: 2, kind: 'cancelled' }],
     },
   ]);
+});
+
+test('log probabilities travel beside the pieces of the streams that have them', async () => {
+  const { ticks, outbox } = recorder();
+  const logprobs = [{ token: 'b', logprob: -1, bytes: [98], top_logprobs: [] }];
+  outbox.piece(1, 1, 'a');
+  outbox.piece(2, 1, 'b', logprobs);
+  await soon();
+  expect(ticks).toMatchObject([{ pieces: [1, 1, 'a', 2, 1, 'b'], logprobs: [{ job: 2, logprobs }] }]);
 });
 
 test('while a message is being written the next one grows', async () => {
@@ -68,4 +82,17 @@ test('streams wait while a daemon that does not read has thousands of pieces to 
   await soon();
   expect(resumed).toBe(true);
   expect(ticks).toHaveLength(2);
+});
+
+test('work on prompts is reported, though nothing comes of it yet, and not for every part', async () => {
+  const { ticks, written, outbox } = recorder();
+  const deadline = performance.now() + 2500;
+  while (performance.now() < deadline) {
+    outbox.worked();
+    for (const done of written.splice(0)) done();
+    await soon();
+  }
+  expect(ticks.length).toBeGreaterThanOrEqual(2);
+  expect(ticks.length).toBeLessThanOrEqual(4);
+  for (const tick of ticks) expect(tick).toEqual({ type: 'tick', started: [], pieces: [], logprobs: [], ended: [] });
 });

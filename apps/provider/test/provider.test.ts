@@ -28,6 +28,20 @@ test('registers with its model, its slots and a simulated enclave that says so',
   expect(session.attestation).toMatchObject({ key_protection: 'software', posture: { secure_enclave: false } });
 });
 
+test('says in one line what the coordinator says of its standing', async () => {
+  session.send({
+    type: 'trust',
+    trust_level: 'none',
+    routable: false,
+    status: 'quarantined',
+    status_remedy: 'Ask the operator.',
+    parts: [{ name: 'posture', state: 'failed', reason: 'sip_disabled', remedy: 'Turn it on.\u001b[2J' }],
+  });
+  const line = await provider.logged('trust');
+  expect(line).toMatchObject({ trust_level: 'none', routable: false, status: 'quarantined', gaps: [{ reason: 'sip_disabled' }] });
+  expect(line.msg).toBe('no trust, NO jobs come (quarantined); posture is failed. Ask the operator. Turn it on. [2J');
+});
+
 test('answers a plain request with a signed body', async () => {
   const answer = await session.submit({ ...capital, max_tokens: 50 });
   expect(answer.failure).toBeNull();
@@ -80,7 +94,8 @@ test('makes the call that it has to make, whatever was asked', async () => {
     expect(finish_reason).toBe('tool_calls');
     expect(names).toContain(message.tool_calls[0].function.name);
     const given = JSON.parse(message.tool_calls[0].function.arguments);
-    expect(given).toEqual({ days: expect.any(Number), unit: expect.stringMatching(/^[CF]$/) });
+    expect(given).toMatchObject({ days: expect.any(Number) });
+    expect(['C', 'F', undefined]).toContain(given.unit);
   }
 });
 
@@ -125,13 +140,18 @@ test('answers a challenge of the session and ignores messages it does not know',
   expect(await session.next('challenge_answer')).toBeTruthy();
 });
 
-test('stops a cancelled job and says so', async () => {
+test('stops a cancelled stream and signs what it had written', async () => {
   const answer = await session.submit(
     { messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], stream: true, temperature: 1, max_tokens: 900 },
     { cancelAfterBytes: 1 },
   );
+  expect(answer.failure).toBeNull();
   // A short story may be over before the cancel arrives.
-  if (answer.failure !== null) expect(answer.failure).toEqual({ code: 'cancelled' });
+  if (answer.receipt?.finish_reason === 'cancelled') {
+    expect(answer.receipt.usage.completion_tokens).toBeLessThan(900);
+    expect(answer.body).not.toMatch(/"finish_reason":"/);
+    expect(answer.body.endsWith('\n\n')).toBe(true);
+  } else expect(answer.receipt?.finish_reason).toMatch(/^(stop|length)$/);
   expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
 });
 
@@ -141,18 +161,16 @@ test('a killed engine fails running jobs only, and comes back by itself', async 
   await session.next('job_accepted');
   process.kill(engine?.pid ?? 0, 'SIGKILL');
   expect((await running).failure).toEqual({ code: 'engine_failed' });
-  const gone = await nextModels(0);
-  expect(gone.models).toEqual([]);
-  const back = await nextModels(1);
-  expect(back.models).toHaveLength(1);
+  await nextModels('loading');
+  await nextModels('ready');
   expect((await session.submit({ ...capital, max_tokens: 20 })).failure).toBeNull();
 });
 
-/** Skips the lists that were sent before, until one of this length comes. */
-async function nextModels(length: number) {
+/** Skips the lists that were sent before, until one comes in which the model is in this state. */
+async function nextModels(state: string) {
   for (;;) {
     const message = await session.next('models');
-    if (message.models.length === length) return message;
+    if (message.models[0]?.state === state) return message;
   }
 }
 

@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/enclave';
-import { openKeyStatement } from '@inference/protocol';
+import { openKeyStatement, type TrustMessage } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { backoffMs } from '../src/session/backoff.js';
 import { Session, type SessionOptions } from '../src/session/session.js';
 import { type SessionEvent, stayConnected } from '../src/session/stay-connected.js';
+import { trustSentence } from '../src/session/trust-sentence.js';
 import { SealingKeys } from '../src/work/sealing-keys.js';
 import { FakeCoordinator } from './fake-coordinator.js';
 
@@ -96,6 +97,44 @@ test('a rejection is told to the owner with its code, and tried again after a wh
     advice: expect.stringMatching(/simulated/),
   });
   expect(events[0]?.retryInMs).toBeGreaterThanOrEqual(30_000);
+  leave.abort();
+  await running;
+});
+
+test('a coordinator that goes away is left alone for a moment of random length', async () => {
+  const events: SessionEvent[] = [];
+  const restart = { firstMs: 60_000, maxMs: 60_000 };
+  const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), restart, random: () => 0.5 };
+  const running = stayConnected(following, leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  session.send({ type: 'rejected', code: 'shutting_down', message: 'the coordinator is shutting down' });
+  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events[0]).toMatchObject({ code: 'shutting_down', retryInMs: 45_000 });
+  leave.abort();
+  await running;
+});
+
+test('what a refusal was exactly, and what the coordinator says of the provider, reach the owner', async () => {
+  const events: SessionEvent[] = [];
+  const told: TrustMessage[] = [];
+  const following = { ...options({ onTrust: (trust) => told.push(trust) }), onEvent: (event: SessionEvent) => events.push(event) };
+  const running = stayConnected(following, leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  const parts = [{ name: 'device_chain', state: 'missing', reason: 'chain_missing', remedy: 'Wait.' }] as const;
+  session.send({ type: 'trust', trust_level: 'self_signed', routable: true, status: 'online', parts: [...parts] });
+  while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(trustSentence(told[0] as TrustMessage)).toBe('trust level self_signed, jobs may come; device_chain is missing. Wait.');
+  expect(trustSentence({ ...(told[0] as TrustMessage), trust_level: 'hardware', parts: [] })).toBe('trust level hardware, jobs may come.');
+  const restraint = { state: 'cooling_down', reason: 'jobs_failed', since: 0, until: Date.UTC(2030, 0, 1) };
+  const paused = { ...(told[0] as TrustMessage), routable: false, status: 'cooling_down', restraint };
+  expect(trustSentence(paused)).toContain('NO jobs come (cooling_down) until 2030-01-01T00:00:00.000Z (jobs_failed)');
+  const onTrial = { ...(told[0] as TrustMessage), restraint: { ...restraint, state: 'on_probation', until: 9e15 } };
+  expect(trustSentence(onTrial)).toContain('jobs may come, one at a time (jobs_failed)');
+  session.send({ type: 'rejected', code: 'posture_insufficient', reason: 'sip_disabled', message: 'no' });
+  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events[0]).toMatchObject({ code: 'posture_insufficient', reason: 'sip_disabled' });
   leave.abort();
   await running;
 });

@@ -10,15 +10,20 @@ const dir = mkdtempSync(join(tmpdir(), 'start-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 const damaged = join(dir, 'damaged.gguf');
 writeFileSync(damaged, 'GGUF and then nothing of any use');
+const text = join(dir, 'text.gguf');
+writeFileSync(text, 'this is no model');
 const file = join(dir, 'file');
 writeFileSync(file, '');
 
 test.each<[string, string, string[], string | undefined, RegExp]>([
   ['a damaged model', 'http://127.0.0.1:1', ['--simulated-enclave', '--model', damaged], undefined, /damaged/],
+  ['a file that is no model', 'http://127.0.0.1:1', ['--simulated-enclave', '--model', text], undefined, /GGUF/],
   ['a model that is not there', 'http://127.0.0.1:1', ['--simulated-enclave', '--model', join(dir, 'no.gguf')], undefined, /no model file/],
   ['no enclave', 'http://127.0.0.1:1', [], undefined, /Secure Enclave|enclave helper/],
   ['an address that is none', 'somewhere', ['--simulated-enclave'], undefined, /--coordinator must be/],
   ['a number that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--slots', 'many'], undefined, /--slots must be/],
+  ['a reserve that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--reserve', 'much'], undefined, /--reserve must be/],
+  ['a model that does not fit', 'http://127.0.0.1:1', ['--simulated-enclave', '--reserve', '4096'], undefined, /needs .* of memory/],
   ['an option it does not know', 'http://127.0.0.1:1', ['--fast'], undefined, /command line is not valid/],
   ['a data directory that is a file', 'http://127.0.0.1:1', ['--simulated-enclave'], file, /data directory .* cannot be written/],
 ])('%s', async (_what, coordinator, args, dataDir, sentence) => {

@@ -1,12 +1,15 @@
 /** Where the two helpers are, and how they are started. */
 import { accessSync, constants } from 'node:fs';
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
 import type { SimulatedMachine } from './simulated/machine.js';
+
+/** By the package's own name, so that it is found from the sources (tests), the build, and a program that was bundled with this. */
+const inPackage = createRequire(import.meta.url).resolve;
 
 /** Arguments that start the simulated helper of this package. */
 export function simulatedHelperCommand(options: { readonly dataDir: string; readonly profile?: SimulatedMachine }): readonly string[] {
-  const program = fileURLToPath(new URL('../dist/simulated/main.js', import.meta.url));
+  const program = inPackage('@inference/enclave/simulated-helper');
   const profile = options.profile === undefined ? [] : ['--profile', JSON.stringify(options.profile)];
   return [process.execPath, program, '--data-dir', resolve(options.dataDir), ...profile];
 }
@@ -14,7 +17,7 @@ export function simulatedHelperCommand(options: { readonly dataDir: string; read
 /** The built Swift helper, or null when this is not a Mac or it has not been built (`native/build.sh`). */
 export function nativeHelperPath(): string | null {
   if (process.platform !== 'darwin') return null;
-  const path = fileURLToPath(new URL('../native/bin/inference-enclave', import.meta.url));
+  const path = join(dirname(inPackage('@inference/enclave/package.json')), 'native/bin/inference-enclave');
   try {
     accessSync(path, constants.X_OK);
     return path;

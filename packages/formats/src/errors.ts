@@ -100,6 +100,15 @@ export const ERRORS = {
     retry: false,
     message: 'The API key is not valid.',
   },
+  /** The console and its API know people by their sessions, not by keys. */
+  not_signed_in: {
+    status: 401,
+    type: request,
+    code: 'not_signed_in',
+    anthropic: 'authentication_error',
+    retry: false,
+    message: 'Sign in first.',
+  },
   insufficient_quota: {
     status: 402,
     type: 'insufficient_quota',
@@ -108,6 +117,30 @@ export const ERRORS = {
     retry: false,
     message: 'The balance does not cover this request. Deposit more or lower max_tokens.',
   },
+  webhook_not_authentic: {
+    status: 401,
+    type: 'authentication_error',
+    code: 'webhook_not_authentic',
+    anthropic: 'authentication_error',
+    retry: false,
+    message: 'The signature of this report is missing or wrong.',
+  },
+  webhook_refused: {
+    status: 400,
+    type: request,
+    code: 'webhook_refused',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'This report was refused.',
+  },
+  webhook_replayed: {
+    status: 409,
+    type: request,
+    code: 'webhook_replayed',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'This report came before.',
+  },
   forbidden: {
     status: 403,
     type: 'permission_error',
@@ -115,6 +148,22 @@ export const ERRORS = {
     anthropic: 'permission_error',
     retry: false,
     message: 'This API key may not do that.',
+  },
+  account_suspended: {
+    status: 403,
+    type: 'permission_error',
+    code: 'account_suspended',
+    anthropic: 'permission_error',
+    retry: false,
+    message: 'This account is suspended.',
+  },
+  cross_origin: {
+    status: 403,
+    type: 'permission_error',
+    code: 'cross_origin',
+    anthropic: 'permission_error',
+    retry: false,
+    message: 'Pages of other sites may not do that here.',
   },
   model_not_found: {
     status: 404,
@@ -140,6 +189,14 @@ export const ERRORS = {
     retry: false,
     message: 'This address does not take this method.',
   },
+  conflict: {
+    status: 409,
+    type: request,
+    code: 'conflict',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'This cannot be done as things are now.',
+  },
   body_too_large: {
     status: 413,
     type: request,
@@ -147,6 +204,14 @@ export const ERRORS = {
     anthropic: 'request_too_large',
     retry: false,
     message: 'The request body is too large.',
+  },
+  not_json: {
+    status: 415,
+    type: request,
+    code: 'unsupported_media_type',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The content type of the request must be application/json.',
   },
   rate_limit_exceeded: {
     status: 429,
@@ -164,6 +229,25 @@ export const ERRORS = {
     anthropic: 'api_error',
     retry: true,
     message: 'The service failed to handle the request.',
+  },
+  /** The operator has not set up what this needs. */
+  not_configured: {
+    status: 501,
+    type: server,
+    code: 'not_configured',
+    anthropic: 'api_error',
+    anthropicStatus: 500,
+    retry: false,
+    message: 'This coordinator is not set up for that.',
+  },
+  payment_service_failed: {
+    status: 502,
+    type: server,
+    code: 'payment_service_failed',
+    anthropic: 'api_error',
+    anthropicStatus: 500,
+    retry: true,
+    message: 'The payment service did not answer. Nothing was charged.',
   },
   provider_failed: {
     status: 502,
@@ -192,6 +276,17 @@ export const ERRORS = {
     retry: true,
     retryAfter: 5,
     message: 'No provider is free to serve this model now.',
+  },
+  /** Nothing runs that could not be paid for. */
+  billing_unavailable: {
+    status: 503,
+    type: server,
+    code: 'billing_unavailable',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
+    retry: true,
+    retryAfter: 5,
+    message: 'The request could not be booked now, and did not run. Try again in a moment.',
   },
   /** `provider_serial` pins a request to one machine; whether that comes back soon is not for an SDK's back-off to find out. */
   provider_not_available: {

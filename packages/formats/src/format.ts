@@ -1,8 +1,8 @@
-/** What every text format is made of: reading a request, and writing its answer down to the byte. */
+/** What every format is made of: reading a request, and writing its answer down to the byte. */
 import type { Endpoint } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors.js';
 import type { OutputEvent } from './output-event.js';
-import type { TextRequest } from './request.js';
+import type { EmbeddingRequest, TextRequest } from './request.js';
 
 /** What the coordinator decided for a response; it stays the same in every chunk. */
 export interface Envelope {
@@ -73,5 +73,19 @@ export interface TextFormat {
   /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
   parse(body: Uint8Array): ParsedRequest;
   /** Error before anything was answered. `requestId` is shown where the format has a place for it. */
+  error(error: ApiError, requestId?: string): HttpError;
+}
+
+/** A request for vectors. Its answer is never streamed. */
+export interface ParsedEmbeddings {
+  readonly request: EmbeddingRequest;
+  readonly facts: RequestFacts;
+  readonly answer: AnswerFormat;
+}
+
+export interface EmbeddingFormat {
+  readonly endpoint: Endpoint;
+  /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
+  parse(body: Uint8Array): ParsedEmbeddings;
   error(error: ApiError, requestId?: string): HttpError;
 }

@@ -3,13 +3,17 @@ import type { Endpoint } from '@inference/protocol';
 import { anthropicError } from './anthropic-error.js';
 import { chatCompletions } from './chat-completions/chat-completions.js';
 import { completions } from './completions/completions.js';
+import { embeddings } from './embeddings/embeddings.js';
 import type { ApiError, HttpError } from './errors.js';
-import type { TextFormat } from './format.js';
+import type { EmbeddingFormat, TextFormat } from './format.js';
 import { countTokens, messages } from './messages/messages.js';
 import { openAiError } from './open-ai-error.js';
 import { responses } from './responses/responses.js';
 
-const FORMATS: Readonly<Record<Endpoint, TextFormat>> = {
+/** Endpoints whose answers are text that a model writes. */
+export type TextEndpoint = Exclude<Endpoint, '/v1/embeddings'>;
+
+const FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
   '/v1/chat/completions': chatCompletions,
   '/v1/completions': completions,
   '/v1/responses': responses,
@@ -17,8 +21,15 @@ const FORMATS: Readonly<Record<Endpoint, TextFormat>> = {
   '/v1/messages/count_tokens': countTokens,
 };
 
-export function formatFor(endpoint: Endpoint): TextFormat {
-  return FORMATS[endpoint];
+export function formatFor(endpoint: TextEndpoint): TextFormat;
+export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat;
+export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat {
+  return endpoint === '/v1/embeddings' ? embeddings : FORMATS[endpoint];
+}
+
+/** What a model must be for, to serve an endpoint. */
+export function modelTypeOf(endpoint: Endpoint): 'text' | 'embedding' {
+  return endpoint === '/v1/embeddings' ? 'embedding' : 'text';
 }
 
 /**

@@ -3,9 +3,13 @@
  * a socket or a process, and nothing imports a Node module.
  */
 export * from './anthropic-error.js';
+export * from './console/index.js';
+export { type EmbeddingsOutput, embeddingsBody } from './embeddings/answer.js';
 export * from './errors.js';
 export * from './format.js';
 export * from './formats.js';
+export { readJsonBody } from './json-body.js';
+export * from './json-value.js';
 export * from './open-ai-error.js';
 export { type OpenApiOptions, openApiDocument } from './openapi/document.js';
 export * from './output/output-filter.js';
@@ -13,5 +17,7 @@ export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
 export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from './output/tool-call-filter.js';
 export { Transcript, type TranscriptItem } from './output/transcript.js';
 export * from './output-event.js';
+export * from './prefix-chain.js';
 export * from './request.js';
+export { schemaCheck } from './schema-check.js';
 export * from './sse.js';

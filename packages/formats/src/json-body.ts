@@ -53,7 +53,8 @@ function parse(json: string): unknown {
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function refuseBadText(json: string, value: unknown): void {
-  if (!SUSPICIOUS_ESCAPE.test(json)) return;
+  // What is no object is refused as a whole; a place in it would name no field.
+  if (!SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
   const steps = stepsToBadText(value);
   if (steps === null) return;
   const param = paramOf(steps);

@@ -31,9 +31,12 @@ export type OutputEvent =
   /** The last event, once. */
   | FinishEvent;
 
+/** How an answer ends that is written to its end. One that was cancelled has no ending. */
+export type AnswerEnding = Exclude<FinishReason, 'cancelled'>;
+
 export interface FinishEvent {
   readonly type: 'finish';
-  readonly reason: FinishReason;
+  readonly reason: AnswerEnding;
   /** The stop sequence that ended the output, where one did. */
   readonly stopSequence?: string;
   readonly usage: Usage;

@@ -80,6 +80,10 @@ export interface Sampling {
   readonly topP: number | null;
   /** At least 1; only this many of the most likely tokens are candidates. */
   readonly topK: number | null;
+  /** Above 0 and up to 1; tokens less likely than this part of the most likely one are no candidates. */
+  readonly minP: number | null;
+  /** What is added to the logits of tokens, which go by their numbers in the model's vocabulary. */
+  readonly logitBias: readonly (readonly [token: number, bias: number])[];
   /** An integer from -2^63 to 2^63; engines with narrower seeds reduce it. */
   readonly seed: number | null;
   /** -2 to 2. */
@@ -108,4 +112,16 @@ export interface TextRequest {
   readonly thinking: boolean | null;
   /** Up to sixteen, none empty, none twice. */
   readonly stop: readonly string[];
+}
+
+/** The internal job of a request for vectors. */
+export interface EmbeddingRequest {
+  readonly task: 'embed';
+  readonly model: string;
+  /** Texts, or tokens of the model's own vocabulary. At least one, none empty. */
+  readonly inputs: readonly (string | readonly number[])[];
+  /** Numbers in each vector; null: as many as the model makes. */
+  readonly dimensions: number | null;
+  /** How the vectors are written: as JSON numbers, or as base64 of little-endian 32-bit floats. */
+  readonly encoding: 'float' | 'base64';
 }

@@ -10,17 +10,49 @@ const PENALTY = Type.Number({ minimum: -2, maximum: 2 });
 
 export const temperature = nullable(Type.Number({ minimum: 0, maximum: 2 }), 'a number from 0 to 2');
 export const top_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
+/** The Messages format ends at 1. */
+export const temperature_to_1 = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
 export const top_k = nullable(Type.Integer({ minimum: 0, maximum: 2_147_483_647 }), 'an integer of at least 0');
+/** Not in OpenAI's formats, but many clients of them send it; -1 is how some of those say "no limit". */
+const loose_top_k = nullable(Type.Integer({ minimum: -1, maximum: 2_147_483_647 }), 'an integer of at least -1');
 const seed = nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), 'an integer from -2^63 to 2^63');
+/** Not in OpenAI's formats either. */
+const min_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
+/** Biases of one request. */
+const MOST_BIASES = 1024;
+/** Keys are numbers of tokens in the model's own vocabulary; the engine refuses those that it does not have. */
+const logit_bias = nullable(
+  Type.Record(
+    Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }),
+    Type.Number({ minimum: -100, maximum: 100, description: 'a number from -100 to 100' }),
+    {
+      maxProperties: MOST_BIASES,
+      additionalProperties: false,
+    },
+  ),
+  `an object of up to ${MOST_BIASES} token numbers, each with a number from -100 to 100`,
+);
 const penalty = nullable(PENALTY, 'a number from -2 to 2');
 
 /** The parameters of OpenAI's formats. */
-export const OPEN_AI_SAMPLING = { temperature, top_p, seed, frequency_penalty: penalty, presence_penalty: penalty };
+export const OPEN_AI_SAMPLING = {
+  temperature,
+  top_p,
+  top_k: loose_top_k,
+  min_p,
+  seed,
+  frequency_penalty: penalty,
+  presence_penalty: penalty,
+};
+/** Of those that write one token after the other in the client's sight. */
+export const COMPLETION_SAMPLING = { ...OPEN_AI_SAMPLING, logit_bias };
 
 interface SamplingFields {
   readonly temperature?: number | null;
   readonly top_p?: number | null;
   readonly top_k?: number | null;
+  readonly min_p?: number | null;
+  readonly logit_bias?: Readonly<Record<string, number>> | null;
   readonly seed?: number | null;
   readonly frequency_penalty?: number | null;
   readonly presence_penalty?: number | null;
@@ -33,7 +65,9 @@ export function samplingOf(body: SamplingFields): Sampling {
     temperature: greedy ? 0 : (body.temperature ?? DEFAULT_TEMPERATURE),
     topP: greedy ? null : (body.top_p ?? null),
     // 0 turns the limit off wherever it is known at all.
-    topK: body.top_k === 0 ? null : (body.top_k ?? null),
+    topK: (body.top_k ?? 0) <= 0 ? null : (body.top_k ?? null),
+    minP: (body.min_p ?? 0) === 0 ? null : (body.min_p ?? null),
+    logitBias: Object.entries(body.logit_bias ?? {}).map(([token, bias]) => [Number(token), bias]),
     seed: body.seed ?? null,
     frequencyPenalty: body.frequency_penalty ?? null,
     presencePenalty: body.presence_penalty ?? null,

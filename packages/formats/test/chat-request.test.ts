@@ -116,6 +116,20 @@ describe('a request', () => {
   it.each([
     ['max_completion_tokens', { max_completion_tokens: 5 }, { maxTokens: 5 }],
     ['one token', { max_tokens: 1 }, { maxTokens: 1 }],
+    ['min_p', { min_p: 0.05 }, { sampling: { minP: 0.05 } }],
+    ['min_p 0, which is none', { min_p: 0 }, { sampling: { minP: null } }],
+    [
+      'logit_bias',
+      { logit_bias: { 50256: -100, 7: 1.5 } },
+      {
+        sampling: {
+          logitBias: [
+            [7, 1.5],
+            [50256, -100],
+          ],
+        },
+      },
+    ],
     ['one stop sequence', { stop: '\n' }, { stop: ['\n'] }],
     ['a stream without usage', { stream: true, stream_options: {} }, { stream: true }],
   ])('takes %s', (_case, members, expected) => {
@@ -205,6 +219,9 @@ describe('a request is refused, with the field named:', () => {
     ],
     ['temperature above 2', 'temperature', { temperature: 2.1 }],
     ['temperature below 0', 'temperature', { temperature: -0.1 }],
+    ['min_p above 1', 'min_p', { min_p: 1.1 }],
+    ['a bias above 100', 'logit_bias[7]', { logit_bias: { 7: 101 } }],
+    ['a bias for a word', 'logit_bias.hello', { logit_bias: { hello: 1 } }],
     ['temperature in quotes', 'temperature', { temperature: '1' }],
     ['top_p above 1', 'top_p', { top_p: 1.1 }],
     ['a broken seed', 'seed', { seed: 1.5 }],
@@ -235,6 +252,8 @@ describe('a request is refused, with the field named:', () => {
     ['a schema without name', 'response_format.json_schema.name', { response_format: { type: 'json_schema', json_schema: {} } }],
     ['json_schema without schema', 'response_format.json_schema', { response_format: { type: 'json_schema' } }],
     ['top_logprobs alone', 'top_logprobs', { top_logprobs: 2 }],
+    ['a top_k that is a text', 'top_k', { top_k: 'x' }],
+    ['a top_k below all', 'top_k', { top_k: -2 }],
     ['too many top_logprobs', 'top_logprobs', { logprobs: true, top_logprobs: 21 }],
     ['a result of no call', 'messages[0].tool_call_id', { messages: [{ role: 'tool', content: 'a' }] }],
     ['a call without id', 'messages[0].tool_calls[0].id', { messages: [{ role: 'assistant', tool_calls: [{ type: 'function' }] }] }],
@@ -257,7 +276,6 @@ describe('a request is refused, with the field named:', () => {
     ],
     ['functions', 'functions', { functions: [{ name: 'f' }] }],
     ['a named function', 'function_call', { function_call: { name: 'f' } }],
-    ['logit_bias', 'logit_bias', { logit_bias: { 50256: -100 } }],
     ['spoken output', 'modalities', { modalities: ['text', 'audio'] }],
     ['audio', 'audio', { audio: { voice: 'alloy', format: 'wav' } }],
     ['web search', 'web_search_options', { web_search_options: {} }],
@@ -308,6 +326,7 @@ describe('a body is refused when it', () => {
 
   it.each([
     ['an array', '[]'],
+    ['an array with bad text', '[{"model":"\\u0000"}]'],
     ['a text', '"model"'],
     ['null', 'null'],
   ])('is %s', (_case, body) => {

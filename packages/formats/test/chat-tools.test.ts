@@ -177,7 +177,7 @@ describe('legacy completions through the official SDK', () => {
     ['best_of', { best_of: 2 }],
     ['echo', { echo: true }],
     ['suffix', { suffix: 'end' }],
-    ['logit_bias', { logit_bias: { 1: 2 } }],
+    ['logit_bias[1]', { logit_bias: { 1: 200 } }],
     ['logprobs', { logprobs: 6 }],
     ['temperature', { temperature: 3 }],
   ])('%s is refused when it is %o', async (param, members) => {

@@ -1,11 +1,10 @@
 /** Bodies in the shapes that clients were recorded to send, and what becomes of them. */
-import type { Endpoint } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { RequestError } from '../src/errors.js';
-import { formatFor } from '../src/formats.js';
+import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { Random } from './random.js';
 
-const ENDPOINTS: readonly Endpoint[] = [
+const ENDPOINTS: readonly TextEndpoint[] = [
   '/v1/chat/completions',
   '/v1/completions',
   '/v1/responses',
@@ -15,11 +14,11 @@ const ENDPOINTS: readonly Endpoint[] = [
 const cache = { cache_control: { type: 'ephemeral' } };
 const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', properties: { a: { type: 'string' } } };
 
-function parse(endpoint: Endpoint, body: object) {
+function parse(endpoint: TextEndpoint, body: object) {
   return formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify(body)));
 }
 
-function refusal(endpoint: Endpoint, body: object): RequestError {
+function refusal(endpoint: TextEndpoint, body: object): RequestError {
   try {
     parse(endpoint, body);
   } catch (error) {
@@ -185,7 +184,7 @@ describe('a request of', () => {
     });
   });
 
-  it.each<[string, Endpoint, object]>([
+  it.each<[string, TextEndpoint, object]>([
     [
       'opencode (chat)',
       '/v1/chat/completions',
@@ -270,6 +269,9 @@ describe('messages are refused, with the field named, for', () => {
   const user = { role: 'user', content: 'a' };
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: '' } };
   it.each<[string, string, object]>([
+    ['a temperature above 1', 'temperature', { temperature: 1.1 }],
+    ['half a top_k', 'top_k', { top_k: 1.5 }],
+    ['a negative top_k', 'top_k', { top_k: -1 }],
     ['no max_tokens', 'max_tokens', { max_tokens: undefined }],
     ['no messages', 'messages', { messages: [] }],
     ['an unknown role', 'messages[0].role', { messages: [{ role: 'tool', content: 'a' }] }],
@@ -321,6 +323,9 @@ describe('messages are refused, with the field named, for', () => {
 
 describe('responses are refused, with the field named, for', () => {
   it.each<[string, string, object]>([
+    ['two responses', 'n', { n: 2 }],
+    ['logit_bias', 'logit_bias', { logit_bias: { 5: 1 } }],
+    ['a top_k that is a text', 'top_k', { top_k: 'x' }],
     ['no input', 'input', { input: undefined }],
     ['an empty input', 'input', { input: [] }],
     ['nothing but unknown items', 'input', { input: [{ type: 'compaction' }] }],

@@ -1,8 +1,7 @@
 /** What the whole network does with a request, in one function: any SDK in front of it parses the real bytes. */
-import type { Endpoint } from '@inference/protocol';
 import { RequestError } from '../src/errors.js';
 import type { ParsedRequest } from '../src/format.js';
-import { formatFor } from '../src/formats.js';
+import { formatFor, type TextEndpoint } from '../src/formats.js';
 import type { OutputEvent } from '../src/output-event.js';
 import { SSE_COMMENT } from '../src/sse.js';
 import { eventStream } from './sdk-client.js';
@@ -20,7 +19,7 @@ export function gateway(output: readonly OutputEvent[], end?: (parsed: ParsedReq
   const requests: ParsedRequest[] = [];
   const fetch = async (url: unknown, init?: { readonly body?: unknown }) => {
     const address = typeof url === 'object' && url !== null && 'url' in url ? url.url : url;
-    const format = formatFor(new URL(String(address)).pathname as Endpoint);
+    const format = formatFor(new URL(String(address)).pathname as TextEndpoint);
     try {
       const parsed = format.parse(new TextEncoder().encode(String(init?.body)));
       requests.push(parsed);

@@ -1,9 +1,8 @@
-import type { Endpoint } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
 import { anthropicError } from '../src/anthropic-error.js';
 import { apiError } from '../src/errors.js';
-import { formatFor } from '../src/formats.js';
+import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { openAiError } from '../src/open-ai-error.js';
 import { ANSWER_SCHEMAS } from '../src/openapi/answer-schemas.js';
 import { openApiDocument } from '../src/openapi/document.js';
@@ -26,6 +25,7 @@ describe('the description of the API', () => {
       '/v1/responses',
       '/v1/messages',
       '/v1/messages/count_tokens',
+      '/v1/embeddings',
       '/v1/models',
     ]);
   });
@@ -45,14 +45,14 @@ describe('the description of the API', () => {
 });
 
 describe('answers are as described:', () => {
-  const BODIES: readonly [Endpoint, keyof typeof ANSWER_SCHEMAS, object][] = [
+  const BODIES: readonly [TextEndpoint, keyof typeof ANSWER_SCHEMAS, object][] = [
     ['/v1/chat/completions', 'ChatCompletion', { messages: [{ role: 'user', content: 'a' }], include_reasoning: true, logprobs: true }],
     ['/v1/completions', 'Completion', { prompt: 'a', logprobs: 0 }],
     ['/v1/responses', 'Response', { input: 'a' }],
     ['/v1/messages', 'Message', { messages: [{ role: 'user', content: 'a' }], max_tokens: 9, thinking: { type: 'adaptive' } }],
     ['/v1/messages/count_tokens', 'TokenCount', { messages: [{ role: 'user', content: 'a' }] }],
   ];
-  const parse = (endpoint: Endpoint, body: object) =>
+  const parse = (endpoint: TextEndpoint, body: object) =>
     formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
 
   it.each(BODIES)('%s', (endpoint, name, body) => {

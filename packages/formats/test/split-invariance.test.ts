@@ -1,7 +1,6 @@
 /** However an output is cut into pieces, every format says the same with it, and streams say what plain responses say. */
-import type { Endpoint } from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
-import { formatFor } from '../src/formats.js';
+import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { OutputFilter } from '../src/output/output-filter.js';
 import type { OutputEvent } from '../src/output-event.js';
 import { envelopeOf, eventsOf } from './gateway.js';
@@ -23,7 +22,7 @@ const FRAGMENTS = [
   '<',
   '\u2028',
 ];
-const BODIES: readonly [Endpoint, object][] = [
+const BODIES: readonly [TextEndpoint, object][] = [
   ['/v1/chat/completions', { messages: [{ role: 'user', content: 'a' }], include_reasoning: true }],
   ['/v1/completions', { prompt: 'a' }],
   ['/v1/responses', { input: 'a' }],
@@ -48,7 +47,7 @@ function eventsFor(pieces: readonly string[]): OutputEvent[] {
 }
 
 /** The answer in bytes: plain, and the stream with the deltas of one place joined. */
-function answers(endpoint: Endpoint, body: object, events: readonly OutputEvent[]) {
+function answers(endpoint: TextEndpoint, body: object, events: readonly OutputEvent[]) {
   const parsed = formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...body })));
   const envelope = envelopeOf(parsed);
   const plain = parsed.answer.plain(envelope);

@@ -66,6 +66,15 @@ export function fromBase64(text: string): Uint8Array {
   return bytes;
 }
 
+/** As {@link fromBase64}; null instead of the error. */
+export function fromBase64OrNull(text: string): Uint8Array | null {
+  try {
+    return fromBase64(text);
+  } catch {
+    return null;
+  }
+}
+
 function decodeBase64(text: string): Uint8Array | null {
   if (NodeBuffer !== null) return new Uint8Array(NodeBuffer.from(text, 'base64'));
   if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.length % 4 !== 0) return null;

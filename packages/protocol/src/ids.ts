@@ -34,6 +34,7 @@ export const EndpointSchema = Type.Union([
   Type.Literal('/v1/responses'),
   Type.Literal('/v1/messages'),
   Type.Literal('/v1/messages/count_tokens'),
+  Type.Literal('/v1/embeddings'),
 ]);
 export type Endpoint = Static<typeof EndpointSchema>;
 

@@ -34,6 +34,11 @@ export const JobContextSchema = Type.Object({
   /** SHA-256 of the client's body, byte for byte as received. */
   request_sha256: Sha256HexSchema,
   client_nonce: Type.Optional(ClientNonceSchema),
+  /**
+   * Whose prompts may share what was computed for a prefix: a keyed hash of the account, by which a provider cannot tell who that
+   * is. Left out: nobody's.
+   */
+  cache_scope: Type.Optional(Type.String({ pattern: '^[0-9a-f]{32}$' })),
   issued_at: MillisecondsSchema,
   expires_at: MillisecondsSchema,
 });

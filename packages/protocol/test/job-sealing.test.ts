@@ -62,6 +62,7 @@ describe('request', () => {
       created: jobContext.created + 1,
       request_sha256: '0'.repeat(64),
       client_nonce: 'B'.repeat(43),
+      cache_scope: 'b'.repeat(32),
       issued_at: jobContext.issued_at + 1,
       expires_at: jobContext.expires_at + 1,
     };

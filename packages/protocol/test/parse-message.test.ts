@@ -27,26 +27,45 @@ const provider: Record<keyof typeof ProviderMessageSchemas, object> = {
   load: { type: 'load', active_jobs: 0, decode_tps: 12.5 },
   draining: { type: 'draining' },
   job_accepted: { type: 'job_accepted', job_id },
+  job_progress: { type: 'job_progress', job_id },
   job_failed: {
     type: 'job_failed',
     job_id,
     failure: { code: 'context_length_exceeded', param: 'messages[0].content', limit: 1, actual: 2 },
   },
   job_completed: { type: 'job_completed', job_id, response_sha256: sha256, signature: 'MAA=', receipt: statement },
+  enrolment_request: { type: 'enrolment_request' },
 };
 
 const coordinator: Record<keyof typeof CoordinatorMessageSchemas, object> = {
   welcome: { type: 'welcome', version: 1, session_id: 's', nonce: 'AA==', server_time: 1 },
-  registered: { type: 'registered', provider_id: jobContext.provider_id, trust_level: 'self_signed' },
-  rejected: { type: 'rejected', code: 'bad_message', message: 'no' },
+  registered: { type: 'registered', provider_id: jobContext.provider_id, trust_level: 'self_signed', token: 'a'.repeat(76) },
+  rejected: { type: 'rejected', code: 'bad_message', reason: 'key_size', message: 'no' },
+  trust: {
+    type: 'trust',
+    trust_level: 'none',
+    routable: false,
+    status: 'untrusted',
+    status_remedy: 'do this',
+    parts: [{ name: 'posture', state: 'failed', reason: 'sip_disabled', detail: 'sip_disabled', remedy: 'turn it on' }],
+  },
+  models_refused: { type: 'models_refused', models: [{ id: 'm', reason: 'hash_differs', remedy: 'pull it again' }] },
   challenge: { type: 'challenge', nonce: 'AA==' },
   job: { type: 'job', context: jobContext, enc: 'AA==', request_bytes: 0, credit: 1 },
   credit: { type: 'credit', job_id, bytes: 1 },
   cancel: { type: 'cancel', job_id },
+  enrolment: { type: 'enrolment', url: 'https://gateway.example/mdm/v1/enrolment/x', expires_at: 1 },
+  enrolment_refused: { type: 'enrolment_refused', reason: 'not_offered' },
 };
 
 /** Members that a message may lack. */
 const OPTIONAL = new Set([
+  'registered.token',
+  'rejected.reason',
+  'trust.status_remedy',
+  'trust.parts.reason',
+  'trust.parts.detail',
+  'trust.parts.remedy',
   'load.decode_tps',
   'job_failed.failure.param',
   'job_failed.failure.limit',
@@ -134,11 +153,18 @@ test.each([
   [provider.hello, { versions: [] }],
   [provider.hello, { versions: Array.from({ length: 17 }, () => 1) }],
   [provider.hello, { versions: [1.5] }],
+  ...['a\r\nSet-Cookie: b', '<script>', 'a\u0000', '\u202egnp', '"onload="'].flatMap((text) => [
+    [provider.hello, { agent: { name: text, version: '1' } }],
+    [provider.hello, { agent: { name: 'x', version: text } }],
+    [provider.models, { models: [{ ...offer, display_name: text }] }],
+    [provider.models, { models: [{ ...offer, quantization: text }] }],
+  ]),
   [provider.register, { slots: 0 }],
   [provider.register, { models: Array.from({ length: 65 }, () => offer) }],
   [provider.models, { models: [{ ...offer, id: '../x' }] }],
   [provider.load, { active_jobs: -1 }],
   [provider.job_accepted, { job_id: job_id.toUpperCase() }],
+  [provider.job_progress, { job_id: 7 }],
   [provider.job_failed, { failure: { code: 'made_up' } }],
   [provider.job_failed, { failure: { code: 'busy', param: 'free text of a provider' } }],
   [provider.job_completed, { response_sha256: sha256.toUpperCase() }],
@@ -154,7 +180,11 @@ test.each([
   [coordinator.job, { context: { ...jobContext, v: 2 } }],
   [coordinator.credit, { bytes: 0 }],
   [coordinator.rejected, { code: 'made_up' }],
+  [coordinator.rejected, { reason: 'Words, not a code' }],
+  [coordinator.trust, { trust_level: 'full' }],
+  [coordinator.trust, { parts: [{ name: 'posture', state: 'fine' }] }],
   [coordinator.registered, { trust_level: 'full' }],
+  [coordinator.registered, { token: 'two words, and a secret' }],
   [coordinator.welcome, { session_id: '' }],
 ])('values out of range are invalid: %j with %j', (sample, change) => {
   expect(parseCoordinatorMessage(JSON.stringify({ ...sample, ...change }))).toMatchObject({ kind: 'invalid' });

@@ -210,6 +210,16 @@ describe.each(kinds)('%s statement', (kind) => {
     expect(problemOf(kind, signStatement(key, kind, { ...sample, zz_future: { a: [1] } }))).toBeNull();
   });
 
+  test('that says which members must be understood is refused by who does not know one of them', () => {
+    const critical = (crit: JsonValue, members: Members = {}) => problemOf(kind, signStatement(key, kind, { ...sample, ...members, crit }));
+    expect(critical(['zz_future'], { zz_future: 1 })).toBe('unknown_critical');
+    expect(critical(['v', 'zz_future'], { zz_future: 1 })).toBe('unknown_critical');
+    expect(critical(['v'])).toBeNull();
+    for (const crit of [[], ['v', 'v'], [1], 'v', null, {}, ['zz_absent'], ['crit'], ['__proto__'], ['toString']] as JsonValue[]) {
+      expect(critical(crit), JSON.stringify(crit)).toBe('bad_schema');
+    }
+  });
+
   test('in base64 that is not canonical is refused', () => {
     const unpadded = statement.payload.replace(/=+$/, '');
     const url = statement.signature.replaceAll('+', '-').replaceAll('/', '_');

@@ -1,8 +1,14 @@
 /** What someone outside uses to verify answers and attestation statements. Runs in Node and in browsers. */
+export * from './chain/anchor.js';
+export type { DeviceFacts } from './chain/device-facts.js';
+export * from './chain/verify-device-chain.js';
 export * from './checks.js';
 export { sha256Hex } from './digest.js';
 export { verifyP256InBrowser } from './p256.js';
 export type { Expected } from './receipt-checks.js';
+export * from './record/finding.js';
+export { deviceNonce, legacyNonce } from './record/nonce.js';
+export * from './record/verify-record.js';
 export * from './response-proof.js';
 export * from './signed-stream.js';
 export * from './verify-attestation.js';

@@ -30,6 +30,7 @@ const PROBLEMS: Record<StatementProblem, string> = {
   bad_signature: 'The enclave key did not sign this receipt.',
   not_canonical: 'The receipt is signed but is not canonical JSON.',
   bad_schema: 'The receipt is signed but lacks members or has wrong ones.',
+  unknown_critical: 'The receipt is signed but says something that this program does not know and must not ignore.',
 };
 
 /** Checks a receipt against the key, the hash of the signed response bytes and the client's expectations. */
@@ -60,6 +61,13 @@ export function receiptChecks(
       receipt.response_sha256 === responseSha256,
       'The receipt names this response.',
       'The receipt was made for another response.',
+    ),
+    // A client that has a signature was there to the end; cutting its answer short and passing that off as all of it must show.
+    check(
+      'receipt_finish',
+      receipt.finish_reason !== 'cancelled',
+      'The receipt says that the answer came to its end.',
+      'The receipt says that the answer was cancelled before its end.',
     ),
   ];
   const compare = (name: CheckName, what: string, wanted: string | undefined, stated: string | undefined) => {

@@ -14,7 +14,7 @@ import { allOk, check, type Verdict } from './checks.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from './p256.js';
 
 /** Members of the public record that the statement must agree with. One that is absent is not compared. */
-export interface AttestationRecord {
+export interface ClaimedMachine {
   readonly serial_number?: string;
   readonly chip_name?: string;
   readonly hardware_model?: string;
@@ -35,6 +35,7 @@ const PROBLEMS: Record<StatementProblem, string> = {
   bad_signature: 'The key did not sign this statement.',
   not_canonical: 'The statement is signed but is not canonical JSON.',
   bad_schema: 'The statement is signed but lacks members or has wrong ones.',
+  unknown_critical: 'The statement is signed but says something that this program does not know and must not ignore.',
 };
 
 /**
@@ -44,7 +45,7 @@ const PROBLEMS: Record<StatementProblem, string> = {
 export function verifyAttestationStatement(
   statement: SignedStatement,
   publicKey: Uint8Array | string,
-  record: AttestationRecord = {},
+  record: ClaimedMachine = {},
 ): AttestationVerdict {
   const key = enclaveKeyBytes(publicKey);
   if (key === null) {
@@ -86,8 +87,8 @@ export function verifyAttestationStatement(
   return { verified: allOk(checks), checks, attestation };
 }
 
-function differences(attestation: Attestation, record: AttestationRecord): string[] {
+function differences(attestation: Attestation, record: ClaimedMachine): string[] {
   const { serial_number, chip_name, hardware_model, memory_gb, posture } = attestation;
-  const stated: Required<AttestationRecord> = { serial_number, chip_name, hardware_model, memory_gb, ...posture };
-  return (Object.keys(stated) as (keyof AttestationRecord)[]).filter((name) => record[name] !== undefined && record[name] !== stated[name]);
+  const stated: Required<ClaimedMachine> = { serial_number, chip_name, hardware_model, memory_gb, ...posture };
+  return (Object.keys(stated) as (keyof ClaimedMachine)[]).filter((name) => record[name] !== undefined && record[name] !== stated[name]);
 }

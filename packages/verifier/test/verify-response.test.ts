@@ -39,6 +39,7 @@ test('an answer as it was signed passes every check, and gives its receipt', () 
     'receipt_signature',
     'receipt_key',
     'receipt_response',
+    'receipt_finish',
     'receipt_request',
     'receipt_job',
     'receipt_nonce',
@@ -131,6 +132,8 @@ describe('fails', () => {
     ['receipt_job', { job_id: 'ffffffff-89ab-4cde-8f01-23456789abcd' }],
     ['receipt_nonce', { client_nonce: 'B'.repeat(43) }],
     ['receipt_model', { model: 'other' }],
+    ['receipt_finish', { finish_reason: 'cancelled' }],
+    ['receipt_signature', { finish_reason: 'bored' }],
     ['receipt_signature', { usage: {} }],
     ['receipt_signature', { v: 2 }],
   ])('%s for a signed receipt with %j', (name, changes) => {

@@ -1,10 +1,11 @@
-/** The process behind the bare relay: answers at once, a stream as one message per token. */
+/** The process behind the bare relay: answers at once, a stream as one message per token, or at the pace that is asked for. */
 import { WebSocket } from 'ws';
-import { PLAIN_ANSWER, streamTokens } from './answers.js';
+import { keepPace, PLAIN_ANSWER, paceOf, STREAM_END, streamTokens, timedToken } from './answers.js';
 
 const socket = new WebSocket(`ws://127.0.0.1:${process.argv[2]}`, { perMessageDeflate: false });
 const tokens = streamTokens().map((text) => Buffer.from(text));
 const plain = Buffer.from(PLAIN_ANSWER);
+const end = Buffer.from(STREAM_END);
 
 socket.on('open', () => process.send?.({ ready: true }));
 socket.on('message', (message: Buffer) => {
@@ -14,7 +15,16 @@ socket.on('message', (message: Buffer) => {
     send(true, plain);
     return;
   }
+  const pace = paceOf(message);
+  if (pace !== null) {
+    keepPace(
+      pace,
+      () => send(false, Buffer.from(timedToken())),
+      () => send(true, end),
+    );
+    return;
+  }
   for (const token of tokens) send(false, token);
-  send(true, Buffer.from('data: [DONE]\n\n'));
+  send(true, end);
 });
 process.on('disconnect', () => process.exit());

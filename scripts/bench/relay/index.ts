@@ -1,167 +1,234 @@
 /**
- * Bench of the relay: the coordinator with keys, sealing, verification and its store, against a bare Node relay that does
- * none of it, by turns in the same run. Prints both sides and the ratios; exits 1 when a ratio misses its target.
+ * Bench of the relay: the coordinator with keys, reservation, sealing, verification and settlement, against a bare Node relay
+ * that does none of it and, for plain answers, against another gateway as a mere proxy; by turns, in the same run. Clients,
+ * providers and relays are separate processes. Prints all sides and the ratios; false when one misses its target.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type Child, spawnChild } from '../../network/child.js';
-import { startCoordinatorAlone } from '../../network/network.js';
-import { type LoadResult, runLoad } from '../load.js';
-import { cpuSeconds, median, percentile } from '../statistics.js';
-import { STREAM_TOKENS } from './answers.js';
+import { Metrics } from '../../../apps/coordinator/dist/metrics/metrics.js';
+import { cpuSeconds, median, percentile, residentBytes } from '../statistics.js';
+import { PLAIN_ANSWER, requestBody, STREAM_END, STREAM_TOKENS } from './answers.js';
+import type { ClosedLoad, ClosedResult, PacedLoad, PacedResult } from './load-generator.js';
+import { Processes, type Side } from './sides.js';
 
 const ROUNDS = 3;
-const ROUND_MS = 4000;
-const STREAMS_AT_ONCE = 32;
-const PLAIN_AT_ONCE = 32;
+const ROUND_MS = 3000;
+const AT_ONCE = 32;
+/** Answers before a side is measured, and the longest time they are waited for. */
+const WARM_ANSWERS = 4000;
+const WARM_STREAMS = 400;
+const WARM_MS = 20_000;
 
-/** One kind of answer, and the ratio that is to be reached; null where the figure is for information. */
-interface Comparison {
-  readonly title: string;
-  readonly stream: boolean;
-  readonly side: 'ours' | 'framePerToken';
-  readonly target: number | null;
+/** Streams that come at a pace, so that a token's way can be timed. */
+interface PacedTrial {
+  readonly streams: number;
+  readonly rounds: number;
+  readonly tokens: number;
+  readonly everyMs: number;
+  readonly overMs: number;
 }
 
-const COMPARISONS: readonly Comparison[] = [
-  { title: `streams of ${STREAM_TOKENS} tokens, ${STREAMS_AT_ONCE} at once`, stream: true, side: 'ours', target: 0.5 },
-  { title: 'the same with a sealed frame for each token, the worst case', stream: true, side: 'framePerToken', target: null },
-  { title: `plain answers, ${PLAIN_AT_ONCE} at once`, stream: false, side: 'ours', target: 0.15 },
-];
+/** Fifty streams at a time, twenty that begin in each second. */
+const FIFTY: PacedTrial = { streams: 50, rounds: 4, tokens: 50, everyMs: 50, overMs: 2500 };
+const MANY: PacedTrial = { streams: 5000, rounds: 1, tokens: 25, everyMs: 1000, overMs: 12_000 };
+/** A stream whose tokens come each second and that was still for this long was starved. */
+const STARVED_MS = 4000;
+const GIB = 1024 ** 3;
 
-interface Side {
-  readonly name: string;
-  /** Process of the relay itself, for its CPU time. */
-  readonly pid: number;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
+type Load = (side: Side, load: object) => Promise<Record<string, unknown>>;
 
-interface Measured {
-  readonly perSecond: number;
-  readonly firstByteP50: number;
-  readonly firstByteP99: number;
-  /** Microseconds of CPU that the relay's process took per answer. */
-  readonly cpuPerAnswer: number;
-}
+/** `RELAY_BENCH=streams,plain` runs these alone. */
+const SECTIONS: Readonly<Record<string, (processes: Processes, load: Load) => Promise<boolean>>> = {
+  streams: streamThroughput,
+  plain: plainThroughput,
+  first: firstToken,
+  many: manyStreams,
+};
 
 /** Runs the bench. Resolves to whether every target was met. */
 export async function benchRelay(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
-  const children: Child[] = [];
-  try {
-    const bare = await startBareSide(directory, children);
-    const sides = {
-      ours: await startOurSide(directory, children, 'agent'),
-      framePerToken: await startOurSide(directory, children, 'frame-per-token'),
-    };
-    let met = true;
-    for (const { title, stream, side, target } of COMPARISONS) {
-      const ours = sides[side];
-      const [bareResults, ourResults] = await alternate(bare, ours, stream);
-      const unit = stream ? 'tokens/s' : 'requests/s';
-      const ratio = median(ourResults.map((result) => result.perSecond)) / median(bareResults.map((result) => result.perSecond));
-      print(title);
-      printSide(bare.name, bareResults, unit);
-      printSide(ours.name, ourResults, unit);
-      const verdict = target === null ? '' : ` (target ${target}): ${ratio >= target ? 'met' : 'MISSED'}`;
-      print(`  ratio ${ratio.toFixed(3)}${verdict}`);
-      met &&= target === null || ratio >= target;
+  let met = true;
+  const { RELAY_BENCH: chosen } = process.env;
+  const only = chosen?.split(',') ?? Object.keys(SECTIONS);
+  for (const [name, section] of Object.entries(SECTIONS)) {
+    if (!only.includes(name)) continue;
+    const processes = new Processes(directory);
+    try {
+      const generator = await processes.start('load-generator');
+      const load: Load = async (side, work) => {
+        const before = { relay: cpuSeconds(side.pid), provider: cpuSeconds(side.providerPid), clients: cpuSeconds(generator.child.pid) };
+        const result = await generator.child.ask({ target: side.target, ...work });
+        const relayCpu = cpuSeconds(side.pid) - before.relay;
+        return { ...result, relayCpu, providerCpu: cpuSeconds(side.providerPid) - before.provider };
+      };
+      met = (await section(processes, load)) && met;
+    } finally {
+      await processes.stop();
     }
-    return met;
-  } finally {
-    for (const child of children.reverse()) await child.stop(3000);
-    rmSync(directory, { recursive: true, force: true });
   }
+  rmSync(directory, { recursive: true, force: true });
+  return met;
 }
 
-async function alternate(bare: Side, ours: Side, stream: boolean): Promise<[Measured[], Measured[]]> {
-  await measure(bare, stream, ROUND_MS / 4);
-  await measure(ours, stream, ROUND_MS / 4);
-  const results: [Measured[], Measured[]] = [[], []];
+interface Rates {
+  readonly perSecond: number[];
+  /** Microseconds of CPU of the relay's process, all its threads, per answer. */
+  readonly relayCpu: number[];
+  readonly providerCpu: number[];
+}
+
+async function streamThroughput(processes: Processes, load: Load): Promise<boolean> {
+  print(`streams of ${STREAM_TOKENS} tokens, ${AT_ONCE} at once`);
+  const bare = await processes.bareRelay();
+  const ours = await processes.coordinator('streams', 'agent');
+  const frames = await processes.coordinator('frame-per-token', 'frame-per-token');
+  const [bareRates, ourRates, frameRates] = await byTurns(load, [bare, ours, frames], true);
+  printRates(bare.name, bareRates, STREAM_TOKENS);
+  printRates(ours.name, ourRates, STREAM_TOKENS);
+  printRates('with a sealed frame for each token, the worst case', frameRates, STREAM_TOKENS);
+  print(`  CPU per token, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
+  return judge('tokens/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.6);
+}
+
+async function plainThroughput(processes: Processes, load: Load): Promise<boolean> {
+  print(`plain answers, ${AT_ONCE} at once`);
+  const bare = await processes.bareRelay();
+  const gateway = await processes.gateway();
+  const ours = await processes.coordinator('plain', 'agent');
+  const [bareRates, gatewayRates, ourRates] = await byTurns(load, [bare, gateway, ours], false);
+  printRates(bare.name, bareRates, 1);
+  printRates('@portkey-ai/gateway as a mere proxy', gatewayRates, 1);
+  printRates(ours.name, ourRates, 1);
+  print(`  CPU per answer, bare relay to coordinator ${ratio(bareRates.relayCpu, ourRates.relayCpu).toFixed(3)}`);
+  const met = judge('requests/s, coordinator to bare relay', ratio(ourRates.perSecond, bareRates.perSecond), 0.2);
+  return judge('requests/s, coordinator to @portkey-ai/gateway', ratio(ourRates.perSecond, gatewayRates.perSecond), 1) && met;
+}
+
+/** Measures the sides in turns, once each has answered so much that its code is compiled. */
+async function byTurns(load: Load, sides: readonly [Side, Side, Side], stream: boolean): Promise<[Rates, Rates, Rates]> {
+  const rates = sides.map((): Rates => ({ perSecond: [], relayCpu: [], providerCpu: [] })) as [Rates, Rates, Rates];
+  const body = requestBody(stream);
+  const ending = stream ? STREAM_END : PLAIN_ANSWER;
+  const work = { kind: 'closed', body, atOnce: AT_ONCE, durationMs: ROUND_MS, answers: null, ending } satisfies Omit<ClosedLoad, 'target'>;
+  for (const side of sides) await load(side, { ...work, durationMs: WARM_MS, answers: stream ? WARM_STREAMS : WARM_ANSWERS });
   for (let round = 0; round < ROUNDS; round++) {
-    results[0].push(await measure(bare, stream, ROUND_MS));
-    results[1].push(await measure(ours, stream, ROUND_MS));
+    for (const [index, side] of sides.entries()) {
+      const { answers, seconds, relayCpu, providerCpu } = (await load(side, work)) as unknown as ClosedResult & CpuOfRound;
+      rates[index]?.perSecond.push(answers / seconds);
+      rates[index]?.relayCpu.push((relayCpu / answers) * 1e6);
+      rates[index]?.providerCpu.push((providerCpu / answers) * 1e6);
+    }
   }
-  return results;
+  return rates;
 }
 
-async function measure(side: Side, stream: boolean, durationMs: number): Promise<Measured> {
-  const body = JSON.stringify({ model: 'bench', messages: [{ role: 'user', content: 'What is the capital of France?' }], stream });
-  const cpuBefore = cpuSeconds(side.pid);
-  const result: LoadResult = await runLoad({
-    url: `${side.url}/v1/chat/completions`,
-    headers: side.headers,
-    body: () => body,
-    concurrency: stream ? STREAMS_AT_ONCE : PLAIN_AT_ONCE,
-    durationMs,
-    check: (status, text) => {
-      if (status !== 200 || (stream ? !text.endsWith('data: [DONE]\n\n') : !text.endsWith('}'))) {
-        throw new Error(`${side.name} answered ${status}: ${text.slice(0, 300)}`);
-      }
-    },
-  });
-  const units = stream ? result.answers * STREAM_TOKENS : result.answers;
-  return {
-    perSecond: units / result.seconds,
-    firstByteP50: percentile(result.firstByteMs, 0.5),
-    firstByteP99: percentile(result.firstByteMs, 0.99),
-    cpuPerAnswer: ((cpuSeconds(side.pid) - cpuBefore) / result.answers) * 1e6,
+interface CpuOfRound {
+  readonly relayCpu: number;
+  readonly providerCpu: number;
+}
+
+async function firstToken(processes: Processes, load: Load): Promise<boolean> {
+  const sides = [await processes.bareRelay(), await processes.coordinator('first-token', 'agent')] as const;
+  print(`time to the first token, ${FIFTY.streams} streams at once`);
+  const results: [PacedResult[], PacedResult[]] = [[], []];
+  await pacedLoad(load, sides[1], { ...FIFTY, rounds: 1 });
+  for (let round = 0; round < 3; round++) {
+    for (const [index, side] of sides.entries()) results[index]?.push(await pacedLoad(load, side, FIFTY));
+  }
+  const added = (of: (result: PacedResult) => readonly number[], share: number): number => {
+    const middle = (list: readonly PacedResult[]): number => median(list.map((result) => percentile(of(result), share)));
+    const [bare, ours] = [middle(results[0]), middle(results[1])];
+    print(`  p${share * 100}: bare relay ${bare.toFixed(2)} ms, coordinator ${ours.toFixed(2)} ms`);
+    return ours - bare;
   };
+  let met = judgeMost(
+    'added to the first token at p50, ms',
+    added((result) => result.firstMs, 0.5),
+    2,
+  );
+  met =
+    judgeMost(
+      'added to the first token at p99, ms',
+      added((result) => result.firstMs, 0.99),
+      5,
+    ) && met;
+  print(`  of the later tokens:`);
+  print(`  added at p99 ${added((result) => result.tokenMs, 0.99).toFixed(2)} ms`);
+  print(`  counting a write takes ${costOfMetrics().toFixed(2)} µs of CPU`);
+  return met;
 }
 
-async function startBareSide(directory: string, children: Child[]): Promise<Side> {
-  const { child, said: relay } = await startScript('bare-relay', [], directory, children);
-  await startScript('bare-provider', [String(relay.port)], directory, children);
-  return { name: 'bare relay', pid: child.pid, url: `http://127.0.0.1:${relay.port}`, headers: {} };
+/** What it costs to count one write to a client, in microseconds of CPU. */
+function costOfMetrics(): number {
+  const metrics = new Metrics();
+  const writes = 200_000;
+  for (let warm = 0; warm < writes; warm++) metrics.relayed(warm % 7);
+  const before = process.cpuUsage();
+  for (let write = 0; write < writes; write++) metrics.relayed(write % 7);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / writes;
 }
 
-async function startOurSide(directory: string, children: Child[], framing: 'agent' | 'frame-per-token'): Promise<Side> {
-  const coordinator = await startCoordinatorAlone(join(directory, framing), { LOG_LEVEL: 'warn' });
-  children.push(coordinator.child);
-  await startScript('instant-provider', [coordinator.baseUrl.replace('http', 'ws'), framing], directory, children);
-  return {
-    name: 'coordinator',
-    pid: coordinator.child.pid,
-    url: coordinator.baseUrl,
-    headers: { authorization: `Bearer ${coordinator.apiKey}` },
-  };
+async function manyStreams(processes: Processes, load: Load): Promise<boolean> {
+  print(`${MANY.streams} streams at once, each a token per second`);
+  const bare = await processes.bareRelay();
+  const bareResult = await pacedLoad(load, bare, MANY);
+  const ours = await processes.coordinator('many-streams', 'agent', 6);
+  let resident = 0;
+  const watch = setInterval(() => {
+    resident = Math.max(resident, residentBytes(ours.pid));
+  }, 250);
+  const result = await pacedLoad(load, ours, MANY);
+  clearInterval(watch);
+  const added = percentile(result.tokenMs, 0.99) - percentile(bareResult.tokenMs, 0.99);
+  for (const [name, { tokenMs, longestGapMs, relayCpu }] of [
+    ['bare relay', bareResult],
+    ['coordinator', result],
+  ] as const) {
+    print(
+      `  ${name}: a token takes ${percentile(tokenMs, 0.5).toFixed(2)} ms at p50, ${percentile(tokenMs, 0.99).toFixed(1)} ms at p99; ` +
+        `longest pause ${(longestGapMs / 1000).toFixed(2)} s; ${Math.round((relayCpu / MANY.streams / MANY.tokens) * 1e6)} µs of CPU per token`,
+    );
+  }
+  let met = judgeMost('added to a token at p99, ms', added, 50);
+  met = judgeMost('memory of the coordinator, GiB', resident / GIB, 1) && met;
+  met = judgeMost('longest pause of a stream, ms', result.longestGapMs, STARVED_MS) && met;
+  return judge('streams at once', result.peak, MANY.streams) && met;
 }
 
-interface Started {
-  readonly child: Child;
-  /** The first thing it said. */
-  readonly said: Record<string, unknown>;
+async function pacedLoad(load: Load, side: Side, trial: PacedTrial): Promise<PacedResult & CpuOfRound> {
+  const { streams, rounds, overMs, tokens, everyMs } = trial;
+  const work: Omit<PacedLoad, 'target'> = { kind: 'paced', body: requestBody(true, { tokens, everyMs }), streams, rounds, overMs, tokens };
+  return (await load(side, work)) as unknown as PacedResult & CpuOfRound;
 }
 
-/** Starts a process of this bench and waits until it speaks. */
-async function startScript(name: string, args: string[], directory: string, children: Child[]): Promise<Started> {
-  const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
-  const child = await spawnChild({
-    name,
-    argv: ['--import', 'tsx', script, ...args],
-    env: process.env,
-    logFile: join(directory, `${name}.log`),
-  });
-  children.push(child);
-  const said = await Promise.race([
-    child.message,
-    child.exited.then(() => {
-      throw new Error(`${name} did not start: ${child.lastWords()}`);
-    }),
-  ]);
-  return { child, said };
+/** Of medians, so that a round in which the machine was busy with something else does not decide. */
+function ratio(ours: readonly number[], others: readonly number[]): number {
+  return median(ours) / median(others);
 }
 
-function printSide(name: string, results: readonly Measured[], unit: string): void {
-  const rates = results.map((result) => result.perSecond);
-  const last = results.at(-1);
+function judge(what: string, value: number, least: number): boolean {
+  const met = value >= least;
+  print(`  ${what} ${value.toFixed(3)} (target: at least ${least}): ${met ? 'met' : 'MISSED'}`);
+  return met;
+}
+
+function judgeMost(what: string, value: number, most: number): boolean {
+  const met = value <= most;
+  print(`  ${what} ${value.toFixed(2)} (target: at most ${most}): ${met ? 'met' : 'MISSED'}`);
+  return met;
+}
+
+function printRates(name: string, { perSecond, relayCpu, providerCpu }: Rates, unitsPerAnswer: number): void {
+  const unit = unitsPerAnswer === 1 ? 'requests/s' : 'tokens/s';
+  const rate = (value: number): string => Math.round(value * unitsPerAnswer).toLocaleString('en');
+  const cpu = median(relayCpu);
+  const perToken = unitsPerAnswer === 1 ? '' : ` (${(cpu / unitsPerAnswer).toFixed(1)} per token)`;
   print(
-    `  ${name.padEnd(12)} ${Math.round(median(rates)).toLocaleString('en')} ${unit} (${Math.round(Math.min(...rates))} to ${Math.round(Math.max(...rates))}), ` +
-      `first byte p50 ${last?.firstByteP50.toFixed(1)} ms, p99 ${last?.firstByteP99.toFixed(1)} ms, ` +
-      `${Math.round(median(results.map((result) => result.cpuPerAnswer)))} µs of CPU per answer`,
+    `  ${name}: ${rate(median(perSecond))} ${unit} (${rate(Math.min(...perSecond))} to ${rate(Math.max(...perSecond))}), ` +
+      `${Math.round(cpu)} µs of CPU per answer${perToken}, ${Math.round(median(providerCpu))} µs behind it; load ${loadavg()[0]?.toFixed(1)}`,
   );
 }
 

@@ -1,16 +1,21 @@
 /**
  * The periodic challenge of one connection: a fresh nonce every few minutes, a short time to answer, three misses in a row
- * and the provider is out. A nonce counts once; an answer that comes after its time is ignored, any other wrong one is fatal.
+ * and the provider is out. A nonce counts once and only here; an answer that comes after its time changes nothing but is
+ * forgiven, unless it admits to a protection that is off; any other wrong one is fatal.
  */
 import { randomBytes } from 'node:crypto';
 import type { Posture, SignedStatement } from '@inference/protocol';
-import { checkChallengeAnswer, type Identity, Refusal } from './admission.js';
+import type { Identity } from './admission.js';
+import { type ChallengeTranscript, judgeAnswer, openAnswer, requireSafePosture } from './challenge-answer.js';
+import { Refusal } from './refusal.js';
 import { type FleetTimings, MAX_MISSED_CHALLENGES } from './timings.js';
 
 export interface ChallengeEvents {
   send(nonce: string): void;
-  passed(posture: Posture): void;
+  passed(posture: Posture, transcript: ChallengeTranscript): void;
   missed(inARow: number): void;
+  /** An answer came after its time. */
+  late(): void;
   failed(refusal: Refusal): void;
 }
 
@@ -19,8 +24,8 @@ export function newNonce(): string {
   return randomBytes(32).toString('base64');
 }
 
-/** Late answers are recognised this many misses back. */
-const MOST_EXPIRED = 8;
+/** Late and repeated answers are told apart from others this many nonces back. */
+const MOST_REMEMBERED = 32;
 
 export class Challenges {
   readonly #identity: Identity;
@@ -31,28 +36,44 @@ export class Challenges {
   #timer: NodeJS.Timeout;
   #outstanding: string | null = null;
   #missed = 0;
-  /** Nonces whose time ran out; an honest but late answer to one of them arrives eventually. */
-  readonly #expired = new Set<string>();
+  /** Nonces whose time ran out; an honest but late answer to one of them arrives eventually, once. */
+  readonly #expired: string[] = [];
+  readonly #answered: string[];
 
-  constructor(options: { identity: Identity; sessionId: string; timings: FleetTimings; now: () => number; events: ChallengeEvents }) {
+  constructor(options: {
+    identity: Identity;
+    sessionId: string;
+    /** The nonce that registration answered. */
+    firstNonce: string;
+    timings: FleetTimings;
+    now: () => number;
+    events: ChallengeEvents;
+  }) {
     this.#identity = options.identity;
     this.#sessionId = options.sessionId;
+    this.#answered = [options.firstNonce];
     this.#timings = options.timings;
     this.#now = options.now;
     this.#events = options.events;
     this.#timer = setTimeout(() => this.#ask(), options.timings.challengeIntervalMs);
   }
 
-  /** Takes in an answer. Exactly one of the events follows, or none when the answer is late. */
+  /** Takes in an answer. Exactly one of `passed`, `late` and `failed` follows. */
   answer(statement: SignedStatement): void {
     try {
-      const posture = this.#check(statement);
-      if (posture === null) return;
-      clearTimeout(this.#timer);
-      this.#outstanding = null;
-      this.#missed = 0;
-      this.#timer = setTimeout(() => this.#ask(), this.#timings.challengeIntervalMs);
-      this.#events.passed(posture);
+      const answer = openAnswer(statement, this.#identity, this.#sessionId);
+      if (answer.nonce === this.#outstanding) {
+        const now = this.#now();
+        const posture = judgeAnswer(answer, this.#identity, now);
+        this.#pass(posture, { statement, nonce: answer.nonce, sessionId: this.#sessionId, answeredAt: now });
+        return;
+      }
+      const expired = this.#expired.indexOf(answer.nonce);
+      if (expired < 0) throw this.#wrongNonce(answer.nonce);
+      this.#expired.splice(expired, 1);
+      remember(this.#answered, answer.nonce);
+      requireSafePosture(answer, this.#identity);
+      this.#events.late();
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       this.stop();
@@ -62,20 +83,21 @@ export class Challenges {
 
   stop(): void {
     clearTimeout(this.#timer);
+    this.#outstanding = null;
   }
 
-  #check(statement: SignedStatement): Posture | null {
-    const rules = { now: this.#now(), sessionId: this.#sessionId };
-    for (const nonce of this.#expired) {
-      try {
-        checkChallengeAnswer(statement, this.#identity, { ...rules, nonce });
-        return null;
-      } catch (error) {
-        if (!(error instanceof Refusal)) throw error;
-      }
-    }
-    if (this.#outstanding === null) throw new Refusal('challenge_failed', 'no challenge is waiting for an answer');
-    return checkChallengeAnswer(statement, this.#identity, { ...rules, nonce: this.#outstanding });
+  #pass(posture: Posture, transcript: ChallengeTranscript): void {
+    clearTimeout(this.#timer);
+    remember(this.#answered, transcript.nonce);
+    this.#outstanding = null;
+    this.#missed = 0;
+    this.#timer = setTimeout(() => this.#ask(), this.#timings.challengeIntervalMs);
+    this.#events.passed(posture, transcript);
+  }
+
+  #wrongNonce(nonce: string): Refusal {
+    if (this.#answered.includes(nonce)) return new Refusal('challenge_failed', 'this challenge was answered before', 'challenge_replayed');
+    return new Refusal('challenge_failed', 'the answer is to a challenge that is not open', 'challenge_unknown');
   }
 
   #ask(): void {
@@ -86,16 +108,20 @@ export class Challenges {
   }
 
   #miss(nonce: string): void {
-    this.#expired.add(nonce);
-    const [oldest] = this.#expired;
-    if (this.#expired.size > MOST_EXPIRED && oldest !== undefined) this.#expired.delete(oldest);
+    remember(this.#expired, nonce);
     this.#outstanding = null;
     this.#missed++;
     if (this.#missed >= MAX_MISSED_CHALLENGES) {
-      this.#events.failed(new Refusal('challenge_failed', `${this.#missed} challenges in a row were not answered`));
+      const message = `${this.#missed} challenges in a row were not answered`;
+      this.#events.failed(new Refusal('challenge_failed', message, 'challenge_unanswered'));
       return;
     }
     this.#events.missed(this.#missed);
     this.#ask();
   }
+}
+
+function remember(nonces: string[], nonce: string): void {
+  nonces.push(nonce);
+  if (nonces.length > MOST_REMEMBERED) nonces.shift();
 }

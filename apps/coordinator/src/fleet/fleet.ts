@@ -2,25 +2,59 @@
  * The registry of connected providers: who is here, what they serve, and who takes jobs. One session per enclave key, the
  * newest; every entry belongs to the session that made it, so that the late end of an old one never removes the new one.
  */
-import type { ModelOffer, ProviderId } from '@inference/protocol';
+import type { ModelOffer, ProviderId, RestraintReason } from '@inference/protocol';
 import type { WebSocket } from 'ws';
-import { ModelIndex } from './model-index.js';
-import { type Candidate, chooseProvider, type Placement, type PlacementRequest, type Unroutable } from './placement.js';
-import { type OnlineSession, ProviderSession, type SessionEnd, type SessionRules } from './provider-session.js';
+import type { TrustAnchor } from '../attestation/chain/anchor.js';
+import type { DeviceEvidence } from '../attestation/evidence.js';
+import { DecisionBook, type Given } from './decisions/decision-book.js';
+import type { DecisionEntry } from './decisions/decision-history.js';
+import { Demand } from './decisions/demand.js';
+import { ModelBoards } from './model-boards.js';
+import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
+import { type Fault, type ReputationState, type Restraint, recentFailures, stateAt } from './reputation/reputation.js';
+import { ReputationBook } from './reputation/reputation-book.js';
+import type { Member } from './scheduler/board.js';
+import type { Speed } from './scheduler/cost.js';
+import { type Demands, type Gate, gateOf, type Ineligible, type ProviderFacts } from './scheduler/gates.js';
+import { withProbe } from './scheduler/probing.js';
+import { type Decision, explain, type PlacementRequest, schedule } from './scheduler/schedule.js';
+import { type Sample, SpeedBook } from './scheduler/speed-book.js';
+import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
+import type { SessionEnd, SessionRules } from './session-facts.js';
+import { providerOfToken } from './session-token.js';
 import { Slot } from './slot.js';
+import { factsOf, isServing, type ProviderStatus, statusOf } from './standing.js';
+import type { RestraintMessage } from './trust-message.js';
 
 /** What the registry reports; the log is one listener. */
 export type FleetEvent =
   | { readonly type: 'joined'; readonly session: OnlineSession }
   | { readonly type: 'left'; readonly session: ProviderSession; readonly end: SessionEnd }
-  | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string }
+  /** The provider was told a new trust level, status or state of a part. */
+  | { readonly type: 'standing'; readonly session: OnlineSession; readonly status: ProviderStatus }
+  | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
+  /** Jobs failed, and it is left alone until a time, in milliseconds. */
+  | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestraintReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
-export interface Quarantine {
-  readonly reason: string;
-  /** Milliseconds. */
-  readonly since: number;
+/** What earlier jobs of an enclave key mean for it now. Times in milliseconds. */
+export interface Standing {
+  readonly state: ReputationState;
+  /** Why, and for the operator the exact problem; null while it is well. */
+  readonly reason: RestraintReason | null;
+  readonly detail: string | null;
+  /** Since when, and when one job decides. */
+  readonly since: number | null;
+  readonly until: number | null;
+  /** Failures that still count; each makes other machines be preferred. */
+  readonly recentFailures: number;
+}
+
+/** A job for a machine, as far as it says which. */
+export interface PlacementDemand extends PlacementRequest {
+  /** Nothing of the answer is delivered before it is verified. */
+  readonly revocable?: boolean;
 }
 
 export interface ServedModel {
@@ -36,9 +70,12 @@ export class Fleet {
   readonly #onEvent: (event: FleetEvent) => void;
   readonly #connected = new Set<ProviderSession>();
   readonly #providers = new Map<ProviderId, OnlineSession>();
-  readonly #models = new ModelIndex();
+  readonly #models = new ModelBoards<OnlineSession>(new SpeedBook());
+  readonly #warmth = new Warmth();
+  readonly #decisions = new DecisionBook<OnlineSession>();
+  readonly #demand = new Demand();
   readonly #firstSeen = new Map<string, number>();
-  readonly #quarantined = new Map<ProviderId, Quarantine>();
+  readonly #reputations: ReputationBook;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   readonly #life: NodeJS.Timeout;
   #closing = false;
@@ -47,6 +84,15 @@ export class Fleet {
     this.#rules = options.rules;
     this.#random = options.random;
     this.#onEvent = options.onEvent;
+    this.#reputations = new ReputationBook({
+      now: options.rules.now,
+      random: options.random,
+      onChange: (providerId) => {
+        // Those who wait for its models may have nobody left to wait for, or one more.
+        const session = this.#providers.get(providerId);
+        if (session !== undefined) this.#change(session);
+      },
+    });
     this.#life = setInterval(() => this.#checkLife(), options.rules.timings.pingMs);
   }
 
@@ -68,27 +114,139 @@ export class Fleet {
 
   /** Whether at least one provider serves the model now, free or not. */
   serves(model: string): boolean {
-    for (const session of this.#models.offering(model)) if (isServing(this.#unroutable(session))) return true;
-    return false;
+    return (this.#models.board(model)?.serving ?? 0) > 0;
   }
 
-  /** Chooses among the providers of a model. With `placed`, take a slot of the first before anything else happens. */
-  choose(model: string, request: PlacementRequest): Placement<Candidate & { readonly session: OnlineSession }> {
-    const candidates = [];
-    for (const session of this.#models.offering(model)) candidates.push(this.#candidate(session));
-    return chooseProvider(candidates, request, this.#random);
+  /** Whether a model that is served is for this: text, or vectors. */
+  isOfType(model: string, type: ModelOffer['model_type']): boolean {
+    return this.#models.isOfType(model, type);
   }
 
-  /** Reserves a place on a session for one job. */
-  takeSlot(session: OnlineSession): Slot {
-    return new Slot(session);
+  /** Jobs that the providers of a model take at once which have it in memory or load it, all together. */
+  slotsOf(model: string): number {
+    return this.#models.board(model)?.slots ?? 0;
+  }
+
+  /** Whether a machine could load the model for one more job. */
+  canLoad(model: string): boolean {
+    return (this.#models.board(model)?.cold ?? 0) > 0;
+  }
+
+  /** Whether some machine would take a request for the model at this moment, perhaps after loading it. */
+  isFree(model: string): boolean {
+    return (this.#models.board(model)?.open.length ?? 0) > 0;
+  }
+
+  /** The longest context among the machines that serve the model (only that of this serial, when one is named), in tokens. Null: none. */
+  contextLength(model: string, providerSerial: string | null): number | null {
+    const board = this.#models.board(model);
+    if (board === undefined) return null;
+    if (providerSerial === null) return board.longestContext;
+    let longest: number | null = null;
+    for (const { subject, contextLength } of board.ofSerial(providerSerial)) {
+      if (this.#isServing(subject)) longest = Math.max(longest ?? 0, contextLength);
+    }
+    return longest;
+  }
+
+  /**
+   * Chooses among the providers of a model, those that still know the beginning of the prompt first where that is quicker.
+   * `chain`: its prefixes, the shortest first. With `placed`, take a slot of the first before anything else happens.
+   */
+  choose(model: string, request: PlacementDemand, chain: readonly Prefix[] = []): Decision<OnlineSession> {
+    const now = this.#rules.now();
+    const warm = chain.length === 0 ? [] : this.#warmth.places(chain, now, (providerId) => this.#jobsOf(providerId));
+    const demand = warm.length === 0 ? request : { ...request, warm };
+    for (;;) {
+      const board = this.#models.boardAt(model, now);
+      if (board === undefined)
+        return { kind: 'none', reason: request.providerSerial === null ? 'none_routable' : 'no_such_serial', lapsed: [] };
+      const scheduled = schedule(board, demand, now, this.#random);
+      if (scheduled.kind === 'placed' || scheduled.lapsed.length === 0) {
+        const rules = { now, random: this.#random, isDistrusted: ({ facts }: Member<OnlineSession>) => this.#isDistrusted(facts) };
+        const decision = withProbe(board, demand, scheduled, rules);
+        // A look for a spare machine is no placement.
+        if (request.idleOnly !== true) this.#decisions.decided(model, board, demand, decision, now);
+        return decision;
+      }
+      // The clock was ahead of the timers. Some of them may be as good as before, after a look at their evidence.
+      for (const { subject } of scheduled.lapsed) this.#place(subject);
+    }
+  }
+
+  /** Why each provider of a model may not have such a request now. */
+  whyNot(model: string, demands: Demands): ReadonlyMap<ProviderId, Ineligible> {
+    return explain(this.#models.board(model)?.members() ?? [], demands, this.#rules.now());
+  }
+
+  /** Reserves a place on a session for one job of a model. */
+  takeSlot(session: OnlineSession, model: string): Slot {
+    const slot = new Slot(session);
+    this.#models.began(session, model, this.#rules.now());
+    session.record.placements++;
+    this.#place(session);
+    return slot;
+  }
+
+  /** Why a provider gets no job of anyone at this moment, or null. */
+  gate(session: OnlineSession): Gate | null {
+    return gateOf(this.#facts(session), this.#rules.now());
+  }
+
+  /** What a connection was given of all that was placed since it came; with a model, of what was placed of that. */
+  given(session: OnlineSession, model: string | null): Given {
+    return this.#decisions.given(session, model);
+  }
+
+  /** The last placement decisions that concerned a connection, the newest first. */
+  decisions(session: OnlineSession): readonly DecisionEntry[] {
+    return this.#decisions.entries(session);
+  }
+
+  /** A request for a model came. */
+  asked(model: string): void {
+    this.#demand.asked(model, this.#rules.now());
+  }
+
+  /** Requests for a model that came in the last five minutes. */
+  askedLately(model: string): number {
+    return this.#demand.lately(model, this.#rules.now());
+  }
+
+  /** The session that a token was told to, while it lives; null for a wrong one. */
+  ofToken(token: string): OnlineSession | null {
+    const providerId = providerOfToken(token);
+    const session = providerId === null ? undefined : this.#providers.get(providerId);
+    return session?.ownsToken(token) === true ? session : null;
+  }
+
+  /** The rates that placement goes by for each model of a provider. */
+  speeds(session: OnlineSession): readonly { readonly model: string; readonly speed: Speed }[] {
+    const { providerId } = session.registration.identity;
+    return session.models.flatMap(({ id }) => {
+      const member = this.#models.board(id)?.member(providerId);
+      return member === undefined ? [] : [{ model: id, speed: member.speed }];
+    });
+  }
+
+  /** Takes in how fast a verified answer was. */
+  learn(session: OnlineSession, model: string, sample: Sample): void {
+    this.#models.learn(session, model, sample, this.#rules.now());
+  }
+
+  /** Takes in that a session answered a prompt with these prefixes, and what of it the signed receipt says that it knew before. */
+  remember(session: OnlineSession, chain: readonly Prefix[], cachedTokens: number): void {
+    const { providerId } = session.registration.identity;
+    const jobs = this.#jobsOf(providerId);
+    if (jobs !== null) this.#warmth.answered(chain, cachedTokens, providerId, jobs, this.#rules.now());
   }
 
   /** Models that at least one provider serves, by id. */
   servedModels(): readonly ServedModel[] {
     const served: ServedModel[] = [];
-    for (const [id, offering] of this.#models.models()) {
-      const sessions = [...offering].filter((session) => isServing(this.#unroutable(session)));
+    for (const [id, board] of this.#models.models()) {
+      if (board.serving === 0) continue;
+      const sessions = [...board.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
       const offer = sessions[0]?.models.find((model) => model.id === id);
       if (offer !== undefined) served.push({ offer, sessions, firstSeenAt: this.#firstSeen.get(id) ?? this.#rules.now() });
     }
@@ -100,31 +258,66 @@ export class Fleet {
   }
 
   /** `online`, or the reason why the provider takes no jobs. */
-  status(session: OnlineSession): 'online' | Unroutable {
-    const reason = this.#unroutable(session);
-    return reason === null || reason === 'held_off' ? 'online' : reason;
+  status(session: OnlineSession): ProviderStatus {
+    return statusOf(this.#facts(session), this.#rules.now());
   }
 
-  quarantines(): ReadonlyMap<ProviderId, Quarantine> {
-    return this.#quarantined;
+  /** Where managed-device chains must end. */
+  get anchor(): TrustAnchor {
+    return this.#rules.anchor;
   }
 
-  /** Takes an enclave key out of routing for the life of this process. It stays connected and is told nothing. */
-  quarantine(providerId: ProviderId, reason: string): void {
-    if (this.#quarantined.has(providerId)) return;
-    this.#quarantined.set(providerId, { reason, since: this.#rules.now() });
-    this.#onEvent({ type: 'quarantined', providerId, reason });
-    // Those who wait for its models may have nobody left to wait for.
-    const session = this.#providers.get(providerId);
-    if (session !== undefined) this.#tellCapacity(session.models);
+  /**
+   * Takes in what is stored for an enclave key, verifies it, and tells the provider what it is worth now. Nothing happens
+   * when that key is not connected: its evidence is set again when it joins.
+   */
+  setDeviceEvidence(providerId: ProviderId, evidence: DeviceEvidence | null): void {
+    this.#providers.get(providerId)?.setDeviceEvidence(evidence);
   }
 
-  /** Lets a quarantined key take jobs again. False when it was not quarantined. */
+  /** The catalogue is another one now: every provider's offers are judged by it. */
+  judgeOffersAgain(): void {
+    for (const session of this.#providers.values()) session.judgeAgain();
+  }
+
+  /** What earlier jobs of a key mean for it, connected or not. */
+  standing(providerId: ProviderId): Standing {
+    const now = this.#rules.now();
+    const reputation = this.#reputations.of(providerId);
+    const { reason = null, detail = null, since = null, until = null } = reputation.restraint ?? {};
+    return { state: stateAt(reputation, now), reason, detail, since, until, recentFailures: recentFailures(reputation, now) };
+  }
+
+  /** Keys that are held back or on trial, connected or not. */
+  *restrained(): Iterable<[ProviderId, Standing]> {
+    for (const [providerId] of this.#reputations.restrained()) yield [providerId, this.standing(providerId)];
+  }
+
+  /** A job went wrong by the provider's fault. `detail`: the exact problem, a code. */
+  faulted(providerId: ProviderId, fault: Fault, detail: string): void {
+    this.#tellRestraint(providerId, this.#reputations.faulted(providerId, fault, detail));
+  }
+
+  /** An answer of the provider verified. */
+  answeredWell(providerId: ProviderId): void {
+    this.#reputations.answered(providerId);
+  }
+
+  /** Another machine was quicker with the first content of a job. */
+  wasLate(providerId: ProviderId): void {
+    this.#reputations.late(providerId);
+  }
+
+  /** Whether another session of the same key has taken this one's place. */
+  isReplaced(session: OnlineSession): boolean {
+    const current = this.#providers.get(session.registration.identity.providerId);
+    return current !== undefined && current !== session;
+  }
+
+  /** Lets a key that is held back take jobs again, and forgets why. False when it was not. */
   reinstate(providerId: ProviderId): boolean {
-    if (!this.#quarantined.delete(providerId)) return false;
+    if (!this.#reputations.clear(providerId)) return false;
     this.#onEvent({ type: 'reinstated', providerId });
-    const session = this.#providers.get(providerId);
-    if (session !== undefined) this.#tellCapacity(session.models);
     return true;
   }
 
@@ -145,6 +338,7 @@ export class Fleet {
   /** Ends what is left. */
   close(): void {
     clearInterval(this.#life);
+    this.#reputations.close();
     for (const session of [...this.#connected]) session.terminate();
   }
 
@@ -162,8 +356,11 @@ export class Fleet {
 
   #change(session: OnlineSession): void {
     if (this.#providers.get(session.registration.identity.providerId) !== session) return;
-    this.#models.update(session);
+    this.#place(session);
+    this.#decisions.follow(session);
     for (const { id } of session.models) if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, this.#rules.now());
+    const status = this.status(session);
+    if (session.tellStanding(status, this.#restraintOf(session))) this.#onEvent({ type: 'standing', session, status });
     this.#tellCapacity(session.models);
     if (this.#closing && session.jobs.used === 0) session.reject('shutting_down', 'the coordinator is shutting down');
   }
@@ -172,6 +369,8 @@ export class Fleet {
     this.#connected.delete(session);
     if (session.registration !== null) {
       const { providerId } = session.registration.identity;
+      // However many jobs went with it, a lost connection is one failure.
+      if (end.by === 'provider' && session.jobs.running > 0 && !session.draining) this.faulted(providerId, 'lost', 'connection_lost');
       this.#models.remove(session as OnlineSession);
       if (this.#providers.get(providerId) === session) this.#providers.delete(providerId);
       this.#tellCapacity(session.models);
@@ -179,25 +378,42 @@ export class Fleet {
     this.#onEvent({ type: 'left', session, end });
   }
 
-  #candidate(session: OnlineSession): Candidate & { readonly session: OnlineSession } {
-    const { identity, slots } = session.registration;
-    return {
-      session,
-      providerId: identity.providerId,
-      serialNumber: identity.attestation.serial_number,
-      unroutable: this.#unroutable(session),
-      slots,
-      usedSlots: session.jobs.used,
-      failuresInARow: session.failuresInARow,
-    };
+  #facts(session: OnlineSession): ProviderFacts {
+    return factsOf(session, this.#reputations.of(session.registration.identity.providerId), this.#rules.now());
   }
 
-  #unroutable(session: OnlineSession): Unroutable | null {
-    if (this.#quarantined.has(session.registration.identity.providerId)) return 'quarantined';
-    if (session.draining) return 'draining';
-    if (session.trust().level === null) return 'untrusted';
-    if (session.key === null) return 'key_expired';
-    return session.heldOff ? 'held_off' : null;
+  #isServing(session: OnlineSession): boolean {
+    return isServing(this.#facts(session), this.#rules.now());
+  }
+
+  /** On trial after a lie. */
+  #isDistrusted({ providerId }: ProviderFacts): boolean {
+    return this.#reputations.of(providerId).restraint?.reason === 'answers_not_verified';
+  }
+
+  #restraintOf(session: OnlineSession): RestraintMessage | null {
+    const { state, reason, since, until } = this.standing(session.registration.identity.providerId);
+    return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };
+  }
+
+  #tellRestraint(providerId: ProviderId, restraint: Restraint | null): void {
+    if (restraint === null) return;
+    const { kind, reason, detail, until } = restraint;
+    if (kind === 'quarantine') this.#onEvent({ type: 'quarantined', providerId, reason: detail, until });
+    else this.#onEvent({ type: 'cooling_down', providerId, reason, until });
+  }
+
+  #jobsOf(providerId: ProviderId): Jobs | null {
+    const session = this.#providers.get(providerId);
+    if (session === undefined) return null;
+    const { slots, registeredAt } = session.registration;
+    return { placements: session.record.placements, slots, since: registeredAt };
+  }
+
+  /** Puts a session where it belongs on the boards of its models. */
+  #place(session: OnlineSession): void {
+    if (this.#providers.get(session.registration.identity.providerId) !== session) return;
+    this.#models.update(session, this.#facts(session), this.#rules.now());
   }
 
   #tellCapacity(models: readonly ModelOffer[]): void {
@@ -208,9 +424,4 @@ export class Fleet {
     const now = this.#rules.now();
     for (const session of [...this.#connected]) session.checkLife(now);
   }
-}
-
-/** A provider that is only full or paused for a moment still serves its models. */
-function isServing(reason: Unroutable | null): boolean {
-  return reason === null || reason === 'held_off';
 }

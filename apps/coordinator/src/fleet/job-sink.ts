@@ -6,6 +6,8 @@ import type { Frame, JobCompleted, JobFailure } from '@inference/protocol';
 
 export interface JobSink {
   accepted(): void;
+  /** The provider is at work, though it has nothing to say yet. */
+  progressed(): void;
   frame(frame: Frame): void;
   completed(message: JobCompleted): void;
   failed(failure: JobFailure): void;
@@ -17,6 +19,8 @@ export interface JobSink {
 export interface JobHandle {
   /** Allows this many response bytes more. */
   grant(bytes: number): void;
+  /** Tells the provider to stop and sign what it has written. The sink hears how that ends, unless it is cancelled as well. */
+  recall(): void;
   /** Tells the provider to stop. The sink hears nothing more; the slot is free once the provider confirms. */
   cancel(): void;
 }

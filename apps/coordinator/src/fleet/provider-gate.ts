@@ -10,7 +10,7 @@ const MOST_CONNECTIONS = 20_000;
 
 /** Listens for upgrades on an HTTP server. Returns the function that stops this. */
 export function openProviderGate(server: Server, fleet: Fleet): () => void {
-  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false });
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const path = (request.url ?? '').split('?', 1)[0];
     if (path !== PROVIDER_SOCKET_PATH) refuse(socket, '404 Not Found');

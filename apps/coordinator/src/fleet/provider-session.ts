@@ -6,31 +6,40 @@ import { randomUUID } from 'node:crypto';
 import {
   decodeFrame,
   FrameError,
-  type Hardware,
   type JobId,
   type JobMessage,
   type ModelOffer,
+  type ModelsRefused,
   negotiateVersion,
   type Posture,
   type ProviderMessage,
   parseProviderMessage,
   type Register,
   type RejectionCode,
+  type RejectionReason,
 } from '@inference/protocol';
 import type { WebSocket } from 'ws';
-import { admit, checkKey, type Identity, Refusal, type SealingKey } from './admission.js';
-import { Challenges, newNonce } from './challenges.js';
+import type { DeviceEvidence, DeviceFindings } from '../attestation/evidence.js';
+import { firstGap, isPartOk, MAX_MANAGEMENT_AGE_MS, type TrustVerdict } from '../attestation/trust.js';
+import { admit, checkKey, type Identity, type SealingKey } from './admission.js';
+import type { ChallengeTranscript } from './challenge-answer.js';
+import { newNonce } from './challenges.js';
+import { EnrolmentRequests } from './enrolments.js';
+import { HoldOff } from './hold-off.js';
 import type { JobHandle, JobSink } from './job-sink.js';
-import { ProviderSocket, type Transport } from './provider-socket.js';
+import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
+import { ProviderSocket, type Rejection, type Transport } from './provider-socket.js';
+import { outOfTurn, Refusal } from './refusal.js';
 import { RunningJobs } from './running-jobs.js';
-import { type FleetTimings, maxChallengeAge } from './timings.js';
-import { type TrustVerdict, trustLevel } from './trust.js';
-
-export interface SessionRules {
-  readonly timings: FleetTimings;
-  readonly allowSimulatedEnclave: boolean;
-  readonly now: () => number;
-}
+import { ServiceRecord } from './service-record.js';
+import type { Registration, SessionCounters, SessionEnd, SessionRules } from './session-facts.js';
+import { SessionOffers } from './session-offers.js';
+import { isToken, newSessionToken, type TokenHash } from './session-token.js';
+import { SessionTrust } from './session-trust.js';
+import type { ProviderStatus } from './standing.js';
+import { StandingChallenges } from './standing-challenges.js';
+import { maxChallengeAge } from './timings.js';
+import { LastTold, type RestraintMessage } from './trust-message.js';
 
 export interface SessionEvents {
   /** Statements verified. The registry takes the provider in before it is told. */
@@ -40,70 +49,58 @@ export interface SessionEvents {
   closed(session: ProviderSession, end: SessionEnd): void;
 }
 
-export type SessionEnd =
-  | { readonly by: 'coordinator'; readonly code: RejectionCode; readonly message: string }
-  | { readonly by: 'provider' };
-
-/** Messages that were tolerated, for the operator. */
-export interface SessionCounters {
-  unknownMessages: number;
-  /** Messages and frames for jobs that are not running here; a few are normal after a cancel. */
-  strayMessages: number;
-  missedChallenges: number;
-}
-
-/** What is known once a provider has registered. */
-export interface Registration {
-  readonly identity: Identity;
-  readonly hardware: Hardware;
-  readonly slots: number;
-  readonly agentName: string;
-  readonly agentVersion: string;
-  readonly registeredAt: number;
-}
-
 export type OnlineSession = ProviderSession & { readonly registration: Registration };
 
 type Phase = 'hello' | 'register' | 'online' | 'closed';
 
+/** Payload of a frame without text: its authentication tag. */
+const EMPTY_PAYLOAD_BYTES = 16;
+
 export class ProviderSession {
   readonly sessionId = randomUUID();
-  readonly counters: SessionCounters = { unknownMessages: 0, strayMessages: 0, missedChallenges: 0 };
+  readonly counters: SessionCounters = { unknownMessages: 0, strayMessages: 0, passedChallenges: 0, missedChallenges: 0, lateAnswers: 0 };
   readonly jobs: RunningJobs;
   readonly #rules: SessionRules;
   readonly #events: SessionEvents;
   readonly #socket: ProviderSocket;
   readonly #nonce = newNonce();
+  readonly #enrolments: EnrolmentRequests;
+  readonly #trust: SessionTrust;
   #phase: Phase = 'hello';
   #deadline: NodeJS.Timeout;
   #agent = { name: '', version: '' };
-  #challenges: Challenges | null = null;
+  #challenges: StandingChallenges | null = null;
   #key: SealingKey | null = null;
-  #posture: Posture | null = null;
-  #challengePassedAt: number | null = null;
-  #latestChallengePassed = false;
+  #tokenHash: TokenHash | null = null;
+  readonly #lastTold = new LastTold();
+  readonly #budget: MessageBudget;
 
   registration: Registration | null = null;
-  models: readonly ModelOffer[] = [];
+  readonly #offers: SessionOffers;
   draining = false;
-  /** Jobs as the provider reports them, and its latest decode rate in tokens per second. */
-  reportedJobs = 0;
-  decodeTps: number | null = null;
-  /** Failures that were the provider's fault since its last good answer. */
-  failuresInARow = 0;
-  requestsServed = 0;
-  tokensGenerated = 0;
-  #heldOffUntil = 0;
-  #holdOff: NodeJS.Timeout | null = null;
+  readonly record = new ServiceRecord();
+  readonly #holdOff: HoldOff;
 
   constructor(socket: WebSocket, transport: Transport, rules: SessionRules, events: SessionEvents) {
     this.#rules = rules;
     this.#events = events;
+    this.#enrolments = new EnrolmentRequests(rules.enrol, rules.now);
+    this.#budget = new MessageBudget(rules.now);
+    this.#offers = new SessionOffers(rules.judgeOffers);
     this.jobs = new RunningJobs(() => this.#changed());
+    this.#holdOff = new HoldOff(rules.now, () => this.#changed());
     this.#socket = new ProviderSocket(socket, transport, rules.now, {
       text: (text) => this.#receiveText(text),
       binary: (bytes) => this.#receiveFrame(bytes),
+      signOfLife: () => this.#charge(1),
       closed: (rejection) => this.#close(rejection),
+    });
+    this.#trust = new SessionTrust({
+      limits: { maxChallengeAgeMs: maxChallengeAge(rules.timings), maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS },
+      allowSimulatedEnclave: rules.allowSimulatedEnclave,
+      anchor: rules.anchor,
+      now: rules.now,
+      onLapse: () => this.#changed(),
     });
     this.#deadline = this.#expect('hello');
   }
@@ -122,44 +119,100 @@ export class ProviderSession {
   }
 
   get posture(): Posture | null {
-    return this.#posture;
+    return this.#trust.posture;
+  }
+
+  /** The newest challenge that was answered rightly, for those who want to check it again. */
+  get transcript(): ChallengeTranscript | null {
+    return this.#challenges?.transcript ?? null;
+  }
+
+  /** What device management and the maker's chain say of this key, verified when it was read. */
+  get device(): DeviceFindings | null {
+    return this.#trust.device;
   }
 
   /** The newest challenge was answered in time. */
   get attested(): boolean {
-    return this.#latestChallengePassed;
+    return this.#challenges?.latestPassed ?? false;
   }
 
-  get heldOff(): boolean {
-    return this.#heldOffUntil > this.#rules.now();
+  /** The maker's chain holds for this key at this moment. */
+  get mdaVerified(): boolean {
+    return isPartOk(this.trust(), 'device_chain');
+  }
+
+  /** The model of the newest job while it is still served, else the first one served; null when none is. */
+  get currentModel(): string | null {
+    const latest = this.models.find((model) => model.id === this.record.latestModel);
+    return (latest ?? this.models[0])?.id ?? null;
+  }
+
+  /** Whether this is the token that this session was told. */
+  ownsToken(token: string): boolean {
+    return this.open && this.#tokenHash !== null && isToken(token, this.#tokenHash);
+  }
+
+  /** Until when it is left alone because it said that it is full. */
+  get heldOffUntil(): number {
+    return this.#holdOff.until;
   }
 
   trust(): TrustVerdict {
-    if (this.registration === null || this.#posture === null) return { level: null, reason: 'attestation_unverified' };
-    const evidence = {
-      attestationVerified: true,
-      posture: this.#posture,
-      admittedSimulation: this.registration.identity.simulated && this.#rules.allowSimulatedEnclave,
-      challengePassedAt: this.#challengePassedAt,
-    };
-    return trustLevel(evidence, this.#rules.now(), maxChallengeAge(this.#rules.timings));
+    return this.#trust.verdict();
+  }
+
+  /** Takes in what is stored for this provider's key; null when there is nothing. */
+  setDeviceEvidence(evidence: DeviceEvidence | null): void {
+    this.#trust.deviceChanged(evidence);
+    this.#changed();
+  }
+
+  /** Those of the offers that are taken. A new list whenever one of them changed. */
+  get models(): readonly ModelOffer[] {
+    return this.#offers.accepted;
+  }
+
+  /** Those of the offers that are not taken, and why. */
+  get refusedModels(): ModelsRefused['models'] {
+    return this.#offers.refused;
+  }
+
+  /** The catalogue is another one now. */
+  judgeAgain(): void {
+    if (this.#phase !== 'online') return;
+    const changed = this.#offers.judgeAgain();
+    this.#tellRefused();
+    if (changed) this.#changed();
+  }
+
+  /** Tells the provider its trust and status when they are not what it was told last. Whether it was. */
+  tellStanding(status: ProviderStatus, restraint: RestraintMessage | null): boolean {
+    const message = this.#lastTold.news(this.trust(), status, restraint);
+    if (message !== null) this.#socket.send(message);
+    return message !== null;
   }
 
   /** Sends a job whose slot was reserved. A session that ended meanwhile reports it lost, in a later turn. */
   startJob(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
     const jobId = message.context.job_id;
     this.jobs.start(jobId, sink);
+    this.record.latestModel = message.context.model;
     this.#socket.sendWithFrames(message, frames);
     if (!this.open) queueMicrotask(() => this.jobs.loseAll());
-    return { grant: (bytes) => this.#grant(jobId, bytes), cancel: () => this.#cancel(jobId) };
+    const { cancelConfirmMs } = this.#rules.timings;
+    return {
+      grant: (bytes) => this.#grant(jobId, bytes),
+      recall: () => this.#tellToStop(jobId, this.jobs.recall(jobId, cancelConfirmMs)),
+      cancel: () => this.#tellToStop(jobId, this.jobs.cancel(jobId, cancelConfirmMs)),
+    };
   }
 
   /** Sends no new job to a provider that said it is full, for a moment. */
   holdOff(): void {
-    const pause = this.#rules.timings.holdOffMs;
-    this.#heldOffUntil = this.#rules.now() + pause;
-    if (this.#holdOff !== null) clearTimeout(this.#holdOff);
-    this.#holdOff = setTimeout(() => this.#changed(), pause + 1);
+    this.#holdOff.begin(this.#rules.timings.holdOffMs);
+    // Its slot was free before the pause began, and placement has to hear of that, too.
+    this.#changed();
   }
 
   drain(): void {
@@ -174,8 +227,8 @@ export class ProviderSession {
     else this.#socket.ping();
   }
 
-  reject(code: RejectionCode, message: string): void {
-    this.#socket.reject(code, message);
+  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
+    this.#socket.reject(code, message, reason);
   }
 
   terminate(): void {
@@ -187,6 +240,7 @@ export class ProviderSession {
     switch (parsed.kind) {
       case 'unknown_type':
         this.counters.unknownMessages++;
+        this.#charge(1);
         return;
       case 'invalid':
         this.reject(parsed.code, parsed.reason);
@@ -235,10 +289,8 @@ export class ProviderSession {
     clearTimeout(this.#deadline);
     this.#phase = 'online';
     this.#key = admitted.key;
-    this.#posture = admitted.posture;
-    this.#challengePassedAt = now;
-    this.#latestChallengePassed = true;
-    this.models = message.models;
+    this.#trust.admitted(admitted.identity, admitted.posture, admitted.key);
+    this.#offers.take(message.models);
     this.registration = {
       identity: admitted.identity,
       hardware: message.hardware,
@@ -247,14 +299,21 @@ export class ProviderSession {
       agentVersion: this.#agent.version,
       registeredAt: now,
     };
-    this.#challenges = this.#startChallenges(admitted.identity);
+    const first = { statement: message.challenge, nonce: this.#nonce, sessionId: this.sessionId, answeredAt: now };
+    this.#challenges = this.#startChallenges(admitted.identity, first);
     const trust = this.trust();
-    if (trust.level === null) throw new Refusal('attestation_refused', `the provider is not trusted: ${trust.reason}`);
-    this.#socket.send({ type: 'registered', provider_id: admitted.identity.providerId, trust_level: trust.level });
+    if (trust.level === null) throw new Refusal('attestation_refused', `the provider is not trusted: ${firstGap(trust)}`);
+    const { providerId } = admitted.identity;
+    const { token, hash } = newSessionToken(providerId);
+    this.#tokenHash = hash;
+    this.#socket.send({ type: 'registered', provider_id: providerId, trust_level: trust.level, token });
+    this.#tellRefused();
     this.#events.registered(this as OnlineSession);
   }
 
   #update(message: ProviderMessage): void {
+    const cost = MESSAGE_COSTS[message.type] ?? 0;
+    if (cost > 0 && !this.#charge(cost)) return;
     switch (message.type) {
       case 'hello':
       case 'register':
@@ -264,15 +323,16 @@ export class ProviderSession {
         return;
       case 'key_update':
         if (this.registration !== null) this.#key = checkKey(message.key, this.registration.identity, this.#rules.now());
+        if (this.#key !== null) this.#trust.sealingKeyChanged(this.#key);
         this.#changed();
         return;
       case 'models':
-        this.models = message.models;
+        this.#offers.take(message.models);
+        this.#tellRefused();
         this.#changed();
         return;
       case 'load':
-        this.reportedJobs = message.active_jobs;
-        this.decodeTps = message.decode_tps ?? this.decodeTps;
+        if (this.record.reported(message)) this.#changed();
         return;
       case 'draining':
         this.drain();
@@ -280,15 +340,33 @@ export class ProviderSession {
       case 'job_accepted':
         this.#count(this.jobs.accepted(message.job_id));
         return;
+      case 'job_progress':
+        this.#count(this.jobs.progressed(message.job_id));
+        return;
       case 'job_failed':
         this.#count(this.jobs.failed(message.job_id, message.failure));
         return;
       case 'job_completed':
         this.#count(this.jobs.completed(message));
         return;
+      case 'enrolment_request':
+        this.#enrol();
+        return;
       default:
         assertNever(message);
     }
+  }
+
+  #tellRefused(): void {
+    const news = this.#offers.news();
+    if (news !== null) this.#socket.send(news);
+  }
+
+  #enrol(): void {
+    if (this.registration === null) return;
+    void this.#enrolments.answer(this.registration.identity).then((answer) => {
+      if (this.open) this.#socket.send(answer);
+    });
   }
 
   #receiveFrame(bytes: Uint8Array): void {
@@ -296,33 +374,34 @@ export class ProviderSession {
       if (this.#phase !== 'online') throw outOfTurn('a binary frame');
       const frame = decodeFrame(bytes);
       if (frame.type !== 'response') throw outOfTurn('a request frame');
+      // Only the end of an answer may be empty: nothing else would ever use up the credit.
+      if (frame.payload.length <= EMPTY_PAYLOAD_BYTES && !frame.final && !this.#charge(1)) return;
       this.#count(this.jobs.frame(frame));
     });
   }
 
-  #startChallenges(identity: Identity): Challenges {
-    return new Challenges({
+  #startChallenges(identity: Identity, first: ChallengeTranscript): StandingChallenges {
+    const { timings, now } = this.#rules;
+    return new StandingChallenges({
       identity,
-      sessionId: this.sessionId,
-      timings: this.#rules.timings,
-      now: this.#rules.now,
-      events: {
-        send: (nonce) => this.#socket.send({ type: 'challenge', nonce }),
-        passed: (posture) => {
-          this.#posture = posture;
-          this.#challengePassedAt = this.#rules.now();
-          this.#latestChallengePassed = true;
-          this.#changed();
-        },
-        missed: () => {
-          this.counters.missedChallenges++;
-          this.#latestChallengePassed = false;
-        },
-        failed: (refusal) => {
-          this.#latestChallengePassed = false;
-          this.reject(refusal.code, refusal.message);
-        },
+      timings,
+      now,
+      first,
+      send: (nonce) => this.#socket.send({ type: 'challenge', nonce }),
+      passed: (posture) => {
+        this.counters.passedChallenges++;
+        this.#trust.challengePassed(posture);
+        this.#changed();
       },
+      missed: (inARow) => {
+        this.counters.missedChallenges++;
+        this.#trust.challengeMissed(inARow);
+        this.#changed();
+      },
+      late: () => {
+        this.counters.lateAnswers++;
+      },
+      failed: (refusal) => this.reject(refusal.code, refusal.message, refusal.reason),
     });
   }
 
@@ -330,7 +409,7 @@ export class ProviderSession {
     try {
       step();
     } catch (error) {
-      if (error instanceof Refusal) this.reject(error.code, error.message);
+      if (error instanceof Refusal) this.reject(error.code, error.message, error.reason);
       else if (error instanceof FrameError) this.reject('bad_message', error.message);
       else throw error;
     }
@@ -344,31 +423,37 @@ export class ProviderSession {
     if (this.jobs.has(jobId)) this.#socket.send({ type: 'credit', job_id: jobId, bytes });
   }
 
-  #cancel(jobId: JobId): void {
-    if (this.jobs.cancel(jobId, this.#rules.timings.cancelConfirmMs)) this.#socket.send({ type: 'cancel', job_id: jobId });
+  #tellToStop(jobId: JobId, untold: boolean): void {
+    if (untold) this.#socket.send({ type: 'cancel', job_id: jobId });
   }
 
   #count(known: boolean): void {
-    if (!known) this.counters.strayMessages++;
+    if (known) return;
+    this.counters.strayMessages++;
+    this.#charge(1);
+  }
+
+  /** False: the provider has talked too much, and its session is over. */
+  #charge(cost: number): boolean {
+    if (this.#budget.spend(cost)) return true;
+    this.reject('misbehaved', 'too many messages that belong to no job');
+    return false;
   }
 
   #changed(): void {
     if (this.#phase === 'online') this.#events.changed(this as OnlineSession);
   }
 
-  #close(rejection: { readonly code: RejectionCode; readonly message: string } | null): void {
+  #close(rejection: Rejection | null): void {
     this.#phase = 'closed';
     clearTimeout(this.#deadline);
-    if (this.#holdOff !== null) clearTimeout(this.#holdOff);
+    this.#holdOff.stop();
     this.#challenges?.stop();
+    this.#trust.stop();
     // The registry forgets the session first, so that a job that is lost is not given to it again.
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();
   }
-}
-
-function outOfTurn(what: string): Refusal {
-  return new Refusal('out_of_turn', `${what} is not expected now`);
 }
 
 function assertNever(message: never): never {

@@ -9,6 +9,7 @@ import {
   MAX_TEXT_FRAME_BYTES,
   MAX_UNSENT_BYTES,
   type RejectionCode,
+  type RejectionReason,
 } from '@inference/protocol';
 import type { RawData, WebSocket } from 'ws';
 
@@ -20,14 +21,26 @@ export interface Transport {
 
 /** The library's own cap. Above ours, so that a message somewhat over ours is still answered with its reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Unsent bytes above which a ping is not answered: whoever does not read would let the answers pile up. */
+const MAX_UNSENT_BEFORE_PONG = 64 * 1024;
 /** Time for the last words and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;
+
+/** Why this side ended a connection. */
+export interface Rejection {
+  readonly code: RejectionCode;
+  readonly reason: RejectionReason | null;
+  /** For the owner's eyes. */
+  readonly message: string;
+}
 
 export interface SocketEvents {
   text(text: string): void;
   binary(bytes: Uint8Array): void;
+  /** A ping or a pong came. */
+  signOfLife(): void;
   /** Once, whatever ended the connection. `rejection` when this side ended it. */
-  closed(rejection: { readonly code: RejectionCode; readonly message: string } | null): void;
+  closed(rejection: Rejection | null): void;
 }
 
 export class ProviderSocket {
@@ -45,8 +58,8 @@ export class ProviderSocket {
     this.#now = now;
     this.#lastHeardAt = now();
     socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
-    socket.on('ping', () => this.#heard());
-    socket.on('pong', () => this.#heard());
+    socket.on('ping', (data) => this.#ping(data));
+    socket.on('pong', () => this.#signOfLife());
     // Errors are always followed by 'close', which is where the session ends.
     socket.on('error', () => {});
     socket.on('close', () => this.#end(null));
@@ -77,11 +90,12 @@ export class ProviderSocket {
   }
 
   /** Tells the provider why and ends the session. Later messages from it are not read. */
-  reject(code: RejectionCode, message: string): void {
+  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
     if (this.#ended) return;
     const closeCode = code === 'too_large' ? 1009 : code === 'shutting_down' ? 1001 : 1008;
     if (this.#socket.readyState === this.#socket.OPEN && this.#socket.bufferedAmount < MAX_UNSENT_BYTES) {
-      this.#socket.send(JSON.stringify({ type: 'rejected', code, message: message.slice(0, 1024) }));
+      const exact = reason === null ? {} : { reason };
+      this.#socket.send(JSON.stringify({ type: 'rejected', code, ...exact, message: message.slice(0, 1024) }));
       this.#socket.close(closeCode, code);
       const timer = setTimeout(() => this.#socket.terminate(), CLOSE_MS);
       timer.unref();
@@ -89,13 +103,23 @@ export class ProviderSocket {
     } else {
       this.#socket.terminate();
     }
-    this.#end({ code, message });
+    this.#end({ code, reason, message });
   }
 
   /** Ends the session without a word, for a peer that is not there any more. */
   terminate(): void {
     this.#socket.terminate();
     this.#end(null);
+  }
+
+  #ping(data: Buffer): void {
+    this.#signOfLife();
+    if (!this.#ended && this.#socket.bufferedAmount < MAX_UNSENT_BEFORE_PONG) this.#socket.pong(data);
+  }
+
+  #signOfLife(): void {
+    this.#heard();
+    if (!this.#ended) this.#events.signOfLife();
   }
 
   #receive(data: RawData, isBinary: boolean): void {
@@ -119,7 +143,7 @@ export class ProviderSocket {
     this.#lastHeardAt = this.#now();
   }
 
-  #end(rejection: { readonly code: RejectionCode; readonly message: string } | null): void {
+  #end(rejection: Rejection | null): void {
     if (this.#ended) return;
     this.#ended = true;
     this.#events.closed(rejection);

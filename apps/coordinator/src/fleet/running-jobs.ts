@@ -1,6 +1,6 @@
 /**
  * The jobs that occupy a provider's slots: reserved before the job is sent, held until the provider has finished with it.
- * A cancelled job keeps its slot until the provider confirms or a deadline passes, because it may still be decoding.
+ * A recalled or cancelled job keeps its slot until the provider confirms or a deadline passes, because it may still be decoding.
  */
 import type { Frame, JobCompleted, JobFailure, JobId } from '@inference/protocol';
 import type { JobSink } from './job-sink.js';
@@ -8,6 +8,7 @@ import type { JobSink } from './job-sink.js';
 interface Entry {
   /** Null once cancelled. */
   sink: JobSink | null;
+  /** Runs from the moment the provider was told to stop. */
   timer: NodeJS.Timeout | null;
 }
 
@@ -23,6 +24,13 @@ export class RunningJobs {
   /** Slots in use, reserved ones included. */
   get used(): number {
     return this.#jobs.size + this.#reserved;
+  }
+
+  /** Jobs that someone still wants. */
+  get running(): number {
+    let count = 0;
+    for (const { sink } of this.#jobs.values()) if (sink !== null) count++;
+    return count;
   }
 
   reserve(): void {
@@ -44,20 +52,35 @@ export class RunningJobs {
     return this.#jobs.get(jobId)?.sink != null;
   }
 
-  /** Detaches the sink. The job is forgotten after `confirmMs` when the provider never confirms. */
-  cancel(jobId: JobId, confirmMs: number): boolean {
+  /**
+   * The provider is told to stop; the sink still hears how the job ends. It is forgotten after `confirmMs` when that never
+   * comes. False when there is nobody to tell any more.
+   */
+  recall(jobId: JobId, confirmMs: number): boolean {
     const entry = this.#jobs.get(jobId);
-    if (entry?.sink == null) return false;
-    entry.sink = null;
+    if (entry === undefined || entry.timer !== null) return false;
     entry.timer = setTimeout(() => this.#free(jobId, entry), confirmMs);
     entry.timer.unref();
     return true;
+  }
+
+  /** As {@link recall}, and the sink hears nothing more. */
+  cancel(jobId: JobId, confirmMs: number): boolean {
+    const entry = this.#jobs.get(jobId);
+    if (entry !== undefined) entry.sink = null;
+    return this.recall(jobId, confirmMs);
   }
 
   /** Each of these gives false for a job that is not known, so that the session can count it. */
   accepted(jobId: JobId): boolean {
     const entry = this.#jobs.get(jobId);
     entry?.sink?.accepted();
+    return entry !== undefined;
+  }
+
+  progressed(jobId: JobId): boolean {
+    const entry = this.#jobs.get(jobId);
+    entry?.sink?.progressed();
     return entry !== undefined;
   }
 

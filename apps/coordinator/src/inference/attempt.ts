@@ -5,41 +5,76 @@
 import { type Frame, INITIAL_CREDIT_BYTES, type JobCompleted, type JobContext, type JobFailure, toBase64 } from '@inference/protocol';
 import { type ResponseHash, type ResponseOpener, responseHash, SealingError, sealRequest } from '@inference/protocol/crypto';
 import type { JobHandle, JobSink } from '../fleet/job-sink.js';
+import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Slot } from '../fleet/slot.js';
 import { CreditAccount } from './credit-account.js';
-import type { Delivery } from './delivery.js';
 import type { JobTimings } from './timings.js';
 
 /** Ways in which a provider breaks the protocol of a job. */
 export type Violation = 'tampered_frame' | 'credit_exceeded' | 'out_of_turn' | 'too_large';
 export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'completion';
+/** `closing`: the client has gone, and the signed end of what it got is waited for. */
+type Phase = TimedPhase | 'closing';
 
 export type Outcome =
   /** The provider says that it is done; nothing of it is verified yet. */
-  | { readonly kind: 'completed'; readonly message: JobCompleted; readonly finished: boolean; readonly responseSha256: string }
+  | {
+      readonly kind: 'completed';
+      readonly message: JobCompleted;
+      readonly finished: boolean;
+      readonly responseSha256: string;
+      /** Of the response, hashed. */
+      readonly bytes: number;
+      /** From the sending of the job. */
+      readonly elapsedMs: number;
+      /** From the sending of the job to the first response frame. */
+      readonly firstContentMs: number;
+      /** The provider was told to end it where it stood. */
+      readonly recalled: boolean;
+    }
   | { readonly kind: 'failed'; readonly failure: JobFailure }
   | { readonly kind: 'lost' }
   | { readonly kind: 'timeout'; readonly phase: TimedPhase }
   | { readonly kind: 'violated'; readonly violation: Violation }
   /** The provider's sealing key cannot be used. */
   | { readonly kind: 'unsealable' }
-  /** The client went away, or the coordinator is stopping. */
-  | { readonly kind: 'stopped' };
+  /** The client went away and nothing signed came, or the coordinator is stopping. */
+  | { readonly kind: 'stopped' }
+  /** Another attempt at the same job was quicker, or found that it cannot be done. */
+  | { readonly kind: 'overtaken' };
+
+/** Where the bytes of an attempt go; see `Delivery`. */
+export interface Outlet {
+  readonly committed: boolean;
+  readonly stalled: boolean;
+  readonly delivered: number;
+  begin(session: OnlineSession, grant: (bytes: number) => void): void;
+  /** The provider has taken the job. */
+  accepted(): void;
+  push(bytes: Uint8Array, cameAt: number): boolean;
+  withdraw(): void;
+}
 
 export class Attempt implements JobSink {
-  readonly #delivery: Delivery;
+  readonly #delivery: Outlet;
   readonly #timings: JobTimings;
   readonly #credit: CreditAccount;
   readonly #hash: ResponseHash = responseHash();
   readonly #settle: (outcome: Outcome) => void;
   #opener: ResponseOpener | null = null;
   #handle: JobHandle | null = null;
-  #phase: TimedPhase = 'acceptance';
+  #bytes = 0;
+  readonly #startedAt = performance.now();
+  #firstContentAt: number | null = null;
+  #phase: Phase = 'acceptance';
   #timer: NodeJS.Timeout;
+  /** Acceptance counts as one. */
+  #lastFrameAt = 0;
+  #lastSignAt = this.#startedAt;
   #over = false;
   readonly outcome: Promise<Outcome>;
 
-  constructor(delivery: Delivery, timings: JobTimings) {
+  constructor(delivery: Outlet, timings: JobTimings) {
     this.#delivery = delivery;
     this.#timings = timings;
     this.#credit = new CreditAccount((bytes) => this.#handle?.grant(bytes));
@@ -49,6 +84,16 @@ export class Attempt implements JobSink {
     });
     this.#settle = settle;
     this.#timer = setTimeout(() => this.#timeOut(), timings.acceptMs);
+  }
+
+  /** Since the sending of the job, in milliseconds. */
+  get elapsedMs(): number {
+    return performance.now() - this.#startedAt;
+  }
+
+  /** Since the provider last showed that it is at work on the job, in milliseconds. */
+  get silentMs(): number {
+    return performance.now() - this.#lastSignAt;
   }
 
   /** Seals the body for the slot's provider and sends it. */
@@ -79,16 +124,55 @@ export class Attempt implements JobSink {
     this.#abandon({ kind: 'stopped' });
   }
 
+  /** Ends the attempt because another one has decided the job. */
+  overtake(): void {
+    this.#abandon({ kind: 'overtaken' });
+  }
+
+  /** Ends the attempt of a provider that is silent, before its deadline. Only before the first content. */
+  leave(): void {
+    if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandon({ kind: 'timeout', phase: this.#phase });
+  }
+
+  /**
+   * The client has gone. When a stream had delivered something, its provider is asked to sign that, and has a moment for it;
+   * otherwise the attempt ends here.
+   */
+  recall(): void {
+    if (this.#over || this.#phase === 'closing') return;
+    if (this.#delivery.delivered === 0) this.stop();
+    else {
+      this.#enter('closing', this.#timings.closingMs);
+      this.#credit.lift();
+      this.#handle?.recall();
+    }
+  }
+
   accepted(): void {
     if (this.#over || this.#phase !== 'acceptance') return;
+    this.#lastFrameAt = performance.now();
+    this.#lastSignAt = this.#lastFrameAt;
     this.#enter('first_content', this.#timings.firstContentMs);
     this.#delivery.accepted();
   }
 
+  /** Reading a long prompt, or writing an answer that goes out whole, may take minutes. */
+  progressed(): void {
+    if (this.#over || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
+    const now = performance.now();
+    if (now - this.#lastFrameAt >= this.#timings.wordlessMs) return;
+    this.#lastSignAt = now;
+    this.#timer.refresh();
+  }
+
   frame(frame: Frame): void {
     if (this.#over || this.#opener === null) return;
+    this.#lastFrameAt = performance.now();
+    this.#lastSignAt = this.#lastFrameAt;
+    this.#firstContentAt ??= this.#lastFrameAt;
     const violation = this.#take(frame, this.#opener);
     if (violation !== null) this.#abandon({ kind: 'violated', violation });
+    else if (this.#phase === 'closing') return;
     else if (frame.final) this.#enter('completion', this.#timings.completionMs);
     else if (this.#phase === 'next_frame') this.#timer.refresh();
     else this.#enter('next_frame', this.#timings.betweenFramesMs);
@@ -96,7 +180,17 @@ export class Attempt implements JobSink {
 
   completed(message: JobCompleted): void {
     if (this.#over) return;
-    this.#end({ kind: 'completed', message, finished: this.#opener?.finished ?? false, responseSha256: this.#hash.digestHex() });
+    const now = performance.now();
+    this.#end({
+      kind: 'completed',
+      message,
+      finished: this.#opener?.finished ?? false,
+      responseSha256: this.#hash.digestHex(),
+      bytes: this.#bytes,
+      elapsedMs: now - this.#startedAt,
+      firstContentMs: (this.#firstContentAt ?? now) - this.#startedAt,
+      recalled: this.#phase === 'closing',
+    });
   }
 
   failed(failure: JobFailure): void {
@@ -118,10 +212,11 @@ export class Attempt implements JobSink {
     }
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
     this.#hash.update(plaintext);
-    return this.#delivery.push(plaintext) ? null : 'too_large';
+    this.#bytes += plaintext.length;
+    return this.#delivery.push(plaintext, this.#lastFrameAt) ? null : 'too_large';
   }
 
-  #enter(phase: TimedPhase, ms: number): void {
+  #enter(phase: Phase, ms: number): void {
     clearTimeout(this.#timer);
     this.#phase = phase;
     this.#timer = setTimeout(() => this.#timeOut(), ms);
@@ -130,6 +225,7 @@ export class Attempt implements JobSink {
   #timeOut(): void {
     // A provider without credit is silent because of the client, which has a deadline of its own.
     if (this.#phase === 'next_frame' && this.#delivery.stalled) this.#timer.refresh();
+    else if (this.#phase === 'closing') this.#abandon({ kind: 'stopped' });
     else this.#abandon({ kind: 'timeout', phase: this.#phase });
   }
 

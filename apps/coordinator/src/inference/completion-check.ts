@@ -30,6 +30,8 @@ export interface Produced {
   readonly provider: Identity;
   /** The final frame was opened. */
   readonly finished: boolean;
+  /** The provider was told to end the response where it stood. */
+  readonly recalled: boolean;
   /** Hexadecimal SHA-256 of the plaintext bytes that came. */
   readonly responseSha256: string;
   readonly now: number;
@@ -68,7 +70,7 @@ async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Prom
 }
 
 /** The first field of a receipt that disagrees with the job, or null. */
-function receiptProblem(receipt: Receipt, { context, provider, responseSha256, now }: Produced): CompletionProblem | null {
+function receiptProblem(receipt: Receipt, { context, provider, recalled, responseSha256, now }: Produced): CompletionProblem | null {
   if (receipt.job_id !== context.job_id) return 'receipt.job_id';
   if (receipt.provider_id !== provider.providerId) return 'receipt.provider_id';
   if (receipt.se_key_sha256 !== provider.publicKeySha256) return 'receipt.se_key_sha256';
@@ -82,6 +84,7 @@ function receiptProblem(receipt: Receipt, { context, provider, responseSha256, n
   if (total_tokens !== prompt_tokens + completion_tokens) return 'receipt.usage.total_tokens';
   if (completion_tokens > context.max_tokens) return 'receipt.usage.completion_tokens';
   if (receipt.hidden_tokens > completion_tokens) return 'receipt.hidden_tokens';
+  if (receipt.finish_reason === 'cancelled' && !recalled) return 'receipt.finish_reason';
   if (receipt.started_at < context.issued_at - CLOCK_TOLERANCE_MS) return 'receipt.started_at';
   if (receipt.completed_at < receipt.started_at) return 'receipt.completed_at';
   return receipt.completed_at > now + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;

@@ -1,6 +1,6 @@
 /** Credit of one provider on one job: what it may still send, and what the client has drained but it was not yet told of. */
 import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
-import { CREDIT_STEP_BYTES } from './timings.js';
+import { CLOSING_CREDIT_BYTES, CREDIT_STEP_BYTES } from './timings.js';
 
 export class CreditAccount {
   readonly #tell: (bytes: number) => void;
@@ -15,6 +15,12 @@ export class CreditAccount {
   spend(bytes: number): boolean {
     this.#left -= bytes;
     return this.#left >= 0;
+  }
+
+  /** The client has gone: what the provider holds for it may come, whatever was drained. */
+  lift(): void {
+    this.#left += CLOSING_CREDIT_BYTES;
+    this.#tell(CLOSING_CREDIT_BYTES);
   }
 
   /** The client has taken this many bytes. */

@@ -1,25 +1,27 @@
 /**
  * How a job's bytes reach its client. A stream writes them as they come; a plain answer holds them until they are verified.
- * Calls come in this order: any number of (`begin`, `accepted`, `push`…, `withdraw`), then `deliver` or `fail`, once.
+ * Calls come in this order: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { OnlineSession } from '../fleet/provider-session.js';
+import type { MicroUsd } from '../ledger/money.js';
 
 export interface Delivery {
   /** Status and headers are out: no other provider can take over, and an error can only be told inside the stream. */
   readonly committed: boolean;
   /** The client does not take what was written; the provider is out of credit because of it. */
   readonly stalled: boolean;
-  /** Content bytes handed to the client, or held for it. */
-  readonly bytes: number;
+  /** Content bytes that the client's connection has taken. */
+  readonly delivered: number;
   /** A provider starts on the job. `grant` returns credit to it as its bytes drain. */
   begin(session: OnlineSession, grant: (bytes: number) => void): void;
-  accepted(): void;
-  /** The next bytes of the response. False when they are more than a client may be sent. */
-  push(bytes: Uint8Array): boolean;
+  /** The provider is at work but has said nothing yet, and the client must not wait longer for a stream's headers. A plain answer takes no notice. */
+  commit(): void;
+  /** The next bytes of the response, and when they came (`performance.now`). False when they are more than a client may be sent. */
+  push(bytes: Uint8Array, cameAt: number): boolean;
   /** The provider failed before anything was committed. */
   withdraw(): void;
-  /** Everything was verified. */
-  deliver(signed: SignedParts): void;
+  /** Everything was verified. `cost` in micro-USD, or null when it is not known yet. */
+  deliver(signed: SignedParts, cost: MicroUsd | null): void;
   fail(error: ApiError): void;
 }

@@ -4,16 +4,30 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type AnswerFormat, apiError, type Envelope, formatFor, RequestError, type RequestFacts } from '@inference/formats';
-import { type Endpoint, fromBase64Url, type JobContext, type JobId } from '@inference/protocol';
+import { type Endpoint, fromBase64Url, type JobContext, type JobId, type TrustLevel } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { OnlineSession } from '../fleet/provider-session.js';
+import type { Work } from '../fleet/scheduler/cost.js';
+import type { Prefix } from '../fleet/scheduler/warmth.js';
+import type { MicroUsd } from '../ledger/money.js';
+import type { PrefixHashes } from './prefix-hashes.js';
 import { DEFAULT_MAX_TOKENS } from './timings.js';
+
+/** Of a body, on average. */
+const BYTES_PER_TOKEN = 4;
+/** Most answers are shorter than their limit. Tokens. */
+const TYPICAL_COMPLETION = 400;
 
 export interface JobRequest {
   readonly jobId: JobId;
   readonly accountId: string;
+  readonly apiKeyId: string;
+  /** What the key may spend in all, or null. */
+  readonly keySpendLimit: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly facts: RequestFacts;
+  /** Keyed hashes of the beginnings of the prompt, which stay in memory. */
+  readonly chain: readonly Prefix[];
   readonly envelope: Envelope;
   /** What of the answer the coordinator itself writes. */
   readonly answer: AnswerFormat;
@@ -21,6 +35,8 @@ export interface JobRequest {
   readonly body: Uint8Array;
   readonly requestSha256: string;
   readonly clientNonce: string | null;
+  /** Least trust that the client asks of the machine, or null: what the model asks. */
+  readonly trustFloor: TrustLevel | null;
 }
 
 /** Reads a request. Throws RequestError naming what is wrong with it. `now` in milliseconds. */
@@ -28,27 +44,43 @@ export function readJobRequest(input: {
   readonly endpoint: Endpoint;
   readonly body: Uint8Array;
   readonly accountId: string;
+  readonly apiKeyId: string;
+  readonly keySpendLimit: MicroUsd | null;
   readonly nonceHeader: string | undefined;
+  readonly prefixHashes: PrefixHashes;
+  readonly trustHeader: string | undefined;
   readonly now: number;
 }): JobRequest {
-  const { facts, answer } = formatFor(input.endpoint).parse(input.body);
+  const { request, facts, answer } = formatFor(input.endpoint).parse(input.body);
   const clientNonce = readNonce(input.nonceHeader);
+  const trustFloor = readTrustFloor(input.trustHeader);
   const jobId = randomUUID() as JobId;
   return {
     jobId,
     accountId: input.accountId,
+    apiKeyId: input.apiKeyId,
+    keySpendLimit: input.keySpendLimit,
     endpoint: input.endpoint,
     facts,
+    chain: request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId),
     envelope: { responseId: answer.idPrefix + jobId.replaceAll('-', ''), created: Math.floor(input.now / 1000), model: facts.model },
     answer,
     body: input.body,
     requestSha256: sha256Hex(input.body),
     clientNonce,
+    trustFloor,
   };
 }
 
-/** The context that binds a job to one provider and one of its keys. Null when the provider has no valid key left. */
-export function jobContext(job: JobRequest, session: OnlineSession, now: number, lifetimeMs: number): JobContext | null {
+/**
+ * The context that binds a job to one provider and one of its keys. `cacheScope`: whose prefixes it may share with. Null when the
+ * provider has no valid key left. Times in milliseconds.
+ */
+export function jobContext(
+  job: JobRequest,
+  session: OnlineSession,
+  { cacheScope, now, lifetimeMs }: { readonly cacheScope: string; readonly now: number; readonly lifetimeMs: number },
+): JobContext | null {
   const key = session.key;
   if (key === null) return null;
   return {
@@ -65,8 +97,17 @@ export function jobContext(job: JobRequest, session: OnlineSession, now: number,
     created: job.envelope.created,
     request_sha256: job.requestSha256,
     ...(job.clientNonce === null ? {} : { client_nonce: job.clientNonce }),
+    cache_scope: cacheScope,
     issued_at: now,
     expires_at: now + lifetimeMs,
+  };
+}
+
+/** What the request may take, guessed from sizes alone: the body is never looked into. */
+export function expectedWork({ body, facts }: JobRequest): Work {
+  return {
+    promptTokens: Math.ceil(body.length / BYTES_PER_TOKEN),
+    completionTokens: Math.min(facts.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION),
   };
 }
 
@@ -79,4 +120,11 @@ function readNonce(header: string | undefined): string | null {
   }
   const { code, message } = apiError('invalid_request', { message: 'X-Inference-Nonce must be 32 bytes in base64url without padding.' });
   throw new RequestError(code, 'X-Inference-Nonce', message);
+}
+
+function readTrustFloor(header: string | undefined): TrustLevel | null {
+  if (header === undefined) return null;
+  const level = header.trim().toLowerCase();
+  if (level === 'hardware' || level === 'self_signed') return level;
+  throw new RequestError('invalid_request', 'X-Inference-Trust', 'X-Inference-Trust must be hardware or self_signed.');
 }

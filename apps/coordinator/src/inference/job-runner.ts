@@ -1,57 +1,79 @@
 /**
- * Runs a job from the client's request to its verified answer. Before anything is committed, a provider's failure is another
- * provider's chance, a bounded number of times; what was not verified is never passed off as an answer.
+ * Runs a job from the client's request to its verified and settled answer. Before anything is committed, a provider's failure
+ * is another provider's chance, a bounded number of times; what was not verified is neither passed off as an answer nor billed.
  */
-import { type ApiError, apiError, type SignedParts } from '@inference/formats';
-import type { JobContext, ProviderId, Receipt } from '@inference/protocol';
+import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
+import { INITIAL_CREDIT_BYTES, type JobContext, type ProviderId, type TrustLevel } from '@inference/protocol';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
-import type { Slot } from '../fleet/slot.js';
-import { Attempt, type Outcome } from './attempt.js';
-import { type CompletionProblem, checkCompletion } from './completion-check.js';
+import { promptTokenBound, settlementBounds } from '../ledger/settlement-bounds.js';
+import type { Outcome } from './attempt.js';
+import { type Bill, chargedCost } from './bill.js';
+import type { Billing } from './billing.js';
+import type { CacheScopes } from './cache-scopes.js';
+import { checkCompletion } from './completion-check.js';
+import { deliveredUsage } from './delivered-usage.js';
 import type { Delivery } from './delivery.js';
-import { type JobRequest, jobContext } from './job-request.js';
-import { type Consequence, judgeFailure } from './outcome-verdict.js';
+import { HedgeBudget } from './hedge-budget.js';
+import { failed, type JobEnd, type Tried, type Try, UNTRIED, unseated } from './job-end.js';
+import type { JobObserver } from './job-observer.js';
+import { expectedWork, type JobRequest, jobContext } from './job-request.js';
+import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
+import { Punctuality } from './punctuality.js';
+import { type Entrant, Race } from './race.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
-import type { SeatRefusal, WaitingRoom } from './waiting-room.js';
+import type { Seated, SeatRequest, WaitingRoom } from './waiting-room.js';
 
 export interface JobRunnerOptions {
   readonly fleet: Fleet;
   readonly waitingRoom: WaitingRoom;
+  readonly billing: Billing;
   readonly timings: JobTimings;
+  /** Second attempts beside late ones, in percent of the placements; 0: none. */
+  readonly hedgePercent: number;
+  /** Least trust that a model asks of machines, or null: any. */
+  readonly trustFloor: (model: string) => TrustLevel | null;
+  readonly cacheScopes: CacheScopes;
   readonly now: () => number;
+  readonly observer: JobObserver;
 }
 
-/** How a job ended, for the log, the ledger and the statistics. */
-export type JobEnd =
-  | (Tried & { readonly kind: 'delivered'; readonly receipt: Receipt; readonly signed: SignedParts })
-  | (Tried & { readonly kind: 'failed'; readonly error: ApiError; readonly reason: string; readonly problem?: CompletionProblem })
-  | (Tried & { readonly kind: 'client_gone' });
-
-interface Tried {
-  readonly attempts: number;
-  /** The provider tried last. */
-  readonly session: OnlineSession | null;
+/** What stays the same over all attempts of a job. */
+interface Run {
+  readonly job: JobRequest;
+  readonly delivery: Delivery;
+  readonly bill: Bill;
+  readonly gone: AbortSignal;
+  readonly request: SeatRequest & { readonly exclude: Set<ProviderId> };
+  /** No new attempt begins after it, in milliseconds. */
+  readonly deadline: number;
+  readonly tries: Try[];
+  /** Attempts that began. */
+  begun: number;
 }
 
-type Step = { readonly done: JobEnd } | { readonly retry: JobEnd; readonly exclude: boolean };
+type Step = { readonly done: JobEnd } | { readonly retry: JobEnd };
 
 export class JobRunner {
   readonly #options: JobRunnerOptions;
-  readonly #attempts = new Set<Attempt>();
+  readonly #races = new Set<Race>();
+  readonly #hedges: HedgeBudget;
+  readonly #punctuality: Punctuality;
   #running = 0;
   #stopping = false;
   readonly #idle: (() => void)[] = [];
 
   constructor(options: JobRunnerOptions) {
     this.#options = options;
+    this.#hedges = new HedgeBudget(options.hedgePercent);
+    this.#punctuality = new Punctuality(options.timings);
   }
 
   /** Runs a job and answers its client through the delivery. `gone` is aborted when the client goes away. Never rejects for a provider's fault. */
   async run(job: JobRequest, delivery: Delivery, gone: AbortSignal): Promise<JobEnd> {
     this.#running++;
     try {
-      const end = await this.#tryProviders(job, delivery, gone);
+      const end = await this.#runPaid(job, delivery, gone);
       if (end.kind === 'failed') delivery.fail(end.error);
       return end;
     } finally {
@@ -69,138 +91,302 @@ export class JobRunner {
   /** Ends what runs, because the coordinator stops. Clients are told, in the stream when it has begun. */
   stop(): void {
     this.#stopping = true;
-    for (const attempt of [...this.#attempts]) attempt.stop();
+    for (const race of [...this.#races]) race.stop();
   }
 
-  async #tryProviders(job: JobRequest, delivery: Delivery, gone: AbortSignal): Promise<JobEnd> {
-    const { fleet, waitingRoom, timings, now } = this.#options;
-    const { model, providerSerial } = job.facts;
-    if (!fleet.serves(model)) return failed(0, null, apiError('model_not_found', { param: 'model' }), 'model_not_found');
-    const deadline = now() + timings.overallMs;
-    const exclude = new Set<ProviderId>();
+  /** What is reserved is settled or released before the client hears of the end, so that it can go on at once with what is left. */
+  async #runPaid(job: JobRequest, delivery: Delivery, gone: AbortSignal): Promise<JobEnd> {
+    const { fleet, billing, trustFloor, timings, now } = this.#options;
+    const { model, providerSerial, stream } = job.facts;
+    if (!fleet.serves(model)) return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
+    const wanted = modelTypeOf(job.endpoint);
+    if (!fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(wanted), 'other_model_type');
+    fleet.asked(model);
+    const bill = billing.open(job, fleet.contextLength(model, providerSerial));
+    try {
+      const refusal = await bill.reserve();
+      if (refusal !== null) return failed(UNTRIED, refusal.error, refusal.reason);
+      const request = {
+        model,
+        accountId: job.accountId,
+        providerSerial,
+        exclude: new Set<ProviderId>(),
+        ...strictest(trustFloor(model), job.trustFloor),
+        work: expectedWork(job),
+        chain: job.chain,
+        revocable: !stream,
+      };
+      return await this.#tryProviders({ job, delivery, bill, gone, request, deadline: now() + timings.overallMs, tries: [], begun: 0 });
+    } finally {
+      await bill.close();
+    }
+  }
+
+  async #tryProviders(run: Run): Promise<JobEnd> {
+    const { waitingRoom, timings, now, observer } = this.#options;
+    const { trustFloor } = run.job;
     let last: JobEnd | null = null;
-    for (let attempts = 1; ; attempts++) {
-      const waitMs = Math.min(timings.queueMs, deadline - now());
-      const seat = await waitingRoom.seat({ model, providerSerial, exclude }, waitMs, gone);
-      if (seat.kind === 'refused') return this.#unseated(seat.reason, attempts - 1, last, gone);
-      const step = await this.#tryOn(seat.slot, job, delivery, gone, attempts);
+    for (;;) {
+      const waitMs = Math.min(timings.queueMs, run.deadline - now());
+      const askedAt = performance.now();
+      const seat = await waitingRoom.seat(run.request, waitMs, run.gone);
+      const outcome = seat.kind === 'seated' ? seat.why : seat.reason;
+      observer.event({ type: 'placed', outcome, waitMs: performance.now() - askedAt });
+      if (seat.kind === 'refused') {
+        return unseated(seat, { clientGone: run.gone.aborted, trustFloor, tried: triedOn(last?.session ?? null, run), last });
+      }
+      const step = await this.#tryOn(seat, run);
       if ('done' in step) return step.done;
       last = step.retry;
-      if (step.exclude) exclude.add(seat.slot.session.registration.identity.providerId);
-      if (attempts >= MAX_ATTEMPTS || delivery.committed || now() >= deadline) return last;
+      const retried = this.#mayTryAnother(run);
+      if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
+      if (!retried) return last;
     }
   }
 
-  async #tryOn(slot: Slot, job: JobRequest, delivery: Delivery, gone: AbortSignal, attempts: number): Promise<Step> {
-    const { timings, now } = this.#options;
+  #mayTryAnother({ begun, delivery, deadline, gone }: Run): boolean {
+    return begun < MAX_ATTEMPTS && !delivery.committed && this.#options.now() < deadline && !this.#stopping && !gone.aborted;
+  }
+
+  /** Tries the job on the provider of a seat, and on a second one when that is late. */
+  async #tryOn(seat: Seated, run: Run): Promise<Step> {
+    const { waitingRoom, observer } = this.#options;
+    const entrant = this.#entrant(seat, run, run.begun === 0 ? 'first' : 'retry');
+    if (entrant === null) return this.#notBegun(seat.slot.session, run);
+    this.#hedges.placed();
+    const race = this.#raceOf(run);
+    const recall = (): void => race.recall();
+    run.gone.addEventListener('abort', recall);
+    this.#races.add(race);
+    try {
+      race.enter(entrant);
+      const { entrant: decisive, outcome, elapsedMs } = await race.finish;
+      if (outcome.kind === 'completed') {
+        waitingRoom.served(run.request.model, outcome.elapsedMs);
+        this.#punctuality.observe(run.request.model, run.job.facts.stream, decisive.estimate, outcome.firstContentMs);
+      }
+      if (decisive.role === 'hedge') observer.event({ type: 'hedge', outcome: outcome.kind === 'completed' ? 'won' : 'lost' });
+      note(run, decisive, outcome, elapsedMs);
+      return await this.#conclude(decisive, outcome, run);
+    } finally {
+      run.gone.removeEventListener('abort', recall);
+      this.#races.delete(race);
+    }
+  }
+
+  /** What an attempt is made with; null and the slot given back when it cannot begin. */
+  #entrant({ slot, estimate }: Seated, run: Run, role: Entrant['role']): Entrant | null {
     const { session } = slot;
-    const tried = { attempts, session };
-    const context = gone.aborted || this.#stopping ? null : jobContext(job, session, now(), timings.contextMs);
-    const key = session.key;
-    if (context === null || key === null) {
-      slot.release();
-      if (gone.aborted) return { done: { kind: 'client_gone', ...tried } };
-      if (this.#stopping) return { done: failed(attempts, session, apiError('shutting_down'), 'shutting_down') };
-      return { retry: failed(attempts, session, apiError('no_provider'), 'key_expired'), exclude: true };
+    const { key } = session;
+    const context = run.gone.aborted || this.#stopping ? null : this.#context(run.job, session);
+    run.begun++;
+    if (context !== null && key !== null) {
+      return { slot, context, recipientKey: key.publicKey, estimate, otherJobs: session.jobs.used - 1, role };
     }
-    const attempt = new Attempt(delivery, timings);
-    const stop = (): void => attempt.stop();
-    gone.addEventListener('abort', stop);
-    this.#attempts.add(attempt);
-    attempt.start(slot, context, key.publicKey, job.body);
-    const outcome = await attempt.outcome;
-    gone.removeEventListener('abort', stop);
-    this.#attempts.delete(attempt);
-    return this.#conclude(outcome, context, delivery, gone, tried);
+    slot.release();
+    return null;
   }
 
-  async #conclude(
-    outcome: Outcome,
-    context: JobContext,
-    delivery: Delivery,
-    gone: AbortSignal,
-    tried: Tried & { session: OnlineSession },
-  ): Promise<Step> {
-    const { attempts, session } = tried;
+  #context(job: JobRequest, session: OnlineSession): JobContext | null {
+    const { now, timings, cacheScopes } = this.#options;
+    const cacheScope = cacheScopes.scope(job.accountId, providerOf(session));
+    return jobContext(job, session, { cacheScope, now: now(), lifetimeMs: timings.contextMs });
+  }
+
+  #notBegun(session: OnlineSession, run: Run): Step {
+    const { providerId } = session.registration.identity;
+    const reason = run.gone.aborted || this.#stopping ? 'stopped' : 'key_expired';
+    run.tries.push({ providerId, role: run.begun === 1 ? 'first' : 'retry', end: reason, ms: 0 });
+    const tried = triedOn(session, run);
+    if (run.gone.aborted) return { done: { kind: 'client_gone', billed: null, ...tried } };
+    if (this.#stopping) return { done: failed(tried, apiError('shutting_down'), 'shutting_down') };
+    run.request.exclude.add(providerId);
+    return { retry: failed(tried, apiError('no_provider'), reason) };
+  }
+
+  #raceOf(run: Run): Race {
+    const { waitingRoom, timings, observer } = this.#options;
+    const { job, request, delivery } = run;
+    const { model } = request;
+    const { stream } = job.facts;
+    const besides = (running: readonly Entrant[]): SeatRequest => {
+      return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerOf(slot.session))]) };
+    };
+    return new Race(delivery, {
+      timings,
+      body: job.body,
+      lateAfterMs: ({ estimate }) => this.#punctuality.lateAfterMs(model, stream, estimate),
+      silentAfterMs: ({ estimate }) => this.#punctuality.silentAfterMs(estimate),
+      decides: isClientsFault,
+      couldMove: (running) => this.#mayTryAnother(run) && waitingRoom.hasSpare(besides(running)),
+      second: (running) => {
+        if (request.providerSerial !== null || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
+        const seat = waitingRoom.takeSpare(besides(running));
+        if (seat === null) return null;
+        this.#hedges.spend();
+        const entrant = this.#entrant(seat, run, 'hedge');
+        if (entrant !== null) observer.event({ type: 'hedge', outcome: 'sent' });
+        return entrant;
+      },
+      ended: (entrant, outcome, elapsedMs) => {
+        if (entrant.role === 'hedge') observer.event({ type: 'hedge', outcome: 'lost' });
+        if (isFailure(outcome)) observer.event({ type: 'attempt_failed', reason: judgeFailure(outcome).reason, retried: true });
+        note(run, entrant, outcome, elapsedMs);
+        this.#holdAgainst(entrant, outcome, elapsedMs, run);
+      },
+    });
+  }
+
+  /** What an outcome means for its provider. */
+  #holdAgainst({ slot, role, estimate }: Entrant, outcome: Outcome, elapsedMs: number, run: Run): void {
+    const { fleet } = this.#options;
+    const { session } = slot;
+    const providerId = providerOf(session);
     switch (outcome.kind) {
       case 'completed':
-        return { done: await this.#verify(outcome, context, delivery, tried) };
       case 'stopped':
-        if (gone.aborted) return { done: { kind: 'client_gone', ...tried } };
-        return { done: failed(attempts, session, apiError('shutting_down'), 'shutting_down') };
+        return;
+      case 'overtaken':
+        // It may still be at work on this very job when the winner fails.
+        run.request.exclude.add(providerId);
+        if (role === 'hedge') return;
+        this.#punctuality.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
+        fleet.wasLate(providerId);
+        return;
       case 'failed':
       case 'lost':
       case 'timeout':
       case 'violated':
       case 'unsealable': {
-        const verdict = judgeFailure(outcome);
-        punish(session, verdict.consequence, verdict.reason);
-        const end = failed(attempts, session, verdict.error, verdict.reason);
-        const exclude = verdict.consequence !== 'hold_off' && verdict.consequence !== 'drain';
-        return verdict.retry ? { retry: end, exclude } : { done: end };
+        const { consequence, reason } = judgeFailure(outcome);
+        // A provider that was told to stop and had nothing to sign did as it should.
+        if (run.gone.aborted && outcome.kind === 'failed' && outcome.failure.code === 'cancelled') return;
+        // Where it has connected anew, it may have the job again.
+        const mayAgain = consequence === 'hold_off' || consequence === 'drain' || fleet.isReplaced(session);
+        if (!mayAgain) run.request.exclude.add(providerId);
+        switch (consequence) {
+          case 'none':
+            return;
+          case 'hold_off':
+            session.holdOff();
+            return;
+          case 'drain':
+            session.drain();
+            return;
+          case 'failed':
+          case 'timed_out':
+            fleet.faulted(providerId, consequence, reason);
+            return;
+          case 'misbehaved':
+            fleet.faulted(providerId, consequence, reason);
+            session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
+            return;
+          default:
+            consequence satisfies never;
+        }
+      }
+    }
+  }
+
+  async #conclude(entrant: Entrant, outcome: Outcome, run: Run): Promise<Step> {
+    const { session } = entrant.slot;
+    const tried = triedOn(session, run);
+    const clientGone: JobEnd = { kind: 'client_gone', billed: null, ...tried };
+    switch (outcome.kind) {
+      case 'completed': {
+        const end = await this.#verify(outcome, entrant, run);
+        // What nobody has read yet can be made anew by someone honest.
+        if (end.kind !== 'failed' || run.delivery.committed || run.gone.aborted) return { done: end };
+        run.delivery.withdraw();
+        run.request.exclude.add(providerOf(session));
+        return { retry: end };
+      }
+      case 'stopped':
+      case 'overtaken':
+        if (run.gone.aborted) return { done: clientGone };
+        return { done: failed(tried, apiError('shutting_down'), 'shutting_down') };
+      case 'failed':
+      case 'lost':
+      case 'timeout':
+      case 'violated':
+      case 'unsealable': {
+        this.#holdAgainst(entrant, outcome, 0, run);
+        if (run.gone.aborted) return { done: clientGone };
+        const { error, reason, retry } = judgeFailure(outcome);
+        const end = failed(tried, error, reason);
+        return retry ? { retry: end } : { done: end };
       }
     }
   }
 
   async #verify(
     outcome: Outcome & { kind: 'completed' },
-    context: JobContext,
-    delivery: Delivery,
-    { attempts, session }: Tried & { session: OnlineSession },
+    { slot, context, otherJobs }: Entrant,
+    { job, delivery, bill, gone, ...run }: Run,
   ): Promise<JobEnd> {
     const { fleet, now } = this.#options;
+    const { session } = slot;
+    const tried = triedOn(session, run);
     const { identity } = session.registration;
-    const { finished, responseSha256, message } = outcome;
-    const check = await checkCompletion(message, { context, provider: identity, finished, responseSha256, now: now() });
+    const { finished, recalled, responseSha256, message } = outcome;
+    const check = await checkCompletion(message, { context, provider: identity, finished, recalled, responseSha256, now: now() });
     if (!check.ok) {
-      fleet.quarantine(identity.providerId, check.problem);
-      return { ...failed(attempts, session, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
+      fleet.faulted(identity.providerId, 'unverified', check.problem);
+      return { ...failed(tried, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
     }
-    session.failuresInARow = 0;
-    session.requestsServed++;
-    session.tokensGenerated += check.receipt.usage.completion_tokens;
-    delivery.deliver(check.signed);
-    return { kind: 'delivered', attempts, session, receipt: check.receipt, signed: check.signed };
-  }
-
-  #unseated(reason: SeatRefusal, attempts: number, last: JobEnd | null, gone: AbortSignal): JobEnd {
-    const session = last?.session ?? null;
-    switch (reason) {
-      case 'aborted':
-        if (gone.aborted) return { kind: 'client_gone', attempts, session };
-        return failed(attempts, session, apiError('shutting_down'), 'shutting_down');
-      case 'no_such_serial':
-        return failed(attempts, session, apiError('provider_not_available', { param: 'provider_serial' }), reason);
-      case 'queue_full':
-        return failed(attempts, session, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.' }), reason);
-      case 'all_failed':
-        return last ?? failed(attempts, session, apiError('provider_failed'), reason);
-      case 'none_routable':
-      case 'timeout':
-        return last ?? failed(attempts, session, apiError('no_provider'), reason);
+    fleet.answeredWell(identity.providerId);
+    const { receipt, signed } = check;
+    // What a present client has not drained yet, it still gets.
+    const delivered = gone.aborted ? delivery.delivered : outcome.bytes;
+    if (gone.aborted && delivered === 0) return { kind: 'client_gone', billed: null, ...tried };
+    const { lowered, ...usage } = settlementBounds(deliveredUsage(receipt, { delivered, signed: outcome.bytes }), {
+      maxPromptTokens: promptTokenBound(job.body.length),
+      maxCompletionTokens: context.max_tokens,
+      deliveredBytes: delivered,
+      elapsedMs: outcome.elapsedMs,
+    });
+    session.record.served(usage.completionTokens);
+    fleet.remember(session, job.chain, usage.cachedTokens);
+    // What fits into the first credit was never slowed by the client's reading.
+    if (outcome.bytes <= INITIAL_CREDIT_BYTES && !recalled) {
+      const { promptTokens, cachedTokens, completionTokens } = usage;
+      const { elapsedMs, firstContentMs } = outcome;
+      const { stream: streamed, model } = context;
+      fleet.learn(session, model, { promptTokens, cachedTokens, completionTokens, streamed, elapsedMs, firstContentMs, otherJobs });
     }
+    const charge = await bill.settle({ providerId: identity.providerId, ...usage });
+    const billed = { receipt, signed, usage, lowered, charge };
+    if (gone.aborted) return { kind: 'client_gone', billed, ...tried };
+    delivery.deliver(signed, chargedCost(charge));
+    return { kind: 'delivered', billed, ...tried };
   }
 }
 
-function failed(attempts: number, session: OnlineSession | null, error: ApiError, reason: string): JobEnd & { kind: 'failed' } {
-  return { kind: 'failed', attempts, session, error, reason };
+/** The levels are two, so that the stricter one is the one that is not the lower. */
+function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SeatRequest, 'trustFloor' | 'ownFloor'> {
+  const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
+  return { trustFloor, ownFloor: trustFloor !== ofModel };
 }
 
-function punish(session: OnlineSession, consequence: Consequence, reason: string): void {
-  switch (consequence) {
-    case 'none':
-      return;
-    case 'hold_off':
-      session.holdOff();
-      return;
-    case 'drain':
-      session.drain();
-      return;
-    case 'failure':
-      session.failuresInARow++;
-      return;
-    case 'misbehaved':
-      session.failuresInARow++;
-      session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
-  }
+function otherType(wanted: 'text' | 'embedding'): ApiError {
+  const message =
+    wanted === 'text' ? 'This model makes vectors. Use it at /v1/embeddings.' : 'This model writes text and makes no vectors.';
+  return apiError('invalid_request', { param: 'model', message });
+}
+
+function triedOn(session: OnlineSession | null, { tries, begun }: Pick<Run, 'tries' | 'begun'>): Tried {
+  return { tries, attempts: begun, session };
+}
+
+function providerOf(session: OnlineSession): ProviderId {
+  return session.registration.identity.providerId;
+}
+
+function note({ tries }: Run, { slot, role }: Entrant, outcome: Outcome, elapsedMs: number): void {
+  tries.push({ providerId: providerOf(slot.session), role, end: endOf(outcome), ms: Math.round(elapsedMs) });
+}
+
+function endOf(outcome: Outcome): string {
+  if (isFailure(outcome)) return judgeFailure(outcome).reason;
+  return outcome.kind === 'completed' ? 'answered' : outcome.kind;
 }

@@ -6,8 +6,8 @@ import { type ApiError, apiError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure } from '@inference/protocol';
 import type { Outcome } from './attempt.js';
 
-/** What the provider gets for it. */
-export type Consequence = 'none' | 'hold_off' | 'drain' | 'failure' | 'misbehaved';
+/** What the provider gets for it. Connections that are lost are counted by the fleet, once for all their jobs. */
+export type Consequence = 'none' | 'hold_off' | 'drain' | 'failed' | 'timed_out' | 'misbehaved';
 
 export interface FailureVerdict {
   readonly retry: boolean;
@@ -17,19 +17,30 @@ export interface FailureVerdict {
   readonly reason: string;
 }
 
-export function judgeFailure(outcome: Exclude<Outcome, { kind: 'completed' | 'stopped' }>): FailureVerdict {
+export type FailedOutcome = Exclude<Outcome, { kind: 'completed' | 'stopped' | 'overtaken' }>;
+
+export function isFailure(outcome: Outcome): outcome is FailedOutcome {
+  return outcome.kind !== 'completed' && outcome.kind !== 'stopped' && outcome.kind !== 'overtaken';
+}
+
+export function judgeFailure(outcome: FailedOutcome): FailureVerdict {
   switch (outcome.kind) {
     case 'failed':
       return judgeReported(outcome.failure);
     case 'lost':
       return { retry: true, consequence: 'none', error: apiError('provider_failed'), reason: 'connection_lost' };
     case 'timeout':
-      return { retry: true, consequence: 'failure', error: apiError('provider_timeout'), reason: `timeout_${outcome.phase}` };
+      return { retry: true, consequence: 'timed_out', error: apiError('provider_timeout'), reason: `timeout_${outcome.phase}` };
     case 'violated':
       return { retry: true, consequence: 'misbehaved', error: apiError('provider_failed'), reason: outcome.violation };
     case 'unsealable':
       return { retry: true, consequence: 'misbehaved', error: apiError('provider_failed'), reason: 'unusable_key' };
   }
+}
+
+/** Whether the outcome would be the same on every machine: the request itself is at fault. */
+export function isClientsFault(outcome: Outcome): boolean {
+  return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
 
 function judgeReported(failure: JobFailure): FailureVerdict {
@@ -41,7 +52,7 @@ function judgeReported(failure: JobFailure): FailureVerdict {
       return { retry: true, consequence: failure.code === 'draining' ? 'drain' : 'hold_off', error: apiError('no_provider'), reason };
     case 'provider':
     case 'nobody':
-      return { retry: true, consequence: 'failure', error: apiError('provider_failed'), reason };
+      return { retry: true, consequence: 'failed', error: apiError('provider_failed'), reason };
   }
 }
 

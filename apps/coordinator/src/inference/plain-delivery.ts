@@ -2,13 +2,14 @@
 import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { OnlineSession } from '../fleet/provider-session.js';
+import type { MicroUsd } from '../ledger/money.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import { providerHeaders, signatureHeaders } from './response-headers.js';
 
 export interface PlainOptions {
   readonly client: ClientConnection;
-  readonly format: TextFormat;
+  readonly format: Pick<TextFormat, 'error'>;
   readonly requestId: string;
 }
 
@@ -17,7 +18,9 @@ export class PlainDelivery implements Delivery {
   #session: OnlineSession | null = null;
   #grant: (bytes: number) => void = () => {};
   #parts: Uint8Array[] = [];
+  /** Held for the client. */
   #bytes = 0;
+  #delivered = 0;
   /** Nothing is sent before the end, so another provider can always take over. */
   readonly committed = false;
   readonly stalled = false;
@@ -26,8 +29,8 @@ export class PlainDelivery implements Delivery {
     this.#options = options;
   }
 
-  get bytes(): number {
-    return this.#bytes;
+  get delivered(): number {
+    return this.#delivered;
   }
 
   begin(session: OnlineSession, grant: (bytes: number) => void): void {
@@ -35,7 +38,7 @@ export class PlainDelivery implements Delivery {
     this.#grant = grant;
   }
 
-  accepted(): void {}
+  commit(): void {}
 
   push(bytes: Uint8Array): boolean {
     this.#bytes += bytes.length;
@@ -50,7 +53,7 @@ export class PlainDelivery implements Delivery {
     this.#bytes = 0;
   }
 
-  deliver(signed: SignedParts): void {
+  deliver(signed: SignedParts, cost: MicroUsd | null): void {
     const { client } = this.#options;
     if (client.gone || this.#session === null) return;
     const [only, ...more] = this.#parts;
@@ -60,8 +63,10 @@ export class PlainDelivery implements Delivery {
       'Content-Length': body.length,
       ...providerHeaders(this.#session),
       ...signatureHeaders(signed),
+      ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),
     });
     client.end(body);
+    this.#delivered = body.length;
   }
 
   fail(error: ApiError): void {

@@ -16,7 +16,12 @@ export function providerHeaders(session: OnlineSession): Headers {
     fixed = describe(identity);
     fixedHeaders.set(identity, fixed);
   }
-  return { ...fixed, 'X-Provider-Attested': String(session.attested), 'X-Provider-Trust-Level': session.trust().level ?? 'self_signed' };
+  return {
+    ...fixed,
+    'X-Provider-Attested': String(session.attested),
+    'X-Provider-Trust-Level': session.trust().level ?? 'self_signed',
+    'X-Provider-Mda-Verified': String(session.mdaVerified),
+  };
 }
 
 /** What the enclave signed. */
@@ -37,7 +42,6 @@ function describe({ attestation, providerId, publicKey }: Identity): Headers {
     'X-Provider-Model': headerText(attestation.hardware_model),
     'X-Provider-Serial': serial,
     'X-Provider-Secure-Enclave': String(attestation.posture.secure_enclave),
-    'X-Provider-Mda-Verified': 'false',
     'X-Attestation-Se-Public-Key': toBase64(publicKey),
     'X-Attestation-Device-Serial': serial,
   };

@@ -6,19 +6,25 @@ import { type AnswerFormat, type ApiError, type Envelope, type SignedParts, SSE_
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
+import type { JobObserver } from './job-observer.js';
 import { providerHeaders, signatureHeaders } from './response-headers.js';
 import type { JobTimings } from './timings.js';
 
 export interface StreamOptions {
   readonly client: ClientConnection;
-  readonly format: TextFormat;
+  readonly format: Pick<TextFormat, 'error'>;
   readonly answer: AnswerFormat;
   readonly envelope: Envelope;
   readonly jobId: string;
   readonly requestId: string;
+  /** Content bytes after which the provider must be wrong. */
+  readonly mostBytes: number;
   /** The client sent `TE: trailers`. */
   readonly trailers: boolean;
-  readonly timings: Pick<JobTimings, 'commitMs' | 'keepAliveMs'>;
+  readonly timings: Pick<JobTimings, 'keepAliveMs'>;
+  readonly observer: JobObserver;
+  /** When the request had come (`performance.now`). */
+  readonly startedAt: number;
 }
 
 const NEW_LINE = 0x0a;
@@ -30,12 +36,14 @@ export class StreamDelivery implements Delivery {
   #committed = false;
   #stalled = false;
   #over = false;
-  #bytes = 0;
+  #written = 0;
+  #pushed = 0;
   #pending: Uint8Array[] = [];
+  /** When the first of what is pending came; null while the client is what it waits for. */
+  #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
   /** Written, but not drained by the client. */
   #undrained = 0;
-  #commitTimer: NodeJS.Timeout | null = null;
   #keepAlive: NodeJS.Timeout | null = null;
   #lastByte = NEW_LINE;
   #secondLastByte = NEW_LINE;
@@ -53,8 +61,8 @@ export class StreamDelivery implements Delivery {
     return this.#stalled;
   }
 
-  get bytes(): number {
-    return this.#bytes;
+  get delivered(): number {
+    return this.#written - this.#undrained;
   }
 
   begin(session: OnlineSession, grant: (bytes: number) => void): void {
@@ -62,23 +70,24 @@ export class StreamDelivery implements Delivery {
     this.#grant = grant;
   }
 
-  accepted(): void {
-    this.#commitTimer = setTimeout(() => this.#commitSilently(), this.#options.timings.commitMs);
+  commit(): void {
+    this.#commit();
+    if (!this.#over) this.#options.client.response.flushHeaders();
   }
 
-  push(bytes: Uint8Array): boolean {
+  push(bytes: Uint8Array, cameAt: number): boolean {
     if (bytes.length === 0 || this.#over) return true;
+    this.#pushed += bytes.length;
+    if (this.#pushed > this.#options.mostBytes) return false;
     this.#commit();
-    this.#bytes += bytes.length;
+    if (!this.#stalled) this.#oldestAt ??= cameAt;
     this.#pending.push(bytes);
     this.#flush ??= setImmediate(() => this.#writePending());
     return true;
   }
 
-  withdraw(): void {
-    if (this.#commitTimer !== null) clearTimeout(this.#commitTimer);
-    this.#commitTimer = null;
-  }
+  /** Whatever came has committed. */
+  withdraw(): void {}
 
   deliver(signed: SignedParts): void {
     const { client, answer, envelope, trailers } = this.#options;
@@ -109,7 +118,6 @@ export class StreamDelivery implements Delivery {
   #commit(): void {
     if (this.#committed || this.#over || this.#session === null) return;
     this.#committed = true;
-    this.withdraw();
     const { client, jobId, trailers, timings } = this.#options;
     client.response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
@@ -122,12 +130,6 @@ export class StreamDelivery implements Delivery {
     this.#keepAlive = setTimeout(() => this.#fillSilence(), timings.keepAliveMs);
   }
 
-  /** The provider is at work but has said nothing yet; the headers must not wait for its first bytes. */
-  #commitSilently(): void {
-    this.#commit();
-    if (!this.#over) this.#options.client.response.flushHeaders();
-  }
-
   #writePending(last = false): void {
     if (this.#flush !== null) clearImmediate(this.#flush);
     this.#flush = null;
@@ -135,13 +137,24 @@ export class StreamDelivery implements Delivery {
     const [first] = this.#pending;
     const chunk = this.#pending.length === 1 && first !== undefined ? first : Buffer.concat(this.#pending);
     this.#pending = [];
+    this.#observe();
     this.#secondLastByte = chunk.length > 1 ? (chunk[chunk.length - 2] as number) : this.#lastByte;
     this.#lastByte = chunk[chunk.length - 1] as number;
     this.#write(chunk, chunk.length);
   }
 
+  /** Content goes out now. */
+  #observe(): void {
+    const { observer, startedAt } = this.#options;
+    const now = performance.now();
+    if (this.#written === 0) observer.event({ type: 'first_token', ms: now - startedAt });
+    if (this.#oldestAt !== null) observer.relayed(now - this.#oldestAt);
+    this.#oldestAt = null;
+  }
+
   #write(chunk: Uint8Array | string, contentBytes: number): void {
     this.#keepAlive?.refresh();
+    this.#written += contentBytes;
     if (this.#options.client.write(chunk, () => this.#drained())) this.#grant(contentBytes);
     else {
       this.#stalled = true;
@@ -167,7 +180,6 @@ export class StreamDelivery implements Delivery {
   #finish(): void {
     this.#over = true;
     this.#pending = [];
-    this.withdraw();
     if (this.#flush !== null) clearImmediate(this.#flush);
     if (this.#keepAlive !== null) clearTimeout(this.#keepAlive);
   }

@@ -1,27 +1,58 @@
 /**
- * Gives jobs their place on a provider, and a short wait when all are busy: first come, first served per model, bounded in
- * number and time. Someone who waits for one particular machine holds up nobody else.
+ * Gives jobs their place on a provider, and a short wait when all are busy: fair between accounts, bounded in number and time,
+ * and refused at once where the wait would come to nothing. Someone who waits for one particular machine holds up nobody else.
  */
-import type { Fleet } from '../fleet/fleet.js';
-import type { PlacementRequest } from '../fleet/placement.js';
+import type { Fleet, PlacementDemand } from '../fleet/fleet.js';
+import type { OnlineSession } from '../fleet/provider-session.js';
+import type { Estimate } from '../fleet/scheduler/cost.js';
+import type { Choice, NoPlacement } from '../fleet/scheduler/schedule.js';
+import type { Prefix } from '../fleet/scheduler/warmth.js';
 import type { Slot } from '../fleet/slot.js';
+import { FairQueue, type Queued } from './fair-queue.js';
+import { ServiceTimes } from './service-times.js';
 
-export type Seat = { readonly kind: 'seated'; readonly slot: Slot } | { readonly kind: 'refused'; readonly reason: SeatRefusal };
-export type SeatRefusal = 'no_such_serial' | 'all_failed' | 'none_routable' | 'timeout' | 'queue_full' | 'aborted';
-
-export interface SeatRequest extends PlacementRequest {
-  readonly model: string;
+export interface Seated {
+  readonly kind: 'seated';
+  readonly slot: Slot;
+  /** How long the job was expected to take there when the place was given. */
+  readonly estimate: Estimate;
+  readonly why: Choice<unknown>['why'];
 }
 
-interface Waiter {
+export type Seat =
+  | Seated
+  /** `retryAfterMs`: when coming back makes sense, as far as it was measured. */
+  | { readonly kind: 'refused'; readonly reason: SeatRefusal; readonly retryAfterMs: number | null };
+/** `hopeless`: by what was measured, its turn would come far too late. */
+export type SeatRefusal = NoPlacement | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
+
+export interface SeatRequest extends PlacementDemand {
+  readonly model: string;
+  readonly accountId: string;
+  /** Prefixes of the prompt, the shortest first: a machine that still knows one is sooner done. */
+  readonly chain: readonly Prefix[];
+  /** It asks for more trust than its model does. */
+  readonly ownFloor?: boolean;
+}
+
+interface Waiter extends Queued {
   readonly request: SeatRequest;
+  /** It cannot take just any machine, so that one may be free for it while others wait. */
+  readonly particular: boolean;
+  /** Ends the wait. */
   readonly settle: (seat: Seat) => void;
 }
+
+/** A wait is hopeless when it is expected to take this many times what there is. */
+export const HOPELESS = 2;
+/** Nobody is told to come back later than this, in milliseconds. */
+const LONGEST_RETRY_MS = 120_000;
 
 export class WaitingRoom {
   readonly #fleet: Fleet;
   readonly #mostPerModel: number;
-  readonly #queues = new Map<string, Set<Waiter>>();
+  readonly #queues = new Map<string, FairQueue<Waiter>>();
+  readonly #times = new ServiceTimes();
   readonly #stopListening: () => void;
 
   constructor(fleet: Fleet, mostPerModel: number) {
@@ -39,12 +70,30 @@ export class WaitingRoom {
    */
   seat(request: SeatRequest, waitMs: number, signal: AbortSignal): Seat | Promise<Seat> {
     if (signal.aborted) return refused('aborted');
-    const queue = this.#queues.get(request.model);
-    if (queue === undefined) {
-      const seat = this.#tryNow(request);
+    const expectedMs = this.#expectedMs(request.model, request.accountId);
+    // Behind a queue, a machine that has to load the model first may be quicker than one's turn.
+    if (!this.#queues.has(request.model) || this.#fleet.canLoad(request.model)) {
+      const seat = this.#tryNow(request, expectedMs);
       if (seat !== null) return seat;
-    } else if (queue.size >= this.#mostPerModel) return refused('queue_full');
+    }
+    if (this.#queues.has(request.model) && expectedMs !== null && expectedMs > HOPELESS * waitMs) return refused('hopeless', expectedMs);
     return this.#wait(request, waitMs, signal);
+  }
+
+  /** Whether a machine without any other job could have the request now, while nobody waits for the model. */
+  hasSpare(request: SeatRequest): boolean {
+    return this.#spare(request) !== null;
+  }
+
+  /** A slot on such a machine, at once or not at all: for a second attempt beside one that is late. */
+  takeSpare(request: SeatRequest): Seated | null {
+    const choice = this.#spare(request);
+    return choice === null ? null : seatedOn(this.#fleet, choice, request.model);
+  }
+
+  /** Takes in for how long a job took its place on a machine, in milliseconds. */
+  served(model: string, ms: number): void {
+    this.#times.add(model, ms);
   }
 
   /** Requests that wait, over all models. */
@@ -54,61 +103,101 @@ export class WaitingRoom {
     return count;
   }
 
+  /** Requests that wait for a model, and how long a new one would, in milliseconds; null: not known. */
+  outlook(model: string): { readonly waiting: number; readonly waitMs: number | null } {
+    const waiting = this.#queues.get(model)?.size ?? 0;
+    return { waiting, waitMs: waiting === 0 && this.#fleet.isFree(model) ? 0 : this.#expectedMs(model, null) };
+  }
+
   close(): void {
     this.#stopListening();
-    for (const queue of this.#queues.values()) for (const waiter of [...queue]) waiter.settle(refused('aborted'));
+    for (const queue of this.#queues.values()) for (const waiter of [...queue.inOrder()]) waiter.settle(refused('aborted'));
   }
 
   #wait(request: SeatRequest, waitMs: number, signal: AbortSignal): Promise<Seat> {
     return new Promise((resolve) => {
+      const { model, accountId, work, providerSerial, exclude, ownFloor = false } = request;
+      // A trust floor of the model's is the same for everyone in this queue.
+      const particular = providerSerial !== null || exclude.size > 0 || ownFloor;
+      const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#mostPerModel);
       const leave = (seat: Seat): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', abort);
-        const queue = this.#queues.get(request.model);
-        queue?.delete(waiter);
-        if (queue?.size === 0) this.#queues.delete(request.model);
+        if (seat.kind === 'seated') queue.served(waiter);
+        else queue.remove(waiter);
+        if (queue.size === 0) this.#queues.delete(model);
         resolve(seat);
       };
-      const waiter: Waiter = { request, settle: leave };
+      const waiter: Waiter = { accountId, cost: work.promptTokens + work.completionTokens, request, particular, settle: leave };
       const abort = (): void => leave(refused('aborted'));
-      const timer = setTimeout(() => leave(refused('timeout')), Math.max(0, waitMs));
+      const timeOut = (): void => {
+        // It is not in its own way when it comes back.
+        queue.remove(waiter);
+        leave(this.#comeBack('timeout', request));
+      };
+      const timer = setTimeout(timeOut, Math.max(0, waitMs));
       signal.addEventListener('abort', abort);
-      const queue = this.#queues.get(request.model);
-      if (queue === undefined) this.#queues.set(request.model, new Set([waiter]));
-      else {
-        queue.add(waiter);
-        // It may wait for a machine that is free while those before it wait for another.
-        this.#serve(request.model);
-      }
+      const hadOthers = queue.size > 0;
+      const displaced = queue.add(waiter);
+      if (queue.size > 0) this.#queues.set(model, queue);
+      displaced?.settle(this.#comeBack('queue_full', displaced.request));
+      // It may wait for a machine that is free while those before it wait for another.
+      if (hadOthers && displaced !== waiter) this.#serve(model);
     });
   }
 
   #serve(model: string): void {
     let anyoneBusy = false;
-    for (const waiter of [...(this.#queues.get(model) ?? [])]) {
-      const { providerSerial, exclude } = waiter.request;
-      const unconstrained = providerSerial === null && exclude.size === 0;
-      if (unconstrained && anyoneBusy) continue;
-      const seat = this.#tryNow(waiter.request);
+    const queue = this.#queues.get(model);
+    if (queue === undefined) return;
+    const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotsOf(model));
+    for (const waiter of queue.inOrder()) {
+      if (anyoneBusy && !waiter.particular) continue;
+      const seat = this.#tryNow(waiter.request, turnMs);
       if (seat !== null) waiter.settle(seat);
-      else if (unconstrained) anyoneBusy = true;
+      else if (!waiter.particular) {
+        anyoneBusy = true;
+        if (!queue.some(({ particular }) => particular)) return;
+      }
     }
   }
 
-  /** A slot, a refusal that waiting would not change, or null: busy. */
-  #tryNow(request: SeatRequest): Seat | null {
-    const placement = this.#fleet.choose(request.model, request);
+  #spare(request: SeatRequest): Choice<OnlineSession> | null {
+    if (this.#queues.has(request.model)) return null;
+    const placement = this.#fleet.choose(request.model, { ...request, idleOnly: true }, request.chain);
+    return placement.kind === 'placed' ? placement.ordered[0] : null;
+  }
+
+  /** A slot, a refusal that waiting would not change, or null: busy. `waitMs`: what waiting is expected to take; null: not known. */
+  #tryNow(request: SeatRequest, waitMs: number | null): Seat | null {
+    const placement = this.#fleet.choose(request.model, { ...request, waitMs }, request.chain);
     switch (placement.kind) {
       case 'placed':
-        return { kind: 'seated', slot: this.#fleet.takeSlot(placement.ordered[0].session) };
+        return seatedOn(this.#fleet, placement.ordered[0], request.model);
       case 'none':
         return refused(placement.reason);
       case 'busy':
         return null;
     }
   }
+
+  /** A refusal that says when it would be one's turn after those who wait now. */
+  #comeBack(reason: SeatRefusal, { model, accountId }: SeatRequest): Seat {
+    return refused(reason, this.#expectedMs(model, accountId));
+  }
+
+  /** When a new request of this account would begin, or one that comes after all others; null: not known. */
+  #expectedMs(model: string, accountId: string | null): number | null {
+    const queue = this.#queues.get(model);
+    const ahead = accountId === null ? (queue?.size ?? 0) : (queue?.aheadOf(accountId) ?? 0);
+    return this.#times.waitMs(model, ahead, this.#fleet.slotsOf(model));
+  }
 }
 
-function refused(reason: SeatRefusal): Seat {
-  return { kind: 'refused', reason };
+function seatedOn(fleet: Fleet, { member, estimate, why }: Choice<OnlineSession>, model: string): Seated {
+  return { kind: 'seated', slot: fleet.takeSlot(member.subject, model), estimate, why };
+}
+
+function refused(reason: SeatRefusal, retryAfterMs: number | null = null): Seat {
+  return { kind: 'refused', reason, retryAfterMs: retryAfterMs === null ? null : Math.min(retryAfterMs, LONGEST_RETRY_MS) };
 }

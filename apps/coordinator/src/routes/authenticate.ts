@@ -1,60 +1,91 @@
 /** Who is calling: the key from `Authorization: Bearer` or `x-api-key` (clients of both formats send one or the other). */
-import { apiError } from '@inference/formats';
+import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { ApiKey } from '../store/api-keys.js';
 import type { KeyRing } from '../store/key-ring.js';
 import type { ApiKeyKind } from '../store/tables.js';
+import type { RateLimits } from './rate-limits.js';
 import { sendError } from './send-error.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set where {@link requireKey} guards a route. */
     apiKey: ApiKey | null;
+    /** Set where a guard let somebody in by their session. */
+    sessionAccountId: string | null;
   }
 }
 
-/** Guards a route: a known key of this kind, or 401, or 403 for a key of the other kind. Runs before the body is read. */
-export function requireKey(keyRing: KeyRing, kind: ApiKeyKind, onFailure: (error: unknown) => void): onRequestHookHandler {
-  return (request, reply, done) => {
-    const text = presentedKey(request);
-    if (text === null) {
-      sendError(reply, apiError('missing_api_key'));
-      return;
-    }
-    const found = keyRing.recognise(text);
-    if (!(found instanceof Promise)) {
-      if (admit(request, reply, found, kind)) done();
-      return;
-    }
-    found.then(
-      (key) => {
-        if (admit(request, reply, key, kind)) done();
-      },
-      (error: unknown) => {
-        onFailure(error);
-        sendError(reply, apiError('internal'));
-      },
-    );
+export interface KeyGuard {
+  readonly keyRing: KeyRing;
+  readonly limits: RateLimits;
+  readonly now: () => number;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/**
+ * Guards a route: a good key of this kind that keeps its limits, or an error. Runs before the body is read. 401 for none, an
+ * unknown, revoked or expired key; 403 for a key of the other kind and for a suspended account; 429 beyond a limit.
+ */
+export function requireKey(guard: KeyGuard, kind: ApiKeyKind): onRequestHookHandler {
+  return async (request, reply) => {
+    if (!(await admitKey(guard, kind, request, reply))) return reply;
   };
+}
+
+/** The check of {@link requireKey}. False: the request is answered. */
+export async function admitKey(guard: KeyGuard, kind: ApiKeyKind, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+  const refuse = (...error: Parameters<typeof apiError>): false => {
+    sendError(reply, apiError(...error));
+    return false;
+  };
+  const text = presentedKey(request);
+  if (text === null) return refuse('missing_api_key');
+  // An address that tried many wrong keys is asked to wait; keys that were good a moment ago still are.
+  const blockedFor = await guard.limits.keyGuessingBlocked(request);
+  const key = blockedFor === null ? await recognise(guard, text) : guard.keyRing.remembered(text);
+  if (key === 'failed') return refuse('internal');
+  if (key === null && blockedFor !== null) {
+    return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many wrong API keys came from this address.' });
+  }
+  if (key === null) {
+    await guard.limits.countWrongKey(request);
+    return refuse('invalid_api_key');
+  }
+  if (key.expiresAt !== null && key.expiresAt <= guard.now()) return refuse('invalid_api_key', { message: 'The API key has expired.' });
+  if (key.kind !== kind) return refuse('forbidden');
+  if (key.suspended) return refuse('account_suspended');
+  request.apiKey = key;
+  return guard.limits.admitKey(request, reply);
 }
 
 /** The account behind a guarded request. */
 export function accountOf(request: FastifyRequest): string {
+  return request.sessionAccountId ?? keyOf(request).accountId;
+}
+
+/** The key behind a guarded request. */
+export function keyOf(request: FastifyRequest): ApiKey {
   if (request.apiKey === null) throw new Error('the route is not guarded by a key');
-  return request.apiKey.accountId;
+  return request.apiKey;
 }
 
-function admit(request: FastifyRequest, reply: FastifyReply, key: ApiKey | null, kind: ApiKeyKind): boolean {
-  if (key === null) sendError(reply, apiError('invalid_api_key'));
-  else if (key.kind !== kind) sendError(reply, apiError('forbidden'));
-  else {
-    request.apiKey = key;
-    return true;
+/** Throws RequestError `forbidden` where the key is not meant for this model. */
+export function requireModel(key: ApiKey, model: string): void {
+  if (key.models === null || key.models.includes(model)) return;
+  throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
+}
+
+async function recognise(guard: KeyGuard, text: string): Promise<ApiKey | null | 'failed'> {
+  try {
+    return await guard.keyRing.recognise(text);
+  } catch (error) {
+    guard.onFailure(error);
+    return 'failed';
   }
-  return false;
 }
 
-function presentedKey(request: FastifyRequest): string | null {
+export function presentedKey(request: FastifyRequest): string | null {
   const { authorization } = request.headers;
   if (authorization !== undefined) {
     const [, token] = /^Bearer +(\S+) *$/i.exec(authorization) ?? [];

@@ -7,23 +7,33 @@ import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
+import { isHealthPath } from './health.js';
 import { sendError } from './send-error.js';
 
 export interface HttpServerOptions {
   readonly maxRequestBytes: number;
+  /** Proxies whose word on a request's address counts: addresses and ranges (CIDR). */
+  readonly trustedProxies: readonly string[];
   readonly log: Log;
+  /** Longest time a client may take to send its request, in milliseconds. */
+  readonly requestMs?: number;
   /** True while the coordinator shuts down. */
   readonly stopping: () => boolean;
 }
 
-/** Longest time a client may take to send its request, in milliseconds. */
 const REQUEST_MS = 120_000;
+/** Of it, for the headers. */
+const HEADERS_MS = 60_000;
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const requestMs = options.requestMs ?? REQUEST_MS;
   const server = fastify({
     logger: false,
     bodyLimit: options.maxRequestBytes,
-    requestTimeout: REQUEST_MS,
+    trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
+    requestTimeout: requestMs,
+    // Node takes the shorter of both times for that of the headers, and looks for requests that are late this often.
+    http: { headersTimeout: Math.min(HEADERS_MS, requestMs), connectionsCheckingInterval: Math.ceil(requestMs / 8) },
     return503OnClosing: false,
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
@@ -36,19 +46,26 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     genReqId: newRequestId,
   });
   server.decorateRequest('apiKey', null);
+  server.decorateRequest('sessionAccountId', null);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   server.addHook('onRequest', (request, reply, done) => {
     nameRequest(reply);
-    // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way.
-    if (request.method === 'POST') request.headers['content-type'] = 'application/json';
-    if (!options.stopping()) return done();
+    // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way. Where
+    // browsers bring cookies along, the label tells our own pages from other sites' forms.
+    const hasBody = request.method === 'POST' || request.method === 'PUT';
+    if (hasBody && !takesCookies(request.url)) request.headers['content-type'] = 'application/json';
+    if (!options.stopping() || isHealthPath(request.url)) return done();
     reply.header('connection', 'close');
     sendError(reply, apiError('shutting_down'));
   });
   answerErrors(server, options.log);
   answerUnknown(server);
   return server;
+}
+
+function takesCookies(url: string): boolean {
+  return url.startsWith('/console/') || url.startsWith('/admin/');
 }
 
 function newRequestId(): string {

@@ -5,26 +5,32 @@
 import { apiError, formatFor } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { chargedCost } from '../inference/bill.js';
 import { ClientConnection } from '../inference/client-connection.js';
 import type { Delivery } from '../inference/delivery.js';
+import type { Billed, JobEnd } from '../inference/job-end.js';
 import { type JobRequest, readJobRequest } from '../inference/job-request.js';
-import type { JobEnd, JobRunner } from '../inference/job-runner.js';
+import type { JobRunner } from '../inference/job-runner.js';
 import { PlainDelivery } from '../inference/plain-delivery.js';
+import type { PrefixHashes } from '../inference/prefix-hashes.js';
 import { StreamDelivery } from '../inference/stream-delivery.js';
-import type { JobTimings } from '../inference/timings.js';
+import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../inference/timings.js';
+import { microUsd } from '../ledger/money.js';
 import { errorFacts, type Log } from '../log.js';
+import type { Metrics } from '../metrics/metrics.js';
 import type { ReceiptBook } from '../store/receipt-book.js';
-import { accountOf } from './authenticate.js';
+import { keyOf, requireModel } from './authenticate.js';
+import { bytesOf } from './body-bytes.js';
 
 export interface InferenceRoutes {
   readonly runner: JobRunner;
   readonly receipts: ReceiptBook;
   readonly timings: JobTimings;
+  readonly prefixHashes: PrefixHashes;
   readonly log: Log;
   readonly now: () => number;
+  readonly metrics: Metrics;
 }
-
-const NO_BODY = new Uint8Array(0);
 
 export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
   for (const { const: endpoint } of EndpointSchema.anyOf) addEndpoint(server, guard, routes, endpoint);
@@ -32,13 +38,19 @@ export function addInference(server: FastifyInstance, guard: onRequestHookHandle
 
 function addEndpoint(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes, endpoint: Endpoint): void {
   server.post(endpoint, { onRequest: guard }, async (request, reply) => {
+    const key = keyOf(request);
     const job = readJobRequest({
       endpoint,
-      body: request.body instanceof Uint8Array ? request.body : NO_BODY,
-      accountId: accountOf(request),
+      body: bytesOf(request),
+      accountId: key.accountId,
+      apiKeyId: key.id,
+      keySpendLimit: key.spendLimit === null ? null : microUsd(key.spendLimit),
       nonceHeader: singleHeader(request, 'x-inference-nonce'),
+      prefixHashes: routes.prefixHashes,
+      trustHeader: singleHeader(request, 'x-inference-trust'),
       now: routes.now(),
     });
+    requireModel(key, job.facts.model);
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
     await serve(routes, job, client, deliveryFor(routes, job, client, request));
@@ -47,10 +59,12 @@ function addEndpoint(server: FastifyInstance, guard: onRequestHookHandler, route
 
 async function serve(routes: InferenceRoutes, job: JobRequest, client: ClientConnection, delivery: Delivery): Promise<void> {
   const started = routes.now();
+  const startedAt = performance.now();
   try {
     const end = await routes.runner.run(job, delivery, client.signal);
-    if (end.kind === 'delivered') keepReceipt(routes, job, end);
+    if (end.kind !== 'failed' && end.billed !== null) keepReceipt(routes, job, end.billed);
     logJob(routes, job, end, routes.now() - started);
+    countJob(routes, job, end, delivery.delivered, performance.now() - startedAt);
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
     delivery.fail(apiError('internal'));
@@ -65,12 +79,15 @@ function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientCon
     answer: job.answer,
     envelope: job.envelope,
     jobId: job.jobId,
+    mostBytes: MAX_STREAM_BYTES.atLeast + MAX_STREAM_BYTES.perToken * (job.facts.maxTokens ?? DEFAULT_MAX_TOKENS),
     trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(singleHeader(request, 'te') ?? ''),
     timings: routes.timings,
+    observer: routes.metrics,
+    startedAt: performance.now(),
   });
 }
 
-function keepReceipt(routes: InferenceRoutes, job: JobRequest, { signed }: JobEnd & { kind: 'delivered' }): void {
+function keepReceipt(routes: InferenceRoutes, job: JobRequest, { signed }: Billed): void {
   routes.receipts.add({
     jobId: job.jobId,
     accountId: job.accountId,
@@ -78,6 +95,20 @@ function keepReceipt(routes: InferenceRoutes, job: JobRequest, { signed }: JobEn
     receiptSignature: signed.receiptSignature,
     responseSignature: signed.signature,
     createdAt: routes.now(),
+  });
+}
+
+function countJob({ metrics }: InferenceRoutes, job: JobRequest, end: JobEnd, responseBytes: number, ms: number): void {
+  const billed = end.kind === 'failed' ? null : end.billed;
+  metrics.job({
+    endpoint: job.endpoint,
+    stream: job.facts.stream,
+    end: end.kind === 'failed' ? end.error.code : end.kind,
+    cancelled: end.kind !== 'client_gone' ? null : responseBytes === 0 ? 'before_content' : 'after_content',
+    ms,
+    requestBytes: job.body.length,
+    responseBytes,
+    billed: billed === null ? null : { model: billed.receipt.model, ...billed.usage },
   });
 }
 
@@ -91,15 +122,12 @@ function logJob(routes: InferenceRoutes, job: JobRequest, end: JobEnd, ms: numbe
     stream: job.facts.stream,
     ms,
     attempts: end.attempts,
+    ...(end.tries.length < 2 ? {} : { tries: end.tries.map(({ role, end: outcome }) => `${role} ${outcome}`) }),
   };
   switch (end.kind) {
-    case 'delivered': {
-      const { prompt_tokens, completion_tokens } = end.receipt.usage;
-      routes.log.info({ ...facts, status: 'delivered', prompt_tokens, completion_tokens }, 'job');
-      return;
-    }
+    case 'delivered':
     case 'client_gone':
-      routes.log.info({ ...facts, status: 'client_gone' }, 'job');
+      routes.log.info({ ...facts, status: end.kind, ...billedFacts(end.billed) }, 'job');
       return;
     case 'failed': {
       const line = { ...facts, status: end.error.code, reason: end.reason, ...(end.problem === undefined ? {} : { problem: end.problem }) };
@@ -107,6 +135,19 @@ function logJob(routes: InferenceRoutes, job: JobRequest, end: JobEnd, ms: numbe
       else routes.log.error(line, 'job');
     }
   }
+}
+
+/** Counts as they were charged, which for an honest provider and a client that stayed is as they were signed. */
+function billedFacts(billed: Billed | null): Record<string, unknown> {
+  if (billed === null) return { cost_micro_usd: 0 };
+  const { charge, usage, lowered } = billed;
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    cost_micro_usd: chargedCost(charge),
+    ...(charge.kind === 'settled' ? {} : { charge: charge.kind }),
+    ...(lowered.length === 0 ? {} : { lowered }),
+  };
 }
 
 function singleHeader(request: FastifyRequest, name: string): string | undefined {

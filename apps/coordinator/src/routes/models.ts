@@ -1,19 +1,32 @@
-/** `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list). */
+/** `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for. */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Fleet, ServedModel } from '../fleet/fleet.js';
+import type { WaitingRoom } from '../inference/waiting-room.js';
 import { sendError } from './send-error.js';
 
 const OWNER = 'inference-network';
 
-export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: Fleet): void {
+export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
   server.get('/v1/models', { onRequest: guard }, async () => ({ object: 'list', data: fleet.servedModels().map(modelEntry) }));
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
     const model = fleet.servedModels().find(({ offer }) => offer.id === request.params['*']);
-    if (model === undefined) sendError(reply, apiError('model_not_found', { param: 'model' }));
-    else reply.send(modelEntry(model));
+    if (model === undefined) return sendError(reply, apiError('model_not_found', { param: 'model' }));
+    const { metadata, ...entry } = modelEntry(model);
+    reply.send({ ...entry, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });
   });
+}
+
+/** How much the model is asked for at this moment, and what that means for one more request. */
+function demandOf(id: string, fleet: Fleet, waitingRoom: WaitingRoom) {
+  const { waiting, waitMs } = waitingRoom.outlook(id);
+  return {
+    slots: fleet.slotsOf(id),
+    requests_last_5_minutes: fleet.askedLately(id),
+    waiting_requests: waiting,
+    expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
+  };
 }
 
 function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {

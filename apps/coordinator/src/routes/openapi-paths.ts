@@ -1,10 +1,12 @@
 /** What the addresses beside inference answer, for the API description. Members that are not listed may follow. */
-import { ReceiptSchema, SignedStatementSchema } from '@inference/protocol';
-import Type, { type TProperties } from 'typebox';
+import { AttestationFeedSchema, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
+import Type, { type TObject, type TProperties } from 'typebox';
+import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '../stats/schemas.js';
+import { CATALOGUE_SCHEMAS } from './catalogue-schemas.js';
+import { PAYMENT_SCHEMAS, UsageQuerySchema } from './payment-schemas.js';
 
 const count = Type.Integer({ minimum: 0 });
 const trustLevel = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
-const flags = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.Boolean()]));
 const texts = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
 
 const Model = Type.Object({
@@ -17,6 +19,14 @@ const Model = Type.Object({
     provider_count: count,
     attested_providers: count,
     trust_level: trustLevel,
+    slots: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model: jobs that its providers run at once.' })),
+    requests_last_5_minutes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model.' })),
+    waiting_requests: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model.' })),
+    expected_wait_ms: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+        description: 'Of one model: for a new request; null when it is not known.',
+      }),
+    ),
   }),
 });
 
@@ -30,35 +40,54 @@ const SignedReceipt = Type.Object({
   claims: ReceiptSchema,
 });
 
-const AttestationRecord = Type.Object({
-  ...texts('provider_id', 'status', 'chip_name', 'hardware_model', 'serial_number', 'se_public_key', 'key_protection'),
-  trust_level: trustLevel,
-  memory_gb: count,
-  gpu_cores: count,
-  models: Type.Array(Type.String()),
-  ...flags('secure_enclave', 'sip_enabled', 'secure_boot_enabled', 'authenticated_root_enabled', 'attested'),
-  ...flags('mdm_verified', 'acme_verified', 'mda_verified'),
-  attestation_statement: SignedStatementSchema,
-  key_statement: Type.Union([SignedStatementSchema, Type.Null()]),
-});
-
 export const SCHEMAS = {
   Model,
   ModelList: Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) }),
   SignedReceipt,
-  Attestations: Type.Object({
-    providers: Type.Array(AttestationRecord),
-    ...texts('apple_root_ca_url', 'apple_enterprise_root_ca', 'verification_instructions'),
-  }),
+  Attestations: AttestationFeedSchema,
+  ProviderStatus: ProviderStatusSchema,
   Health: Type.Object({ status: Type.Literal('ok') }),
   Service: Type.Object({ service: Type.String() }),
+  ...CATALOGUE_SCHEMAS,
+  ...PAYMENT_SCHEMAS,
+  ...STATS_SCHEMAS,
 };
 
 export const PATHS = {
   '/v1/models': get({ summary: 'Models that are served now.', answer: 'ModelList' }),
-  '/v1/models/{id}': get({ summary: 'One model that is served now. Its id may hold slashes.', answer: 'Model', parameter: 'id' }),
+  '/v1/models/{id}': get({
+    summary: 'One model that is served now, with its demand. Its id may hold slashes.',
+    answer: 'Model',
+    parameter: 'id',
+  }),
   '/v1/receipts/{job_id}': get({ summary: 'The signed receipt of a finished job.', answer: 'SignedReceipt', parameter: 'job_id' }),
+  '/v1/payments/balance': get({ summary: 'The balance of the account.', answer: 'Balance' }),
+  '/v1/payments/usage': get({
+    summary: 'What the jobs of the account have cost, the newest first. With format=csv, or Accept: text/csv, the same as a table.',
+    answer: 'Usage',
+    query: UsageQuerySchema,
+    otherType: 'text/csv',
+  }),
+  '/v1/prices': get({ summary: 'Prices of the models that are served now.', answer: 'Prices', isPublic: true }),
+  '/v1/catalogue': get({ summary: 'Models that the operator knows, with their files and prices.', answer: 'Catalogue', isPublic: true }),
+  '/v1/stats': get({ summary: 'Statistics of the network, at most a minute old.', answer: 'Stats', isPublic: true }),
+  '/v1/leaderboard': get({
+    summary: 'Providers by what they did in a window, at most five minutes old.',
+    answer: 'Leaderboard',
+    query: LeaderboardQuerySchema,
+    isPublic: true,
+  }),
+  '/v1/network/totals': get({
+    summary: 'What the network did in a window, at most a minute old.',
+    answer: 'Totals',
+    query: TotalsQuerySchema,
+    isPublic: true,
+  }),
   '/v1/providers/attestation': get({ summary: 'Evidence for every connected provider.', answer: 'Attestations', isPublic: true }),
+  '/v1/providers/me': get({
+    summary: 'What a provider is told about itself. The bearer is the token that its session was told, not an API key.',
+    answer: 'ProviderStatus',
+  }),
   '/health': get({ summary: 'Whether the service runs.', answer: 'Health', isPublic: true }),
   '/': get({ summary: 'Which service this is.', answer: 'Service', isPublic: true }),
   '/openapi.json': get({ summary: 'This document.', answer: null, isPublic: true }),
@@ -69,10 +98,13 @@ function get(operation: {
   /** Null: any object. */
   readonly answer: keyof typeof SCHEMAS | null;
   readonly parameter?: string;
+  readonly query?: TObject;
+  /** Another type that the answer comes in. */
+  readonly otherType?: string;
   /** It takes no key. */
   readonly isPublic?: boolean;
 }) {
-  const { summary, answer, parameter, isPublic = false } = operation;
+  const { summary, answer, parameter, query, otherType, isPublic = false } = operation;
   const schema = answer === null ? { type: 'object' } : reference(answer);
   const error = { description: 'An error.', content: json(reference('OpenAiError')) };
   return {
@@ -80,8 +112,15 @@ function get(operation: {
       summary,
       ...(isPublic ? { security: [] } : {}),
       ...(parameter === undefined ? {} : { parameters: [{ name: parameter, in: 'path', required: true, schema: { type: 'string' } }] }),
+      ...(query === undefined
+        ? {}
+        : { parameters: Object.entries(query.properties).map(([name, schema]) => ({ name, in: 'query', schema })) }),
       responses: {
-        200: { description: 'The answer.', content: json(schema) },
+        200: {
+          description: 'The answer.',
+          content: { ...json(schema), ...(otherType === undefined ? {} : { [otherType]: { schema: { type: 'string' } } }) },
+        },
+        ...(query === undefined ? {} : { 400: error }),
         ...(isPublic ? {} : { 401: error, 403: error }),
         ...(parameter === undefined ? {} : { 404: error }),
       },

@@ -1,8 +1,9 @@
-/** For those who run the coordinator: health, and what every provider is doing and why some take no jobs. */
+/** For those who run the coordinator: what every provider is doing, and why some take no jobs. */
 import { apiError, openAiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { Fleet } from '../fleet/fleet.js';
+import { firstGap } from '../attestation/trust.js';
+import type { Fleet, Standing } from '../fleet/fleet.js';
 import { PROVIDER_SOCKET_PATH } from '../fleet/provider-gate.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
@@ -11,45 +12,74 @@ import { sendError } from './send-error.js';
 export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
   // Clients of the messages format probe the base address with HEAD.
   server.get('/', async () => ({ service: 'inference-gateway' }));
-  server.get('/health', async () => ({ status: 'ok' }));
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);
   });
   server.get('/admin/v1/providers', { onRequest: adminGuard }, async () => ({
     providers: [...fleet.sessions()].map((session) => providerState(fleet, session)),
-    quarantined: [...fleet.quarantines()].map(([provider_id, { reason, since }]) => ({ provider_id, reason, since })),
+    restrained: [...fleet.restrained()].map(([provider_id, standing]) => ({ provider_id, ...restraintState(standing) })),
     connections: fleet.connections,
     waiting_requests: waitingRoom.waiting,
   }));
+  server.get<{ Querystring: { model?: string; provider_serial?: string } }>(
+    '/admin/v1/placement',
+    { onRequest: adminGuard },
+    async ({ query }) => {
+      const model = query.model ?? '';
+      const reasons = fleet.whyNot(model, { providerSerial: query.provider_serial ?? null, exclude: new Set(), trustFloor: null });
+      const { waiting, waitMs } = waitingRoom.outlook(model);
+      return {
+        model,
+        serving: fleet.serves(model),
+        slots: fleet.slotsOf(model),
+        waiting_requests: waiting,
+        expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
+        not_eligible: [...reasons].map(([provider_id, reason]) => ({ provider_id, reason })),
+      };
+    },
+  );
   server.post<{ Params: { id: ProviderId } }>('/admin/v1/providers/:id/reinstate', { onRequest: adminGuard }, (request, reply) => {
     if (fleet.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
-    else sendError(reply, apiError('not_found', { message: 'This provider is not quarantined.' }));
+    else sendError(reply, apiError('not_found', { message: 'This provider is not held back.' }));
   });
 }
 
 function providerState(fleet: Fleet, session: OnlineSession) {
   const { identity, agentName, agentVersion, slots, registeredAt } = session.registration;
-  const quarantine = fleet.quarantines().get(identity.providerId);
+  const { host } = session.record;
+  const standing = fleet.standing(identity.providerId);
   const trust = session.trust();
   return {
     provider_id: identity.providerId,
     session_id: session.sessionId,
     status: fleet.status(session),
-    reason: quarantine?.reason ?? trust.reason,
+    reason: standing.detail ?? firstGap(trust),
     trust_level: trust.level,
+    trust_parts: trust.parts,
     attested: session.attested,
     simulated: identity.simulated,
     serial_number: identity.attestation.serial_number,
     agent: { name: agentName, version: agentVersion },
     models: session.models.map((model) => model.id),
+    refused_models: session.refusedModels.map(({ id, reason }) => ({ id, reason })),
+    gate: fleet.gate(session),
+    placements: session.record.placements,
+    share_of_placements: fleet.given(session, null).share ?? 0,
+    speeds: fleet.speeds(session).map(({ model, speed }) => ({
+      model,
+      prefill_tps: tenths(speed.prefillTps),
+      decode_tps: tenths(speed.decodeTps),
+      measured_jobs: speed.samples,
+    })),
+    host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
     slots,
     running_jobs: session.jobs.used,
-    reported_jobs: session.reportedJobs,
-    decode_tps: session.decodeTps,
-    failures_in_a_row: session.failuresInARow,
-    requests_served: session.requestsServed,
-    tokens_generated: session.tokensGenerated,
+    reported_jobs: session.record.reportedJobs,
+    decode_tps: session.record.decodeTps,
+    reputation: restraintState(standing),
+    requests_served: session.record.requestsServed,
+    tokens_generated: session.record.tokensGenerated,
     key_expires_at: session.key?.notAfter ?? null,
     registered_at: registeredAt,
     last_heard_at: session.lastHeardAt,
@@ -57,6 +87,15 @@ function providerState(fleet: Fleet, session: OnlineSession) {
       unknown_messages: session.counters.unknownMessages,
       stray_messages: session.counters.strayMessages,
       missed_challenges: session.counters.missedChallenges,
+      late_answers: session.counters.lateAnswers,
     },
   };
+}
+
+function restraintState({ state, reason, detail, since, until, recentFailures }: Standing) {
+  return { state, reason, detail, since, until, recent_failures: recentFailures };
+}
+
+function tenths(rate: number): number {
+  return Math.round(rate * 10) / 10;
 }

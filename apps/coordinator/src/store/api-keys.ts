@@ -8,11 +8,24 @@ const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
 /** Characters kept for people to recognise a key by; the prefix and four more tell nothing useful about the rest. */
 const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
 
-export interface ApiKey {
+/** What a key may do beside what its kind says. */
+export interface KeyLimits {
+  readonly expiresAt: number | null;
+  /** Micro-USD that may be spent with it, ever. The ledger holds it against each reservation. */
+  readonly spendLimit: number | null;
+  /** Models it may use; null allows all. */
+  readonly models: readonly string[] | null;
+}
+
+export interface ApiKey extends KeyLimits {
   readonly id: string;
   readonly accountId: string;
   readonly kind: ApiKeyKind;
+  /** Its account is suspended. */
+  readonly suspended: boolean;
 }
+
+export const NO_LIMITS: KeyLimits = { expiresAt: null, spendLimit: null, models: null };
 
 export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
@@ -29,13 +42,26 @@ export function hashKey(text: string): string {
 
 export async function createAccount(database: Database, name: string, now: number): Promise<string> {
   const id = randomUUID();
-  await database.insertInto('accounts').values({ id, name, created_at: now }).execute();
+  await database
+    .insertInto('accounts')
+    .values({ id, name, created_at: now, admin_since: null, suspended_at: null, deleted_at: null })
+    .execute();
   return id;
 }
 
+export interface NewKey {
+  readonly accountId: string;
+  readonly kind: ApiKeyKind;
+  readonly text: string;
+  readonly name?: string;
+  readonly limits?: KeyLimits;
+  readonly now: number;
+}
+
 /** Stores a key's hash. Returns the key's id. */
-export async function addKey(database: Database, key: { accountId: string; kind: ApiKeyKind; text: string; now: number }): Promise<string> {
+export async function addKey(database: Database, key: NewKey): Promise<string> {
   const id = randomUUID();
+  const limits = key.limits ?? NO_LIMITS;
   await database
     .insertInto('api_keys')
     .values({
@@ -44,22 +70,47 @@ export async function addKey(database: Database, key: { accountId: string; kind:
       kind: key.kind,
       hash: hashKey(key.text),
       prefix: key.text.slice(0, SHOWN_CHARACTERS),
+      name: key.name ?? '',
       created_at: key.now,
       last_used_at: null,
       revoked_at: null,
+      expires_at: limits.expiresAt,
+      spend_limit_micro_usd: limits.spendLimit,
+      models: modelsText(limits.models),
     })
     .execute();
   return id;
 }
 
-/** The key with this hash, revoked or not. */
+/** The key with this hash, revoked or not. A key of a deleted account counts as revoked. */
 export async function findKey(database: Database, hash: string): Promise<(ApiKey & { readonly revokedAt: number | null }) | null> {
   const row = await database
     .selectFrom('api_keys')
-    .select(['id', 'account_id', 'kind', 'revoked_at'])
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .select([
+      'api_keys.id',
+      'account_id',
+      'kind',
+      'revoked_at',
+      'expires_at',
+      'spend_limit_micro_usd',
+      'models',
+      'suspended_at',
+      'deleted_at',
+    ])
     .where('hash', '=', hash)
     .executeTakeFirst();
-  return row === undefined ? null : { id: row.id, accountId: row.account_id, kind: row.kind, revokedAt: row.revoked_at };
+  if (row === undefined) return null;
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    kind: row.kind,
+    expiresAt: row.expires_at,
+    spendLimit: row.spend_limit_micro_usd,
+    models: modelsOf(row.models),
+    suspended: row.suspended_at !== null,
+    revokedAt: row.revoked_at ?? row.deleted_at,
+  };
 }
 
 /** Revokes a key for good. False when there is no such key, or it was revoked before. */
@@ -78,4 +129,13 @@ export async function recordKeyUse(database: Database, uses: ReadonlyMap<string,
   await database.transaction().execute(async (transaction) => {
     for (const [id, time] of uses) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();
   });
+}
+
+/** The stored form of a model list, and back. */
+export function modelsText(models: readonly string[] | null): string | null {
+  return models === null ? null : JSON.stringify(models);
+}
+
+export function modelsOf(text: string | null): readonly string[] | null {
+  return text === null ? null : (JSON.parse(text) as string[]);
 }

@@ -1,6 +1,7 @@
 /**
  * Recognises keys without a query per request: found keys are remembered for a short time. Revoking through the ring takes
- * effect at once in this process, and within the short time in others. Times of last use are written in batches.
+ * effect at once in this process, and within the short time in others; so does whatever else is changed about a key or its
+ * account. Times of last use are written in batches.
  */
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-keys.js';
 import type { Database } from './tables.js';
@@ -24,12 +25,12 @@ export class KeyRing {
   readonly #remembered = new Map<string, { readonly key: ApiKey; readonly until: number }>();
   readonly #used = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
-  /** Counts revocations, so that a look-up that began before one does not put the revoked key back. */
-  #revocations = 0;
+  /** Counts changes, so that a look-up that began before one does not put back what was found before it. */
+  #changes = 0;
 
   constructor(options: KeyRingOptions) {
     this.#database = options.database;
-    this.#rememberMs = options.rememberMs ?? 10_000;
+    this.#rememberMs = options.rememberMs ?? 3000;
     this.#now = options.now ?? Date.now;
     this.#onWriteError = options.onWriteError;
     this.#writer = setInterval(() => void this.#writeUses(), options.writeEveryMs ?? 15_000);
@@ -40,21 +41,25 @@ export class KeyRing {
   recognise(text: string): ApiKey | null | Promise<ApiKey | null> {
     if (!looksLikeKey(text)) return null;
     const hash = hashKey(text);
-    const now = this.#now();
-    const known = this.#remembered.get(hash);
-    if (known !== undefined && known.until > now) {
-      this.#used.set(known.key.id, now);
-      return known.key;
-    }
-    return this.#lookUp(hash);
+    return this.#recall(hash) ?? this.#lookUp(hash);
+  }
+
+  /** As {@link recognise}, of what is remembered alone. */
+  remembered(text: string): ApiKey | null {
+    return looksLikeKey(text) ? this.#recall(hashKey(text)) : null;
   }
 
   /** Revokes a key; no request that begins after the returned promise is kept passes with it. */
   async revoke(id: string): Promise<boolean> {
     const revoked = await revokeKey(this.#database, id, this.#now());
-    this.#revocations++;
-    for (const [hash, known] of this.#remembered) if (known.key.id === id) this.#remembered.delete(hash);
+    this.forget((key) => key.id === id);
     return revoked;
+  }
+
+  /** Has keys looked up anew: something about them was changed. */
+  forget(changed: (key: ApiKey) => boolean): void {
+    this.#changes++;
+    for (const [hash, { key }] of this.#remembered) if (changed(key)) this.#remembered.delete(hash);
   }
 
   async close(): Promise<void> {
@@ -62,16 +67,24 @@ export class KeyRing {
     await this.#writeUses();
   }
 
+  #recall(hash: string): ApiKey | null {
+    const now = this.#now();
+    const known = this.#remembered.get(hash);
+    if (known === undefined || known.until <= now) return null;
+    this.#used.set(known.key.id, now);
+    return known.key;
+  }
+
   async #lookUp(hash: string): Promise<ApiKey | null> {
-    const revocations = this.#revocations;
+    const changes = this.#changes;
     const found = await findKey(this.#database, hash);
     if (found === null || found.revokedAt !== null) {
       this.#remembered.delete(hash);
       return null;
     }
     const now = this.#now();
-    const key = { id: found.id, accountId: found.accountId, kind: found.kind };
-    if (revocations === this.#revocations) this.#remember(hash, key, now + this.#rememberMs);
+    const { revokedAt: _, ...key } = found;
+    if (changes === this.#changes) this.#remember(hash, key, now + this.#rememberMs);
     this.#used.set(key.id, now);
     return key;
   }

@@ -1,30 +1,32 @@
 /**
- * Opens the embedded database and brings its schema up to date. SQLite with a write-ahead log, a busy timeout and foreign
- * keys enforced; PostgreSQL can take its place as another Kysely dialect, because nothing else here knows which one runs.
+ * Opens the database, embedded or PostgreSQL, and brings its schema up to date. Several coordinators may open one PostgreSQL
+ * at once: the migrator holds an advisory lock there. A failed migration leaves nothing behind and stops the start.
  */
-import { chmodSync, mkdirSync } from 'node:fs';
-import { dirname } from 'node:path';
-import Sqlite from 'better-sqlite3';
-import { Kysely, type MigrationProvider, Migrator, SqliteDialect } from 'kysely';
+import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
 import { reasonOf, StartError } from '../start-error.js';
-import { MIGRATIONS } from './migrations.js';
+import { MIGRATIONS } from './migrations/all.js';
+import { sqliteDialect } from './sqlite.js';
 import type { Database, Tables } from './tables.js';
 
-const BUSY_TIMEOUT_MS = 5000;
+/** Where the data is: a file of our own, or a PostgreSQL database. */
+export type DatabaseTarget =
+  | { readonly file: string }
+  | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
-/** Opens (and creates) the database file. Throws {@link StartError} when it cannot be used. Callers destroy the database. */
-export async function openDatabase(file: string): Promise<Database> {
-  const database = new Kysely<Tables>({ dialect: new SqliteDialect({ database: openFile(file) }) });
-  try {
-    await migrate(database);
-  } catch (error) {
-    await database.destroy();
-    throw error;
+/** Opens (and creates or updates) the database. Throws {@link StartError} when it cannot be used. Callers destroy the database. */
+export async function openDatabase(target: DatabaseTarget): Promise<Database> {
+  if ('url' in target) {
+    // Loaded where it is used: a coordinator with the embedded database starts sooner without the driver.
+    const { postgresDialect } = await import('./postgres.js');
+    // A migration over a large table may take its time; nothing else may.
+    const first = await migrated(postgresDialect({ url: target.url, maxConnections: 1, statementTimeoutMs: 0 }));
+    await first.destroy();
+    return new Kysely<Tables>({ dialect: postgresDialect(target) });
   }
-  return database;
+  return migrated(sqliteDialect(target.file));
 }
 
-/** Runs the migrations that have not run yet. Throws {@link StartError} when one fails or when the file is from a newer program. */
+/** Runs the migrations that have not run yet. Throws {@link StartError} when one fails or when the database is from a newer program. */
 export async function migrate(database: Database): Promise<void> {
   const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
   const { error, results } = await new Migrator({ db: database, provider }).migrateToLatest();
@@ -34,16 +36,13 @@ export async function migrate(database: Database): Promise<void> {
   throw new StartError(`The database ${what}: ${reasonOf(error)}.`, { cause: error });
 }
 
-function openFile(file: string): Sqlite.Database {
+async function migrated(dialect: Dialect): Promise<Database> {
+  const database = new Kysely<Tables>({ dialect });
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const sqlite = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
-    chmodSync(file, 0o600);
-    sqlite.pragma('journal_mode = WAL');
-    sqlite.pragma('synchronous = NORMAL');
-    sqlite.pragma('foreign_keys = ON');
-    return sqlite;
+    await migrate(database);
   } catch (error) {
-    throw new StartError(`The database ${file} cannot be opened: ${reasonOf(error)}.`, { cause: error });
+    await database.destroy();
+    throw error;
   }
+  return database;
 }

@@ -1,35 +1,19 @@
 /**
- * The tables, as the queries see them. Times are integer milliseconds and flags are nullable times, so that the same
- * queries run on SQLite and on PostgreSQL. No table has a column for a prompt, an output or anything derived from one.
+ * The tables, as the queries see them: one file per area, composed here. Times are integer milliseconds and flags are
+ * nullable times, so that the same queries run on SQLite and on PostgreSQL. No table has a column for a prompt, an output
+ * or anything derived from one.
  */
 import type { Kysely } from 'kysely';
+import type { AccountTables } from './tables/accounts.js';
+import type { CatalogueTables } from './tables/catalogue.js';
+import type { DeviceTables } from './tables/devices.js';
+import type { LedgerTables } from './tables/ledger.js';
+import type { PaymentTables } from './tables/payments.js';
+import type { ReceiptTables } from './tables/receipts.js';
+import type { SecretTables } from './tables/secrets.js';
 
-export interface Tables {
-  accounts: { id: string; name: string; created_at: number };
-  api_keys: {
-    id: string;
-    account_id: string;
-    kind: ApiKeyKind;
-    /** Lowercase hexadecimal SHA-256 of the whole key. The key itself is never stored. */
-    hash: string;
-    /** First characters of the key, for people to recognise it by. */
-    prefix: string;
-    created_at: number;
-    last_used_at: number | null;
-    revoked_at: number | null;
-  };
-  receipts: {
-    job_id: string;
-    account_id: string;
-    /** base64url of the signed payload: ids, digests, counts and times. */
-    receipt: string;
-    receipt_signature: string;
-    response_signature: string;
-    created_at: number;
-  };
-}
+export type { ApiKeyKind } from './tables/accounts.js';
 
-/** `api` keys use the inference endpoints, `admin` keys the operator's. Neither opens the other's. */
-export type ApiKeyKind = 'api' | 'admin';
+export interface Tables extends AccountTables, ReceiptTables, LedgerTables, PaymentTables, SecretTables, DeviceTables, CatalogueTables {}
 
 export type Database = Kysely<Tables>;

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import type { EngineFacts, EngineSettings, FromEngine, ToEngine } from './messages.js';
 
 type Tick = FromEngine & { type: 'tick' };
+type EmbeddingNews = FromEngine & { type: 'embedded' | 'embedding_ended' };
 
 const PING_EVERY_MS = 10_000;
 const SILENCE_LIMIT_MS = 30_000;
@@ -19,6 +20,7 @@ const ENTRY = createRequire(import.meta.url).resolve('#engine-process');
 
 export interface EngineProcessHandlers {
   readonly onTick: (tick: Tick) => void;
+  readonly onEmbedding: (news: EmbeddingNews) => void;
   /** One line that the native library wrote, cut to a sane length. */
   readonly onOutput: (line: string) => void;
 }
@@ -35,6 +37,8 @@ export class EngineProcess {
     this.#child = fork(ENTRY, [], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       execArgv: [],
+      // The single thread keeps a batch and the samplings from it in order (see native.ts).
+      env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
     });
     const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);
     this.exited = new Promise((resolve) => {
@@ -100,6 +104,10 @@ export class EngineProcess {
     switch (message.type) {
       case 'tick':
         this.handlers.onTick(message);
+        return;
+      case 'embedded':
+      case 'embedding_ended':
+        this.handlers.onEmbedding(message);
         return;
       case 'loaded':
       case 'load_failed':

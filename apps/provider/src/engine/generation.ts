@@ -2,12 +2,15 @@
  * One running stream as the daemon sees it: an async iterable of batches of pieces. Whoever reads slowly makes the engine
  * pause, so nothing is dropped and little is held; leaving the loop cancels the stream.
  */
+import type { TokenLogprob } from '@inference/formats';
 import type { Ended, Started } from './messages.js';
 
 /** Text of one or more tokens that belong together. */
 export interface Piece {
   readonly text: string;
   readonly tokens: number;
+  /** Of the tokens, where they are wanted. */
+  readonly logprobs?: readonly TokenLogprob[];
 }
 
 /** What the engine answered where it did not finish. */
@@ -34,6 +37,7 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   #unread: Piece[] = [];
   #started: Started | null = null;
   #ended: Ended | null = null;
+  #signsOfWork = 0;
   #paused = false;
   #wake: (() => void) | null = null;
 
@@ -45,6 +49,11 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
   /** Known from the first batch on. Null before. */
   get started(): Started | null {
     return this.#started;
+  }
+
+  /** Grows while the engine works, on this stream or on those it waits for. */
+  get signsOfWork(): number {
+    return this.#signsOfWork;
   }
 
   /** Pieces that wait to be read. */
@@ -65,13 +74,18 @@ export class Generation implements AsyncIterable<readonly Piece[]> {
     if (this.#ended === null) this.command('cancel');
   }
 
-  /** The engine took the stream on. For the engine client only, as are the next two. */
+  /** For the engine client only, as are the next three. */
+  engineWorked(): void {
+    this.#signsOfWork += 1;
+  }
+
+  /** The engine took the stream on. */
   start(started: Started): void {
     this.#started = started;
   }
 
-  push(text: string, tokens: number): void {
-    this.#unread.push({ text, tokens });
+  push(piece: Piece): void {
+    this.#unread.push(piece);
     if (!this.#paused && this.#unread.length >= PAUSE_AT && this.#ended === null) {
       this.#paused = true;
       this.command('pause');

@@ -2,6 +2,8 @@
  * What daemon and engine process say to each other over the IPC channel. Both ends come from one build, so this union is
  * the whole contract. Everything that happened in one tick of the engine travels in one `tick` message.
  */
+import type { TokenLogprob } from '@inference/formats';
+import type { Grammar } from './grammar/grammar.js';
 
 /** A tool call as templates know it (Hugging Face conventions). */
 export interface PromptToolCall {
@@ -50,32 +52,40 @@ export interface Sampling {
   readonly temperature: number;
   readonly topP: number | null;
   readonly topK: number | null;
+  /** Part of the likeliest token's probability below which a token is not taken. */
+  readonly minP: number | null;
+  /** Tokens of the vocabulary, and what is added to their logits. */
+  readonly logitBias: readonly (readonly [token: number, bias: number])[];
   /** Any integer. With a seed the text is the same each time, whatever else runs. */
   readonly seed: number | null;
   readonly frequencyPenalty: number;
   readonly presencePenalty: number;
 }
 
-/** A JSON Schema of the few keywords that the engine's grammars know. */
-export type GrammarSchema = Readonly<Record<string, unknown>>;
-
-/** The only form that an output may have: JSON of the schema between two texts. */
-export interface OutputGrammar {
-  readonly before: string;
-  readonly schema: GrammarSchema;
-  readonly after: string;
-}
-
 export interface GenerationRequest {
   readonly prompt: PromptInput;
   /** Most tokens to generate, hidden ones included. 0: the tokens of the prompt are counted and nothing is generated. */
   readonly maxTokens: number;
-  /** Null: the model writes as it likes. */
-  readonly grammar: OutputGrammar | null;
+  /** The only texts that the output may be, as far as there is room. Null: the model writes as it likes. */
+  readonly grammar: Grammar | null;
+  /** Log probabilities are wanted with each token, and of so many of the most likely ones (0 to 20). Null: they are not. */
+  readonly logprobs: number | null;
   readonly sampling: Sampling;
+  /** Requests of one scope may share what was computed for a common beginning. Null: with nobody. */
+  readonly cacheScope: string | null;
+}
+
+/** Texts whose meaning is wanted as vectors. */
+export interface EmbeddingRequest {
+  /** Plain texts, or tokens of the model's own vocabulary. At least one, none empty. */
+  readonly inputs: readonly (string | readonly number[])[];
+  /** Of each vector; at most what the model makes. Null: all of them. */
+  readonly dimensions: number | null;
 }
 
 export interface EngineSettings {
+  /** What the model is for. Left out: it writes text. */
+  readonly type?: 'text' | 'embedding';
   /** Path of a GGUF file. */
   readonly modelPath: string;
   /** Streams that decode together. */
@@ -84,6 +94,8 @@ export interface EngineSettings {
   readonly contextSize: number;
   /** `auto` takes what there is (Metal on a Mac); `none` is the processor. */
   readonly gpu: 'auto' | 'none';
+  /** Streams that have to be repeatable share no batches, as on a GPU, even where they could. Default: where they cannot. */
+  readonly keepApart?: boolean;
 }
 
 export interface EngineFacts {
@@ -95,6 +107,7 @@ export interface EngineFacts {
 export type ToEngine =
   | { readonly type: 'load'; readonly settings: EngineSettings }
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
+  | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }
   | { readonly type: 'cancel'; readonly job: number }
   | { readonly type: 'pause'; readonly job: number }
   | { readonly type: 'resume'; readonly job: number }
@@ -103,6 +116,8 @@ export type ToEngine =
 export interface Started {
   readonly job: number;
   readonly promptTokens: number;
+  /** Of those, the ones that an earlier request of the same scope had left in memory. Left out: none. */
+  readonly cachedTokens?: number;
   /** The rendered prompt ends with an opened think section, so the answer begins inside it. */
   readonly startsInsideThinking: boolean;
 }
@@ -111,8 +126,14 @@ export type Ended =
   | { readonly job: number; readonly kind: 'finished'; readonly reason: 'stop' | 'length'; readonly completionTokens: number }
   | { readonly job: number; readonly kind: 'cancelled' }
   | { readonly job: number; readonly kind: 'context_length_exceeded'; readonly limit: number; readonly actual: number }
-  | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' }
+  | { readonly job: number; readonly kind: 'invalid_request'; readonly field: 'prompt' | 'grammar' | 'input' | 'logit_bias' }
   | { readonly job: number; readonly kind: 'engine_failed'; readonly message: string };
+
+/** Of the tokens of one piece. */
+export interface PieceLogprobs {
+  readonly job: number;
+  readonly logprobs: readonly TokenLogprob[];
+}
 
 export type FromEngine =
   | { readonly type: 'loaded'; readonly facts: EngineFacts }
@@ -122,6 +143,11 @@ export type FromEngine =
       readonly started: readonly Started[];
       /** Flat triples: job, number of tokens, text. Flat because it is read and written for every token. */
       readonly pieces: readonly (number | string)[];
+      /** Of the pieces of those streams that want them, in the same order. */
+      readonly logprobs: readonly PieceLogprobs[];
       readonly ended: readonly Ended[];
     }
+  /** The vector of the next input of a job: base64 of little-endian 32-bit floats, of length 1. */
+  | { readonly type: 'embedded'; readonly job: number; readonly vector: string; readonly tokens: number }
+  | { readonly type: 'embedding_ended'; readonly ended: Ended }
   | { readonly type: 'pong' };

@@ -1,4 +1,7 @@
-/** How many streams of what length a machine can hold beside a model. Pure: the numbers come in, the plan goes out. */
+/**
+ * How many streams of what length a machine can hold beside its models, and what memory each model takes then. Pure: the
+ * numbers come in, the plan goes out. What does not fit beside the owner's share is said here, before anything is loaded.
+ */
 import type { ModelFacts } from './model-facts.js';
 
 export interface Capacity {
@@ -10,29 +13,112 @@ export interface Capacity {
 export interface CapacityWishes {
   readonly slots: number | null;
   readonly context: number | null;
-  /** Bytes. */
-  readonly totalMemory: number;
+  /** Bytes that the model may take, with its caches. */
+  readonly budget: number;
 }
 
 /** Longest context that is offered unasked. Coding agents send prompts of twenty thousand tokens and more. */
 const LONGEST_CONTEXT = 131_072;
 /** A context is not shortened below this to gain streams. */
 const SHORTEST_CONTEXT = 8192;
+/** Nor below this to fit at all. */
+const LEAST_CONTEXT = 2048;
 const MOST_SLOTS = 8;
 /** Streams for which a long context is given up. */
 const ENOUGH_SLOTS = 4;
 /** Part of the memory that models and caches may take; the rest is the owner's. */
 const USABLE_PART = 0.6;
+/** What a process takes beside weights and cache: buffers of the computation, Node itself. Bytes. */
+const OVERHEAD = 200e6;
+/** An embedding model reads its text in one batch, whose buffers grow with it. */
+const LONGEST_EMBEDDING_CONTEXT = 8192;
+/** Requests for vectors that are let in at once; the engine reads them one after the other. */
+const EMBEDDING_SLOTS = 8;
 
-/** What the owner wished for goes first; what was left open is fitted to memory: the longest context that leaves a few streams. */
+/**
+ * Bytes that models may take together. `reserve`: what the owner wants left for other things; null: two fifths. A machine
+ * that does not tell its memory sets no ceiling.
+ */
+export function memoryCeiling(totalMemory: number, reserve: number | null): number {
+  if (totalMemory <= 0) return Number.POSITIVE_INFINITY;
+  return reserve === null ? USABLE_PART * totalMemory : Math.max(0, totalMemory - reserve);
+}
+
+/** What the owner wished for goes first; what was left open is fitted to the budget: the longest context that leaves a few streams. */
 export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacity {
-  const free = USABLE_PART * wishes.totalMemory - model.fileBytes;
-  // One stream more than there are slots: requests with a seed have a lane of their own.
-  const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize)) - 1;
-  const enough = wishes.slots ?? ENOUGH_SLOTS;
-  let contextSize = Math.min(wishes.context ?? LONGEST_CONTEXT, model.trainedContext);
-  while (wishes.context === null && contextSize > SHORTEST_CONTEXT && slotsAt(contextSize) < enough) {
-    contextSize = Math.max(SHORTEST_CONTEXT, Math.floor(contextSize / 2));
+  if (model.embedding !== null) {
+    return {
+      slots: wishes.slots ?? EMBEDDING_SLOTS,
+      contextSize: Math.min(wishes.context ?? LONGEST_EMBEDDING_CONTEXT, model.trainedContext),
+    };
   }
+  const free = wishes.budget - OVERHEAD - model.fileBytes;
+  const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize));
+  let contextSize = Math.min(wishes.context ?? LONGEST_CONTEXT, model.trainedContext);
+  const shorten = (least: number, enough: number): void => {
+    while (wishes.context === null && contextSize > least && slotsAt(contextSize) < enough) {
+      contextSize = Math.max(least, Math.floor(contextSize / 2));
+    }
+  };
+  shorten(SHORTEST_CONTEXT, wishes.slots ?? ENOUGH_SLOTS);
+  shorten(LEAST_CONTEXT, 1);
   return { slots: wishes.slots ?? Math.max(1, Math.min(MOST_SLOTS, slotsAt(contextSize))), contextSize };
+}
+
+/** Bytes that a model takes when it is loaded so. */
+export function memoryNeed(model: ModelFacts, { slots, contextSize }: Capacity): number {
+  const streams = model.embedding === null ? slots : 1;
+  return OVERHEAD + model.fileBytes + model.cacheBytesPerToken * contextSize * streams;
+}
+
+/** A model of the owner's list. */
+export interface Wanted {
+  readonly facts: ModelFacts;
+  /** It is never unloaded. */
+  readonly always: boolean;
+}
+
+export interface Planned<W extends Wanted> {
+  readonly wanted: W;
+  readonly capacity: Capacity;
+  /** Bytes. */
+  readonly need: number;
+  /** Bytes that it could have at most; less than `need` where it cannot be loaded at all. */
+  readonly most: number;
+}
+
+/**
+ * Plans models that share a machine. Those that always stay share the memory in proportion to their sizes. The others share
+ * what is left, if they fit together with some room for streams; else each is planned alone, and they take turns.
+ */
+export function planModels<W extends Wanted>(
+  models: readonly W[],
+  { ceiling, slots, context }: { readonly ceiling: number; readonly slots: number | null; readonly context: number | null },
+): Planned<W>[] {
+  const plan = (wanted: W, budget: number, most: number): Planned<W> => {
+    const capacity = planCapacity(wanted.facts, { slots, context, budget });
+    return { wanted, capacity, need: memoryNeed(wanted.facts, capacity), most };
+  };
+  const always = models.filter((model) => model.always);
+  const share = (of: readonly W[], model: W, memory: number): number =>
+    memory === Number.POSITIVE_INFINITY ? memory : (memory * model.facts.fileBytes) / bytesOf(of);
+  const planned = new Map<W, Planned<W>>();
+  let left = ceiling;
+  for (const model of always) {
+    const one = plan(model, share(always, model, ceiling), left);
+    planned.set(model, one);
+    // What cannot be loaded takes nothing from the others.
+    if (one.need <= left) left -= one.need;
+  }
+  const others = models.filter((model) => !model.always);
+  const together = ROOM_FOR_STREAMS * bytesOf(others) + others.length * OVERHEAD <= left;
+  for (const model of others) planned.set(model, plan(model, together ? share(others, model, left) : left, left));
+  return models.flatMap((model) => planned.get(model) ?? []);
+}
+
+/** Models that have this many times their size together stay loaded together. */
+const ROOM_FOR_STREAMS = 1.3;
+
+function bytesOf(models: readonly Wanted[]): number {
+  return models.reduce((sum, { facts }) => sum + facts.fileBytes, 0);
 }

@@ -21,6 +21,8 @@ export interface GgufHeader {
   readonly values: ReadonlyMap<string, GgufScalar>;
   readonly arrayLengths: ReadonlyMap<string, number>;
   readonly fileBytes: number;
+  /** Bytes of the tensors of experts, of which each token uses a few. */
+  readonly expertBytes: number;
 }
 
 const MAX_KEYS = 4096;
@@ -64,13 +66,14 @@ function parse(reader: Reader, fileBytes: number): GgufHeader {
     if (type === ARRAY) arrayLengths.set(key, reader.skipArray());
     else values.set(key, reader.scalar(type));
   }
-  checkTensors(reader, tensorCount, values, fileBytes);
-  return { values, arrayLengths, fileBytes };
+  const expertBytes = checkTensors(reader, tensorCount, values, fileBytes);
+  return { values, arrayLengths, fileBytes, expertBytes };
 }
 
-/** Every tensor must lie inside the file; a download that broke off shows here. */
-function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string, GgufScalar>, fileBytes: number): void {
+/** Every tensor must lie inside the file; a download that broke off shows here. Returns the bytes of experts. */
+function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string, GgufScalar>, fileBytes: number): number {
   let end = 0;
+  let expertBytes = 0;
   for (let i = 0; i < count; i++) {
     const name = reader.string();
     const dimensions = reader.u32();
@@ -81,12 +84,14 @@ function checkTensors(reader: Reader, count: number, values: ReadonlyMap<string,
     const offset = Number(reader.u64());
     if (!Number.isSafeInteger(offset + bytes)) throw new Error(`tensor ${printable(name)} is larger than any file`);
     end = Math.max(end, offset + bytes);
+    if (name.includes('_exps.')) expertBytes += bytes;
   }
   const alignment = Number(values.get('general.alignment') ?? 32);
   if (!Number.isInteger(alignment) || alignment < 1 || alignment > 1 << 20) throw new Error('its alignment is out of range');
   const dataStart = Math.ceil(reader.position / alignment) * alignment;
   const missing = dataStart + end - fileBytes;
   if (missing > 0) throw new Error(`it is cut short, ${missing} bytes are missing`);
+  return expertBytes;
 }
 
 function printable(name: string): string {

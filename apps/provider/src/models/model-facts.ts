@@ -1,7 +1,10 @@
-/** What a provider says of a model file: the id clients pass, its names and limits, and how it thinks. */
+/** What a provider says of a model file: what it is for, the id clients pass, its names and limits, and how it thinks. */
 import { basename, extname } from 'node:path';
+import { cleanLabel } from '@inference/protocol';
+import { type EmbeddingFacts, embeddingFacts } from './embedding-facts.js';
 import { quantizationLabel } from './ggml-types.js';
 import { type GgufHeader, ModelFileError, readGgufHeader } from './gguf-header.js';
+import { modelFiles } from './split-files.js';
 import { type ThinkTags, thinkTagsOf } from './think-tags.js';
 
 export interface ModelFacts {
@@ -13,7 +16,14 @@ export interface ModelFacts {
   /** Tokens the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
+  /** Null: the model writes text. */
+  readonly embedding: EmbeddingFacts | null;
+  /** Of all its files together. */
   readonly fileBytes: number;
+  /** The files, `path` first; several where the model is split. */
+  readonly files: readonly string[];
+  /** Bytes of the weights that one token reads: all but those of experts that it does not use. */
+  readonly activeBytes: number;
   /** Bytes that the cache holds for one token of one stream (16-bit keys and values). */
   readonly cacheBytesPerToken: number;
 }
@@ -30,28 +40,46 @@ export function modelFacts(path: string, header: GgufHeader): ModelFacts {
   if (architecture === null || trainedContext === null || trainedContext < 1 || !header.arrayLengths.has('tokenizer.ggml.tokens')) {
     throw new ModelFileError(`the model file ${path} holds no language model`);
   }
+  if (header.values.get('general.type') === 'mmproj' || architecture === 'clip') {
+    throw new ModelFileError(`the file ${path} holds a projector for images, and no language model`);
+  }
+  const embedding = embeddingFacts(header, architecture);
+  if (embedding === 'reranker') throw new ModelFileError(`the model file ${path} holds a reranker, which is not supported`);
+  const files = modelFiles(path, header);
   const fileName = basename(path, extname(path));
   const name = text(header, 'general.name')?.trim() || fileName;
   return {
     path,
     id: slug(name) || slug(fileName) || 'model',
-    displayName: name.slice(0, 128),
+    displayName: cleanLabel(name, 128, 'model'),
     quantization: quantizationLabel(number(header, 'general.file_type')),
     trainedContext,
+    embedding,
     thinkTags: thinkTagsOf(text(header, 'tokenizer.chat_template')),
-    fileBytes: header.fileBytes,
+    fileBytes: files.bytes,
+    files: files.paths,
+    activeBytes: activeBytes(header, architecture, files.bytes),
     cacheBytesPerToken: cacheBytesPerToken(header, architecture),
   };
 }
 
-/** Lowercase, other characters than the wire allows become a dash: `Pico demo` is `pico-demo`. */
-function slug(name: string): string {
+/** An id of a name. Lowercase, other characters than the wire allows become a dash: `Pico demo` is `pico-demo`. */
+export function slug(name: string): string {
   return name
     .normalize('NFKD')
     .toLowerCase()
     .replace(/[^a-z0-9._]+/g, '-')
     .replace(/^[^a-z0-9]+|[^a-z0-9]+$/g, '')
     .slice(0, 128);
+}
+
+/** The tensors of a split model's other files are taken to be like those of the first that has any. */
+function activeBytes(header: GgufHeader, architecture: string, bytes: number): number {
+  const experts = number(header, `${architecture}.expert_count`) ?? 0;
+  const used = number(header, `${architecture}.expert_used_count`) ?? 0;
+  if (experts < 1 || used < 1 || used > experts) return bytes;
+  const share = header.expertBytes / Math.max(1, header.fileBytes);
+  return Math.round(bytes * (1 - share * (1 - used / experts)));
 }
 
 function cacheBytesPerToken(header: GgufHeader, architecture: string): number {

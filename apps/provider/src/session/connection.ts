@@ -22,7 +22,8 @@ export interface Liveness {
   readonly silenceMs: number;
 }
 
-export const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 25_000 };
+/** Looked at with every ping, so a dead socket is found within 28 s. */
+export const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long an orderly end may take. */
 const CLOSE_TIMEOUT_MS = 1_000;

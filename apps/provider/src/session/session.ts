@@ -10,9 +10,11 @@ import {
   fromBase64,
   type Hardware,
   type ModelOffer,
+  type ModelsRefused,
   PROTOCOL_VERSIONS,
   type ProviderMessage,
   type RejectionCode,
+  type TrustMessage,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { SealingKeys } from '../work/sealing-keys.js';
@@ -34,7 +36,7 @@ export interface Intake {
 }
 
 export type SessionEnd =
-  | { readonly kind: 'rejected'; readonly code: RejectionCode; readonly message: string }
+  | { readonly kind: 'rejected'; readonly code: RejectionCode; readonly reason: string | null; readonly message: string }
   | { readonly kind: 'lost'; readonly reason: string };
 
 export interface SessionOptions {
@@ -42,9 +44,16 @@ export interface SessionOptions {
   readonly enclave: Enclave;
   readonly presence: Presence;
   readonly intake: (session: Session, keys: SealingKeys) => Intake;
-  readonly onRegistered: (session: Session, trustLevel: string) => void;
-  /** The clocks differ by so much that jobs may soon be refused. */
-  readonly onClockSkew?: (milliseconds: number) => void;
+  /** `token` opens the coordinator's answers about this provider while the session lives; null where it gives none. */
+  readonly onRegistered: (session: Session, trustLevel: string, token: string | null) => void;
+  /** The coordinator says what this provider is worth, and what is missing. */
+  readonly onTrust?: (trust: TrustMessage) => void;
+  /** The coordinator says which models it does not take, and why; none in the end. */
+  readonly onModelsRefused?: (models: ModelsRefused['models']) => void;
+  /** This machine's clock less the coordinator's, and whether they differ by so much that jobs may soon be refused. */
+  readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
+  /** The coordinator's answer to an `enrolment_request`. */
+  readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
   readonly liveness?: Liveness;
 }
 
@@ -136,10 +145,16 @@ export class Session {
         return;
       case 'registered':
         this.#registered = true;
-        this.options.onRegistered(this, message.trust_level);
+        this.options.onRegistered(this, message.trust_level, message.token ?? null);
+        return;
+      case 'trust':
+        this.options.onTrust?.(message);
+        return;
+      case 'models_refused':
+        this.options.onModelsRefused?.(message.models);
         return;
       case 'rejected':
-        this.#end({ kind: 'rejected', code: message.code, message: message.message });
+        this.#end({ kind: 'rejected', code: message.code, reason: message.reason ?? null, message: message.message });
         this.#connection?.close();
         return;
       case 'challenge':
@@ -149,6 +164,10 @@ export class Session {
       case 'credit':
       case 'cancel':
         this.#intake?.handle(message);
+        return;
+      case 'enrolment':
+      case 'enrolment_refused':
+        this.options.onEnrolment?.(message);
         return;
       default:
         message satisfies never;
@@ -162,7 +181,7 @@ export class Session {
     if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
     this.#sessionId = welcome.session_id;
     const skew = Date.now() - welcome.server_time;
-    if (Math.abs(skew) > CLOCK_TOLERANCE_MS / 2) this.options.onClockSkew?.(skew);
+    this.options.onClockSkew?.(skew, Math.abs(skew) > CLOCK_TOLERANCE_MS / 2);
     const [attestation, challenge] = await Promise.all([
       enclave.attest({ version: presence.agentVersion }),
       enclave.answerChallenge(welcome.nonce, welcome.session_id),

@@ -11,6 +11,8 @@ export type SessionEvent =
   | {
       readonly type: 'rejected';
       readonly code: RejectionCode;
+      /** What exactly was wrong, where the coordinator says so. */
+      readonly reason: string | null;
       readonly message: string;
       readonly advice: string;
       readonly retryInMs: number;
@@ -21,9 +23,13 @@ export interface StayConnectedOptions extends SessionOptions {
   readonly onEvent: (event: SessionEvent) => void;
   readonly random?: () => number;
   readonly backoff?: Backoff;
+  /** Pauses after the coordinator said that it goes away. */
+  readonly restart?: Backoff;
 }
 
 const BACKOFF: Backoff = { firstMs: 500, maxMs: 30_000 };
+/** Of a coordinator that goes away: its providers all leave in the same moment, and it is soon back. */
+const RESTART: Backoff = { firstMs: 2_000, maxMs: 8_000 };
 /** First pause after a rejection that asks for the owner. */
 const REFUSED_MS = 60_000;
 
@@ -54,9 +60,9 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
     if (signal.aborted) return;
     attempt = end.registered ? 0 : attempt + 1;
     const refused = end.kind === 'rejected' && ADVICE[end.code] !== null;
-    const retryInMs = refused
-      ? backoffMs({ firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS }, attempt, random())
-      : backoffMs(backoff, attempt, random());
+    const restart = end.kind === 'rejected' && end.code === 'shutting_down';
+    const pauses = refused ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS } : restart ? (options.restart ?? RESTART) : backoff;
+    const retryInMs = backoffMs(pauses, attempt, random());
     options.onEvent(eventOf(end, retryInMs));
     await delay(retryInMs, undefined, { signal }).catch(() => {});
   }
@@ -64,5 +70,5 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
 
 function eventOf(end: SessionEnd, retryInMs: number): SessionEvent {
   if (end.kind === 'lost') return { type: 'lost', reason: end.reason, retryInMs };
-  return { type: 'rejected', code: end.code, message: end.message, advice: ADVICE[end.code] ?? '', retryInMs };
+  return { type: 'rejected', code: end.code, reason: end.reason, message: end.message, advice: ADVICE[end.code] ?? '', retryInMs };
 }

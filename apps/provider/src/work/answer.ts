@@ -2,29 +2,35 @@
  * Runs an opened request on the engine and writes its answer: pieces through the output filter, events through the
  * format's renderer, text into frames. Knows nothing of sealing, sockets or signing.
  */
-import { type Envelope, type FinishEvent, type OutputEvent, OutputFilter, type TextRequest } from '@inference/formats';
+import { type Envelope, type FinishEvent, type OutputEvent, OutputFilter, type TextRequest, Transcript } from '@inference/formats';
 import type { FinishReason, Usage } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../engine/generation.js';
 import type { GenerationRequest } from '../engine/messages.js';
 import type { ThinkTags } from '../models/think-tags.js';
+import { failureOf } from './engine-failure.js';
+import { fieldNames } from './field-names.js';
 import { generationRequest } from './generation-request.js';
 import { JobError } from './job-error.js';
 import type { OpenedRequest } from './opened-request.js';
 import { orIdle } from './or-idle.js';
 import { Pace } from './pace.js';
-import { type FieldNames, fieldNames } from './unsupported.js';
 
 export interface AnswerOptions {
   readonly opened: OpenedRequest;
   readonly envelope: Envelope;
   readonly maxTokens: number;
+  /** Whose prompts this one may share a computed beginning with; null: nobody's. */
+  readonly cacheScope: string | null;
   readonly thinkTags: ThinkTags | null;
   readonly generate: (request: GenerationRequest) => Generation;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;
   /** Silence after which a stream shows a sign of life, in milliseconds. */
   readonly pingAfterMs: number;
+  /** Aborted when a stream's reader has gone: nothing more is written, and what was written is the answer. */
+  readonly closing: AbortSignal;
+  /** Aborted when the job is given up. */
   readonly signal: AbortSignal;
 }
 
@@ -36,13 +42,31 @@ export interface Answered {
   readonly decodeTps: number | null;
 }
 
-/** Throws {@link JobError}, or the signal's reason when the job was cancelled. */
+/** Outputs of which none has the form that was asked for. A grammar sees to the form, so that already the second is luck. */
+const MAX_ATTEMPTS = 3;
+
+/** Nothing of the answer has left, so it can be made once more. */
+class FormMissed extends Error {}
+
+/** Throws {@link JobError}, or the signal's reason when the job was given up. */
 export async function answer(options: AnswerOptions): Promise<Answered> {
-  const { opened, signal } = options;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await attemptAnswer(options, attempt);
+    } catch (error) {
+      if (!(error instanceof FormMissed)) throw error;
+      if (options.opened.request.stream || attempt + 1 === MAX_ATTEMPTS) throw new JobError('engine_failed');
+    }
+  }
+}
+
+async function attemptAnswer(options: AnswerOptions, attempt: number): Promise<Answered> {
+  const { opened, signal, closing } = options;
   signal.throwIfAborted();
-  const generation = options.generate(generationRequest(opened.request, options.maxTokens, opened.grammar));
+  const generation = options.generate(generationRequest(opened.request, options, opened.form, attempt));
   const cancel = () => generation.cancel();
   signal.addEventListener('abort', cancel, { once: true });
+  closing.addEventListener('abort', cancel, { once: true });
   try {
     return await writeAnswer(options, generation);
   } catch (error) {
@@ -50,28 +74,33 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
     throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
   } finally {
     signal.removeEventListener('abort', cancel);
+    closing.removeEventListener('abort', cancel);
     generation.cancel();
   }
 }
 
 async function writeAnswer(options: AnswerOptions, generation: Generation): Promise<Answered> {
-  const { envelope, signal } = options;
-  const { request, answer } = options.opened;
+  const { envelope, signal, closing } = options;
+  const { request, answer, form } = options.opened;
+  const formed = form === null ? null : new Transcript({ showReasoning: false });
   const stream = request.stream ? answer.stream(envelope) : null;
   const plain = request.stream ? null : answer.plain(envelope);
   const emit = async (events: readonly OutputEvent[]) => {
+    for (const event of events) formed?.add(event);
     if (stream !== null) await options.write(stream.render(...events));
     else plain?.add(...events);
   };
   let filter: OutputFilter | null = null;
   const begin = async () => {
-    await emit([{ type: 'start', promptTokens: generation.started?.promptTokens ?? 0 }]);
+    const { promptTokens = 0, cachedTokens = 0 } = generation.started ?? {};
+    await emit([{ type: 'start', promptTokens, ...(cachedTokens === 0 ? {} : { cachedTokens }) }]);
     return outputFilter(options, generation);
   };
   let completionTokens = 0;
   const pace = new Pace();
   for await (const batch of orIdle(generation, options.pingAfterMs)) {
     signal.throwIfAborted();
+    if (closing.aborted) break;
     // Before the prompt is read there is no answer to show life in.
     if (batch === null && generation.started === null) continue;
     filter ??= await begin();
@@ -84,15 +113,30 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
     signal.throwIfAborted();
     if (isDone(filter, request)) break;
   }
+  const usage = usageOf(generation, completionTokens);
+  if (closing.aborted) {
+    return { usage, hiddenTokens: filter?.hiddenTokens ?? 0, finishReason: 'cancelled', decodeTps: pace.tokensPerSecond() };
+  }
   const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
   filter ??= await begin();
   const rest = filter.end();
-  const promptTokens = generation.started?.promptTokens ?? 0;
-  const usage = { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens };
   const finish = finishEvent(filter, ended, usage);
-  await emit([...rest, finish]);
+  await emit(rest);
+  const isWhole = ended === 'stop' && filter.stopSequence === null;
+  if (isWhole && formed !== null && form?.fits({ text: formed.text, calls: formed.toolCalls }) === false) throw new FormMissed();
+  await emit([finish]);
   if (plain !== null) await options.write(plain.body());
   return { usage, hiddenTokens: finish.hiddenTokens, finishReason: finish.reason, decodeTps: pace.tokensPerSecond() };
+}
+
+function usageOf({ started }: Generation, completionTokens: number): Usage {
+  const { promptTokens = 0, cachedTokens = 0 } = started ?? {};
+  return {
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    total_tokens: promptTokens + completionTokens,
+    ...(cachedTokens === 0 ? {} : { cached_tokens: cachedTokens }),
+  };
 }
 
 /** After the filter's end: what was withheld may itself have completed a stop sequence. */
@@ -120,7 +164,7 @@ function pushBatch(filter: OutputFilter, request: TextRequest, batch: readonly P
   for (const piece of batch) {
     if (isDone(filter, request)) break;
     tokens += piece.tokens;
-    for (const event of filter.push(piece.text, piece.tokens)) events.push(event);
+    for (const event of filter.push(piece.text, piece.tokens, piece.logprobs)) events.push(event);
   }
   return tokens;
 }
@@ -134,27 +178,15 @@ function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation
   return new OutputFilter({
     stop,
     startsInsideThinking: generation.started?.startsInsideThinking ?? false,
-    ...(opened.grammar !== null ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
-    ...(mayCall ? { toolCalls: { callId: (index) => callId(envelope.responseId, index) } } : {}),
+    logprobs: opened.request.logprobs !== null,
+    ...(opened.form?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
+    ...(mayCall
+      ? { toolCalls: { callId: (index) => callId(envelope.responseId, index), onlyAtStart: opened.form?.isWhole ?? false } }
+      : {}),
   });
 }
 
 /** Unique among all answers, and the same in every rendering of this one. */
 function callId(responseId: string, index: number): string {
   return `call_${sha256Hex(new TextEncoder().encode(`${responseId} ${index}`)).slice(0, 24)}`;
-}
-
-function failureOf({ ended }: GenerationError, fields: FieldNames): JobError {
-  switch (ended.kind) {
-    case 'context_length_exceeded':
-      return new JobError('context_length_exceeded', { limit: ended.limit, actual: ended.actual });
-    case 'invalid_request':
-      return new JobError('invalid_request', { param: ended.field === 'prompt' ? fields.prompt : fields.responseFormat });
-    case 'cancelled':
-      return new JobError('cancelled');
-    case 'engine_failed':
-      return new JobError('engine_failed');
-    default:
-      return ended satisfies never;
-  }
 }

@@ -1,19 +1,29 @@
 /** From the internal job of the formats to what the engine is asked, with messages and tools as chat templates know them. */
 import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
-import type { GenerationRequest, OutputGrammar, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../engine/messages.js';
+import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../engine/messages.js';
+import type { OutputForm } from './output-form.js';
 
-/** `maxTokens`: the limit that the job's context sets. */
-export function generationRequest(request: TextRequest, maxTokens: number, grammar: OutputGrammar | null): GenerationRequest {
+/** `maxTokens` and `cacheScope` are those of the job's context. `attempt`: counts from 0 where an answer is tried again. */
+export function generationRequest(
+  request: TextRequest,
+  { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },
+  form: OutputForm | null,
+  attempt = 0,
+): GenerationRequest {
   const { sampling } = request;
   return {
-    prompt: promptInput(request, grammar !== null),
-    grammar,
+    prompt: promptInput(request, form?.isWhole ?? false),
+    grammar: form?.grammar ?? null,
+    logprobs: request.logprobs,
     maxTokens: request.task === 'count' ? 0 : maxTokens,
+    cacheScope,
     sampling: {
       temperature: sampling.temperature,
       topP: sampling.topP,
       topK: sampling.topK,
-      seed: sampling.seed,
+      minP: sampling.minP,
+      logitBias: sampling.logitBias,
+      seed: sampling.seed === null ? null : sampling.seed + attempt,
       frequencyPenalty: sampling.frequencyPenalty ?? 0,
       presencePenalty: sampling.presencePenalty ?? 0,
     },

@@ -5,26 +5,33 @@
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import { type Frame, fromBase64, type JobContext, type JobFailure, type JobMessage, type ProviderMessage } from '@inference/protocol';
 import { RequestOpener, responseHash, SealingError } from '@inference/protocol/crypto';
-import type { Generation } from '../engine/generation.js';
-import type { GenerationRequest } from '../engine/messages.js';
-import type { ThinkTags } from '../models/think-tags.js';
 import { type Answered, answer } from './answer.js';
+import { answerEmbeddings } from './answer-embeddings.js';
 import { JobError } from './job-error.js';
-import { readRequest } from './opened-request.js';
+import type { ModelLease } from './model-lease.js';
+import { type Opened, readRequest } from './opened-request.js';
 import { type FrameSink, ResponseFrames } from './response-frames.js';
 import type { SealingKey } from './sealing-keys.js';
 
+/** From a cancel to the signed end of what was written until then, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 5000;
 /** From the job message to the last request frame, in milliseconds. */
 const BODY_TIMEOUT_MS = 30_000;
 const PING_AFTER_MS = 10_000;
+/** Well below the silence after which a coordinator looks for another machine. */
+const PROGRESS_EVERY_MS = 3000;
 
 export interface JobSurroundings extends FrameSink {
   send(message: ProviderMessage): void;
   readonly enclave: Pick<Enclave, 'signResponse'>;
-  readonly generate: (request: GenerationRequest) => Generation;
-  readonly thinkTags: ThinkTags | null;
+  /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
+  readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
   /** Silence after which a stream shows a sign of life, in milliseconds. Default: 10 s. */
   readonly pingAfterMs?: number;
+  /** How long a cancelled stream may take to send the rest of what was written, in milliseconds. Default: 5 s. */
+  readonly closeTimeoutMs?: number;
+  /** Time between two words to the coordinator that the engine is at work, in milliseconds. Default: 3 s. */
+  readonly progressEveryMs?: number;
 }
 
 export type JobEnd =
@@ -33,6 +40,8 @@ export type JobEnd =
 
 export class Job {
   readonly #abort = new AbortController();
+  readonly #closing = new AbortController();
+  #closeTimer: NodeJS.Timeout | null = null;
   readonly #opener: RequestOpener;
   readonly #body: Promise<Uint8Array>;
   #deliver: (body: Uint8Array) => void = () => {};
@@ -79,9 +88,34 @@ export class Job {
     else this.#frames.grant(bytes);
   }
 
-  /** Stops decoding within one batch; the job then fails with `cancelled`. */
+  /**
+   * The client has gone: decoding stops within one batch. A stream ends where it stands and is signed, so that what was
+   * delivered can be paid for; a job that has written nothing yet fails with `cancelled`, and so does a plain answer.
+   */
   cancel(): void {
-    const reason = new JobError('cancelled');
+    if (this.context.stream && this.#frames !== null && this.#frames.written > 0) {
+      this.#closing.abort();
+      // Credit that never comes must not keep the job.
+      this.#closeTimer ??= setTimeout(() => this.giveUp(), this.surroundings.closeTimeoutMs ?? CLOSE_TIMEOUT_MS);
+    } else this.giveUp();
+  }
+
+  /** The body is here and was opened: the engine has it. */
+  get accepted(): boolean {
+    return this.#frames !== null;
+  }
+
+  /** Stops decoding within one batch; the job then fails with `cancelled`. */
+  giveUp(): void {
+    this.#stop(new JobError('cancelled'));
+  }
+
+  /** As {@link giveUp}; a job that has written nothing yet is handed back, for another provider to do. */
+  leave(): void {
+    this.#stop(new JobError((this.#frames?.written ?? 0) > 0 ? 'cancelled' : 'draining'));
+  }
+
+  #stop(reason: JobError): void {
     this.#abort.abort(reason);
     this.#refuse(reason);
   }
@@ -97,6 +131,8 @@ export class Job {
       this.#abort.abort(error);
       this.surroundings.send({ type: 'job_failed', job_id, failure });
       return { kind: 'failed', failure, ...(error instanceof JobError ? {} : { cause: error }) };
+    } finally {
+      if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
     }
   }
 
@@ -109,19 +145,67 @@ export class Job {
     const hash = responseHash();
     const frames = new ResponseFrames(this.#opener.responseSealer(), hash, surroundings, this.message.credit + this.#extraCredit, signal);
     this.#frames = frames;
-    const answered = await answer({
-      opened,
-      envelope: { responseId: context.response_id, created: context.created, model: context.model },
-      maxTokens: context.max_tokens,
-      thinkTags: surroundings.thinkTags,
-      generate: surroundings.generate,
-      pingAfterMs: surroundings.pingAfterMs ?? PING_AFTER_MS,
-      write: (text) => frames.write(text),
-      signal,
-    });
+    const answered = await this.#answer(opened, frames);
     await frames.finish();
     await this.#sign(answered, hash.digestHex(), startedAt);
     return answered;
+  }
+
+  async #answer(opened: Opened, frames: ResponseFrames): Promise<Answered> {
+    const { context, surroundings } = this;
+    const { signal } = this.#abort;
+    const work = this.#reportWork();
+    let lease: ModelLease | null = null;
+    try {
+      lease = await surroundings.lease(context.model, signal);
+      const model = lease;
+      const shared = {
+        envelope: { responseId: context.response_id, created: context.created, model: context.model },
+        write: (text: string) => frames.write(text),
+        signal,
+      };
+      if (opened.kind === 'embeddings') {
+        return await answerEmbeddings({ ...shared, opened, model: { ...model, embed: (request) => work.watch(model.embed(request)) } });
+      }
+      if (model.embedding !== null) throw new JobError('unsupported', { param: 'model' });
+      return await answer({
+        ...shared,
+        opened,
+        maxTokens: context.max_tokens,
+        cacheScope: context.cache_scope ?? null,
+        thinkTags: model.thinkTags,
+        generate: (request) => work.watch(model.generate(request)),
+        pingAfterMs: surroundings.pingAfterMs ?? PING_AFTER_MS,
+        closing: this.#closing.signal,
+      });
+    } finally {
+      work.end();
+      lease?.release();
+    }
+  }
+
+  /** Tells the coordinator now and then that there is work: neither a long prompt nor a model that is loaded is a dead provider. */
+  #reportWork() {
+    const { surroundings, context } = this;
+    let watched: { readonly signsOfWork: number } | null = null;
+    let seen = 0;
+    let seenWritten = 0;
+    const timer = setInterval(() => {
+      const signs = watched?.signsOfWork ?? 0;
+      const written = this.#frames?.written ?? 0;
+      // Frames are signs of life themselves.
+      const isSilent = written === seenWritten;
+      seenWritten = written;
+      if (watched === null || (signs > seen && isSilent)) surroundings.send({ type: 'job_progress', job_id: context.job_id });
+      seen = signs;
+    }, surroundings.progressEveryMs ?? PROGRESS_EVERY_MS);
+    return {
+      watch: <Work extends { readonly signsOfWork: number }>(started: Work): Work => {
+        watched = started;
+        return started;
+      },
+      end: (): void => clearInterval(timer),
+    };
   }
 
   async #bodyInTime(): Promise<Uint8Array> {

@@ -11,6 +11,9 @@ export interface JobEvent {
   readonly milliseconds: number;
 }
 
+/** How the machine is, in the words of the wire. */
+export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
+
 export interface JobsOptions extends JobSurroundings {
   readonly providerId: ProviderId;
   readonly keys: Pick<SealingKeys, 'find'>;
@@ -18,6 +21,8 @@ export interface JobsOptions extends JobSurroundings {
   readonly modelIds: () => ReadonlySet<string>;
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
+  /** Told with the load; left out: nothing is told. */
+  readonly machine?: () => MachineState;
   readonly now?: () => number;
 }
 
@@ -35,6 +40,11 @@ export class Jobs {
 
   get active(): number {
     return this.#running.size;
+  }
+
+  /** The machine's state has changed, or nobody was told of it yet. */
+  reportMachine(): void {
+    this.#reportLoad();
   }
 
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void {
@@ -58,12 +68,21 @@ export class Jobs {
     this.#running.get(frame.jobId)?.job.frame(frame);
   }
 
-  /** Takes no more jobs, and resolves when the running ones are done; those left after `graceMs` are cancelled. */
-  async drain(graceMs: number): Promise<void> {
+  /**
+   * Takes no more jobs, hands back those that have not begun, and resolves when the running ones are done. What is left
+   * after `graceMs`, or at `hurry`, is handed back where nothing of the answer is out, and given up where something is.
+   */
+  async drain(graceMs: number, hurry?: AbortSignal): Promise<void> {
     this.#draining = true;
     this.#send({ type: 'draining' });
-    const timer = setTimeout(() => this.#cancelAll(), graceMs);
-    await Promise.all([...this.#running.values()].map(({ done }) => done));
+    const running = [...this.#running.values()];
+    const leaveAll = (): void => running.forEach(({ job }) => void job.leave());
+    for (const { job } of running) if (!job.accepted) job.leave();
+    const timer = setTimeout(leaveAll, graceMs);
+    hurry?.addEventListener('abort', leaveAll, { once: true });
+    if (hurry?.aborted) leaveAll();
+    await Promise.all(running.map(({ done }) => done));
+    hurry?.removeEventListener('abort', leaveAll);
     clearTimeout(timer);
   }
 
@@ -71,7 +90,7 @@ export class Jobs {
   abandon(): void {
     this.#abandoned = true;
     if (this.#loadTimer !== null) clearTimeout(this.#loadTimer);
-    this.#cancelAll();
+    this.#giveUpAll();
   }
 
   #start(message: CoordinatorMessage & { type: 'job' }): void {
@@ -105,8 +124,8 @@ export class Jobs {
     this.#reportLoad();
   }
 
-  #cancelAll(): void {
-    for (const { job } of this.#running.values()) job.cancel();
+  #giveUpAll(): void {
+    for (const { job } of this.#running.values()) job.giveUp();
   }
 
   #reportLoad(): void {
@@ -114,7 +133,7 @@ export class Jobs {
     this.#loadTimer = setTimeout(() => {
       this.#loadTimer = null;
       const decodeTps = this.#decodeTps === null ? {} : { decode_tps: Math.round(this.#decodeTps * 10) / 10 };
-      this.#send({ type: 'load', active_jobs: this.#running.size, ...decodeTps });
+      this.#send({ type: 'load', active_jobs: this.#running.size, ...decodeTps, ...this.options.machine?.() });
     }, LOAD_DELAY_MS);
   }
 

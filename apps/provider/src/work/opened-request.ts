@@ -2,28 +2,39 @@
  * Reads an opened body and holds it against its context. The coordinator decided and reserved by what it said in the
  * context; a body that says otherwise is not run.
  */
-import { formatFor, type ParsedRequest, RequestError, type RequestFacts, type TextFormat } from '@inference/formats';
+import {
+  type EmbeddingFormat,
+  formatFor,
+  type ParsedEmbeddings,
+  type ParsedRequest,
+  RequestError,
+  type RequestFacts,
+  type TextFormat,
+} from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
-import type { OutputGrammar } from '../engine/messages.js';
 import { JobError } from './job-error.js';
-import { outputGrammar } from './output-grammar.js';
-import { refuseUnsupported } from './unsupported.js';
+import { type OutputForm, outputForm } from './output-form.js';
 
 export interface OpenedRequest extends ParsedRequest {
-  readonly grammar: OutputGrammar | null;
+  readonly form: OutputForm | null;
 }
 
+export type Opened = ({ readonly kind: 'text' } & OpenedRequest) | ({ readonly kind: 'embeddings' } & ParsedEmbeddings);
+
 /** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`. */
-export function readRequest(context: JobContext, body: Uint8Array): OpenedRequest {
+export function readRequest(context: JobContext, body: Uint8Array): Opened {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
   const parsed = parse(formatFor(context.endpoint), body);
   if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
-  refuseUnsupported(parsed);
-  return { ...parsed, grammar: outputGrammar(parsed) };
+  return isText(parsed) ? { kind: 'text', ...parsed, form: outputForm(parsed) } : { kind: 'embeddings', ...parsed };
 }
 
-function parse(format: TextFormat, body: Uint8Array): ParsedRequest {
+function isText(parsed: ParsedRequest | ParsedEmbeddings): parsed is ParsedRequest {
+  return parsed.request.task !== 'embed';
+}
+
+function parse(format: TextFormat | EmbeddingFormat, body: Uint8Array): ParsedRequest | ParsedEmbeddings {
   try {
     return format.parse(body);
   } catch (error) {

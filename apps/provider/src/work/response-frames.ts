@@ -23,6 +23,8 @@ export class ResponseFrames {
   #credit: number;
   /** Bytes that are not sent before the final frame. */
   #kept = 0;
+  /** Bytes written, sent or not. */
+  #written = 0;
   #wake: (() => void) | null = null;
 
   constructor(
@@ -36,6 +38,10 @@ export class ResponseFrames {
     signal.addEventListener('abort', () => this.#notify(), { once: true });
   }
 
+  get written(): number {
+    return this.#written;
+  }
+
   /** The coordinator takes this many plaintext bytes more. */
   grant(bytes: number): void {
     this.#credit = Math.min(Number.MAX_SAFE_INTEGER, this.#credit + bytes);
@@ -47,6 +53,7 @@ export class ResponseFrames {
     if (text === '') return;
     const bytes = utf8(text);
     this.hash.update(bytes);
+    this.#written += bytes.length;
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
     this.#sendWhatMay();

@@ -9,6 +9,7 @@ private let clockTolerance: Int64 = 120_000
 /// Endpoints whose answers are signed.
 private let endpoints = [
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
+    "/v1/embeddings",
 ]
 
 enum Request {
@@ -105,7 +106,7 @@ struct ReceiptDraft {
             "response_sha256": .string(responseSha256),
             "usage": usage.value,
             "hidden_tokens": .integer(hidden),
-            "finish_reason": .string(try receipt.text("finish_reason", oneOf: ["stop", "length", "tool_calls"])),
+            "finish_reason": .string(try receipt.text("finish_reason", oneOf: ["stop", "length", "tool_calls", "cancelled"])),
             "started_at": .integer(started),
             "completed_at": .integer(completed),
         ]

@@ -9,7 +9,6 @@ export function refuseUnsupported(body: ChatCompletionRequest): void {
   if (isGiven(body.function_call) && body.function_call !== 'none' && body.function_call !== 'auto') {
     refuse('function_call', 'function_call other than "none" and "auto" is not supported. Use tools.');
   }
-  if (isGiven(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
   if (body.modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities other than text are not supported.');
   if (isGiven(body.audio)) refuse('audio', 'audio is not supported.');
   if (isGiven(body.web_search_options)) refuse('web_search_options', 'web_search_options are not supported.');

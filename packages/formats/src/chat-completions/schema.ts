@@ -7,7 +7,6 @@ import {
   list,
   model,
   nullable,
-  object,
   provider_serial,
   stop,
   TOOL_NAME,
@@ -15,7 +14,7 @@ import {
   tokens,
   top_logprobs,
 } from '../fields.js';
-import { OPEN_AI_SAMPLING } from '../sampling.js';
+import { COMPLETION_SAMPLING } from '../sampling.js';
 
 /** Parts of any `type` pass here, so that the parser can say which of them are not served. */
 const PartSchema = Type.Object(
@@ -126,7 +125,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     stream_options: nullable(Type.Object({ include_usage: flag }), 'an object such as {"include_usage": true}'),
     max_tokens: tokens,
     max_completion_tokens: tokens,
-    ...OPEN_AI_SAMPLING,
+    ...COMPLETION_SAMPLING,
     stop,
     tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of tools'),
     tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
@@ -143,7 +142,6 @@ export const ChatCompletionRequestSchema = Type.Object(
     n: nullable(Type.Integer(), 'an integer'),
     functions: list,
     function_call: anything,
-    logit_bias: object,
     modalities: nullable(Type.Array(Type.String()), 'an array of strings'),
     audio: anything,
     web_search_options: anything,

@@ -1,10 +1,9 @@
 /** How the answer to a legacy completion request is written: one body, or chunks of the same shape. */
-import type { FinishReason } from '@inference/protocol';
 import type { AnswerFormat, Envelope, PlainRenderer, SignedParts, StreamRenderer } from '../format.js';
 import { openAiErrorBody } from '../open-ai-error.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { Transcript } from '../output/transcript.js';
-import type { OutputEvent } from '../output-event.js';
+import type { AnswerEnding, OutputEvent } from '../output-event.js';
 import { signatureMembers } from '../signature.js';
 import { SSE_DONE, sseData, sseJson } from '../sse.js';
 import { legacyLogprobs } from './logprobs.js';
@@ -109,6 +108,6 @@ function head({ responseId, created, model }: Envelope) {
 }
 
 /** The format has no calls: a model that ended with one has stopped. */
-function shownReason(reason: FinishReason): 'stop' | 'length' {
+function shownReason(reason: AnswerEnding): 'stop' | 'length' {
   return reason === 'length' ? 'length' : 'stop';
 }

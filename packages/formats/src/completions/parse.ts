@@ -56,5 +56,4 @@ function refuseUnsupported(body: CompletionRequest): void {
   if (isGiven(body.best_of) && body.best_of !== 1) refuse('best_of', 'best_of must be 1: one choice is generated per request.');
   if (body.echo === true) refuse('echo', 'echo is not supported.');
   if (isGiven(body.suffix) && body.suffix !== '') refuse('suffix', 'suffix is not supported.');
-  if (isGiven(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
 }

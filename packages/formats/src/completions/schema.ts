@@ -1,7 +1,7 @@
 /** The legacy completion request as it may arrive. Fields that are not listed are tolerated. */
 import Type, { type Static } from 'typebox';
-import { flag, model, nullable, object, provider_serial, stop, text, tokens } from '../fields.js';
-import { OPEN_AI_SAMPLING } from '../sampling.js';
+import { flag, model, nullable, provider_serial, stop, text, tokens } from '../fields.js';
+import { COMPLETION_SAMPLING } from '../sampling.js';
 
 export const CompletionRequestSchema = Type.Object(
   {
@@ -13,7 +13,7 @@ export const CompletionRequestSchema = Type.Object(
     stream: flag,
     stream_options: nullable(Type.Object({ include_usage: flag }), 'an object such as {"include_usage": true}'),
     max_tokens: tokens,
-    ...OPEN_AI_SAMPLING,
+    ...COMPLETION_SAMPLING,
     stop,
     logprobs: nullable(Type.Integer({ minimum: 0, maximum: 5 }), 'an integer from 0 to 5'),
     provider_serial,
@@ -23,7 +23,6 @@ export const CompletionRequestSchema = Type.Object(
     best_of: nullable(Type.Integer(), 'an integer'),
     echo: flag,
     suffix: text,
-    logit_bias: object,
   },
   { description: 'a JSON object' },
 );

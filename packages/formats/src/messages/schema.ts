@@ -1,7 +1,7 @@
 /** The Messages request as it may arrive. Fields and betas that are not listed are tolerated, and `null` counts as absent. */
 import Type, { type Static } from 'typebox';
 import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
-import { temperature, top_k, top_p } from '../sampling.js';
+import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
@@ -92,7 +92,7 @@ export const MessagesRequestSchema = Type.Object(
     ...PROMPT_FIELDS,
     max_tokens: Type.Integer({ ...TOKENS, description: 'an integer of at least 1' }),
     stream: flag,
-    temperature,
+    temperature: temperature_to_1,
     top_p,
     top_k,
     stop_sequences: nullable(Type.Array(STOP_SEQUENCE, { maxItems: 16 }), 'an array of up to 16 strings'),

@@ -149,6 +149,23 @@ const Message = Type.Object({
 
 const TokenCount = Type.Object({ input_tokens: tokens });
 
+const Embeddings = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(
+    Type.Object({
+      object: Type.Literal('embedding'),
+      index: Type.Integer({ minimum: 0 }),
+      embedding: Type.Union([
+        Type.Array(Type.Number()),
+        Type.String({ description: 'Base64 of little-endian 32-bit floats, where encoding_format asked for it.' }),
+      ]),
+    }),
+    { minItems: 1 },
+  ),
+  model: Type.String(),
+  usage: Type.Object({ prompt_tokens: tokens, total_tokens: tokens }),
+});
+
 const OpenAiError = Type.Object({
   error: Type.Object({
     message: Type.String(),
@@ -171,6 +188,7 @@ export const ANSWER_SCHEMAS = {
   Response: ResponseObject,
   Message,
   TokenCount,
+  Embeddings,
   OpenAiError,
   AnthropicError,
 };

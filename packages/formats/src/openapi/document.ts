@@ -5,6 +5,7 @@
 import type { Endpoint } from '@inference/protocol';
 import { ChatCompletionRequestSchema } from '../chat-completions/schema.js';
 import { CompletionRequestSchema } from '../completions/schema.js';
+import { EmbeddingsRequestSchema } from '../embeddings/schema.js';
 import { ERRORS } from '../errors.js';
 import { CountTokensRequestSchema, MessagesRequestSchema } from '../messages/schema.js';
 import { ResponsesRequestSchema } from '../responses/schema.js';
@@ -35,6 +36,14 @@ const REQUEST_SCHEMAS = {
   ResponsesRequest: ResponsesRequestSchema,
   MessagesRequest: MessagesRequestSchema,
   CountTokensRequest: CountTokensRequestSchema,
+  EmbeddingsRequest: EmbeddingsRequestSchema,
+};
+
+const TRUST_HEADER = {
+  name: 'X-Inference-Trust',
+  in: 'header',
+  description: 'Least trust level of the machine that may answer; left out, what the model asks for.',
+  schema: { type: 'string', enum: ['self_signed', 'hardware'] },
 };
 
 const IN_COMMENT = 'The signature follows in a comment that begins with ": inference-signature ".';
@@ -76,6 +85,13 @@ const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
     stream: null,
     errors: 'AnthropicError',
   },
+  '/v1/embeddings': {
+    summary: 'Makes vectors of texts, with an embedding model. Only the tokens of the texts are billed.',
+    request: 'EmbeddingsRequest',
+    answer: 'Embeddings',
+    stream: null,
+    errors: 'OpenAiError',
+  },
 };
 
 /** The document, ready for `JSON.stringify`. */
@@ -105,6 +121,7 @@ function operationOf({ summary, request, alternative, answer, stream, errors }: 
   const json = { 'application/json': { schema: reference(errors) } };
   return {
     summary,
+    parameters: [TRUST_HEADER],
     requestBody: { required: true, content: { 'application/json': { schema } } },
     responses: {
       200: { description: 'The answer.', content: { 'application/json': { schema: answers }, ...events } },

@@ -93,7 +93,7 @@ export class OutputFilter {
       this.#filtered(event, events);
       if (this.stopped) return events;
     }
-    this.#show(this.#stop.end(), events);
+    this.#show(this.#stop.end(), events, true);
     return events;
   }
 
@@ -112,8 +112,10 @@ export class OutputFilter {
   }
 
   #filtered(event: FilteredEvent | Segment, events: OutputEvent[]): void {
-    if (event.type === 'text') this.#show(this.#stop.push(event.text), events);
-    else {
+    if (event.type === 'text') {
+      const shown = this.#stop.push(event.text);
+      this.#show(shown, events, this.stopped);
+    } else {
       if (event.type === 'tool_call_start') {
         this.#endText(events);
         this.#startedToolCalls++;
@@ -124,14 +126,19 @@ export class OutputFilter {
 
   /** A call ends the text before it, so no stop sequence reaches over it. */
   #endText(events: OutputEvent[]): void {
-    this.#show(this.#stop.end(), events);
+    this.#show(this.#stop.end(), events, true);
     this.#stop = new StopMatcher(this.#sequences);
     this.#trail = null;
   }
 
-  #show(text: string, events: OutputEvent[]): void {
-    if (text === '') return;
-    if (this.#trail === null) events.push({ type: 'text', text });
-    else events.push({ type: 'text', text, logprobs: this.#trail.take(text) });
+  /** `isLast`: no text follows that log probabilities would come with. */
+  #show(text: string, events: OutputEvent[], isLast: boolean): void {
+    if (this.#trail === null) {
+      if (text !== '') events.push({ type: 'text', text });
+      return;
+    }
+    const logprobs = this.#trail.take(text);
+    if (isLast) logprobs.push(...this.#trail.end());
+    if (text !== '' || logprobs.length > 0) events.push({ type: 'text', text, logprobs });
   }
 }

@@ -3,6 +3,7 @@
  * name is known the arguments pass through as they are written, so that a long call streams; until then they wait, up to a
  * bound. The result depends on the text alone, never on how it was cut.
  */
+import { isJsonObject, parsedJson } from '../json-value.js';
 
 /** Most UTF-16 units that wait for a name. A body that has none by then is no call. */
 const MAX_WAITING = 65_536;
@@ -64,7 +65,7 @@ export class ToolCallBody {
         return;
       case 'key':
         if (this.#inLiteral(unit)) return;
-        this.#key = String(parsed(this.#literal));
+        this.#key = String(parsedJson(this.#literal));
         this.#place = 'colon';
         return;
       case 'colon':
@@ -142,7 +143,7 @@ export class ToolCallBody {
       this.#arguments = argumentsOf(this.#literal);
       if (this.#arguments === null) this.#place = 'bad';
     } else if (this.#key === 'name' && this.#name === null) {
-      const name = parsed(this.#literal);
+      const name = parsedJson(this.#literal);
       if (typeof name === 'string' && name !== '') this.#name = name;
       else this.#place = 'bad';
     }
@@ -175,22 +176,9 @@ export class ToolCallBody {
 /** JSON text of arguments: an object, an object in a string (as some models write it), or nothing for none. */
 function argumentsOf(literal: string): string | null {
   if (literal.startsWith('{')) return literal;
-  const value = parsed(literal);
+  const value = parsedJson(literal);
   if (value === null) return '{}';
-  return typeof value === 'string' && isObject(parsed(value)) ? value : null;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** The value of a JSON text, or undefined where it is none. */
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
+  return typeof value === 'string' && isJsonObject(parsedJson(value)) ? value : null;
 }
 
 export function isSpace(unit: string): boolean {

@@ -20,6 +20,8 @@ export interface ToolCallOptions {
   readonly tags?: ToolCallTags;
   /** Id of the call with this index; unique in all conversations that the answer may become part of. */
   readonly callId: (index: number) => string;
+  /** Calls stand at the very start of the output or nowhere: once text was seen, tags in it are text. */
+  readonly onlyAtStart?: boolean;
 }
 
 /** What of an output the filter makes: text without calls, and calls. */
@@ -30,7 +32,8 @@ const MAX_SPACE = 64;
 export class ToolCallFilter {
   readonly #tags: ToolCallTags;
   readonly #callId: (index: number) => string;
-  #place: 'text' | 'body' | 'after_body' = 'text';
+  readonly #onlyAtStart: boolean;
+  #place: 'text' | 'body' | 'after_body' | 'no_more_calls' = 'text';
   /** Text that may be white space before a call or the beginning of a tag. */
   #held = '';
   #body: ToolCallBody | null = null;
@@ -44,6 +47,7 @@ export class ToolCallFilter {
   constructor(options: ToolCallOptions) {
     this.#tags = options.tags ?? DEFAULT_TOOL_CALL_TAGS;
     this.#callId = options.callId;
+    this.#onlyAtStart = options.onlyAtStart ?? false;
   }
 
   /** Calls that were read to the end. */
@@ -74,6 +78,9 @@ export class ToolCallFilter {
         return this.#readBody(piece);
       case 'after_body':
         return this.#readClosing(piece);
+      case 'no_more_calls':
+        this.#text(piece);
+        return '';
       default:
         return this.#place satisfies never;
     }
@@ -81,6 +88,11 @@ export class ToolCallFilter {
 
   #readText(piece: string): string {
     const text = this.#held + piece;
+    if (this.#onlyAtStart && this.#started === 0 && isOther(text, this.#tags.open)) {
+      this.#held = '';
+      this.#place = 'no_more_calls';
+      return text;
+    }
     const tag = text.indexOf(this.#tags.open);
     const end = spaceBefore(text, tag === -1 ? startOfTag(text, this.#tags.open) : tag);
     this.#text(text.slice(0, end));
@@ -163,6 +175,12 @@ export class ToolCallFilter {
     this.#events = [];
     return events;
   }
+}
+
+/** Whether a text begins with something that is neither white space nor the tag. */
+function isOther(text: string, tag: string): boolean {
+  const start = text.trimStart();
+  return !start.startsWith(tag) && !tag.startsWith(start);
 }
 
 /** Where the longest ending begins that the tag may grow out of. */

@@ -37,7 +37,7 @@ export function parseResponses(bytes: Uint8Array): ParsedRequest {
     ...toolsOf(body),
     parallelToolCalls: body.parallel_tool_calls ?? true,
     responseFormat: textFormatOf(body),
-    sampling: samplingOf(body),
+    sampling: samplingOf({ ...body, logit_bias: null }),
     logprobs: logprobsOf(body),
     thinking: body.reasoning?.effort === 'none' ? false : null,
     stop: stopOf(body.stop),
@@ -66,6 +66,8 @@ function refuseUnsupported(body: ResponsesRequest): void {
     throw new RequestError('previous_response_not_found', 'previous_response_id', message);
   }
   if (isGiven(body.conversation)) refuse('conversation', 'conversation is not supported. Send the whole conversation as input.');
+  if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one response is generated per request.');
+  if (isGiven(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
   if (body.background === true) refuse('background', 'background is not supported.');
   if (isGiven(body.prompt)) refuse('prompt', 'prompt templates are not supported. Use instructions and input.');
 }

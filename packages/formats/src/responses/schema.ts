@@ -100,6 +100,8 @@ export const ResponsesRequestSchema = Type.Object(
     conversation: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
     background: flag,
     prompt: object,
+    n: nullable(Type.Integer(), 'an integer'),
+    logit_bias: object,
   },
   { description: 'a JSON object' },
 );

@@ -2,6 +2,7 @@
 export { keyIdOf, providerIdOf, sha256, sha256Hex } from './digest.js';
 export { type RecipientContext, type SenderContext, setupRecipient, setupSender } from './hpke.js';
 export { RequestOpener, type SealedRequest, sealRequest } from './job-sealing.js';
+export { cachedImport } from './key-cache.js';
 export { p256PublicKeyPem, verifyP256, verifyP256Async } from './p256.js';
 export { MAX_RESPONSE_CHUNK_BYTES, ResponseOpener, ResponseSealer } from './response-sealing.js';
 export { type ResponseHash, responseHash, verifyResponseSignature, verifyResponseSignatureAsync } from './response-signature.js';

@@ -4,6 +4,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, Sha256HexSchema } from '../ids.js';
+import { labelSchema } from '../label.js';
 import { statementOpener } from './signed-statement.js';
 
 /** State of the machine's protections at the time of signing. */
@@ -16,7 +17,7 @@ export const PostureSchema = Type.Object({
 });
 export type Posture = Static<typeof PostureSchema>;
 
-const Label = Type.String({ minLength: 1, maxLength: 128 });
+const Label = labelSchema(128);
 
 export const AttestationSchema = Type.Object({
   v: Type.Literal(1),

@@ -19,7 +19,13 @@ export const UsageSchema = Type.Object({
 });
 export type Usage = Static<typeof UsageSchema>;
 
-export const FinishReasonSchema = Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Literal('tool_calls')]);
+export const FinishReasonSchema = Type.Union([
+  Type.Literal('stop'),
+  Type.Literal('length'),
+  Type.Literal('tool_calls'),
+  /** The coordinator cancelled a stream because its client had gone; the response ends where it stood. Never seen by a client's answer. */
+  Type.Literal('cancelled'),
+]);
 export type FinishReason = Static<typeof FinishReasonSchema>;
 
 export const ReceiptSchema = Type.Object({

@@ -26,7 +26,8 @@ export type VerifyP256 = (publicKey: Uint8Array, message: Uint8Array, signatureD
 export type VerifyP256Async = (...input: Parameters<VerifyP256>) => Promise<boolean>;
 
 /** Why a statement was refused. */
-export type StatementProblem = 'bad_encoding' | 'bad_signature' | 'not_canonical' | 'bad_schema';
+export const STATEMENT_PROBLEMS = ['bad_encoding', 'bad_signature', 'not_canonical', 'bad_schema', 'unknown_critical'] as const;
+export type StatementProblem = (typeof STATEMENT_PROBLEMS)[number];
 
 export class StatementError extends Error {
   constructor(
@@ -54,6 +55,10 @@ export interface OpenedStatement<T> {
 /**
  * Makes the function that checks statements of one kind: canonical base64, signature over the exact bytes, canonical
  * JSON (so that no member occurs twice), then the schema. Throws {@link StatementError}.
+ *
+ * Members that this build does not know are tolerated, so that newer helpers may say more. A statement that must not be read
+ * without some member names it in `crit`, as RFC 7515 section 4.1.11 has it for headers: an array of the names of members
+ * that are there. Whoever does not know one of them refuses the statement.
  */
 export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema) {
   const read = payloadReader(kind, schema);
@@ -85,12 +90,28 @@ function requireVerified(kind: StatementKind, verified: boolean): void {
 /** Reads the payload of a statement whose signature verified. */
 function payloadReader<Schema extends TSchema>(kind: StatementKind, schema: Schema): (payload: Uint8Array) => Static<Schema> {
   const validator = Compile(schema);
+  const known = new Set(Object.keys((schema as { properties?: object }).properties ?? {}));
   return (payload) => {
     const value = parseCanonical(kind, payload);
+    requireKnown(kind, value, known);
     if (validator.Check(value)) return value as Static<Schema>;
     const [first] = validator.Errors(value);
     throw new StatementError(kind, 'bad_schema', `${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`);
   };
+}
+
+function requireKnown(kind: StatementKind, value: unknown, known: ReadonlySet<string>): void {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, 'crit')) return;
+  const { crit } = value as { crit: unknown };
+  const names = Array.isArray(crit) ? crit : [];
+  if (names.length === 0 || new Set(names).size !== names.length || !names.every((name) => typeof name === 'string')) {
+    throw new StatementError(kind, 'bad_schema', '/crit is not a list of names');
+  }
+  for (const name of names) {
+    if (name === 'crit' || !Object.hasOwn(value, name))
+      throw new StatementError(kind, 'bad_schema', '/crit names a member that is not there');
+    if (!known.has(name)) throw new StatementError(kind, 'unknown_critical', 'a member that must be understood is not known');
+  }
 }
 
 function decode(kind: StatementKind, member: string, text: string): Uint8Array {

@@ -2,7 +2,11 @@
 import Type, { type Static } from 'typebox';
 import { Base64Schema, JobIdSchema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
 import { JobContextSchema } from '../job-context.js';
+import { EnrolmentRefusedSchema, EnrolmentSchema } from './enrolment.js';
 import { MAX_REQUEST_BYTES } from './limits.js';
+import { ModelsRefusedSchema } from './models-refused.js';
+import { RejectedSchema } from './rejection.js';
+import { TrustSchema } from './trust-message.js';
 
 /** Answer to `hello`: the version to speak, and the first challenge of this session. */
 export const WelcomeSchema = Type.Object({
@@ -14,37 +18,13 @@ export const WelcomeSchema = Type.Object({
   server_time: MillisecondsSchema,
 });
 
-/** The provider is in the registry; `trust_level` is what it is worth now. */
+/** The provider is in the registry; `trust_level` is what it is worth now. A `trust` message with the details follows. */
 export const RegisteredSchema = Type.Object({
   type: Type.Literal('registered'),
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
-});
-
-/** Reasons a coordinator ends a session for. The provider shows them to its owner. */
-export const RejectionCodeSchema = Type.Enum([
-  'version_unsupported',
-  'bad_message',
-  'out_of_turn',
-  'too_large',
-  'attestation_refused',
-  'challenge_failed',
-  'posture_insufficient',
-  'simulated_enclave_refused',
-  'key_refused',
-  'replaced',
-  'too_slow',
-  'misbehaved',
-  'shutting_down',
-]);
-export type RejectionCode = Static<typeof RejectionCodeSchema>;
-
-/** The session is over; the socket is closed after this message. */
-export const RejectedSchema = Type.Object({
-  type: Type.Literal('rejected'),
-  code: RejectionCodeSchema,
-  /** For the owner's eyes. */
-  message: Type.String({ maxLength: 1024 }),
+  /** Opens `GET /v1/providers/me` for as long as this session lives. A secret of this session. */
+  token: Type.Optional(Type.String({ minLength: 16, maxLength: 256, pattern: '^[A-Za-z0-9._~-]+$' })),
 });
 
 export const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
@@ -64,16 +44,25 @@ export const JobSchema = Type.Object({
 /** The client has taken this many bytes more. */
 export const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
 
+/**
+ * The job is wanted no longer. A stream that has written something ends where it stands: what was written goes out (credit
+ * for it comes before this message), then the final frame and `job_completed`, signed with the finish reason `cancelled`.
+ * Anything else ends with `job_failed`, code `cancelled`.
+ */
 export const CancelSchema = Type.Object({ type: Type.Literal('cancel'), job_id: JobIdSchema });
 
 export const CoordinatorMessageSchemas = {
   welcome: WelcomeSchema,
   registered: RegisteredSchema,
   rejected: RejectedSchema,
+  trust: TrustSchema,
+  models_refused: ModelsRefusedSchema,
   challenge: ChallengeSchema,
   job: JobSchema,
   credit: CreditSchema,
   cancel: CancelSchema,
+  enrolment: EnrolmentSchema,
+  enrolment_refused: EnrolmentRefusedSchema,
 } as const;
 
 export type CoordinatorMessage = {

@@ -1,21 +1,29 @@
 /** What a provider tells of one model it serves, and of the machine it runs on. */
 import Type, { type Static } from 'typebox';
+import { Sha256HexSchema } from '../ids.js';
+import { labelSchema } from '../label.js';
 
 export const ModelOfferSchema = Type.Object({
   /** Opaque id that clients pass as `model`. */
   id: Type.String({ minLength: 1, maxLength: 256, pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$' }),
-  model_type: Type.Union([Type.Literal('text')]),
-  display_name: Type.String({ minLength: 1, maxLength: 256 }),
+  model_type: Type.Union([Type.Literal('text'), Type.Literal('embedding')]),
+  display_name: labelSchema(256),
   /** For example `8bit`. */
-  quantization: Type.String({ minLength: 1, maxLength: 32 }),
+  quantization: labelSchema(32),
   /** Tokens that prompt and answer may have together. */
   context_length: Type.Integer({ minimum: 1 }),
+  /** Whether it is in memory. `on_demand`: it is loaded when a job for it comes. Left out: `ready`. */
+  state: Type.Optional(Type.Union([Type.Literal('ready'), Type.Literal('loading'), Type.Literal('on_demand')])),
+  /** What loading it is expected to take, in milliseconds, while it is not `ready`. */
+  load_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
+  /** SHA-256 of the model's file, in hexadecimal; as the provider tells it. */
+  file_sha256: Type.Optional(Sha256HexSchema),
 });
 export type ModelOffer = Static<typeof ModelOfferSchema>;
 
 /** Self-reported hardware beyond the attestation statement, for statistics and placement. */
 export const HardwareSchema = Type.Object({
-  chip_family: Type.String({ minLength: 1, maxLength: 64 }),
+  chip_family: labelSchema(64),
   cpu_cores: Type.Integer({ minimum: 1, maximum: 4096 }),
   gpu_cores: Type.Integer({ minimum: 0, maximum: 4096 }),
   /** Memory bandwidth in GB/s; 0 when not known. */

@@ -1,7 +1,9 @@
 /** Control messages from provider to coordinator: JSON text frames, told apart by `type`. Unknown members are tolerated. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, JobIdSchema, Sha256HexSchema } from '../ids.js';
+import { labelSchema } from '../label.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
+import { EnrolmentRequestSchema } from './enrolment.js';
 import { JobFailureSchema } from './job-failure.js';
 import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
 
@@ -9,7 +11,7 @@ import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
 export const HelloSchema = Type.Object({
   type: Type.Literal('hello'),
   versions: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 }),
-  agent: Type.Object({ name: Type.String({ maxLength: 64 }), version: Type.String({ maxLength: 64 }) }),
+  agent: Type.Object({ name: labelSchema(64), version: labelSchema(64) }),
 });
 
 /** Answer to `welcome`: who the provider is and what it serves, with the first challenge answered. */
@@ -41,6 +43,11 @@ export const LoadSchema = Type.Object({
   active_jobs: Type.Integer({ minimum: 0 }),
   /** Latest measured decode rate of one stream, tokens per second. */
   decode_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+  /** How the machine is, where the agent can tell: placement spares one that is in trouble. What is left out is as it was told last. */
+  thermal: Type.Optional(Type.Union([Type.Literal('nominal'), Type.Literal('fair'), Type.Literal('serious'), Type.Literal('critical')])),
+  memory_pressure: Type.Optional(Type.Union([Type.Literal('normal'), Type.Literal('warning'), Type.Literal('critical')])),
+  /** `low_battery`: it should not work on battery any longer. */
+  power: Type.Optional(Type.Union([Type.Literal('mains'), Type.Literal('battery'), Type.Literal('low_battery')])),
 });
 
 /** No new jobs, please; running ones are finished. */
@@ -48,6 +55,9 @@ export const DrainingSchema = Type.Object({ type: Type.Literal('draining') });
 
 /** The body was opened and checked, and the job has been given to the engine. */
 export const JobAcceptedSchema = Type.Object({ type: Type.Literal('job_accepted'), job_id: JobIdSchema });
+
+/** The engine has worked since the last such message, though nothing of the answer came. A sign of life on long prompts. */
+export const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'), job_id: JobIdSchema });
 
 export const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
 
@@ -71,8 +81,10 @@ export const ProviderMessageSchemas = {
   load: LoadSchema,
   draining: DrainingSchema,
   job_accepted: JobAcceptedSchema,
+  job_progress: JobProgressSchema,
   job_failed: JobFailedSchema,
   job_completed: JobCompletedSchema,
+  enrolment_request: EnrolmentRequestSchema,
 } as const;
 
 export type ProviderMessage = {

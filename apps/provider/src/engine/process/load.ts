@@ -1,37 +1,31 @@
-/**
- * Loads a model and makes its contexts: one whose streams decode together, and one of a single stream for requests with
- * a seed. Batch composition changes floating point results, so the seeded lane shares its batches with nobody.
- */
-import { getLlama, type LlamaContext, LlamaLogLevel, type LlamaModel } from 'node-llama-cpp';
+/** Loads a model, makes the context in which its streams decode together, and finds out how repeatable that one is. */
+import type { LlamaContext, LlamaModel } from 'node-llama-cpp';
 import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
 import type { EngineSettings } from '../messages.js';
 import { CHATML_TEMPLATE, ChatPrompt } from './chat-prompt.js';
+import { type NativeContext, nativeContext } from './native.js';
+import { findRepeatability, type Repeatability } from './repeatability.js';
 import { Vocabulary, type VocabularySource } from './token-text.js';
+import { loadWeights } from './weights.js';
 
 export interface LoadedModel {
   readonly model: LlamaModel;
-  readonly shared: LlamaContext;
-  readonly seeded: LlamaContext;
+  readonly context: LlamaContext;
+  readonly native: NativeContext;
+  readonly repeatability: Repeatability;
   readonly vocabulary: Vocabulary;
   readonly prompt: ChatPrompt;
 }
 
 /** Throws an Error whose message is for the owner. */
 export async function loadModel(settings: EngineSettings): Promise<LoadedModel> {
-  const onProcessor = settings.gpu === 'none';
-  const llama = await getLlama({
-    gpu: onProcessor ? false : 'auto',
-    build: 'never',
-    progressLogs: false,
-    logLevel: LlamaLogLevel.error,
-    // A decode uses one thread where there is no GPU (two that share a core are ten times slower); the other is for the
-    // seeded lane, which decodes beside the shared context.
-    ...(onProcessor ? { maxThreads: 2 } : {}),
+  const { model, contextOptions } = await loadWeights(settings);
+  const context = await model.createContext({
+    contextSize: settings.contextSize,
+    sequences: settings.slots,
+    ...contextOptions,
   });
-  const model = await llama.loadModel({ modelPath: settings.modelPath });
-  const threads = onProcessor ? { threads: 1 } : {};
-  const shared = await model.createContext({ contextSize: settings.contextSize, sequences: settings.slots, ...threads });
-  const seeded = await model.createContext({ contextSize: shared.contextSize, sequences: 1, ...threads });
+  const native = nativeContext(context);
   const template = chatTemplate(model);
   const tags = thinkTagsOf(template);
   const vocabulary = new Vocabulary(vocabularySource(model), tags === null ? [] : [tags.open, tags.close]);
@@ -39,7 +33,9 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
     throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
   }
   const prompt = chatPrompt(model, template ?? CHATML_TEMPLATE, vocabulary, tags);
-  return { model, shared, seeded, vocabulary, prompt };
+  const mayShare = settings.gpu === 'none' && settings.keepApart !== true;
+  const repeatability = await findRepeatability({ context: native, model, sequences: context.totalSequences, mayShare });
+  return { model, context, native, repeatability, vocabulary, prompt };
 }
 
 function vocabularySource(model: LlamaModel): VocabularySource {

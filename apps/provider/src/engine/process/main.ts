@@ -3,11 +3,13 @@
  * whatever kills it (a bad model file, memory) kills no more than the jobs it was running.
  */
 import type { FromEngine, ToEngine } from '../messages.js';
+import { Embedder } from './embedder.js';
 import { loadModel } from './load.js';
 import { Outbox } from './outbox.js';
 import { Runtime } from './runtime.js';
 
 let runtime: Runtime | null = null;
+let embedder: Embedder | null = null;
 
 function send(message: FromEngine, written: () => void = () => {}): void {
   process.send?.(message, undefined, undefined, written);
@@ -15,6 +17,11 @@ function send(message: FromEngine, written: () => void = () => {}): void {
 
 async function load(message: ToEngine & { type: 'load' }): Promise<void> {
   try {
+    if (message.settings.type === 'embedding') {
+      embedder = await Embedder.load(message.settings, send);
+      send({ type: 'loaded', facts: embedder.facts });
+      return;
+    }
     runtime = new Runtime(await loadModel(message.settings), new Outbox(send));
     send({ type: 'loaded', facts: runtime.facts });
   } catch (error) {
@@ -30,7 +37,11 @@ process.on('message', (message: ToEngine) => {
     case 'start':
       void runtime?.run(message.job, message.request);
       return;
+    case 'embed':
+      void embedder?.run(message.job, message.request);
+      return;
     case 'cancel':
+      embedder?.cancel(message.job);
       runtime?.control(message.job)?.cancel();
       return;
     case 'pause':

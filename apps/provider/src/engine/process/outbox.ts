@@ -3,13 +3,16 @@
  * written the next one keeps growing, so a daemon that is slow to read costs fewer, larger messages and not memory
  * without bound: streams ask `ready()` and wait when too much is unsent.
  */
-import type { Ended, FromEngine, Started } from '../messages.js';
+import type { TokenLogprob } from '@inference/formats';
+import type { Ended, FromEngine, PieceLogprobs, Started } from '../messages.js';
 
 /**
  * Least time between two messages, in milliseconds. A message costs about 0.1 ms on each side: nothing to a model that
  * makes fifty tokens a second, a tenth of the time of one that makes a thousand.
  */
 const GAP_MS = 3;
+/** Most time between two messages while prompts are read, in milliseconds. */
+const WORK_GAP_MS = 1000;
 /** Unsent pieces (three entries each) at which streams stop and wait. */
 const MAX_UNSENT_ENTRIES = 3 * 8192;
 
@@ -18,7 +21,9 @@ export type SendToDaemon = (message: FromEngine, written: () => void) => void;
 export class Outbox {
   #started: Started[] = [];
   #pieces: (number | string)[] = [];
+  #logprobs: PieceLogprobs[] = [];
   #ended: Ended[] = [];
+  #worked = false;
   #scheduled = false;
   #timer: NodeJS.Timeout | null = null;
   #lastFlush = 0;
@@ -32,8 +37,17 @@ export class Outbox {
     this.#schedule();
   }
 
-  piece(job: number, tokens: number, text: string): void {
+  /** `logprobs`: of the piece's tokens, for all pieces of a stream or for none. */
+  piece(job: number, tokens: number, text: string, logprobs?: readonly TokenLogprob[]): void {
     this.#pieces.push(job, tokens, text);
+    if (logprobs !== undefined) this.#logprobs.push({ job, logprobs });
+    this.#schedule();
+  }
+
+  /** Part of a prompt was read. Reported now and then, as a message in which nothing happened. */
+  worked(): void {
+    if (performance.now() - this.#lastFlush < WORK_GAP_MS) return;
+    this.#worked = true;
     this.#schedule();
   }
 
@@ -72,11 +86,19 @@ export class Outbox {
   #flush = (): void => {
     this.#scheduled = false;
     this.#timer = null;
-    if (this.#started.length + this.#pieces.length + this.#ended.length === 0) return;
-    const message: FromEngine = { type: 'tick', started: this.#started, pieces: this.#pieces, ended: this.#ended };
+    if (this.#empty && !this.#worked) return;
+    const message: FromEngine = {
+      type: 'tick',
+      started: this.#started,
+      pieces: this.#pieces,
+      logprobs: this.#logprobs,
+      ended: this.#ended,
+    };
     this.#started = [];
     this.#pieces = [];
+    this.#logprobs = [];
     this.#ended = [];
+    this.#worked = false;
     this.#writing = true;
     this.#lastFlush = performance.now();
     for (const resume of this.#waiting.splice(0)) resume();
@@ -85,6 +107,10 @@ export class Outbox {
 
   #written = (): void => {
     this.#writing = false;
-    if (this.#started.length + this.#pieces.length + this.#ended.length > 0) this.#schedule();
+    if (!this.#empty) this.#schedule();
   };
+
+  get #empty(): boolean {
+    return this.#started.length + this.#pieces.length + this.#ended.length === 0;
+  }
 }

@@ -1,58 +1,63 @@
-/** Runs the streams of one loaded model: prompt to tokens, a sequence for each, decode, report. */
+/** Runs the requests of one loaded model: prompt to tokens, a stream for each, and its place in the decoder's rounds. */
+import type { Token } from 'node-llama-cpp';
+import type { Grammar } from '../grammar/grammar.js';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { type PromptTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
-import { decode } from './generate.js';
+import { Decoder } from './decoder.js';
+import { FormText } from './form-text.js';
 import { GrammarError, grammarState } from './grammar.js';
 import type { LoadedModel } from './load.js';
+import { type NativeSampler, nativeGrammar, newSampler } from './native.js';
 import type { Outbox } from './outbox.js';
-import { Rounds } from './rounds.js';
-import { type SamplingOptions, samplingOptions } from './sampling.js';
+import { isRepeatable, samplerConfig } from './sampling.js';
 import { Sequences } from './sequences.js';
 import { StreamControl } from './stream.js';
+import { TextStream } from './text-stream.js';
 import { TextAssembler } from './token-text.js';
-
-/** A context's sequences, and the rounds they decode in. */
-interface Lane {
-  readonly sequences: Sequences;
-  readonly rounds: Rounds;
-}
 
 export class Runtime {
   readonly #streams = new Map<number, StreamControl>();
-  readonly #shared: Lane;
-  readonly #seeded: Lane;
+  readonly #decoder: Decoder;
+  readonly #ends = new Map<Token, boolean>();
 
   constructor(
     private readonly loaded: LoadedModel,
     private readonly outbox: Outbox,
   ) {
-    this.#shared = { sequences: new Sequences(loaded.shared), rounds: new Rounds() };
-    this.#seeded = { sequences: new Sequences(loaded.seeded), rounds: new Rounds() };
+    const { model, context, native, repeatability } = loaded;
+    const sequences = new Sequences(native, {
+      count: context.totalSequences,
+      // Where any cut of a prompt gives the same, reuse may end anywhere.
+      grain: repeatability.leastRows === null ? repeatability.slice : 1,
+      window: model.fileInsights.swaSize ?? null,
+    });
+    this.#decoder = new Decoder({ context: native, model, sequences, repeatability, batchTokens: context.batchSize, outbox });
   }
 
   get facts(): EngineFacts {
-    return { slots: this.loaded.shared.totalSequences, contextSize: this.loaded.shared.contextSize };
+    return { slots: this.loaded.context.totalSequences, contextSize: this.loaded.context.contextSize };
   }
 
   /** Never rejects: whatever happens is reported as the end of the job. */
   async run(job: number, request: GenerationRequest): Promise<void> {
-    // A seeded stream is never held: its text is bounded by the context, and others wait for the lane behind it.
-    const control = new StreamControl(job, request.sampling.seed === null);
+    const control = new StreamControl(job);
     this.#streams.set(job, control);
     try {
-      this.outbox.ended(await this.#generate(control, request));
+      const ended = await this.#begin(control, request);
+      if (ended === null) return;
+      this.outbox.ended(ended);
     } catch (error) {
       this.outbox.ended({ job, kind: 'engine_failed', message: error instanceof Error ? error.message : 'unknown' });
-    } finally {
-      this.#streams.delete(job);
     }
+    this.#streams.delete(job);
   }
 
   control(job: number): StreamControl | undefined {
     return this.#streams.get(job);
   }
 
-  async #generate(control: StreamControl, request: GenerationRequest): Promise<Ended> {
+  /** Hands the stream to the decoder, or says why there is none. */
+  async #begin(control: StreamControl, request: GenerationRequest): Promise<Ended | null> {
     const { job } = control;
     const { contextSize } = this.facts;
     let prompt: PromptTokens;
@@ -63,45 +68,60 @@ export class Runtime {
       if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
       throw error;
     }
-    const actual = prompt.tokens.length;
-    if (actual === 0) return { job, kind: 'invalid_request', field: 'prompt' };
-    this.outbox.started({ job, promptTokens: actual, startsInsideThinking: prompt.startsInsideThinking });
-    if (request.maxTokens === 0) return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
-    let sampling: SamplingOptions;
-    const limit = Math.min(request.maxTokens, contextSize - actual);
+    const { tokens, startsInsideThinking } = prompt;
+    if (tokens.length === 0) return { job, kind: 'invalid_request', field: 'prompt' };
+    const isForeign = (token: number) => !this.loaded.vocabulary.holds(token);
+    if (request.sampling.logitBias.some(([token]) => isForeign(token))) return { job, kind: 'invalid_request', field: 'logit_bias' };
+    if (request.maxTokens === 0) {
+      this.outbox.started({ job, promptTokens: tokens.length, startsInsideThinking });
+      return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
+    }
+    const limit = Math.min(request.maxTokens, contextSize - tokens.length);
+    let sampler: NativeSampler;
     try {
-      sampling = await this.#sampling(request, limit);
+      sampler = await this.#sampler(request, limit);
     } catch (error) {
       if (error instanceof GrammarError) return { job, kind: 'invalid_request', field: 'grammar' };
       throw error;
     }
-
-    const { sequences, rounds } = request.sampling.seed === null ? this.#shared : this.#seeded;
-    const sequence = await sequences.take(control);
-    if (sequence === null) return { job, kind: 'cancelled' };
-    let intact = false;
-    try {
-      const { reason, tokens } = await decode({
-        sequence,
-        prompt: prompt.tokens,
-        limit,
-        sampling,
-        text: new TextAssembler(this.loaded.vocabulary),
-        control,
-        rounds,
-        outbox: this.outbox,
-      });
-      intact = true;
-      return reason === 'cancelled' ? { job, kind: 'cancelled' } : { job, kind: 'finished', reason, completionTokens: tokens };
-    } finally {
-      if (intact) sequences.give(sequence);
-      else await sequences.replace(sequence);
-    }
+    const { vocabulary } = this.loaded;
+    const stream = new TextStream({
+      control,
+      prompt: tokens,
+      startsInsideThinking,
+      scope: request.cacheScope,
+      repeatable: isRepeatable(request.sampling),
+      limit,
+      sampler,
+      text: request.grammar === null ? new TextAssembler(vocabulary) : this.#formText(request.grammar, limit),
+      logprobs: request.logprobs === null ? null : { vocabulary, alternatives: request.logprobs },
+      isEnd: (token) => this.#isEnd(token),
+      outbox: this.outbox,
+      onEnd: () => this.#streams.delete(job),
+    });
+    this.#decoder.add(stream);
+    return null;
   }
 
-  async #sampling(request: GenerationRequest, limit: number): Promise<SamplingOptions> {
-    const sampling = samplingOptions(request.sampling, limit);
-    if (request.grammar !== null) sampling.options.grammarEvaluationState = await grammarState(this.loaded.model, request.grammar);
-    return sampling;
+  #formText(grammar: Grammar, limit: number): FormText {
+    const { model, vocabulary } = this.loaded;
+    const pieceBytes = (token: Token) => vocabulary.pieceBytes(token);
+    return new FormText({ pieceBytes, tokenize: (text) => model.tokenize(text, false) }, grammar, limit);
+  }
+
+  async #sampler(request: GenerationRequest, limit: number): Promise<NativeSampler> {
+    const config = samplerConfig(request.sampling, limit);
+    if (request.grammar === null) return newSampler(this.loaded.model, config);
+    const state = await grammarState(this.loaded.model, request.grammar);
+    return newSampler(this.loaded.model, { ...config, grammarEvaluationState: nativeGrammar(state) });
+  }
+
+  #isEnd(token: Token): boolean {
+    let isEnd = this.#ends.get(token);
+    if (isEnd === undefined) {
+      isEnd = this.loaded.model.isEogToken(token);
+      this.#ends.set(token, isEnd);
+    }
+    return isEnd;
   }
 }

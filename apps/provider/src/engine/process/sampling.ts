@@ -1,43 +1,47 @@
 /**
- * Sampling settings as node-llama-cpp takes them, made once per stream. Defaults of its own (top-k 40, top-p 0.95, the
- * clock as seed) are switched off: two streams that begin in the same second must not draw the same numbers.
+ * Sampling settings as llama.cpp's chain takes them: bias, penalties, top-k, top-p, min-p, temperature, then one draw.
+ * Defaults of the library (top-k 40, top-p 0.95, the clock as seed) are left out: two streams that begin in the same second
+ * must not draw the same numbers.
  */
 import { randomInt } from 'node:crypto';
-import type { SequenceEvaluateOptions, Token } from 'node-llama-cpp';
 import type { Sampling } from '../messages.js';
-
-export interface SamplingOptions {
-  readonly options: SequenceEvaluateOptions;
-  /** Present when penalties need to know what was generated; the caller adds each token. */
-  readonly generated: Token[] | null;
-}
-
-/** Leaves the top-k step out. 0 would keep it, and sort the whole vocabulary for every token. */
-const NO_TOP_K = null as unknown as number;
+import type { SamplerConfig } from './native.js';
 
 /** llama.cpp reads this seed as "choose one yourself". */
 const RANDOM_SEED = 0xffff_ffff;
 
-/** `limit`: most tokens the stream will generate; penalties look back over all of them. */
-export function samplingOptions(sampling: Sampling, limit: number): SamplingOptions {
-  const options: SequenceEvaluateOptions = {
+/** `limit`: most tokens the stream will generate; penalties look back over all of them, and at nothing of the prompt. */
+export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig {
+  const { topK, topP, minP, logitBias, frequencyPenalty, presencePenalty } = sampling;
+  const penalised = frequencyPenalty !== 0 || presencePenalty !== 0;
+  return {
     temperature: sampling.temperature,
-    topK: sampling.topK ?? NO_TOP_K,
-    topP: sampling.topP ?? 1,
-    minP: 0,
     seed: sampling.seed === null ? randomInt(RANDOM_SEED) : seed32(sampling.seed),
-    yieldEogToken: false,
+    // A limit of 0 would not be none: it would sort the whole vocabulary for every token.
+    ...(topK === null ? {} : { topK }),
+    ...(topP === null ? {} : { topP }),
+    ...(minP === null ? {} : { minP }),
+    ...(penalised
+      ? {
+          repeatPenalty: 1,
+          repeatPenaltyTokens: new Uint32Array(0),
+          repeatPenaltyMaxTokens: limit,
+          repeatPenaltyFrequencyPenalty: frequencyPenalty,
+          repeatPenaltyPresencePenalty: presencePenalty,
+        }
+      : {}),
+    ...(logitBias.length === 0
+      ? {}
+      : {
+          tokenBiasKeys: Uint32Array.from(logitBias, ([token]) => token),
+          tokenBiasValues: Float32Array.from(logitBias, ([, bias]) => bias),
+        }),
   };
-  if (sampling.frequencyPenalty === 0 && sampling.presencePenalty === 0) return { options, generated: null };
-  const generated: Token[] = [];
-  options.repeatPenalty = {
-    penalty: 1,
-    frequencyPenalty: sampling.frequencyPenalty,
-    presencePenalty: sampling.presencePenalty,
-    punishTokens: () => generated,
-    maxPunishTokens: limit,
-  };
-  return { options, generated };
+}
+
+/** The client counts on the same text each time: it named a seed, or left nothing to chance. */
+export function isRepeatable(sampling: Sampling): boolean {
+  return sampling.seed !== null || sampling.temperature === 0;
 }
 
 /** Folds any integer into the 32 bits that llama.cpp takes, around the one value it treats as random. */

@@ -49,6 +49,11 @@ export class Vocabulary {
     return tokens.filter((text, token) => text !== '' && (types[token] === CONTROL || types[token] === UNKNOWN));
   }
 
+  /** Whether it is the number of a token at all. */
+  holds(token: number): boolean {
+    return Number.isInteger(token) && token >= 0 && token < this.source.tokens.length;
+  }
+
   has(text: string): boolean {
     return this.source.tokens.includes(text);
   }
@@ -60,6 +65,13 @@ export class Vocabulary {
       this.#entries[token] = entry;
     }
     return entry;
+  }
+
+  /** Bytes that llama.cpp has for a token where it is not left out of the text, as its grammars read it. */
+  pieceBytes(token: Token): Uint8Array {
+    const { tokens, types } = this.source;
+    const type = types[token];
+    return type === CONTROL || type === UNKNOWN ? encoder.encode(tokens[token] ?? '') : this.entry(token).bytes;
   }
 
   #read(token: Token): TokenText {
@@ -84,14 +96,20 @@ export class Vocabulary {
   }
 }
 
-/** Assembles the text of one stream. */
-export class TextAssembler {
+/** Makes the text of one stream from its tokens. */
+export interface StreamText {
+  /** Text that is complete with this token; '' while a character is still split. */
+  push(token: Token): string;
+  /** What an unfinished character leaves behind: U+FFFD or nothing. */
+  end(): string;
+}
+
+export class TextAssembler implements StreamText {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #pending = false;
 
   constructor(private readonly vocabulary: Vocabulary) {}
 
-  /** Text that is complete with this token; '' while a character is still split. */
   push(token: Token): string {
     const { text, bytes } = this.vocabulary.entry(token);
     if (!this.#pending && text !== null) return text;
@@ -100,7 +118,6 @@ export class TextAssembler {
     return this.#decoder.decode(bytes, { stream: true });
   }
 
-  /** What an unfinished character leaves behind: U+FFFD or nothing. */
   end(): string {
     return this.#pending ? this.#decoder.decode() : '';
   }

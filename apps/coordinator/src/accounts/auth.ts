@@ -1,0 +1,121 @@
+/**
+ * The sign-in library, set up on our own database: e-mail and password, sessions, password reset, and the device
+ * authorisation grant (RFC 8628) with which a machine's agent signs in. Its tables are made by our migrations. Rate limits
+ * are the server's; the library's own would count behind a proxy header.
+ */
+import { randomUUID } from 'node:crypto';
+import { type BetterAuthOptions, betterAuth } from 'better-auth';
+// By their own names: loading all plugins would make every start slower.
+import { bearer } from 'better-auth/plugins/bearer';
+import { deviceAuthorization } from 'better-auth/plugins/device-authorization';
+import { CamelCasePlugin } from 'kysely';
+import { dialectOf } from '../store/dialect.js';
+import type { Database } from '../store/tables.js';
+import type { Mailer } from './mailer.js';
+
+export interface AuthSettings {
+  readonly database: Database;
+  readonly secret: string;
+  /** Address that browsers use, such as `https://gateway.example`. Null: that of each request, which the routes have checked. */
+  readonly publicUrl: string | null;
+  /** Null: what needs mail is refused. */
+  readonly mailer: Mailer | null;
+  readonly requireEmailVerification: boolean;
+  /** After a user was stored. Not in the same transaction: the account is made when it is first used, if a crash left it out. */
+  readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
+  /** Before a user is removed. A rejection keeps the user. */
+  readonly onDelete: (userId: string) => Promise<void>;
+  /** Something went wrong that no client is told about. */
+  readonly onProblem: (error: unknown) => void;
+}
+
+export const AUTH_PATH = '/console/auth';
+/** The one program that may ask for device codes. */
+export const AGENT_CLIENT_ID = 'inference-provider';
+/** Session cookies are named `<this>.session_token`. */
+export const COOKIE_PREFIX = 'inference';
+export const MIN_PASSWORD_LENGTH = 10;
+
+const HOUR_S = 3600;
+const DAY_S = 24 * HOUR_S;
+
+/** What the library is told. Apart from {@link createAuth} so that a test can ask the library which tables this needs. */
+export function authOptions(settings: AuthSettings) {
+  const { mailer, publicUrl } = settings;
+  const isHttps = publicUrl?.startsWith('https://') ?? false;
+  const sendMail = (kind: 'reset_password' | 'verify_email') => {
+    // Not awaited: how long a mail takes would tell whether the address has an account.
+    return async ({ user, url }: { user: { email: string; name: string }; url: string }): Promise<void> => {
+      mailer?.send({ kind, to: user.email, name: user.name, link: url }).catch(settings.onProblem);
+    };
+  };
+  return {
+    // Snake-case columns under the library's names. No transactions: on the embedded database they would hold the one
+    // connection while a password is hashed.
+    database: { db: settings.database.withPlugin(new CamelCasePlugin()), type: dialectOf(settings.database), transaction: false },
+    ...(publicUrl === null ? {} : { baseURL: publicUrl }),
+    basePath: AUTH_PATH,
+    secret: settings.secret,
+    appName: 'inference',
+    telemetry: { enabled: false },
+    rateLimit: { enabled: false },
+    logger: { disabled: true },
+    onAPIError: { throw: true },
+    emailAndPassword: {
+      enabled: true,
+      minPasswordLength: MIN_PASSWORD_LENGTH,
+      maxPasswordLength: 128,
+      requireEmailVerification: settings.requireEmailVerification,
+      revokeSessionsOnPasswordReset: true,
+      resetPasswordTokenExpiresIn: HOUR_S,
+      ...(mailer === null ? {} : { sendResetPassword: sendMail('reset_password') }),
+    },
+    ...(mailer === null
+      ? {}
+      : {
+          emailVerification: {
+            sendVerificationEmail: sendMail('verify_email'),
+            sendOnSignUp: settings.requireEmailVerification,
+            autoSignInAfterVerification: true,
+          },
+        }),
+    user: {
+      modelName: 'authUsers',
+      deleteUser: { enabled: true, beforeDelete: async (user: { id: string }) => settings.onDelete(user.id) },
+    },
+    session: { modelName: 'authSessions', expiresIn: 14 * DAY_S, updateAge: DAY_S, cookieCache: { enabled: false } },
+    account: { modelName: 'authCredentials', accountLinking: { enabled: false } },
+    verification: { modelName: 'authVerifications' },
+    databaseHooks: { user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } } },
+    advanced: {
+      // `__Host-`: over https only, this host only, the whole site (RFC 6265bis section 4.1.3.2).
+      useSecureCookies: false,
+      cookiePrefix: isHttps ? `__Host-${COOKIE_PREFIX}` : COOKIE_PREFIX,
+      defaultCookieAttributes: { httpOnly: true, sameSite: 'lax', secure: isHttps, path: '/' },
+      disableOriginCheck: false,
+      disableCSRFCheck: false,
+      ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER] },
+      database: { generateId: () => randomUUID() },
+    },
+    plugins: [
+      bearer(),
+      deviceAuthorization({
+        expiresIn: '15m',
+        interval: '5s',
+        userCodeLength: 8,
+        verificationUri: '/device',
+        validateClient: (clientId: string) => clientId === AGENT_CLIENT_ID,
+        schema: { deviceCode: { modelName: 'authDeviceCodes' } },
+      }),
+    ],
+  } satisfies BetterAuthOptions;
+}
+
+/** Set by the routes from the connection, after whatever a client sent under this name was removed. */
+export const CLIENT_ADDRESS_HEADER = 'x-client-address';
+
+export function createAuth(settings: AuthSettings) {
+  return betterAuth(authOptions(settings));
+}
+
+export type Auth = ReturnType<typeof createAuth>;

@@ -1,0 +1,42 @@
+/** Who is signed in, by the session cookie or by the bearer token of an agent. */
+import type { Account, AccountBook } from '../store/account-book.js';
+import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
+
+export interface SignedIn {
+  readonly account: Account;
+  /** As the user calls themselves now. */
+  readonly name: string;
+  readonly email: string;
+  readonly emailVerified: boolean;
+  readonly sessionId: string;
+}
+
+export class Sessions {
+  readonly #auth: Auth;
+  readonly #accounts: AccountBook;
+
+  constructor(auth: Auth, accounts: AccountBook) {
+    this.#auth = auth;
+    this.#accounts = accounts;
+  }
+
+  /**
+   * The session that these headers carry, or null. `headers` are the request's own; with a bearer token its cookies do not
+   * count. `setCookies` go out with the answer: a session that is used lives on.
+   */
+  async find(headers: Headers): Promise<{ readonly signedIn: SignedIn | null; readonly setCookies: readonly string[] }> {
+    if (headers.has('authorization')) headers.delete('cookie');
+    else if (!headers.has('cookie')) return { signedIn: null, setCookies: [] };
+    headers.delete(CLIENT_ADDRESS_HEADER);
+    const answer = await this.#auth.api.getSession({ headers, returnHeaders: true });
+    const setCookies = answer.headers.getSetCookie();
+    if (answer.response === null) return { signedIn: null, setCookies };
+    const { user, session } = answer.response;
+    const account = await this.#accounts.ensure({ id: user.id, name: user.name });
+    if (account.deletedAt !== null) return { signedIn: null, setCookies };
+    return {
+      signedIn: { account, name: user.name, email: user.email, emailVerified: user.emailVerified, sessionId: session.id },
+      setCookies,
+    };
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * The facts that a leaf certificate states of one Mac. Each extension has one fixed form, and nothing is guessed: whether a
+ * value is wrapped cannot be seen from its bytes, and guessing misreads some random freshness codes.
+ */
+import type { ChainRejection, DeviceField } from '@inference/protocol';
+import { type Certificate, extensionValues } from './certificate.js';
+
+const ARC = '1.2.840.113635.100.8';
+
+export const DEVICE_OIDS: Readonly<Record<DeviceField, string>> = {
+  serial: `${ARC}.9.1`,
+  udid: `${ARC}.9.2`,
+  board: `${ARC}.9.4`,
+  os_version: `${ARC}.10.1`,
+  sepos_version: `${ARC}.10.2`,
+  llb_version: `${ARC}.10.3`,
+  freshness: `${ARC}.11.1`,
+  sip: `${ARC}.13.1`,
+  secure_boot: `${ARC}.13.2`,
+  kexts: `${ARC}.13.3`,
+};
+
+const SECURE_BOOT_LEVELS = ['Full Security', 'Reduced Security', 'Permissive Security'] as const;
+export type SecureBootLevel = (typeof SECURE_BOOT_LEVELS)[number];
+
+export interface DeviceFacts {
+  readonly serialNumber: string;
+  readonly provisioningUdid: string;
+  readonly softwareUpdateDeviceId: string;
+  readonly osVersion: string;
+  readonly sepOsVersion: string;
+  readonly llbVersion: string;
+  /** 32 bytes. */
+  readonly freshness: Uint8Array;
+  readonly sipEnabled: boolean;
+  readonly secureBoot: SecureBootLevel;
+  readonly thirdPartyKextsAllowed: boolean;
+}
+
+/** Reads all facts. On a value that is absent or in another form, tells the rejection to `refuse`, which must throw. */
+export function readDeviceFacts(leaf: Certificate, refuse: (code: ChainRejection) => never): DeviceFacts {
+  const read = <T>(field: DeviceField, parse: (value: Uint8Array) => T | null): T => {
+    const [value] = extensionValues(leaf, DEVICE_OIDS[field]);
+    if (value === undefined) return refuse(`${field}_missing`);
+    return parse(value) ?? refuse(`${field}_malformed`);
+  };
+  return {
+    serialNumber: read('serial', textLike(/^[0-9A-Z]{8,14}$/)),
+    provisioningUdid: read('udid', textLike(/^0000[0-9A-F]{4}-[0-9A-F]{16}$/)),
+    softwareUpdateDeviceId: read('board', textLike(/^[0-9A-Za-z]{2,32}$/)),
+    osVersion: read('os_version', textLike(VERSION)),
+    sepOsVersion: read('sepos_version', textLike(VERSION)),
+    llbVersion: read('llb_version', textLike(VERSION)),
+    freshness: read('freshness', (value) => (value.length === 32 ? Uint8Array.from(value) : null)),
+    // 0 is the protected state in both: an INTEGER that counts what is switched off, or what is allowed.
+    sipEnabled: read('sip', zeroOrOne) === 0,
+    secureBoot: read('secure_boot', secureBootLevel),
+    thirdPartyKextsAllowed: read('kexts', zeroOrOne) === 1,
+  };
+}
+
+const VERSION = /^\d{1,4}(\.\d{1,4}){0,4}$/;
+
+/** Bare ASCII, no inner ASN.1. */
+function textLike(pattern: RegExp): (value: Uint8Array) => string | null {
+  return (value) => {
+    if (value.length > 64) return null;
+    const text = String.fromCharCode(...value);
+    return pattern.test(text) ? text : null;
+  };
+}
+
+/** DER INTEGER 0 or 1, and nothing else. */
+function zeroOrOne(value: Uint8Array): 0 | 1 | null {
+  const [tag, length, number] = value;
+  if (value.length !== 3 || tag !== 0x02 || length !== 0x01) return null;
+  return number === 0 ? 0 : number === 1 ? 1 : null;
+}
+
+function secureBootLevel(value: Uint8Array): SecureBootLevel | null {
+  const text = textLike(/^[A-Za-z ]+$/)(value);
+  return SECURE_BOOT_LEVELS.find((level) => level === text) ?? null;
+}

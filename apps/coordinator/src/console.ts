@@ -1,0 +1,117 @@
+/**
+ * Wires what people sign in to: accounts and sessions, the console API, payments and the admin API. Called once by app.ts,
+ * which owns the database, the ledger and the server.
+ */
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import { createAuth, MIN_PASSWORD_LENGTH } from './accounts/auth.js';
+import { developmentMailer, httpMailer, type Mailer } from './accounts/mailer.js';
+import { startPruning } from './accounts/pruning.js';
+import { Sessions } from './accounts/sessions.js';
+import type { Config } from './config.js';
+import type { Fleet } from './fleet/fleet.js';
+import type { Ledger } from './ledger/ledger.js';
+import { errorFacts, type Log } from './log.js';
+import { Deposits } from './payments/deposits.js';
+import type { PaymentProcessor } from './payments/payment-processor.js';
+import type { StripeSettings } from './payments/stripe-processor.js';
+import { Withdrawals } from './payments/withdrawals.js';
+import { addAdminRoutes } from './routes/admin-accounts.js';
+import type { KeyGuard } from './routes/authenticate.js';
+import { addAuthRoutes } from './routes/console/auth-routes.js';
+import { ConsoleApi } from './routes/console/console-api.js';
+import { addKeyRoutes } from './routes/console/keys.js';
+import { addMachineRoutes } from './routes/console/machines.js';
+import { addMeRoutes, addSettings } from './routes/console/me.js';
+import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
+import { addPaymentWebhook } from './routes/payment-webhook.js';
+import { requireAccount, requireAdmin } from './routes/session-guards.js';
+import { AccountBook } from './store/account-book.js';
+import { KeyDesk } from './store/key-desk.js';
+import { MachineCodes } from './store/machine-codes.js';
+import { PaymentBook } from './store/payment-book.js';
+import type { Database } from './store/tables.js';
+
+export interface ConsoleParts {
+  readonly server: FastifyInstance;
+  readonly config: Config;
+  /** Signs session cookies. */
+  readonly authSecret: string;
+  readonly database: Database;
+  readonly ledger: Ledger;
+  readonly fleet: Fleet;
+  readonly keys: KeyGuard;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+export interface Console {
+  /** Guards what operators may do. */
+  readonly adminGuard: onRequestHookHandler;
+  /** Links machines; the provider gate redeems them. */
+  readonly machineCodes: MachineCodes;
+  /** Guards what an account may read of its own: by key, or signed in. */
+  readonly accountGuard: onRequestHookHandler;
+  close(): Promise<void>;
+}
+
+export async function openConsole(parts: ConsoleParts): Promise<Console> {
+  const { server, config, database, ledger, keys, log, now } = parts;
+  const { limits } = keys;
+  const mailer = mailerOf(config, log);
+  const accounts = new AccountBook({ database, now, onChange: (id) => keys.keyRing.forget((key) => key.accountId === id) });
+  const auth = createAuth({
+    database,
+    secret: parts.authSecret,
+    publicUrl: config.console.publicOrigin,
+    mailer,
+    requireEmailVerification: config.console.requireEmailVerification,
+    onSignUp: async (user) => void (await accounts.ensure(user)),
+    onDelete: (id) => accounts.close(id),
+    onProblem: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
+  });
+  const door = { sessions: new Sessions(auth, accounts), limits, publicOrigin: config.console.publicOrigin };
+  const book = new PaymentBook(database);
+  const deposits = new Deposits({ book, ledger, accounts, now });
+  const withdrawals = new Withdrawals({ book, ledger, now });
+  const processor = config.stripe === null ? null : await openStripe(config.stripe, now);
+  const machineCodes = new MachineCodes({ database, now });
+
+  addAuthRoutes(server, { auth, door, mail: mailer !== null, log });
+  addSettings(server, limits, {
+    development: config.development,
+    deposits: [...(processor === null ? [] : (['stripe'] as const)), ...(config.development ? (['development'] as const) : [])],
+    payouts: processor !== null,
+    mail: mailer !== null,
+    email_verification_required: config.console.requireEmailVerification,
+    min_password_length: MIN_PASSWORD_LENGTH,
+    min_deposit_micro_usd: MIN_DEPOSIT_MICRO_USD,
+    min_withdrawal_micro_usd: MIN_WITHDRAWAL_MICRO_USD,
+  });
+  const api = new ConsoleApi(server, door);
+  addMeRoutes(api, auth);
+  addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);
+  addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
+  addMachineRoutes(api, { database, fleet: parts.fleet, codes: machineCodes });
+  const adminGuard = requireAdmin(keys, door);
+  addAdminRoutes(server, adminGuard, { accounts, book, deposits, withdrawals, ledger, processor, now, log });
+  if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });
+
+  return {
+    adminGuard,
+    machineCodes,
+    accountGuard: requireAccount(keys, door),
+    close: startPruning(auth, (error) => log.error({ error: errorFacts(error) }, 'expired sessions could not be removed')),
+  };
+}
+
+/** Loaded where it is used: the client of the payment provider is half of what a coordinator would load at its start. */
+async function openStripe(settings: StripeSettings, now: () => number): Promise<PaymentProcessor> {
+  const { StripeProcessor } = await import('./payments/stripe-processor.js');
+  return new StripeProcessor(settings, now);
+}
+
+function mailerOf(config: Config, log: Log): Mailer | null {
+  if (config.console.mail !== null) return httpMailer(config.console.mail);
+  if (!config.development) return null;
+  return developmentMailer(({ kind, to, link }) => log.info({ kind, to, link }, 'mail'));
+}

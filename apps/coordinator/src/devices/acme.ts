@@ -1,0 +1,69 @@
+/**
+ * Verifies what a device answered to an ACME `device-attest-01` challenge: the attestation object (base64url of CBOR, format
+ * `apple`), its certificate chain up to the anchor, and that the certificate is fresh by the SHA-256 of the token. Pure.
+ * `acme_verified` becomes true by this proof and by nothing else.
+ */
+import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
+import { decode } from 'cborg';
+import type { TrustAnchor } from '../attestation/chain/anchor.js';
+import { acmeFreshness } from '../attestation/chain/freshness.js';
+import { type ChainFacts, verifyDeviceChain } from '../attestation/chain/verify-chain.js';
+
+/** Longest attestation object, in base64url digits. Real ones have about 2500. */
+const MAX_OBJECT_TEXT = 32_768;
+/** A token has at least 128 bits of entropy (RFC 8555 section 8.1), which are 22 digits of base64url. */
+const TOKEN = /^[A-Za-z0-9_-]{22,256}$/;
+
+export type AcmeRejection = 'acme_token_invalid' | 'acme_object_malformed' | 'acme_format_unknown' | ChainRejection;
+export type AcmeVerdict = { readonly ok: true; readonly facts: ChainFacts } | { readonly ok: false; readonly code: AcmeRejection };
+
+export interface AcmeAnswer {
+  /** The challenge's token, as the ACME server gave it out. */
+  readonly token: string;
+  /** `attObj` of the device's answer. */
+  readonly attestationObject: string;
+  /** The `ClientIdentifier` that the profile ordered: the serial number. */
+  readonly serialNumber: string;
+}
+
+/** Never throws on anything that a peer sent. `now` is in milliseconds. */
+export function verifyAcmeAnswer(answer: AcmeAnswer, anchor: TrustAnchor, now: number): AcmeVerdict {
+  const freshness = TOKEN.test(answer.token) ? acmeFreshness(answer.token) : null;
+  if (freshness === null) return { ok: false, code: 'acme_token_invalid' };
+  const object = decodeObject(answer.attestationObject);
+  if (object === null) return { ok: false, code: 'acme_object_malformed' };
+  if (object.format !== 'apple') return { ok: false, code: 'acme_format_unknown' };
+  if (object.chain === null) return { ok: false, code: 'acme_object_malformed' };
+  const claims = { serialNumber: answer.serialNumber, provisioningUdid: null, softwareUpdateDeviceId: null, chipName: null };
+  return verifyDeviceChain(object.chain, { claims, freshness }, anchor, now);
+}
+
+/** Certificates in an attestation object (base64 of DER, leaf first), unverified; null where there are none to be read. */
+export function certificatesIn(attestationObject: string): readonly string[] | null {
+  const object = decodeObject(attestationObject);
+  return object?.format === 'apple' ? object.chain : null;
+}
+
+/** Format and chain; the chain is null where it is not a list of byte strings. Null when the text is no such object at all. */
+function decodeObject(text: string): { readonly format: string; readonly chain: readonly string[] | null } | null {
+  if (text.length > MAX_OBJECT_TEXT) return null;
+  let root: unknown;
+  try {
+    // Strict: shortest encodings, definite lengths, no tags, no key twice, nothing after the end (RFC 8949 section 4.2.1).
+    root = decode(fromBase64Url(text), {
+      ...{ strict: true, useMaps: true, rejectDuplicateMapKeys: true, allowIndefinite: false },
+      ...{ allowUndefined: false, allowInfinity: false, allowNaN: false, allowBigInt: false },
+    });
+  } catch {
+    return null;
+  }
+  if (!(root instanceof Map)) return null;
+  const format: unknown = root.get('fmt');
+  if (typeof format !== 'string') return null;
+  const statement: unknown = root.get('attStmt');
+  const certificates: unknown = statement instanceof Map ? statement.get('x5c') : null;
+  if (!Array.isArray(certificates) || !certificates.every((one): one is Uint8Array => one instanceof Uint8Array)) {
+    return { format, chain: null };
+  }
+  return { format, chain: certificates.map(toBase64) };
+}

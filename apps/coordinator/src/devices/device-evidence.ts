@@ -1,0 +1,158 @@
+/**
+ * From stored bytes to evidence: records hold what devices sent, exactly, and are read and verified anew each time, because a
+ * stored verdict would outlive its reasons. Pure.
+ */
+
+import type { ChainRejection } from '@inference/protocol';
+import { fromBase64, type NoncePreimage, NoncePreimageSchema, toBase64 } from '@inference/protocol';
+import Type, { type Static, type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { TrustAnchor } from '../attestation/chain/anchor.js';
+import { deviceNonce } from '../attestation/chain/freshness.js';
+import { type ChainVerdict, verifyDeviceChain } from '../attestation/chain/verify-chain.js';
+import type { DeviceEvidence, DeviceInformationEvidence, SecurityInfoEvidence } from '../attestation/evidence.js';
+import type { EvidenceRecord } from '../store/device-evidence.js';
+import { certificatesIn } from './acme.js';
+import { type DeviceInformation, type ReportContent, readReport, type SecurityInfo } from './reports.js';
+
+export interface EvidenceRules {
+  readonly anchor: TrustAnchor;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+/** Why an attestation was not taken. */
+export type AttestationRejection =
+  | ChainRejection
+  /** The device did not state serial number, provisioning UDID and board together. */
+  | 'identity_incomplete'
+  | 'no_attestation';
+
+const AttestationPayload = Type.Object({ report: Type.String(), preimage: NoncePreimageSchema });
+const SecurityPayload = Type.Object({ report: Type.String() });
+const AcmePayload = Type.Object({ token: Type.String(), att_obj: Type.String() });
+const readers = { attestation: reader(AttestationPayload), security: reader(SecurityPayload), acme: reader(AcmePayload) };
+
+/** Payloads of evidence records, as they are stored. */
+export const payloads = {
+  attestation: (report: Uint8Array, preimage: NoncePreimage): string => JSON.stringify({ report: toBase64(report), preimage }),
+  security: (report: Uint8Array): string => JSON.stringify({ report: toBase64(report) }),
+  acme: (value: Static<typeof AcmePayload>): string => JSON.stringify(value),
+};
+
+/** The enrolment that evidence must come from. */
+export interface CurrentEnrolment {
+  readonly id: string;
+  /** Since when its device takes commands; null while it does not. */
+  readonly enrolledAt: number | null;
+}
+
+/** Reads the records of the enrolment in force; those of an earlier one count for nothing. Chains are not verified yet. */
+export function readEvidence(
+  publicKeySha256: string,
+  records: readonly EvidenceRecord[],
+  enrolment: CurrentEnrolment | null,
+): DeviceEvidence {
+  const find = (kind: EvidenceRecord['kind']): EvidenceRecord | undefined =>
+    records.find((record) => record.kind === kind && record.enrolmentId === enrolment?.id);
+  const attestation = attestationIn(find('attestation'));
+  return {
+    publicKeySha256,
+    enrolledAt: enrolment?.enrolledAt ?? null,
+    security: securityIn(find('security_info')),
+    information: attestation && informationEvidence(attestation.info, attestation.receivedAt),
+    chain: attestation?.info.attestation
+      ? {
+          receivedAt: attestation.receivedAt,
+          certificates: attestation.info.attestation.map(toBase64),
+          preimage: attestation.preimage,
+        }
+      : null,
+    acme: acmeIn(find('acme')),
+  };
+}
+
+/**
+ * Verifies what a device says of itself together with its attestation: the three identifiers must all be there and equal to
+ * those of the certificate, and the certificate must be fresh by the nonce of this preimage.
+ */
+export function verifyAttestation(
+  info: DeviceInformation,
+  preimage: NoncePreimage,
+  rules: EvidenceRules,
+): ChainVerdict | { readonly ok: false; readonly code: AttestationRejection } {
+  const { serialNumber, provisioningUdid, softwareUpdateDeviceId, attestation } = info;
+  if (attestation === null) return { ok: false, code: 'no_attestation' };
+  if (serialNumber === null || provisioningUdid === null || softwareUpdateDeviceId === null)
+    return { ok: false, code: 'identity_incomplete' };
+  const freshness = deviceNonce(preimage);
+  if (freshness === null) return { ok: false, code: 'freshness_mismatch' };
+  const claims = { serialNumber, provisioningUdid, softwareUpdateDeviceId, chipName: null };
+  return verifyDeviceChain(attestation.map(toBase64), { claims, freshness }, rules.anchor, rules.now);
+}
+
+/** When the certificate in the records was issued, if it verifies; null when none does. */
+export function certifiedAt(records: readonly EvidenceRecord[], enrolmentId: string, rules: EvidenceRules): number | null {
+  const found = attestationIn(records.find((record) => record.kind === 'attestation' && record.enrolmentId === enrolmentId));
+  if (found === null) return null;
+  const verdict = verifyAttestation(found.info, found.preimage, rules);
+  return verdict.ok ? verdict.facts.notBefore : null;
+}
+
+/** Protections as evidence. What a Mac does not say is not believed, except that the seal of its system volume may stay unsaid. */
+export function securityEvidence(info: SecurityInfo, receivedAt: number): SecurityInfoEvidence {
+  return {
+    receivedAt,
+    sipEnabled: info.systemIntegrityProtection === true,
+    secureBootLevel: info.secureBootLevel ?? 'not supported',
+    diskEncryptionEnabled: info.diskEncryption === true,
+    authenticatedRootEnabled: info.authenticatedRootVolume,
+  };
+}
+
+function informationEvidence(info: DeviceInformation, receivedAt: number): DeviceInformationEvidence | null {
+  const { serialNumber, provisioningUdid, softwareUpdateDeviceId } = info;
+  return serialNumber === null ? null : { receivedAt, serialNumber, provisioningUdid, softwareUpdateDeviceId };
+}
+
+function securityIn(record: EvidenceRecord | undefined): SecurityInfoEvidence | null {
+  const value = record && readers.security(record.payload);
+  const content = value ? contentOf(value.report) : null;
+  return record !== undefined && content?.kind === 'security_info' ? securityEvidence(content.info, record.receivedAt) : null;
+}
+
+function attestationIn(record: EvidenceRecord | undefined) {
+  const value = record && readers.attestation(record.payload);
+  const content = value ? contentOf(value.report) : null;
+  if (record === undefined || !value || content?.kind !== 'device_information') return null;
+  return { info: content.info, preimage: value.preimage, receivedAt: record.receivedAt };
+}
+
+function acmeIn(record: EvidenceRecord | undefined): DeviceEvidence['acme'] {
+  const value = record && readers.acme(record.payload);
+  const certificates = value ? certificatesIn(value.att_obj) : null;
+  return record === undefined || !value || certificates === null
+    ? null
+    : { receivedAt: record.receivedAt, certificates, token: value.token };
+}
+
+function contentOf(base64: string): ReportContent | null {
+  try {
+    const read = readReport(fromBase64(base64));
+    return read.ok ? read.value.content : null;
+  } catch {
+    return null;
+  }
+}
+
+function reader<Schema extends TSchema>(schema: Schema): (payload: string) => Static<Schema> | null {
+  const validator = Compile(schema);
+  return (payload) => {
+    try {
+      const value: unknown = JSON.parse(payload);
+      return validator.Check(value) ? (value as Static<Schema>) : null;
+    } catch {
+      return null;
+    }
+  };
+}

@@ -1,0 +1,55 @@
+/** The parts of device management put together: made by the wiring, closed by it. */
+import type { TrustAnchor } from '../attestation/chain/anchor.js';
+import type { Database } from '../store/tables.js';
+import { EnrolmentDesk } from './enrolment-desk.js';
+import { EvidenceBook } from './evidence-book.js';
+import { Intake } from './intake.js';
+import { ManagementClient } from './management-client.js';
+import { CommandRunner } from './runner.js';
+import { SCHEDULE_RULES, type ScheduleRules } from './schedule.js';
+import type { DeviceManagementSettings } from './settings.js';
+
+export interface DeviceManagementOptions {
+  readonly database: Database;
+  readonly anchor: TrustAnchor;
+  /** Null: this coordinator manages no devices; stored evidence is still read. */
+  readonly settings: DeviceManagementSettings | null;
+  /** Address under which this coordinator serves profiles. */
+  readonly downloadUrl: () => string;
+  readonly now: () => number;
+  readonly onError: (error: unknown) => void;
+  readonly sign?: (profile: Uint8Array) => Uint8Array;
+  /** Tests shorten these. */
+  readonly rules?: Partial<ScheduleRules>;
+  readonly tickMs?: number;
+}
+
+export interface DeviceManagement {
+  readonly book: EvidenceBook;
+  /** Null where no devices are managed. */
+  readonly managed: {
+    readonly settings: DeviceManagementSettings;
+    readonly intake: Intake;
+    readonly desk: EnrolmentDesk;
+    readonly runner: CommandRunner;
+  } | null;
+  close(): Promise<void>;
+}
+
+const TICK_MS = 2000;
+
+export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {
+  const { database, anchor, settings, now, onError } = options;
+  const book = new EvidenceBook({ database, anchor, now, onReadError: onError });
+  if (settings === null) return { book, managed: null, close: async () => {} };
+  const client = new ManagementClient({ url: settings.url, apiKey: settings.apiKey });
+  const { securityIntervalMs } = settings;
+  const leastPauseMs = Math.min(SCHEDULE_RULES.leastPauseMs, securityIntervalMs);
+  const rules = { ...SCHEDULE_RULES, securityIntervalMs, leastPauseMs, ...options.rules };
+  const runner = new CommandRunner({ database, book, client, rules, now, onError, tickMs: options.tickMs ?? TICK_MS });
+  const intake = new Intake({ database, anchor, now, onChange: (key) => void book.refresh(key) });
+  const { profile } = settings;
+  const sign = options.sign === undefined ? {} : { sign: options.sign };
+  const desk = new EnrolmentDesk({ database, profile, downloadUrl: options.downloadUrl, now, ...sign });
+  return { book, managed: { settings, intake, desk, runner }, close: () => runner.close() };
+}

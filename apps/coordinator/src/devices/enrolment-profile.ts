@@ -1,0 +1,112 @@
+/**
+ * The configuration profile that enrols a Mac in device management, with rights to ask about the machine and its protections
+ * and no others: who installs it lets nobody lock, erase or change anything. Pure.
+ */
+import { type EncodablePlist, encodePlist } from './plist.js';
+
+/** How the Mac gets the identity it signs its reports with. */
+export type DeviceIdentitySource =
+  /** `{enrolment}` in the address stands for the enrolment's token. */
+  | { readonly kind: 'acme'; readonly directoryUrl: string }
+  | { readonly kind: 'scep'; readonly url: string; readonly challenge: string | null };
+
+export interface ProfileSettings {
+  /** Addresses of the management server for devices. */
+  readonly serverUrl: string;
+  readonly checkInUrl: string;
+  /** Topic of the push certificate, `com.apple.mgmt.…`. */
+  readonly topic: string;
+  readonly identity: DeviceIdentitySource;
+  /** Shown to the owner. */
+  readonly organization: string;
+}
+
+export interface ProfileSubject {
+  readonly token: string;
+  readonly parameter: string;
+  readonly providerId: string;
+  /** As the provider states it. */
+  readonly serialNumber: string;
+  /** Three new UUIDs: of the profile, of the identity and of the management payload. */
+  readonly uuids: readonly [string, string, string];
+}
+
+/** Query device information (16) and security information (1024): all that the two commands need. */
+export const ACCESS_RIGHTS = 16 | 1024;
+
+/** The profile as an XML property list. */
+export function enrolmentProfile(settings: ProfileSettings, subject: ProfileSubject): string {
+  const [profileUuid, identityUuid, managementUuid] = subject.uuids;
+  const prefix = `network.inference.enrolment.${subject.providerId}`;
+  const organization = settings.organization;
+  return encodePlist({
+    PayloadType: 'Configuration',
+    PayloadVersion: 1,
+    PayloadIdentifier: prefix,
+    PayloadUUID: profileUuid,
+    PayloadDisplayName: `${organization}: proof of protections`,
+    PayloadDescription:
+      'Lets the network ask this Mac for its security settings and for an attestation by its maker. It cannot read files, lock, erase or change anything. Remove it at any time.',
+    PayloadOrganization: organization,
+    PayloadScope: 'System',
+    PayloadRemovalDisallowed: false,
+    PayloadContent: [
+      {
+        ...identityPayload(settings.identity, subject),
+        PayloadVersion: 1,
+        PayloadIdentifier: `${prefix}.identity`,
+        PayloadUUID: identityUuid,
+      },
+      {
+        PayloadType: 'com.apple.mdm',
+        PayloadVersion: 1,
+        PayloadIdentifier: `${prefix}.management`,
+        PayloadUUID: managementUuid,
+        IdentityCertificateUUID: identityUuid,
+        Topic: settings.topic,
+        ServerURL: withToken(settings.serverUrl, subject),
+        CheckInURL: withToken(settings.checkInUrl, subject),
+        AccessRights: ACCESS_RIGHTS,
+        CheckOutWhenRemoved: true,
+        SignMessage: true,
+      },
+    ],
+  });
+}
+
+function identityPayload(source: DeviceIdentitySource, subject: ProfileSubject): Record<string, EncodablePlist> {
+  const subjectName = [[['CN', subject.serialNumber]]];
+  switch (source.kind) {
+    case 'acme':
+      return {
+        PayloadType: 'com.apple.security.acme',
+        DirectoryURL: source.directoryUrl.replaceAll('{enrolment}', encodeURIComponent(subject.token)),
+        ClientIdentifier: subject.serialNumber,
+        KeyType: 'ECSECPrimeRandom',
+        KeySize: 384,
+        HardwareBound: true,
+        Attest: true,
+        Subject: subjectName,
+        // Digital signature: what the identity is for.
+        UsageFlags: 1,
+      };
+    case 'scep':
+      return {
+        PayloadType: 'com.apple.security.scep',
+        PayloadContent: {
+          URL: source.url,
+          ...(source.challenge === null ? {} : { Challenge: source.challenge }),
+          'Key Type': 'RSA',
+          Keysize: 2048,
+          'Key Usage': 1,
+          Subject: subjectName,
+        },
+      };
+  }
+}
+
+function withToken(url: string, { parameter, token }: ProfileSubject): string {
+  const address = new URL(url);
+  address.searchParams.set(parameter, token);
+  return address.href;
+}

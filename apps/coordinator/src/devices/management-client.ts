@@ -1,0 +1,159 @@
+/**
+ * The client of a NanoMDM server: enqueues a command for a device and asks for a push. Every call has a deadline and is tried
+ * again after a growing pause where that can help; what remains is one of a closed list of failures.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type DeviceCommand, encodeCommand, REQUEST_TYPES } from './commands.js';
+
+export type ManagementFailure =
+  /** No answer in time, or no connection. */
+  | 'management_unreachable'
+  /** Status 401 or 403: the key is wrong. */
+  | 'management_unauthorized'
+  /** The server knows no such device, or refuses to send it commands. */
+  | 'management_unknown_device'
+  /** Status 5xx or 429 after all tries. */
+  | 'management_unavailable'
+  /** Any other status, or an answer that is none of NanoMDM's. */
+  | 'management_bad_answer';
+
+export class ManagementError extends Error {
+  constructor(readonly code: ManagementFailure) {
+    super(code);
+    this.name = 'ManagementError';
+  }
+}
+
+export interface ManagementClientOptions {
+  /** Base address of the API, such as `https://mdm.example`. */
+  readonly url: string;
+  readonly apiKey: string;
+  readonly timeoutMs?: number;
+  readonly tries?: number;
+  /** Pause before the second try, in milliseconds; it doubles with each further one, and up to half of it is added at random. */
+  readonly firstPauseMs?: number;
+  readonly random?: () => number;
+  readonly fetch?: typeof fetch;
+}
+
+const AnswerSchema = Type.Object({
+  status: Type.Record(
+    Type.String(),
+    Type.Object({
+      push_error: Type.Optional(Type.String()),
+      push_result: Type.Optional(Type.String()),
+      command_error: Type.Optional(Type.String()),
+    }),
+  ),
+  command_uuid: Type.Optional(Type.String()),
+  request_type: Type.Optional(Type.String()),
+  command_error: Type.Optional(Type.String()),
+  push_error: Type.Optional(Type.String()),
+});
+type Answer = Static<typeof AnswerSchema>;
+const schema = Compile(AnswerSchema);
+
+/** Answers are small; more than this many bytes are not read. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+const DEFAULTS = { timeoutMs: 10_000, tries: 3, firstPauseMs: 500 };
+
+export class ManagementClient {
+  readonly #options: ManagementClientOptions & typeof DEFAULTS;
+  readonly #authorization: string;
+
+  constructor(options: ManagementClientOptions) {
+    this.#options = { ...DEFAULTS, ...options, url: options.url.replace(/\/+$/, '') };
+    this.#authorization = `Basic ${Buffer.from(`nanomdm:${options.apiKey}`, 'utf8').toString('base64')}`;
+  }
+
+  /** Puts a command into a device's queue and pushes. Resolves to whether the push was sent. Throws {@link ManagementError}. */
+  async enqueue(deviceId: string, command: DeviceCommand, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
+    const body = encodeCommand(command);
+    const answer = await this.#call(`/v1/enqueue/${encodeURIComponent(deviceId)}`, { method: 'PUT', body }, signal);
+    if (answer.command_error !== undefined || answer.status[deviceId]?.command_error !== undefined) {
+      throw new ManagementError('management_unknown_device');
+    }
+    if (answer.command_uuid !== command.uuid || answer.request_type !== REQUEST_TYPES[command.kind]) {
+      throw new ManagementError('management_bad_answer');
+    }
+    return { pushed: wasPushed(answer, deviceId) };
+  }
+
+  /** Wakes a device, so that it asks for its commands. Throws {@link ManagementError}. */
+  async push(deviceId: string, signal: AbortSignal): Promise<{ readonly pushed: boolean }> {
+    const answer = await this.#call(`/v1/push/${encodeURIComponent(deviceId)}`, { method: 'PUT' }, signal);
+    return { pushed: wasPushed(answer, deviceId) };
+  }
+
+  async #call(path: string, init: { method: string; body?: string }, signal: AbortSignal): Promise<Answer> {
+    const { tries, firstPauseMs, random = Math.random } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(path, init, signal);
+      } catch (error) {
+        if (!(error instanceof ManagementError) || !isWorthRetrying(error.code) || attempt >= tries || signal.aborted) throw error;
+      }
+      await pause(firstPauseMs * 2 ** (attempt - 1) * (1 + random() / 2), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #once(path: string, init: { method: string; body?: string }, signal: AbortSignal): Promise<Answer> {
+    const { url, timeoutMs, fetch: request = fetch } = this.#options;
+    let response: Response;
+    let text: string;
+    try {
+      response = await request(url + path, {
+        ...init,
+        headers: { authorization: this.#authorization, 'content-type': 'application/xml' },
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      });
+      text = await boundedText(response);
+    } catch (error) {
+      if (error instanceof ManagementError) throw error;
+      throw new ManagementError('management_unreachable');
+    }
+    const failure = failureOf(response.status);
+    if (failure !== null) throw new ManagementError(failure);
+    return parseAnswer(text);
+  }
+}
+
+/** NanoMDM answers 200, or 207 where only some of what was asked went well; its body says which. */
+function failureOf(status: number): ManagementFailure | null {
+  if (status === 200 || status === 207) return null;
+  if (status === 401 || status === 403) return 'management_unauthorized';
+  if (status === 404) return 'management_unknown_device';
+  return status === 429 || status >= 500 ? 'management_unavailable' : 'management_bad_answer';
+}
+
+function isWorthRetrying(code: ManagementFailure): boolean {
+  return code === 'management_unreachable' || code === 'management_unavailable';
+}
+
+function wasPushed(answer: Answer, deviceId: string): boolean {
+  return answer.push_error === undefined && answer.status[deviceId]?.push_result !== undefined;
+}
+
+function parseAnswer(text: string): Answer {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (schema.Check(value)) return value;
+  } catch {
+    // Not JSON: not an answer of NanoMDM, as below.
+  }
+  throw new ManagementError('management_bad_answer');
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_ANSWER_BYTES) throw new ManagementError('management_bad_answer');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,140 @@
+/**
+ * Walks a binary property list (`bplist00`) before a parser builds it. Its objects may be shared, so a list of a few hundred
+ * bytes can unfold to billions of values: depth, values and bytes are counted as they would come out, and every offset and
+ * length must lie inside the document.
+ */
+import { MAX_KEY_LENGTH, PLIST_LIMITS, PlistError } from './value.js';
+
+const HEADER_BYTES = 8;
+const TRAILER_BYTES = 32;
+
+interface Layout {
+  readonly bytes: Buffer;
+  readonly referenceBytes: number;
+  readonly offsets: readonly number[];
+  /** Objects end where the table of their offsets begins. */
+  readonly end: number;
+}
+
+/** Throws {@link PlistError} unless the document is safe to build. */
+export function guardBinary(bytes: Buffer): void {
+  const { layout, top } = readLayout(bytes);
+  const left = { values: PLIST_LIMITS.values as number, bytes: PLIST_LIMITS.bytes as number };
+  walk(layout, top, 1, left);
+}
+
+function readLayout(bytes: Buffer): { readonly layout: Layout; readonly top: number } {
+  demand(bytes.length >= HEADER_BYTES + TRAILER_BYTES + 2);
+  const trailer = bytes.length - TRAILER_BYTES;
+  const offsetBytes = bytes.readUInt8(trailer + 6);
+  const referenceBytes = bytes.readUInt8(trailer + 7);
+  demand(offsetBytes >= 1 && offsetBytes <= 4 && referenceBytes >= 1 && referenceBytes <= 4);
+  const count = Number(bytes.readBigUInt64BE(trailer + 8));
+  const top = Number(bytes.readBigUInt64BE(trailer + 16));
+  const table = Number(bytes.readBigUInt64BE(trailer + 24));
+  if (count > PLIST_LIMITS.values) throw new PlistError('plist_too_many_values');
+  demand(count >= 1 && top < count && table > HEADER_BYTES && table + count * offsetBytes <= trailer);
+  const offsets: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const offset = bytes.readUIntBE(table + i * offsetBytes, offsetBytes);
+    demand(offset >= HEADER_BYTES && offset < table);
+    offsets.push(offset);
+  }
+  return { layout: { bytes, referenceBytes, offsets, end: table }, top };
+}
+
+function walk(layout: Layout, reference: number, depth: number, left: { values: number; bytes: number }): void {
+  if (depth > PLIST_LIMITS.depth) throw new PlistError('plist_too_deep');
+  if (--left.values < 0) throw new PlistError('plist_too_many_values');
+  const { bytes, end } = layout;
+  const at = offsetOf(layout, reference);
+  const marker = bytes.readUInt8(at);
+  const low = marker & 0x0f;
+  switch (marker >> 4) {
+    case 0x0:
+      demand(marker === 0x08 || marker === 0x09);
+      return;
+    case 0x1:
+      demand(low <= 3 && at + 1 + (1 << low) <= end);
+      return;
+    case 0x2:
+      demand((low === 2 || low === 3) && at + 1 + (1 << low) <= end);
+      return;
+    case 0x3:
+      demand(low === 3 && at + 9 <= end);
+      return;
+    case 0x4:
+    case 0x5:
+      spend(left, sized(layout, at, 1).length);
+      return;
+    case 0x6:
+      spend(left, 2 * sized(layout, at, 2).length);
+      return;
+    case 0xa: {
+      const { start, length } = sized(layout, at, layout.referenceBytes);
+      for (let i = 0; i < length; i++) walk(layout, referenceAt(layout, start, i), depth + 1, left);
+      return;
+    }
+    case 0xd: {
+      const { start, length } = sized(layout, at, 2 * layout.referenceBytes);
+      const keys = new Set<string>();
+      for (let i = 0; i < length; i++) {
+        const key = keyOf(layout, referenceAt(layout, start, i));
+        if (keys.has(key)) throw new PlistError('plist_duplicate_key');
+        keys.add(key);
+        if (--left.values < 0) throw new PlistError('plist_too_many_values');
+        walk(layout, referenceAt(layout, start, length + i), depth + 1, left);
+      }
+      return;
+    }
+    default:
+      throw new PlistError('plist_malformed');
+  }
+}
+
+/** Length of a value that has one, and where its content starts. `unit` is the size of one of its elements in bytes. */
+function sized(layout: Layout, at: number, unit: number): { readonly start: number; readonly length: number } {
+  const { bytes, end } = layout;
+  let length = bytes.readUInt8(at) & 0x0f;
+  let start = at + 1;
+  if (length === 0x0f) {
+    demand(start < end);
+    const marker = bytes.readUInt8(start);
+    const lengthBytes = 1 << (marker & 0x0f);
+    demand(marker >> 4 === 1 && lengthBytes <= 4 && start + 1 + lengthBytes <= end);
+    length = bytes.readUIntBE(start + 1, lengthBytes);
+    start += 1 + lengthBytes;
+  }
+  demand(start + length * unit <= end);
+  return { start, length };
+}
+
+/** Keys are plain ASCII in everything that devices report. */
+function keyOf(layout: Layout, reference: number): string {
+  const at = offsetOf(layout, reference);
+  demand(layout.bytes.readUInt8(at) >> 4 === 0x5);
+  const { start, length } = sized(layout, at, 1);
+  demand(length <= MAX_KEY_LENGTH);
+  const key = layout.bytes.toString('latin1', start, start + length);
+  demand(/^[\x20-\x7e]*$/.test(key) && key !== '__proto__');
+  return key;
+}
+
+function referenceAt(layout: Layout, start: number, index: number): number {
+  return layout.bytes.readUIntBE(start + index * layout.referenceBytes, layout.referenceBytes);
+}
+
+function offsetOf(layout: Layout, reference: number): number {
+  const offset = layout.offsets[reference];
+  if (offset === undefined) throw new PlistError('plist_malformed');
+  return offset;
+}
+
+function spend(left: { bytes: number }, bytes: number): void {
+  left.bytes -= bytes;
+  if (left.bytes < 0) throw new PlistError('plist_too_large');
+}
+
+function demand(holds: boolean): void {
+  if (!holds) throw new PlistError('plist_malformed');
+}

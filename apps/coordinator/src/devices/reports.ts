@@ -1,0 +1,144 @@
+/**
+ * What devices answer, read from their property lists into closed types. A report is taken only when every member that
+ * matters has its form; whatever else is in it is left behind here.
+ */
+import { type PlistDict, type PlistRefusal, type PlistValue, parsePlist } from './plist.js';
+
+/** The protections of a Mac, as it reports them over device management. Null: it did not say. */
+export interface SecurityInfo {
+  readonly systemIntegrityProtection: boolean | null;
+  readonly secureBootLevel: 'off' | 'medium' | 'full' | 'not supported' | null;
+  readonly diskEncryption: boolean | null;
+  readonly authenticatedRootVolume: boolean | null;
+}
+
+/** Who a device says it is, and its maker's word for it. */
+export interface DeviceInformation {
+  readonly serialNumber: string | null;
+  /** The provisioning UDID (`0000CCCC-…`), not the one of device management. */
+  readonly provisioningUdid: string | null;
+  readonly softwareUpdateDeviceId: string | null;
+  /** DER certificates, leaf first; null when the device sent none. */
+  readonly attestation: readonly Uint8Array[] | null;
+}
+
+export type ReportContent =
+  | { readonly kind: 'security_info'; readonly info: SecurityInfo }
+  | { readonly kind: 'device_information'; readonly info: DeviceInformation }
+  /** Nothing was asked, or nothing that is known here. */
+  | { readonly kind: 'other' };
+
+export interface DeviceReport {
+  /** UDID of device management; null where the enrolment has another kind of id. */
+  readonly udid: string | null;
+  readonly commandUuid: string | null;
+  readonly status: ReportStatus;
+  readonly content: ReportContent;
+}
+
+export const REPORT_STATUSES = ['Acknowledged', 'Error', 'CommandFormatError', 'Idle', 'NotNow'] as const;
+export type ReportStatus = (typeof REPORT_STATUSES)[number];
+
+export interface DeviceCheckIn {
+  readonly messageType: string;
+  readonly udid: string | null;
+}
+
+export type ReportRefusal = PlistRefusal | 'report_malformed';
+export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly code: ReportRefusal };
+
+const SECURE_BOOT_LEVELS = ['off', 'medium', 'full', 'not supported'] as const;
+const MAX_TEXT = 128;
+/** A chain is a leaf and its issuer; a few more are let through so that the verifier can say what is wrong with them. */
+const MAX_CERTIFICATES = 8;
+
+class Malformed extends Error {}
+
+/** Reads a device's answer to a command. Never throws. */
+export function readReport(rawPlist: Uint8Array): Read<DeviceReport> {
+  return read(rawPlist, (report) => {
+    const status = REPORT_STATUSES.find((one) => one === report.get('Status'));
+    if (status === undefined) throw new Malformed();
+    return { udid: text(report, 'UDID'), commandUuid: text(report, 'CommandUUID'), status, content: contentOf(report) };
+  });
+}
+
+/** Reads a check-in message (Authenticate, TokenUpdate, CheckOut, …). Never throws. */
+export function readCheckIn(rawPlist: Uint8Array): Read<DeviceCheckIn> {
+  return read(rawPlist, (message) => {
+    const messageType = text(message, 'MessageType');
+    if (messageType === null) throw new Malformed();
+    return { messageType, udid: text(message, 'UDID') };
+  });
+}
+
+function read<T>(rawPlist: Uint8Array, reader: (dict: PlistDict) => T): Read<T> {
+  const parsed = parsePlist(rawPlist);
+  if (!parsed.ok) return parsed;
+  try {
+    return { ok: true, value: reader(dictionary(parsed.value)) };
+  } catch (error) {
+    if (error instanceof Malformed) return { ok: false, code: 'report_malformed' };
+    throw error;
+  }
+}
+
+function contentOf(report: PlistDict): ReportContent {
+  const security = report.get('SecurityInfo');
+  if (security !== undefined) return { kind: 'security_info', info: securityInfo(dictionary(security)) };
+  const answers = report.get('QueryResponses');
+  if (answers !== undefined) return { kind: 'device_information', info: deviceInformation(dictionary(answers)) };
+  return { kind: 'other' };
+}
+
+function securityInfo(info: PlistDict): SecurityInfo {
+  const secureBoot = info.get('SecureBoot');
+  const level = secureBoot === undefined ? null : text(dictionary(secureBoot), 'SecureBootLevel');
+  const known = SECURE_BOOT_LEVELS.find((one) => one === level);
+  if (level !== null && known === undefined) throw new Malformed();
+  return {
+    systemIntegrityProtection: flag(info, 'SystemIntegrityProtectionEnabled'),
+    secureBootLevel: known ?? null,
+    diskEncryption: flag(info, 'FDE_Enabled'),
+    authenticatedRootVolume: flag(info, 'AuthenticatedRootVolumeEnabled'),
+  };
+}
+
+function deviceInformation(answers: PlistDict): DeviceInformation {
+  return {
+    serialNumber: text(answers, 'SerialNumber'),
+    provisioningUdid: text(answers, 'ProvisioningUDID'),
+    softwareUpdateDeviceId: text(answers, 'SoftwareUpdateDeviceID'),
+    attestation: certificates(answers.get('DevicePropertiesAttestation')),
+  };
+}
+
+function certificates(value: PlistValue | undefined): readonly Uint8Array[] | null {
+  if (value === undefined) return null;
+  if (!Array.isArray(value) || value.length > MAX_CERTIFICATES) throw new Malformed();
+  const chain = (value as readonly PlistValue[]).map((one) => {
+    if (!(one instanceof Uint8Array)) throw new Malformed();
+    return one;
+  });
+  return chain.length === 0 ? null : chain;
+}
+
+function dictionary(value: PlistValue): PlistDict {
+  if (value instanceof Map) return value;
+  throw new Malformed();
+}
+
+/** A text of printable ASCII; these are identifiers, and go into records that people see. */
+function text(dict: PlistDict, key: string): string | null {
+  const value = dict.get(key);
+  if (value === undefined) return null;
+  if (typeof value !== 'string' || value.length > MAX_TEXT || !/^[\x20-\x7e]+$/.test(value)) throw new Malformed();
+  return value;
+}
+
+function flag(dict: PlistDict, key: string): boolean | null {
+  const value = dict.get(key);
+  if (value === undefined) return null;
+  if (typeof value !== 'boolean') throw new Malformed();
+  return value;
+}

@@ -1,0 +1,173 @@
+/**
+ * What a management server posts, from raw bytes to a closed event: the signature over the exact bytes first, then JSON,
+ * schema, the device's own property list inside, and that both name the same device. Pure; whoever matches events with what
+ * was asked decides what they are worth.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { fromBase64, fromUtf8 } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type DeviceReport, type ReportRefusal, readCheckIn, readReport } from './reports.js';
+
+/** Largest webhook body, in bytes: a property list of the largest size in base64, and what is around it. */
+export const MAX_WEBHOOK_BYTES = 512 * 1024;
+/** An event may have been made this long ago, or be this far ahead of our clock, in milliseconds. */
+export const MAX_EVENT_AGE_MS = 10 * 60_000;
+
+export type WebhookRefusal =
+  | 'webhook_unsigned'
+  | 'webhook_bad_signature'
+  | 'webhook_malformed'
+  | 'webhook_stale'
+  | 'webhook_udid_mismatch'
+  | 'webhook_command_mismatch'
+  | ReportRefusal;
+
+interface Origin {
+  /** The id the management server knows the device by; commands are sent to it. */
+  readonly deviceId: string;
+  /** Query parameters of the address in the device's enrolment profile. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** SHA-256 of the body: the same event never counts twice. */
+  readonly digest: string;
+  readonly createdAt: number;
+}
+
+export type CheckInTopic = 'Authenticate' | 'TokenUpdate' | 'CheckOut';
+
+export type WebhookEvent =
+  | (Origin & {
+      readonly kind: 'report';
+      readonly report: DeviceReport /** What the device sent, as it came. */;
+      readonly rawPlist: Uint8Array;
+    })
+  | (Origin & { readonly kind: 'check_in'; readonly topic: CheckInTopic })
+  /** A topic that means nothing here. */
+  | { readonly kind: 'other'; readonly topic: string };
+
+export type ReadWebhook = { readonly ok: true; readonly event: WebhookEvent } | { readonly ok: false; readonly code: WebhookRefusal };
+
+const Text = Type.String({ minLength: 1, maxLength: 256 });
+const Common = {
+  /** NanoMDM's own id of the enrolment. MicroMDM sends none. */
+  ids: Type.Optional(Type.Object({ id: Text, type: Text })),
+  udid: Type.Optional(Text),
+  enrollment_id: Type.Optional(Text),
+  raw_payload: Type.String({ minLength: 1 }),
+  url_params: Type.Optional(
+    Type.Union([Type.Null(), Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 1024 }), { maxProperties: 16 })]),
+  ),
+};
+const EventSchema = Type.Object({
+  topic: Type.String({ maxLength: 64 }),
+  created_at: Type.String({ maxLength: 64 }),
+  event_id: Type.Optional(Type.String({ maxLength: 256 })),
+  acknowledge_event: Type.Optional(Type.Object({ ...Common, status: Text, command_uuid: Type.Optional(Type.String({ maxLength: 256 })) })),
+  checkin_event: Type.Optional(Type.Object(Common)),
+});
+type Event = Static<typeof EventSchema>;
+type Part = NonNullable<Event['checkin_event']>;
+const schema = Compile(EventSchema);
+
+/**
+ * Whether `signature` (header `X-Hmac-Signature`) is the base64 HMAC-SHA256 of these bytes. Takes the same time wherever a
+ * wrong one differs.
+ */
+export function isSignedBy(secret: string, body: Uint8Array, signature: string): boolean {
+  const expected = createHmac('sha256', secret).update(body).digest();
+  let given: Uint8Array;
+  try {
+    given = fromBase64(signature);
+  } catch {
+    return false;
+  }
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}
+
+/** Checks the signature and the age, and reads the event. Never throws. `digest` is the hexadecimal SHA-256 of the body. */
+export function openWebhook(input: {
+  readonly body: Uint8Array;
+  readonly signature: string | undefined;
+  readonly secret: string;
+  readonly now: number;
+  readonly digest: string;
+}): ReadWebhook {
+  if (input.signature === undefined || input.signature === '') return { ok: false, code: 'webhook_unsigned' };
+  if (!isSignedBy(input.secret, input.body, input.signature)) return { ok: false, code: 'webhook_bad_signature' };
+  const read = readWebhook(input.body, input.digest);
+  if (!read.ok || read.event.kind === 'other') return read;
+  return Math.abs(input.now - read.event.createdAt) <= MAX_EVENT_AGE_MS ? read : { ok: false, code: 'webhook_stale' };
+}
+
+/** Reads an event whose signature was checked. */
+export function readWebhook(body: Uint8Array, digest: string): ReadWebhook {
+  const event = parse(body);
+  if (event === null) return { ok: false, code: 'webhook_malformed' };
+  const createdAt = Date.parse(event.created_at);
+  if (Number.isNaN(createdAt)) return { ok: false, code: 'webhook_malformed' };
+  const topic = event.topic.replace(/^mdm\./, '');
+  if (event.acknowledge_event !== undefined && topic === 'Connect') {
+    return readReportEvent(event.acknowledge_event, { digest, createdAt });
+  }
+  if (event.checkin_event !== undefined && isCheckInTopic(topic))
+    return readCheckInEvent(event.checkin_event, topic, { digest, createdAt });
+  return event.acknowledge_event === undefined && event.checkin_event === undefined
+    ? { ok: false, code: 'webhook_malformed' }
+    : { ok: true, event: { kind: 'other', topic } };
+}
+
+function readReportEvent(part: NonNullable<Event['acknowledge_event']>, facts: { digest: string; createdAt: number }): ReadWebhook {
+  const raw = payloadOf(part);
+  if (raw === null) return { ok: false, code: 'webhook_malformed' };
+  const read = readReport(raw);
+  if (!read.ok) return read;
+  const report = read.value;
+  if (!isSameDevice(part, report.udid)) return { ok: false, code: 'webhook_udid_mismatch' };
+  const outer = part.command_uuid === '' ? undefined : part.command_uuid;
+  if ((outer ?? null) !== report.commandUuid || part.status !== report.status) return { ok: false, code: 'webhook_command_mismatch' };
+  const deviceId = deviceIdOf(part);
+  if (deviceId === null) return { ok: false, code: 'webhook_malformed' };
+  return { ok: true, event: { kind: 'report', deviceId, parameters: part.url_params ?? {}, report, rawPlist: raw, ...facts } };
+}
+
+function readCheckInEvent(part: Part, topic: CheckInTopic, facts: { digest: string; createdAt: number }): ReadWebhook {
+  const raw = payloadOf(part);
+  if (raw === null) return { ok: false, code: 'webhook_malformed' };
+  const read = readCheckIn(raw);
+  if (!read.ok) return read;
+  if (read.value.messageType !== topic || !isSameDevice(part, read.value.udid)) return { ok: false, code: 'webhook_udid_mismatch' };
+  const deviceId = deviceIdOf(part);
+  if (deviceId === null) return { ok: false, code: 'webhook_malformed' };
+  return { ok: true, event: { kind: 'check_in', topic, deviceId, parameters: part.url_params ?? {}, ...facts } };
+}
+
+/** The device's own list names the device that the server says it came from. User enrolments have no UDID and are not taken. */
+function isSameDevice(part: Part, inner: string | null): boolean {
+  return inner !== null && part.udid !== undefined && part.udid === inner;
+}
+
+function deviceIdOf(part: Part): string | null {
+  if (part.ids !== undefined) return part.ids.type === 'Device' ? part.ids.id : null;
+  return part.udid ?? null;
+}
+
+function payloadOf(part: Part): Uint8Array | null {
+  try {
+    return fromBase64(part.raw_payload);
+  } catch {
+    return null;
+  }
+}
+
+function parse(body: Uint8Array): Event | null {
+  try {
+    const value: unknown = JSON.parse(fromUtf8(body));
+    return schema.Check(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function isCheckInTopic(topic: string): topic is CheckInTopic {
+  return topic === 'Authenticate' || topic === 'TokenUpdate' || topic === 'CheckOut';
+}

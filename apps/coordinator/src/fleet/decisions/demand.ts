@@ -1,0 +1,35 @@
+/** How many requests came for each model in the last minutes, in this process. Bounded in models and time. */
+
+const MINUTE_MS = 60_000;
+/** Minutes that are summed up, the one that runs included. */
+export const DEMAND_MINUTES = 5;
+const MOST_MODELS = 10_000;
+
+export class Demand {
+  readonly #models = new Map<string, { minute: number; count: number }[]>();
+
+  /** A request for the model came. */
+  asked(model: string, now: number): void {
+    const minute = Math.floor(now / MINUTE_MS);
+    const minutes = this.#models.get(model) ?? [];
+    const newest = minutes.at(-1);
+    if (newest !== undefined && newest.minute >= minute) {
+      newest.count++;
+      return;
+    }
+    minutes.push({ minute, count: 1 });
+    if (minutes.length > DEMAND_MINUTES) minutes.shift();
+    this.#models.delete(model);
+    this.#models.set(model, minutes);
+    const oldest = this.#models.keys().next();
+    if (this.#models.size > MOST_MODELS && oldest.done !== true) this.#models.delete(oldest.value);
+  }
+
+  /** Requests of the minute that runs and the ones before it. */
+  lately(model: string, now: number): number {
+    const first = Math.floor(now / MINUTE_MS) - (DEMAND_MINUTES - 1);
+    let count = 0;
+    for (const { minute, count: some } of this.#models.get(model) ?? []) if (minute >= first) count += some;
+    return count;
+  }
+}

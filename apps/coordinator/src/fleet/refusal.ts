@@ -1,0 +1,19 @@
+/** Why a session is refused or ended: the code and the exact reason that the provider is told. */
+import type { RejectionCode, RejectionReason } from '@inference/protocol';
+
+export class Refusal extends Error {
+  constructor(
+    readonly code: RejectionCode,
+    message: string,
+    /** Where a statement is at fault. */
+    readonly reason: RejectionReason | null = null,
+  ) {
+    super(message);
+    this.name = 'Refusal';
+  }
+}
+
+/** A message that is not expected in the session's present phase. */
+export function outOfTurn(what: string): Refusal {
+  return new Refusal('out_of_turn', `${what} is not expected now`);
+}

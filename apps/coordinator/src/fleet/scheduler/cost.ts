@@ -1,0 +1,169 @@
+/**
+ * What a request would take on a machine: the time to the first token and to the last, from its rates and what it is already
+ * doing, and the price of its recent failures. Rates count in steps, so that machines of about the same speed are equals, and
+ * thousands of machines fall into a few classes of which each is judged once.
+ */
+import { CONSTANTS, type SchedulerConstants } from './constants.js';
+import type { ProviderFacts } from './gates.js';
+import { type Load, loadMsOf, READY } from './load.js';
+
+/** Rates of one machine with one model for a job that is alone there, in tokens per second. */
+export interface Speed {
+  readonly prefillTps: number;
+  readonly decodeTps: number;
+  /** Jobs that the rates were measured in; 0: they are a guess from the hardware. */
+  readonly samples: number;
+}
+
+/** What a request is expected to take, in tokens. */
+export interface Work {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/** All that the estimate depends on. Machines with equal traits are equals. */
+export interface Traits {
+  readonly prefillTps: number;
+  readonly decodeTps: number;
+  readonly activeJobs: number;
+  readonly failures: number;
+  /** It is warm or on battery or short of memory: it may slow down. */
+  readonly strained: boolean;
+  readonly hardwareTrust: boolean;
+  readonly measured: boolean;
+  /** Until the model is in memory, in milliseconds. */
+  readonly loadMs: number;
+  /** Nothing loads it yet: a job would begin that. */
+  readonly cold: boolean;
+  /** It had no work for long. */
+  readonly overdue: boolean;
+}
+
+/** Times in milliseconds. */
+export interface Estimate {
+  readonly firstTokenMs: number;
+  readonly completionMs: number;
+  /** What machines are compared by. */
+  readonly costMs: number;
+}
+
+/** Two rates within one step count as equal. */
+const RATE_STEP = 1.25;
+const MOST_STEPS = 63;
+const LOWEST_TPS = 0.1;
+const FAILURE_STEPS = CONSTANTS.failuresMs.length;
+const MOST_ACTIVE = 255;
+/** Times of loading count in steps as well. */
+const LOAD_STEP = 1.5;
+const SHORTEST_LOAD_MS = 250;
+const MOST_LOAD_STEPS = 31;
+/** Jobs after which a machine's rates count as measured. */
+export const SAMPLES_WANTED = 3;
+
+/** Keys of rates are below this. */
+const MOST_RATES = (MOST_STEPS + 1) ** 2 * 2;
+
+/** The part of {@link traitsKey} that only the rates decide. */
+export function rateKey(speed: Speed): number {
+  return (step(speed.prefillTps) * (MOST_STEPS + 1) + step(speed.decodeTps)) * 2 + (speed.samples >= SAMPLES_WANTED ? 1 : 0);
+}
+
+/** What {@link Traits} depend on beside the facts and the rates. */
+export interface Standing {
+  readonly load: Load;
+  readonly overdue: boolean;
+}
+
+export const AT_HAND: Standing = { load: READY, overdue: false };
+
+/** A number that machines of equal traits share, and no others. `now` in milliseconds. */
+export function traitsKey(facts: ProviderFacts, rates: number, { load, overdue }: Standing, now: number): number {
+  const active = Math.min(facts.usedSlots, MOST_ACTIVE);
+  const failures = Math.min(facts.failuresInARow, FAILURE_STEPS - 1);
+  const flags = (overdue ? 4 : 0) + (isStrained(facts) ? 2 : 0) + (facts.trustLevel === 'hardware' ? 1 : 0);
+  const loading = load.kind === 'ready' ? 0 : loadStep(loadMsOf(load, now)) * 2 + (load.kind === 'cold' ? 1 : 0);
+  return (((loading * MOST_RATES + rates) * (MOST_ACTIVE + 1) + active) * FAILURE_STEPS + failures) * 8 + flags;
+}
+
+/** `now` in milliseconds. */
+export function traitsOf(facts: ProviderFacts, speed: Speed, { load, overdue }: Standing = AT_HAND, now = 0): Traits {
+  return {
+    prefillTps: rateAt(step(speed.prefillTps)),
+    decodeTps: rateAt(step(speed.decodeTps)),
+    activeJobs: Math.min(facts.usedSlots, MOST_ACTIVE),
+    failures: Math.min(facts.failuresInARow, FAILURE_STEPS - 1),
+    strained: isStrained(facts),
+    hardwareTrust: facts.trustLevel === 'hardware',
+    measured: speed.samples >= SAMPLES_WANTED,
+    loadMs: loadAt(loadStep(loadMsOf(load, now))),
+    cold: load.kind === 'cold',
+    overdue,
+  };
+}
+
+/** The estimate as a sum, so that each of many requests costs two multiplications. Milliseconds, and milliseconds for a token. */
+export interface Tariff {
+  /** Until the first token of an empty prompt. */
+  readonly waitMs: number;
+  readonly promptMs: number;
+  readonly completionMs: number;
+  readonly penaltyMs: number;
+}
+
+export function tariffOf(traits: Traits, constants: SchedulerConstants = CONSTANTS): Tariff {
+  const { shareOfAJob, strained, turnMs, failuresMs, loadPrice } = constants;
+  const slower = (1 + shareOfAJob * traits.activeJobs) * (traits.strained ? strained : 1);
+  return {
+    waitMs: traits.activeJobs * turnMs + traits.loadMs,
+    promptMs: (1000 * slower) / traits.prefillTps,
+    completionMs: (1000 * slower) / traits.decodeTps,
+    penaltyMs: (failuresMs[traits.failures] ?? 0) + (traits.cold ? loadPrice * traits.loadMs : 0),
+  };
+}
+
+/** What machines are compared by, as a sum. The first token counts twice, because someone waits for it. */
+export function workCosts({ waitMs, promptMs, completionMs, penaltyMs }: Tariff): {
+  fixedMs: number;
+  promptMs: number;
+  completionMs: number;
+} {
+  return { fixedMs: 2 * waitMs + penaltyMs, promptMs: 2 * promptMs, completionMs };
+}
+
+/** What a request costs, in milliseconds. */
+export function costOf(tariff: Tariff, work: Work): number {
+  const { fixedMs, promptMs, completionMs } = workCosts(tariff);
+  return fixedMs + work.promptTokens * promptMs + work.completionTokens * completionMs;
+}
+
+export function estimateOf(tariff: Tariff, work: Work): Estimate {
+  const firstTokenMs = tariff.waitMs + work.promptTokens * tariff.promptMs;
+  return { firstTokenMs, completionMs: firstTokenMs + work.completionTokens * tariff.completionMs, costMs: costOf(tariff, work) };
+}
+
+/** The rate that a job alone would have had, from one measured beside `others`. */
+export function aloneRate(measuredTps: number, others: number, { shareOfAJob }: SchedulerConstants = CONSTANTS): number {
+  return measuredTps * (1 + shareOfAJob * others);
+}
+
+function isStrained({ host }: ProviderFacts): boolean {
+  return host.thermal === 'serious' || host.memoryPressure === 'warning' || host.power === 'battery';
+}
+
+function step(tps: number): number {
+  return Math.min(MOST_STEPS, Math.max(0, Math.round(Math.log(Math.max(tps, LOWEST_TPS) / LOWEST_TPS) / Math.log(RATE_STEP))));
+}
+
+function rateAt(steps: number): number {
+  return LOWEST_TPS * RATE_STEP ** steps;
+}
+
+/** 0: in memory. */
+function loadStep(loadMs: number): number {
+  if (loadMs <= 0) return 0;
+  return Math.min(MOST_LOAD_STEPS, 1 + Math.max(0, Math.round(Math.log(loadMs / SHORTEST_LOAD_MS) / Math.log(LOAD_STEP))));
+}
+
+function loadAt(steps: number): number {
+  return steps === 0 ? 0 : SHORTEST_LOAD_MS * LOAD_STEP ** (steps - 1);
+}

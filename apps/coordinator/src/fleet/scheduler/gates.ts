@@ -1,0 +1,115 @@
+/**
+ * What must hold of a provider before it may get a job: one closed list of reasons why not, each told by a pure function of
+ * the provider's facts, the request and the clock. What waiting may change is told apart from what it will not.
+ */
+import type { ProviderId, TrustLevel } from '@inference/protocol';
+
+/** What placement goes by, of one provider and all its models alike. Times in milliseconds. */
+export interface ProviderFacts {
+  readonly providerId: ProviderId;
+  readonly serialNumber: string;
+  readonly quarantined: boolean;
+  readonly draining: boolean;
+  /** End of the sealing key; 0 when there is none. */
+  readonly keyNotAfter: number;
+  /** What its evidence supports (a fresh challenge is part of that), or null: no trust at all. */
+  readonly trustLevel: TrustLevel | null;
+  /** From when on `trustLevel` must be computed again. */
+  readonly trustValidUntil: number;
+  /** Until when it is left alone, because it said that it is full. */
+  readonly heldOffUntil: number;
+  readonly slots: number;
+  readonly usedSlots: number;
+  /** Failures that were its fault and still count. */
+  readonly failuresInARow: number;
+  /** It is left alone for a while because jobs failed, or gets one at a time until one has ended well. */
+  readonly restraint?: 'cooling_down' | 'on_probation' | undefined;
+  readonly host: HostState;
+}
+
+/** How the machine itself is, as far as it tells. */
+export interface HostState {
+  readonly thermal: 'nominal' | 'fair' | 'serious' | 'critical';
+  readonly memoryPressure: 'normal' | 'warning' | 'critical';
+  readonly power: 'mains' | 'battery' | 'low_battery';
+}
+
+/** Taken for a machine that does not tell. */
+export const UNTROUBLED_HOST: HostState = { thermal: 'nominal', memoryPressure: 'normal', power: 'mains' };
+
+/** Why a provider takes no jobs of anyone now. */
+export type Gate =
+  | 'quarantined'
+  | 'draining'
+  | 'key_expired'
+  | 'untrusted'
+  | 'low_battery'
+  | 'too_hot'
+  | 'no_memory'
+  | 'held_off'
+  | 'cooling_down'
+  | 'on_probation'
+  | 'no_free_slot';
+
+/** Why a provider may not have this one request. */
+export type Ineligible = Gate | 'other_serial' | 'failed_before' | 'below_trust_floor';
+
+/** What a request asks of a provider, whatever its speed. */
+export interface Demands {
+  /** Only this machine, when the client named one. */
+  readonly providerSerial: string | null;
+  /** Providers that already failed this job. */
+  readonly exclude: ReadonlySet<ProviderId>;
+  /** Least trust, or null: any level. */
+  readonly trustFloor: TrustLevel | null;
+  /** Only a machine that has no other job. */
+  readonly idleOnly?: boolean;
+}
+
+/** The first gate that is closed at `now`, the lasting ones first, or null. */
+export function gateOf(facts: ProviderFacts, now: number): Gate | null {
+  if (facts.quarantined) return 'quarantined';
+  if (facts.draining) return 'draining';
+  if (facts.keyNotAfter <= now) return 'key_expired';
+  if (facts.trustLevel === null || facts.trustValidUntil <= now) return 'untrusted';
+  if (facts.host.power === 'low_battery') return 'low_battery';
+  if (facts.host.thermal === 'critical') return 'too_hot';
+  if (facts.host.memoryPressure === 'critical') return 'no_memory';
+  if (facts.heldOffUntil > now) return 'held_off';
+  if (facts.restraint !== undefined) return facts.restraint;
+  return facts.usedSlots >= facts.slots ? 'no_free_slot' : null;
+}
+
+/** Why this provider may not have this request, or null: it may. */
+export function ineligibility(facts: ProviderFacts, demands: Demands, now: number): Ineligible | null {
+  if (demands.providerSerial !== null && facts.serialNumber !== demands.providerSerial) return 'other_serial';
+  if (demands.exclude.has(facts.providerId)) return 'failed_before';
+  const gate = gateOf(facts, now) ?? (demands.idleOnly === true && facts.usedSlots > 0 ? 'no_free_slot' : null);
+  if (gate !== null && !isPassing(gate)) return gate;
+  return meetsFloor(facts.trustLevel, demands.trustFloor) ? gate : 'below_trust_floor';
+}
+
+/** Whether the gate may open by itself within the time that a request waits. */
+export function isPassing(gate: Gate): boolean {
+  switch (gate) {
+    case 'too_hot':
+    case 'no_memory':
+    case 'held_off':
+    case 'cooling_down':
+    case 'on_probation':
+    case 'no_free_slot':
+      return true;
+    case 'quarantined':
+    case 'draining':
+    case 'key_expired':
+    case 'untrusted':
+    case 'low_battery':
+      return false;
+  }
+}
+
+/** Whether a level is at least the floor. */
+export function meetsFloor(level: TrustLevel | null, floor: TrustLevel | null): boolean {
+  if (level === null) return false;
+  return floor !== 'hardware' || level === 'hardware';
+}

@@ -1,0 +1,309 @@
+/**
+ * Chooses providers for a request: a pure function of the snapshot, the request, the clock and chance. The cheapest by estimated
+ * time come first, near-ties in random order, and a small share of the requests goes to machines that were not measured yet.
+ */
+import type { ProviderId } from '@inference/protocol';
+import type { Member, OpenGroup, Snapshot } from './board.js';
+import { Board, isOverdue, isUnmeasured } from './board.js';
+import type { SchedulerConstants } from './constants.js';
+import { costOf, type Estimate, estimateOf, type Work } from './cost.js';
+import { type Demands, gateOf, type Ineligible, ineligibility, isPassing, meetsFloor } from './gates.js';
+
+export interface PlacementRequest extends Demands {
+  readonly work: Work;
+  /** Machines that still know a part of the prompt. */
+  readonly warm?: readonly WarmPlace[];
+  /** How long waiting for a machine that has the model is expected to take, in milliseconds; null: not known. */
+  readonly waitMs?: number | null;
+}
+
+export interface WarmPlace {
+  readonly providerId: ProviderId;
+  /** Tokens of the prompt that it is expected to know. */
+  readonly tokens: number;
+}
+
+export interface Choice<S> {
+  readonly member: Member<S>;
+  readonly estimate: Estimate;
+  /**
+   * `measuring`: nobody knows yet how fast it is. `overdue`: it had no work for long. `warm`: it still knows a part of the prompt.
+   * `probing`: it failed before, and this job decides whether it is well. `alternate`: stands behind the first.
+   */
+  readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
+}
+
+export type NoPlacement = 'no_such_serial' | 'all_failed' | 'below_trust_floor' | 'none_routable';
+
+export type Decision<S> = {
+  /** Members whose facts the clock has overtaken. Who keeps the snapshot should look at them again. */
+  readonly lapsed: readonly Member<S>[];
+} & (
+  | {
+      readonly kind: 'placed';
+      /** Best first; a few, not everyone. */
+      readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
+      /** Cost of the cheapest group, in milliseconds: what those that were not chosen are compared with. */
+      readonly bestMs: number;
+    }
+  /** Some could take it, but not now. */
+  | { readonly kind: 'busy' }
+  /** Waiting would not help. */
+  | { readonly kind: 'none'; readonly reason: NoPlacement }
+);
+
+/** Choices that a decision lists. */
+const MOST_CHOICES = 4;
+/** Draws at random before the members are gone through in order. */
+const DRAWS = 8;
+
+/** The most that a choice may cost to count as equal to the best, in milliseconds. */
+export function nearTieMs(bestMs: number, { nearTie, nearTieMs: more }: SchedulerConstants): number {
+  return bestMs * nearTie + more;
+}
+
+/** `now` in milliseconds; `random` gives numbers in [0, 1). */
+export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: number, random: () => number): Decision<S> {
+  if (request.providerSerial !== null) return scheduleNamed(snapshot, request, request.providerSerial, now, random);
+  const { work } = request;
+  const { open, tariffs, constants } = snapshot;
+  const mayServe = (group: OpenGroup<S>): boolean => suits(group, request) && (!group.traits.cold || mayLoad(group, snapshot, request));
+  const cheapest = new Cheapest<S>(MOST_CHOICES);
+  tariffs.forEachUpTo(
+    open.length,
+    work,
+    () => cheapest.limitMs,
+    (row, costMs) => {
+      const group = open[row] as OpenGroup<S>;
+      if (mayServe(group)) cheapest.add(group, costMs);
+    },
+  );
+  const { bestMs } = cheapest;
+  const nearMs = nearTieMs(bestMs, constants);
+  const near: OpenGroup<S>[] = [];
+  tariffs.forEachUpTo(
+    open.length,
+    work,
+    () => nearMs,
+    (row) => {
+      const group = open[row] as OpenGroup<S>;
+      if (mayServe(group)) near.push(group);
+    },
+  );
+  const draw = new Draw<S>(request.exclude, now, random);
+  const choices: Choice<S>[] = [];
+  const add = (drawn: Drawn<S> | null, why: Choice<S>['why'], expected = work): boolean => {
+    if (drawn === null) return false;
+    choices.push({ member: drawn.member, estimate: estimateOf(drawn.group.tariff, expected), why });
+    return true;
+  };
+  // A warm machine wins near-ties: what it saves, it has for others.
+  const warm = warmest(snapshot, request, now);
+  if (warm !== null && warm.costMs <= nearMs && draw.named(warm.member)) add(warm, 'warm', warm.work);
+  const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
+  if (lot < constants.measuringShare) {
+    if (snapshot.hasUnmeasured) add(draw.from(leastBusy(open.filter((group) => isUnmeasured(group) && mayServe(group)))), 'measuring');
+  } else if (lot < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
+    const mostMs = bestMs * constants.overdueMost + constants.overdueMostMs;
+    add(draw.from(open.filter((group) => isOverdue(group) && mayServe(group) && costOf(group.tariff, work) <= mostMs)), 'overdue');
+  }
+  const alone = near.length === 1 && near[0]?.members.length === 1;
+  if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
+  while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from(near), 'alternate'));
+  // Each of the cheapest groups has someone to offer, so that others are asked only when the clock has overtaken all of them.
+  for (const group of cheapest.groups) {
+    while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from([group]), 'alternate'));
+  }
+  if (choices.length === 0) add(draw.from(open.filter((group) => mayServe(group))), 'cheapest');
+  const [first, ...others] = choices;
+  if (first !== undefined) return { kind: 'placed', ordered: [first, ...others], bestMs, lapsed: draw.lapsed };
+  return { ...unplaced(snapshot, request), lapsed: draw.lapsed };
+}
+
+interface Warmest<S> extends Drawn<S> {
+  readonly work: Work;
+  readonly costMs: number;
+}
+
+/**
+ * The cheapest of the machines that still know a part of the prompt, or null. The last free place of a machine is nobody's for
+ * that reason alone, so that an account with a long conversation leaves room on it for others.
+ */
+function warmest<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: number): Warmest<S> | null {
+  const { affinity } = snapshot.constants;
+  let best: Warmest<S> | null = null;
+  for (const { providerId, tokens } of affinity > 0 ? (request.warm ?? []) : []) {
+    const member = snapshot.member(providerId);
+    if (member === undefined || member.group?.open !== true || member.load.kind !== 'ready') continue;
+    const { slots, usedSlots } = member.facts;
+    if (usedSlots > 0 && usedSlots >= slots - 1) continue;
+    if (ineligibility(member.facts, request, now) !== null) continue;
+    const promptTokens = Math.max(1, request.work.promptTokens - affinity * tokens);
+    const work = { promptTokens, completionTokens: request.work.completionTokens };
+    const costMs = costOf(member.group.tariff, work);
+    if (best === null || costMs < best.costMs) best = { member, group: member.group, work, costMs };
+  }
+  return best;
+}
+
+/**
+ * Whether a request may make machines of a group load the model. Waiting is better where it is expected to take less, and a few
+ * machines at once are enough where that is not known: a burst is over before all that it would call up are ready.
+ */
+function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: Snapshot<S>, request: PlacementRequest): boolean {
+  if (slots === 0 || request.exclude.size > 0) return true;
+  if (loading >= Math.max(constants.loadsAtOnce, constants.loadsShare * ready)) return false;
+  return (request.waitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
+}
+
+/** Why each provider of the snapshot may not have the request now; those that may are not in it. */
+export function explain<S>(members: Iterable<Member<S>>, demands: Demands, now: number): Map<ProviderId, Ineligible> {
+  const reasons = new Map<ProviderId, Ineligible>();
+  for (const { facts } of members) {
+    const reason = ineligibility(facts, demands, now);
+    if (reason !== null) reasons.set(facts.providerId, reason);
+  }
+  return reasons;
+}
+
+/** The few machines of one serial number are a fleet of their own. */
+function scheduleNamed<S>(
+  snapshot: Snapshot<S>,
+  request: PlacementRequest,
+  serial: string,
+  now: number,
+  random: () => number,
+): Decision<S> {
+  const named = snapshot.ofSerial(serial);
+  if (named.length === 0) return { kind: 'none', reason: 'no_such_serial', lapsed: [] };
+  const board = new Board<S>(snapshot.constants);
+  for (const { subject, facts, speed, contextLength, load } of named) board.put(subject, facts, speed, contextLength, now, load);
+  return schedule(board, { ...request, providerSerial: null }, now, random);
+}
+
+function unplaced<S>(
+  snapshot: Snapshot<S>,
+  { exclude, trustFloor }: Pick<Demands, 'exclude' | 'trustFloor'>,
+): { kind: 'busy' } | { kind: 'none'; reason: NoPlacement } {
+  let tooLittleTrust = false;
+  for (const group of snapshot.open) {
+    // A cold machine that may not load is like one that is busy.
+    if (group.traits.cold && suits(group, { exclude, trustFloor })) return { kind: 'busy' };
+    if (trustFloor === 'hardware' && !group.traits.hardwareTrust) tooLittleTrust = true;
+  }
+  for (const { gate, hardwareTrust, members } of snapshot.closed) {
+    if (!isPassing(gate)) continue;
+    if (!meetsFloor(hardwareTrust ? 'hardware' : 'self_signed', trustFloor)) tooLittleTrust = true;
+    else if (!isUsedUp(members, exclude)) return { kind: 'busy' };
+  }
+  for (const providerId of exclude) if (snapshot.member(providerId) !== undefined) return { kind: 'none', reason: 'all_failed' };
+  return { kind: 'none', reason: tooLittleTrust ? 'below_trust_floor' : 'none_routable' };
+}
+
+/** Those of the groups that have the fewest jobs: a rate is measured best on a machine that does nothing else. */
+function leastBusy<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[] {
+  const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
+  return groups.filter(({ traits }) => traits.activeJobs === fewest);
+}
+
+/** Whether any of the group may have the request. */
+function suits<S>(
+  { traits, members }: OpenGroup<S>,
+  { trustFloor, exclude, idleOnly }: Pick<Demands, 'exclude' | 'trustFloor' | 'idleOnly'>,
+): boolean {
+  if (idleOnly === true && traits.activeJobs > 0) return false;
+  return (trustFloor !== 'hardware' || traits.hardwareTrust) && !isUsedUp(members, exclude);
+}
+
+/** Whether all of the members have failed the job. Looks at a few only. */
+function isUsedUp<S>(members: readonly Member<S>[], exclude: ReadonlySet<ProviderId>): boolean {
+  return members.length <= exclude.size && members.every(({ facts }) => exclude.has(facts.providerId));
+}
+
+/** The few cheapest groups, cheapest first. */
+class Cheapest<S> {
+  readonly groups: OpenGroup<S>[] = [];
+  readonly #costs: number[] = [];
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get bestMs(): number {
+    return this.#costs[0] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** What costs as much or more is not taken in. */
+  get limitMs(): number {
+    return this.#costs[this.#most - 1] ?? Number.POSITIVE_INFINITY;
+  }
+
+  add(group: OpenGroup<S>, costMs: number): void {
+    if (costMs >= this.limitMs) return;
+    let place = this.#costs.length;
+    while (place > 0 && (this.#costs[place - 1] as number) > costMs) place--;
+    this.#costs.splice(place, 0, costMs);
+    this.groups.splice(place, 0, group);
+    if (this.groups.length > this.#most) {
+      this.#costs.pop();
+      this.groups.pop();
+    }
+  }
+}
+
+interface Drawn<S> {
+  readonly member: Member<S>;
+  readonly group: OpenGroup<S>;
+}
+
+/** Draws members of groups, each one once, all with equal chances. */
+class Draw<S> {
+  readonly lapsed: Member<S>[] = [];
+  readonly #taken = new Set<Member<S>>();
+
+  constructor(
+    private readonly exclude: ReadonlySet<ProviderId>,
+    private readonly now: number,
+    private readonly random: () => number,
+  ) {}
+
+  from(groups: readonly OpenGroup<S>[]): Drawn<S> | null {
+    let total = 0;
+    for (const { members } of groups) total += members.length;
+    if (total === 0) return null;
+    for (let draws = 0; draws < DRAWS; draws++) {
+      const drawn = this.#at(groups, Math.floor(this.random() * total));
+      if (drawn !== null && this.#take(drawn.member)) return drawn;
+    }
+    const start = Math.floor(this.random() * total);
+    for (let offset = 0; offset < total; offset++) {
+      const drawn = this.#at(groups, (start + offset) % total);
+      if (drawn !== null && this.#take(drawn.member)) return drawn;
+    }
+    return null;
+  }
+
+  /** Whether this one may be taken. */
+  named(member: Member<S>): boolean {
+    return this.#take(member);
+  }
+
+  #at(groups: readonly OpenGroup<S>[], index: number): Drawn<S> | null {
+    let left = index;
+    for (const group of groups) {
+      const member = group.members[left];
+      if (member !== undefined) return { member, group };
+      left -= group.members.length;
+    }
+    return null;
+  }
+
+  #take(member: Member<S>): boolean {
+    if (this.#taken.has(member) || this.exclude.has(member.facts.providerId)) return false;
+    this.#taken.add(member);
+    if (gateOf(member.facts, this.now) === null) return true;
+    this.lapsed.push(member);
+    return false;
+  }
+}

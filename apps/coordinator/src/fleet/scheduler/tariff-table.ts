@@ -1,0 +1,48 @@
+/**
+ * What a request costs in each group of a board: three numbers a group, in one block of memory, because every choice reads
+ * them all and reads nothing else of most groups.
+ */
+import { type Tariff, type Work, workCosts } from './cost.js';
+
+const FIRST_ROOM = 16;
+
+export class TariffTable {
+  #fixedMs = new Float64Array(FIRST_ROOM);
+  #promptMs = new Float64Array(FIRST_ROOM);
+  #completionMs = new Float64Array(FIRST_ROOM);
+
+  /** Writes the row of a group. */
+  set(row: number, tariff: Tariff): void {
+    if (row >= this.#fixedMs.length) this.#grow();
+    const { fixedMs, promptMs, completionMs } = workCosts(tariff);
+    this.#fixedMs[row] = fixedMs;
+    this.#promptMs[row] = promptMs;
+    this.#completionMs[row] = completionMs;
+  }
+
+  /** Calls back with every row below `rows` whose cost is at most what `limit` gives, in milliseconds. */
+  forEachUpTo(rows: number, work: Work, limit: () => number, visit: (row: number, costMs: number) => void): void {
+    const { promptTokens, completionTokens } = work;
+    const [fixed, prompt, completion] = [this.#fixedMs, this.#promptMs, this.#completionMs];
+    let most = limit();
+    for (let row = 0; row < rows; row++) {
+      const costMs = (fixed[row] as number) + promptTokens * (prompt[row] as number) + completionTokens * (completion[row] as number);
+      if (costMs > most) continue;
+      visit(row, costMs);
+      most = limit();
+    }
+  }
+
+  #grow(): void {
+    const room = this.#fixedMs.length * 2;
+    this.#fixedMs = moved(this.#fixedMs, room);
+    this.#promptMs = moved(this.#promptMs, room);
+    this.#completionMs = moved(this.#completionMs, room);
+  }
+}
+
+function moved(from: Float64Array<ArrayBuffer>, room: number): Float64Array<ArrayBuffer> {
+  const to = new Float64Array(room);
+  to.set(from);
+  return to;
+}

@@ -1,0 +1,129 @@
+/**
+ * Which machines still know the beginning of a prompt. It remembers keyed hashes of prefixes that machines answered, in bounded
+ * memory and for a while, and how far each machine's memory can be trusted, from the cached tokens of its signed receipts.
+ */
+import type { ProviderId } from '@inference/protocol';
+import type { WarmPlace } from './schedule.js';
+
+/** The beginning of a prompt, up to the end of one of its blocks. */
+export interface Prefix {
+  /** Keyed with a secret of this process, the account and the model. Never logged, stored or sent. */
+  readonly hash: number;
+  /** Its length, estimated. */
+  readonly tokens: number;
+}
+
+/** What is known of a machine's jobs. */
+export interface Jobs {
+  /** All that it was given on this connection, which began at `since`, in milliseconds. */
+  readonly placements: number;
+  readonly since: number;
+  /** How many prompts it keeps, as far as is known: one for each job that it takes at once. */
+  readonly slots: number;
+}
+
+interface Holder {
+  readonly providerId: ProviderId;
+  readonly at: number;
+  /** Its jobs until then. */
+  readonly placements: number;
+}
+
+/** Prefixes that are remembered, over all models. */
+const MOST_PREFIXES = 200_000;
+/** Machines that a prefix is remembered for, the newest. */
+const MOST_HOLDERS = 4;
+const MOST_PROVIDERS = 200_000;
+/** For how long, in milliseconds. */
+const LIFETIME_MS = 15 * 60_000;
+/** Trust in a machine that was not seen to remember anything yet, and the least there is, so that it can be won back. */
+const FIRST_TRUST = 0.5;
+const LEAST_TRUST = 0.05;
+const NEWEST = 0.3;
+
+export class Warmth {
+  readonly #prefixes = new Map<number, readonly Holder[]>();
+  readonly #trust = new Map<ProviderId, number>();
+
+  /** Prefixes that are remembered. */
+  get size(): number {
+    return this.#prefixes.size;
+  }
+
+  /** Machines that are expected to know some of a prompt, given by its prefixes from the shortest to the longest. `now` in milliseconds. */
+  places(chain: readonly Prefix[], now: number, jobsOf: (providerId: ProviderId) => Jobs | null): readonly WarmPlace[] {
+    const places: WarmPlace[] = [];
+    for (let index = chain.length - 1; index >= 0 && places.length < MOST_HOLDERS; index--) {
+      const { hash, tokens } = chain[index] as Prefix;
+      for (const holder of this.#prefixes.get(hash) ?? []) {
+        const { providerId } = holder;
+        if (places.some((place) => place.providerId === providerId)) continue;
+        const jobs = jobsOf(providerId);
+        if (jobs === null) continue;
+        const share = this.trust(providerId) * survival(holder, jobs, now);
+        if (share > 0) places.push({ providerId, tokens: tokens * share });
+      }
+    }
+    return places;
+  }
+
+  /**
+   * Takes in that a machine answered a prompt. `cachedTokens`: what it said to have known of it; that it says nothing where it
+   * should have known some costs trust.
+   */
+  answered(chain: readonly Prefix[], cachedTokens: number, providerId: ProviderId, jobs: Jobs, now: number): void {
+    const expected = this.#expected(chain, providerId, jobs, now);
+    if (expected > 0) this.#learn(providerId, Math.min(1, cachedTokens / expected));
+    const holder = { providerId, at: now, placements: jobs.placements };
+    for (let index = 0; index < chain.length; index++) {
+      // The whole, and of the rest what halves again and again: enough to find prompts that part ways early.
+      const isPowerOfTwo = (index & (index + 1)) === 0;
+      if (index === chain.length - 1 || isPowerOfTwo) this.#hold((chain[index] as Prefix).hash, holder);
+    }
+  }
+
+  /** How much of what it should know a machine turned out to know, from 0 to 1. */
+  trust(providerId: ProviderId): number {
+    return this.#trust.get(providerId) ?? FIRST_TRUST;
+  }
+
+  /** Tokens that the machine should have known, when nothing had pushed them out. */
+  #expected(chain: readonly Prefix[], providerId: ProviderId, jobs: Jobs, now: number): number {
+    for (let index = chain.length - 1; index >= 0; index--) {
+      const { hash, tokens } = chain[index] as Prefix;
+      const holder = this.#prefixes.get(hash)?.find((one) => one.providerId === providerId);
+      // This job itself is one of those since.
+      if (holder !== undefined) return survival(holder, { ...jobs, placements: jobs.placements - 1 }, now) === 1 ? tokens : 0;
+    }
+    return 0;
+  }
+
+  #learn(providerId: ProviderId, share: number): void {
+    const known = this.trust(providerId);
+    this.#trust.delete(providerId);
+    this.#trust.set(providerId, Math.max(LEAST_TRUST, known + NEWEST * (share - known)));
+    forgetOldest(this.#trust, MOST_PROVIDERS);
+  }
+
+  #hold(hash: number, holder: Holder): void {
+    const others = (this.#prefixes.get(hash) ?? []).filter(
+      ({ providerId, at }) => providerId !== holder.providerId && holder.at - at < LIFETIME_MS,
+    );
+    this.#prefixes.delete(hash);
+    this.#prefixes.set(hash, [holder, ...others.slice(0, MOST_HOLDERS - 1)]);
+    forgetOldest(this.#prefixes, MOST_PREFIXES);
+  }
+}
+
+/** The chance that a prefix is still there: certain until as many other jobs came as there are places, then less and less. */
+function survival({ at, placements }: Holder, jobs: Jobs, now: number): number {
+  // A connection that is newer may be that of a program that began anew.
+  if (now - at >= LIFETIME_MS || at < jobs.since) return 0;
+  const since = jobs.placements - placements;
+  return since < jobs.slots ? 1 : (jobs.slots / (since + 1)) ** 2;
+}
+
+function forgetOldest<K>(map: Map<K, unknown>, most: number): void {
+  const oldest = map.keys().next();
+  if (map.size > most && oldest.done !== true) map.delete(oldest.value);
+}

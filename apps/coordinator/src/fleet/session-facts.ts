@@ -1,0 +1,44 @@
+/** What goes into a provider's session, what is known of it, and how it ends. */
+import type { Hardware, ModelOffer, RejectionCode, RejectionReason } from '@inference/protocol';
+import type { TrustAnchor } from '../attestation/chain/anchor.js';
+import type { Identity } from './admission.js';
+import type { EnrolmentOffice } from './enrolments.js';
+import type { JudgedOffers } from './offers.js';
+import type { FleetTimings } from './timings.js';
+
+export interface SessionRules {
+  readonly timings: FleetTimings;
+  readonly allowSimulatedEnclave: boolean;
+  /** Where managed-device chains must end. */
+  readonly anchor: TrustAnchor;
+  readonly now: () => number;
+  /** Answers requests for device-management enrolments. */
+  readonly enrol: EnrolmentOffice;
+  /** Which of a provider's models are taken. Left out: all of them. */
+  readonly judgeOffers?: (offers: readonly ModelOffer[]) => JudgedOffers;
+}
+
+export type SessionEnd =
+  | { readonly by: 'coordinator'; readonly code: RejectionCode; readonly reason: RejectionReason | null; readonly message: string }
+  | { readonly by: 'provider' };
+
+/** Messages that were tolerated, for the operator. */
+export interface SessionCounters {
+  unknownMessages: number;
+  /** Messages and frames for jobs that are not running here; a few are normal after a cancel. */
+  strayMessages: number;
+  passedChallenges: number;
+  missedChallenges: number;
+  /** Answers that came after their time. */
+  lateAnswers: number;
+}
+
+/** What is known once a provider has registered. */
+export interface Registration {
+  readonly identity: Identity;
+  readonly hardware: Hardware;
+  readonly slots: number;
+  readonly agentName: string;
+  readonly agentVersion: string;
+  readonly registeredAt: number;
+}

@@ -1,0 +1,57 @@
+/** Words a provider's standing for the provider itself: its level, every part, and what its owner can do. */
+import type { TrustMessage } from '@inference/protocol';
+import { remedyOf } from '../attestation/reasons.js';
+import type { TrustPart, TrustVerdict } from '../attestation/trust.js';
+import type { ProviderStatus } from './standing.js';
+
+const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string>> = {
+  draining: 'The provider asked for no more jobs. Start it again to serve.',
+  quarantined:
+    'Answers of this provider did not verify or its jobs keep failing, and it gets none. Look at its log and update it; it is tried again after the time that is told, or when the operator of the network reinstates it.',
+  cooling_down: 'Jobs went wrong on this machine, and it is left alone for a moment. If that comes again, look at its log.',
+  untrusted: 'The provider is connected but gets no jobs. See the parts that are not ok.',
+  low_battery: 'The battery is low. Connect this Mac to power.',
+  key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
+};
+
+/** What is held against the provider now. */
+export type RestraintMessage = NonNullable<TrustMessage['restraint']>;
+
+/** Remembers what a provider was told last, so that it hears only news. */
+export class LastTold {
+  #verdict: TrustVerdict | null = null;
+  #status: ProviderStatus | null = null;
+  #restraint = '';
+  #text = '';
+
+  /** What to tell now, or null when it says nothing new. */
+  news(verdict: TrustVerdict, status: ProviderStatus, restraint: RestraintMessage | null): TrustMessage | null {
+    const held = restraint === null ? '' : `${restraint.state} ${restraint.until}`;
+    if (this.#verdict === verdict && this.#status === status && this.#restraint === held) return null;
+    this.#verdict = verdict;
+    this.#status = status;
+    this.#restraint = held;
+    const message = trustMessage(verdict, status, restraint);
+    const text = JSON.stringify(message);
+    if (text === this.#text) return null;
+    this.#text = text;
+    return message;
+  }
+}
+
+export function trustMessage(verdict: TrustVerdict, status: ProviderStatus, restraint: RestraintMessage | null = null): TrustMessage {
+  return {
+    type: 'trust',
+    trust_level: verdict.level ?? 'none',
+    routable: status === 'online',
+    status,
+    ...(status === 'online' ? {} : { status_remedy: STATUS_REMEDIES[status] }),
+    ...(restraint === null ? {} : { restraint }),
+    parts: verdict.parts.map(partOf),
+  };
+}
+
+function partOf({ name, state, reason, detail }: TrustPart): TrustMessage['parts'][number] {
+  if (reason === null) return { name, state };
+  return { name, state, reason, ...(detail === null ? {} : { detail }), remedy: remedyOf(reason, detail) };
+}

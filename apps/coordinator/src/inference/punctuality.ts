@@ -1,0 +1,64 @@
+/**
+ * When a job's first content is late. Estimates are right only so far, and some models are slower than their estimates as a
+ * rule; so it is late when it takes longer than all but one in twenty of that model did, measured against their estimates.
+ */
+import type { Estimate } from '../fleet/scheduler/cost.js';
+
+/** Part of the jobs that are to be on time. */
+const ON_TIME = 0.95;
+/** How far one job moves the bound, as a part of it. */
+const STEP = 0.2;
+const LEAST_FACTOR = 2;
+const MOST_FACTOR = 100;
+/** Shorter estimates are taken for this, in milliseconds: what is left is the way there and back. */
+const LEAST_EXPECTED_MS = 100;
+const MOST_MODELS = 10_000;
+/** Silence is measured against the time for the prompt: what comes after it gives signs of life. */
+const SILENT_FACTOR = 4;
+
+export interface Floors {
+  readonly lateMs: number;
+  readonly silentMs: number;
+}
+
+export class Punctuality {
+  readonly #floors: Floors;
+  readonly #factors = new Map<string, number>();
+
+  constructor(floors: Floors) {
+    this.#floors = floors;
+  }
+
+  /** Milliseconds from the sending of a job after which its first content is late. */
+  lateAfterMs(model: string, streamed: boolean, estimate: Estimate): number {
+    const factor = this.#factors.get(keyOf(model, streamed)) ?? LEAST_FACTOR;
+    return Math.max(this.#floors.lateMs, factor * expectedMs(streamed, estimate));
+  }
+
+  /** Milliseconds without a sign of life after which a machine is not waited for when there is another. */
+  silentAfterMs({ firstTokenMs }: Estimate): number {
+    return Math.max(this.#floors.silentMs, SILENT_FACTOR * firstTokenMs);
+  }
+
+  /** First content came after `ms`, or had not come by then. */
+  observe(model: string, streamed: boolean, estimate: Estimate, ms: number): void {
+    const key = keyOf(model, streamed);
+    const factor = this.#factors.get(key) ?? LEAST_FACTOR;
+    const later = ms > factor * expectedMs(streamed, estimate);
+    // The steps are in balance where one in twenty is later (a quantile by stochastic approximation, on a logarithmic scale).
+    const moved = factor * Math.exp(STEP * (later ? ON_TIME : ON_TIME - 1));
+    this.#factors.delete(key);
+    this.#factors.set(key, Math.min(MOST_FACTOR, Math.max(LEAST_FACTOR, moved)));
+    const oldest = this.#factors.keys().next();
+    if (this.#factors.size > MOST_MODELS && oldest.done !== true) this.#factors.delete(oldest.value);
+  }
+}
+
+/** A plain answer comes as a whole, and a stream with its first token. */
+function expectedMs(streamed: boolean, { firstTokenMs, completionMs }: Estimate): number {
+  return Math.max(LEAST_EXPECTED_MS, streamed ? firstTokenMs : completionMs);
+}
+
+function keyOf(model: string, streamed: boolean): string {
+  return `${streamed ? 'stream' : 'plain'} ${model}`;
+}

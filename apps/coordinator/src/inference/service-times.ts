@@ -1,0 +1,28 @@
+/** How long a place on a machine is taken by one job, per model, as measured: what waiting times are told from. */
+
+/** Weight of the newest job. */
+const NEWEST = 0.1;
+const MOST_MODELS = 10_000;
+/** Jobs before which nothing is told. */
+const LEAST_JOBS = 3;
+
+export class ServiceTimes {
+  readonly #models = new Map<string, { readonly meanMs: number; readonly jobs: number }>();
+
+  /** A job's place was free again after `ms` milliseconds. */
+  add(model: string, ms: number): void {
+    const known = this.#models.get(model);
+    const jobs = (known?.jobs ?? 0) + 1;
+    const meanMs = known === undefined ? ms : known.meanMs + Math.max(NEWEST, 1 / jobs) * (ms - known.meanMs);
+    this.#models.set(model, { meanMs, jobs });
+    const oldest = this.#models.keys().next();
+    if (this.#models.size > MOST_MODELS && oldest.done !== true) this.#models.delete(oldest.value);
+  }
+
+  /** When `ahead` jobs that wait will have begun, on `slots` places that are all taken, in milliseconds from now; null: not known. */
+  waitMs(model: string, ahead: number, slots: number): number | null {
+    const known = this.#models.get(model);
+    if (known === undefined || known.jobs < LEAST_JOBS || slots < 1) return null;
+    return (known.meanMs * (ahead + 1)) / slots;
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * The working copy of a batch: steps read the ground through it, change it one after the other, and it says what changed.
+ * A step first works out everything that can fail and then changes the draft, so a failed step leaves no trace in it.
+ */
+
+import { addActivity, HOUR_MS, MINUTE_MS, noActivity } from '../store/ledger/activity.js';
+import type { Changes } from '../store/ledger/changes.js';
+import type { Ground } from '../store/ledger/ground.js';
+import type { AccountHour, MinuteCounts } from '../store/ledger/totals.js';
+import type { Activity, BalanceRow, JobRow, PostingRow } from '../store/tables/ledger.js';
+import type { Tables } from '../store/tables.js';
+import { LedgerError } from './ledger-error.js';
+
+export type Posting = Pick<PostingRow, 'account' | 'amount' | 'earned'>;
+type KeyRow = Tables['key_spend'];
+type WithdrawalRow = Tables['withdrawals'];
+
+export class Draft {
+  readonly #ground: Ground;
+  readonly #jobs = new Map<string, JobRow>();
+  readonly #balances = new Map<string, BalanceRow>();
+  readonly #keys = new Map<string, KeyRow>();
+  readonly #deposits = new Map<string, Tables['deposits']>();
+  readonly #withdrawals = new Map<string, WithdrawalRow>();
+  readonly #postings: Omit<PostingRow, 'seq'>[] = [];
+  readonly #minutes = new Map<number, MinuteCounts>();
+  readonly #hours = new Map<string, AccountHour>();
+
+  constructor(ground: Ground) {
+    this.#ground = ground;
+  }
+
+  job(id: string): Readonly<JobRow> | undefined {
+    return this.#jobs.get(id) ?? this.#ground.jobs.get(id);
+  }
+
+  balance(account: string): Readonly<BalanceRow> {
+    return this.#balances.get(account) ?? this.#ground.balances.get(account) ?? { account, balance: 0, reserved: 0, earned: 0 };
+  }
+
+  key(id: string): Readonly<KeyRow> {
+    return this.#keys.get(id) ?? this.#ground.keys.get(id) ?? { api_key_id: id, spent: 0, held: 0, spent_pruned: 0 };
+  }
+
+  /** The account that a provider earns for. */
+  earner(providerId: string): string {
+    const account = this.#ground.owners.get(providerId);
+    if (account === undefined) throw new Error('the provider of a settlement was not loaded');
+    return account;
+  }
+
+  hasDeposit(eventId: string): boolean {
+    return this.#deposits.has(eventId) || this.#ground.deposits.has(eventId);
+  }
+
+  withdrawal(id: string): Readonly<WithdrawalRow> | undefined {
+    return this.#withdrawals.get(id) ?? this.#ground.withdrawals.get(id);
+  }
+
+  putJob(row: JobRow): void {
+    this.#jobs.set(row.job_id, row);
+  }
+
+  putDeposit(row: Tables['deposits']): void {
+    this.#deposits.set(row.event_id, row);
+  }
+
+  putWithdrawal(row: WithdrawalRow): void {
+    this.#withdrawals.set(row.id, row);
+  }
+
+  /** Changes what a job of an account and a key holds. */
+  hold(account: string, keyId: string, amount: number): void {
+    const balance = this.balance(account);
+    this.#balances.set(account, { ...balance, reserved: balance.reserved + amount });
+    const key = this.key(keyId);
+    this.#keys.set(keyId, { ...key, held: key.held + amount });
+  }
+
+  spend(keyId: string, amount: number): void {
+    const key = this.key(keyId);
+    this.#keys.set(keyId, { ...key, spent: key.spent + amount });
+  }
+
+  /**
+   * Posts one event. Throws, changing nothing, when the postings do not sum to zero or a balance would leave the exact
+   * integers; postings of nothing are left out.
+   */
+  post(event: string, at: number, postings: readonly Posting[]): void {
+    let sum = 0;
+    for (const { account, amount } of postings) {
+      sum += amount;
+      if (!Number.isSafeInteger(this.balance(account).balance + amount))
+        throw new LedgerError('invalid', 'a balance would become too large');
+    }
+    if (sum !== 0) throw new Error('the postings of an event must sum to zero');
+    for (const { account, amount, earned } of postings) {
+      if (amount === 0 && earned === 0) continue;
+      const balance = this.balance(account);
+      this.#balances.set(account, { ...balance, balance: balance.balance + amount, earned: balance.earned + earned });
+      this.#postings.push({ event, account, amount, earned, at });
+    }
+  }
+
+  /** Counts activity of an account in the hour of `at`. */
+  count(account: string, at: number, activity: Readonly<Partial<Activity>>): void {
+    const hour = Math.floor(at / HOUR_MS);
+    const key = `${hour} ${account}`;
+    let row = this.#hours.get(key);
+    if (row === undefined) {
+      row = { hour, account, ...noActivity() };
+      this.#hours.set(key, row);
+    }
+    addActivity(row, { ...noActivity(), ...activity });
+  }
+
+  countMinute(at: number, promptTokens: number, completionTokens: number): void {
+    const minute = Math.floor(at / MINUTE_MS);
+    let row = this.#minutes.get(minute);
+    if (row === undefined) {
+      row = { minute, requests: 0, prompt_tokens: 0, completion_tokens: 0 };
+      this.#minutes.set(minute, row);
+    }
+    row.requests++;
+    row.prompt_tokens += promptTokens;
+    row.completion_tokens += completionTokens;
+  }
+
+  changes(): Changes {
+    const [changedJobs, newJobs] = split(this.#jobs, this.#ground.jobs);
+    const [balances, addedBalances] = split(this.#balances, this.#ground.balances);
+    const [keys, addedKeys] = split(this.#keys, this.#ground.keys);
+    const [changedWithdrawals, newWithdrawals] = split(this.#withdrawals, this.#ground.withdrawals);
+    return {
+      newJobs,
+      changedJobs,
+      newDeposits: [...this.#deposits.values()],
+      newWithdrawals,
+      changedWithdrawals,
+      postings: this.#postings,
+      balances,
+      keys,
+      addedBalances,
+      addedKeys,
+      minutes: [...this.#minutes.values()],
+      hours: [...this.#hours.values()],
+    };
+  }
+}
+
+/** Rows that the ground had, and rows that it had not. */
+function split<Row>(rows: ReadonlyMap<string, Row>, ground: ReadonlyMap<string, unknown>): [Row[], Row[]] {
+  const known: Row[] = [];
+  const fresh: Row[] = [];
+  for (const [id, row] of rows) (ground.has(id) ? known : fresh).push(row);
+  return [known, fresh];
+}

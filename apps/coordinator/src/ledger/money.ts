@@ -1,0 +1,21 @@
+/** Money: whole micro-USD (a millionth of a dollar), branded so that no other number passes for it. Never a fraction. */
+
+export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
+
+/**
+ * Most that one step may move: ten million dollars. Far above any real deposit, and far enough below 2^53 that no sum of
+ * balances comes near the end of exact integers.
+ */
+export const MOST_PER_STEP = 10_000_000_000_000;
+
+/** The number as money. Throws RangeError unless it is a safe integer. */
+export function microUsd(value: number): MicroUsd {
+  if (!Number.isSafeInteger(value)) throw new RangeError('an amount of money must be a whole number of micro-USD');
+  return (value === 0 ? 0 : value) as MicroUsd;
+}
+
+/** Dollars with six decimal places, exactly: `-0.000001`, `12.340000`. */
+export function formatUsd(amount: MicroUsd): string {
+  const digits = Math.abs(amount).toString().padStart(7, '0');
+  return `${amount < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}

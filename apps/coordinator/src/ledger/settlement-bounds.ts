@@ -1,0 +1,110 @@
+/**
+ * Holds a usage that a provider signed to what the job allowed and what was delivered. Pure. A signature proves who counted,
+ * not that they counted right: each bound here is one way in which a lying provider is kept from being paid for its lie.
+ */
+
+/** Counts as the provider signed them. Anything may stand here. */
+export interface ClaimedUsage {
+  readonly promptTokens: number;
+  /** Hidden ones included. */
+  readonly completionTokens: number;
+  readonly hiddenTokens: number;
+  readonly cachedTokens: number;
+  readonly images?: number;
+}
+
+/** What the coordinator knows by itself. */
+export interface DeliveryFacts {
+  /** Most prompt tokens that the request's bytes can make: {@link promptTokenBound}. */
+  readonly maxPromptTokens: number;
+  /** The job's max_tokens, which hidden tokens count towards. */
+  readonly maxCompletionTokens: number;
+  readonly maxImages?: number;
+  /** Bytes of the response that reached the client, less the framing the caller can account for. Zero: nothing is billed. */
+  readonly deliveredBytes: number;
+  /** From the job's acceptance to its end, in milliseconds; without it there is no bound by time. */
+  readonly elapsedMs?: number;
+}
+
+export type Bound = 'not_a_count' | 'nothing_delivered' | 'prompt_bytes' | 'max_tokens' | 'delivered_bytes' | 'time' | 'prompt' | 'images';
+
+export interface BoundedUsage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly hiddenTokens: number;
+  readonly cachedTokens: number;
+  readonly images: number;
+  /** The bounds that lowered a count, for the log; empty for an honest provider. */
+  readonly lowered: readonly Bound[];
+}
+
+/**
+ * Tokens that a chat template may add by itself: a default system prompt, instructions for tools, the date. What it adds per
+ * message is less than the JSON around that message, which is counted as bytes.
+ */
+export const TEMPLATE_TOKENS = 512;
+
+/**
+ * Tokens without a byte of their own in the answer: end tokens, a stop sequence that was withheld, and the characters that
+ * several tokens make together.
+ */
+export const SILENT_TOKENS = 64;
+
+/** Far faster than any machine decodes one sequence, small demonstration models included. */
+export const MOST_TOKENS_PER_SECOND = 20_000;
+
+/** Most prompt tokens that a request body can make: a token covers at least one byte of it, besides what the template adds. */
+export function promptTokenBound(bodyBytes: number): number {
+  return bodyBytes + TEMPLATE_TOKENS;
+}
+
+/**
+ * The usage that may be billed. Each count is at most the claimed one, and:
+ * - what is no whole number, or negative, is zero;
+ * - nothing delivered, nothing billed;
+ * - prompt tokens: at most what the body's bytes can make; cached tokens are a part of them;
+ * - completion tokens, hidden ones included: at most max_tokens, and at most {@link MOST_TOKENS_PER_SECOND};
+ * - hidden tokens are a part of the completion tokens: the rest must show as at least a byte each in what was delivered,
+ *   {@link SILENT_TOKENS} aside, so that only the tokens of think sections may be far more than the bytes;
+ * - images: at most as many as were asked for.
+ */
+export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): BoundedUsage {
+  const lowered = new Set<Bound>();
+  const count = (value: number): number => {
+    if (Number.isSafeInteger(value) && value >= 0) return value;
+    lowered.add('not_a_count');
+    return 0;
+  };
+  const atMost = (value: number, limit: number, bound: Bound): number => {
+    if (value <= limit) return value;
+    lowered.add(bound);
+    return Math.max(0, Math.floor(limit));
+  };
+  const claimed = {
+    prompt: count(claim.promptTokens),
+    completion: count(claim.completionTokens),
+    hidden: count(claim.hiddenTokens),
+    cached: count(claim.cachedTokens),
+    images: count(claim.images ?? 0),
+  };
+  if (!(facts.deliveredBytes > 0)) {
+    if (claimed.prompt + claimed.completion + claimed.images > 0) lowered.add('nothing_delivered');
+    return { promptTokens: 0, completionTokens: 0, hiddenTokens: 0, cachedTokens: 0, images: 0, lowered: [...lowered] };
+  }
+  const promptTokens = atMost(claimed.prompt, facts.maxPromptTokens, 'prompt_bytes');
+  let completion = atMost(claimed.completion, facts.maxCompletionTokens, 'max_tokens');
+  if (facts.elapsedMs !== undefined) {
+    const possible = SILENT_TOKENS + (Math.max(0, facts.elapsedMs) / 1000) * MOST_TOKENS_PER_SECOND;
+    completion = atMost(completion, possible, 'time');
+  }
+  const hiddenTokens = Math.min(claimed.hidden, completion);
+  const visible = atMost(completion - hiddenTokens, facts.deliveredBytes + SILENT_TOKENS, 'delivered_bytes');
+  return {
+    promptTokens,
+    completionTokens: visible + hiddenTokens,
+    hiddenTokens,
+    cachedTokens: atMost(claimed.cached, promptTokens, 'prompt'),
+    images: atMost(claimed.images, facts.maxImages ?? 0, 'images'),
+    lowered: [...lowered],
+  };
+}

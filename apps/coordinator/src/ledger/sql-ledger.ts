@@ -1,0 +1,205 @@
+/**
+ * The ledger on our database. Steps of all jobs are gathered into transactions (group commit); nothing that a decision rests
+ * on is remembered between two of them, so several coordinators may share one PostgreSQL. A heartbeat tells the others that
+ * this one lives; the holds of one that does not are released.
+ */
+import { randomUUID } from 'node:crypto';
+import type { JobId } from '@inference/protocol';
+import { dialectOf } from '../store/dialect.js';
+import { HOUR_MS } from '../store/ledger/activity.js';
+import { changesWriter } from '../store/ledger/changes.js';
+import { groundLoader } from '../store/ledger/ground.js';
+import { abandonedJobs, ownReservedJobs, recordHolder, removeHolder } from '../store/ledger/holders.js';
+import { linkProvider } from '../store/ledger/links.js';
+import { advanceWindows } from '../store/ledger/totals.js';
+import { commitQuickly, onDisk } from '../store/quick-commit.js';
+import { mayPass, withRetries } from '../store/retry.js';
+import type { Database } from '../store/tables.js';
+import { decide, type StepOutcome, type Terms, withdrawableOf } from './decide.js';
+import { Draft } from './draft.js';
+import { GroupCommit, type StepResult } from './group-commit.js';
+import type {
+  Balance,
+  Deposit,
+  DepositOutcome,
+  EndWithdrawalOutcome,
+  Ledger,
+  Reservation,
+  ReserveOutcome,
+  Settlement,
+  SettleOutcome,
+  WithdrawalEnd,
+  WithdrawalOutcome,
+  WithdrawalRequest,
+} from './ledger.js';
+import { LedgerError } from './ledger-error.js';
+import { microUsd } from './money.js';
+import { checkAccount, checkStep, needsOf, type Step } from './steps.js';
+
+export interface LedgerOptions {
+  readonly database: Database;
+  /** Whole percent of a job's cost that its provider earns, 0 to 100. */
+  readonly providerSharePercent: number;
+  readonly ownMachinesFree: boolean;
+  /** Hears of failed work that nobody waits for: heartbeats, the release of abandoned holds. */
+  readonly onError: (error: unknown) => void;
+  readonly now?: () => number;
+  /** Longest that a step is tried again while the database does not take it, in milliseconds. */
+  readonly patienceMs?: number;
+}
+
+const PATIENCE_MS = 10_000;
+const HEARTBEAT_MS = 15_000;
+/** A coordinator that was not seen for this long is gone, in milliseconds. Clocks may differ by most of it. */
+const GONE_MS = 120_000;
+
+/** Opens the ledger on an open database, and releases what coordinators that are gone still hold. Callers close it. */
+export async function openLedger(options: LedgerOptions): Promise<Ledger> {
+  const ledger = new SqlLedger(options);
+  await ledger.begin();
+  return ledger;
+}
+
+class SqlLedger implements Ledger {
+  readonly #database: Database;
+  readonly #terms: Terms;
+  readonly #onError: (error: unknown) => void;
+  readonly #now: () => number;
+  readonly #patienceMs: number;
+  readonly #steps: GroupCommit<Step, StepOutcome>;
+  readonly #loadGround = groundLoader();
+  readonly #writeChanges = changesWriter();
+  #heart: NodeJS.Timeout | null = null;
+  #beating: Promise<void> | null = null;
+
+  constructor({ database, providerSharePercent, ownMachinesFree, onError, now = Date.now, patienceMs = PATIENCE_MS }: LedgerOptions) {
+    if (!Number.isInteger(providerSharePercent) || providerSharePercent < 0 || providerSharePercent > 100) {
+      throw new RangeError("the provider's share must be a whole percentage from 0 to 100");
+    }
+    this.#database = database;
+    this.#terms = { providerSharePercent, ownMachinesFree, holder: randomUUID() };
+    this.#onError = onError;
+    this.#now = now;
+    this.#patienceMs = patienceMs;
+    this.#steps = new GroupCommit({
+      run: (steps) => this.#run(steps),
+      flush: () => onDisk(database),
+      // A hold guards a job that runs in this process, and goes with it; one that comes back is released at the next start.
+      mayBeLost: ({ type }) => type === 'reserve' || type === 'release',
+      isUrgent: ({ type }) => type === 'reserve',
+      blocking: dialectOf(database) === 'sqlite',
+    });
+  }
+
+  async begin(): Promise<void> {
+    await this.#beat();
+    this.#heart = setInterval(() => {
+      this.#beating ??= this.#beat()
+        .catch(this.#onError)
+        .finally(() => {
+          this.#beating = null;
+        });
+    }, HEARTBEAT_MS);
+    this.#heart.unref();
+  }
+
+  // Every outcome below belongs to the type of its step.
+
+  async reserve(reservation: Reservation): Promise<ReserveOutcome> {
+    return (await this.#submit({ type: 'reserve', reservation })) as ReserveOutcome;
+  }
+
+  async settle(settlement: Settlement): Promise<SettleOutcome> {
+    return (await this.#submit({ type: 'settle', settlement })) as SettleOutcome;
+  }
+
+  async release(jobId: JobId, at: number): Promise<boolean> {
+    return (await this.#submit({ type: 'release', jobId, at })) as boolean;
+  }
+
+  async deposit(deposit: Deposit): Promise<DepositOutcome> {
+    return (await this.#submit({ type: 'deposit', deposit })) as DepositOutcome;
+  }
+
+  async requestWithdrawal(request: WithdrawalRequest): Promise<WithdrawalOutcome> {
+    return (await this.#submit({ type: 'request_withdrawal', request })) as WithdrawalOutcome;
+  }
+
+  async endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome> {
+    return (await this.#submit({ type: 'end_withdrawal', id, end, at })) as EndWithdrawalOutcome;
+  }
+
+  async balance(accountId: string): Promise<Balance> {
+    const row = await this.#database.selectFrom('balances').selectAll().where('account', '=', accountId).executeTakeFirst();
+    if (row === undefined) return { balance: microUsd(0), reserved: microUsd(0), withdrawable: microUsd(0) };
+    return { balance: microUsd(row.balance), reserved: microUsd(row.reserved), withdrawable: withdrawableOf(row) };
+  }
+
+  async linkProvider(providerId: string, accountId: string, at: number): Promise<void> {
+    checkAccount(accountId);
+    await this.#alone((transaction) => linkProvider(transaction, providerId, accountId, at));
+  }
+
+  async sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number> {
+    const own = await ownReservedJobs(this.#database, this.#terms.holder, olderThan);
+    return (await this.#release(own.filter((id) => !liveJobs.has(id as JobId)))) + (await this.#releaseAbandoned());
+  }
+
+  async close(): Promise<void> {
+    if (this.#heart !== null) clearInterval(this.#heart);
+    await this.#beating;
+    await this.#steps.close();
+    await removeHolder(this.#database, this.#terms.holder).catch(this.#onError);
+  }
+
+  async #submit(step: Step): Promise<StepOutcome> {
+    checkStep(step);
+    return this.#steps.submit(step);
+  }
+
+  async #run(steps: readonly Step[]): Promise<readonly StepResult<StepOutcome>[]> {
+    const needs = needsOf(steps);
+    return this.#alone(async (transaction) => {
+      commitQuickly(transaction);
+      const draft = new Draft(await this.#loadGround(transaction, needs));
+      const results = steps.map((step): StepResult<StepOutcome> => {
+        try {
+          return { ok: decide(draft, step, this.#terms) };
+        } catch (error) {
+          return { error };
+        }
+      });
+      await this.#writeChanges(transaction, draft.changes());
+      return results;
+    });
+  }
+
+  /** Runs one transaction, again and again while the database is busy, within this ledger's patience. */
+  async #alone<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
+    try {
+      return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#patienceMs);
+    } catch (error) {
+      if (mayPass(error)) throw new LedgerError('unavailable', 'the database did not take the step in time', { cause: error });
+      throw error;
+    }
+  }
+
+  async #beat(): Promise<void> {
+    const now = this.#now();
+    await withRetries(async () => {
+      await recordHolder(this.#database, this.#terms.holder, now);
+      await advanceWindows(this.#database, Math.floor(now / HOUR_MS));
+    }, Date.now() + this.#patienceMs);
+    await this.#releaseAbandoned();
+  }
+
+  async #releaseAbandoned(): Promise<number> {
+    return this.#release(await abandonedJobs(this.#database, this.#terms.holder, this.#now() - GONE_MS));
+  }
+
+  async #release(jobIds: readonly string[]): Promise<number> {
+    const at = this.#now();
+    const released = await Promise.all(jobIds.map((id) => this.release(id as JobId, at)));
+    return released.filter((one) => one).length;
+  }
+}

@@ -1,0 +1,53 @@
+/** What is read of the fleet and the queue at the moment somebody asks for the metrics: nothing is counted for it in between. */
+import type { Fleet } from '../fleet/fleet.js';
+import type { SessionCounters } from '../fleet/session-facts.js';
+import type { WaitingRoom } from '../inference/waiting-room.js';
+import type { Metrics } from './metrics.js';
+
+/** Counts of sessions that have ended, so that the sums never fall. */
+export class EndedSessions {
+  readonly #sums = new Map<string, number>();
+
+  add(counters: SessionCounters): void {
+    for (const [name, value] of Object.entries(counters)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + value);
+  }
+
+  /** Of ended and running sessions together. */
+  with(running: Iterable<SessionCounters>): ReadonlyMap<string, number> {
+    const sums = new Map(this.#sums);
+    for (const counters of running) {
+      for (const [name, value] of Object.entries(counters)) sums.set(name, (sums.get(name) ?? 0) + value);
+    }
+    return sums;
+  }
+}
+
+export function readFleet(metrics: Metrics, fleet: Fleet, waitingRoom: WaitingRoom, ended: EndedSessions): void {
+  metrics.reading('queue_length', 'Requests that wait for a place on a provider.', [], () => [[{}, waitingRoom.waiting]]);
+  metrics.reading('provider_connections', 'Open sockets of providers, registered or not.', [], () => [[{}, fleet.connections]]);
+  metrics.reading('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
+    for (const session of fleet.sessions()) {
+      yield [{ trust_level: session.trust().level ?? 'none', status: fleet.status(session) }, 1];
+    }
+  });
+  metrics.reading(
+    'provider_trust_parts',
+    'Registered providers by the state of each part of their trust.',
+    ['part', 'state'],
+    function* () {
+      for (const session of fleet.sessions()) for (const { name, state } of session.trust().parts) yield [{ part: name, state }, 1];
+    },
+  );
+  metrics.reading('provider_slots', 'Places for jobs on registered providers, and those in use.', ['state'], function* () {
+    for (const session of fleet.sessions()) {
+      yield [{ state: 'all' }, session.registration.slots];
+      yield [{ state: 'used' }, session.jobs.used];
+    }
+  });
+  metrics.reading('models_served', 'Models that at least one provider serves.', [], () => [[{}, fleet.servedModels().length]]);
+  metrics.reading('provider_messages', 'Answers to challenges and messages out of place since the start, by kind.', ['kind'], function* () {
+    const running = [...fleet.sessions()].map((session) => session.counters);
+    for (const [name, value] of ended.with(running))
+      yield [{ kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }, value];
+  });
+}

@@ -1,0 +1,152 @@
+/**
+ * What this process counts for its operator, in the Prometheus text format. Labels are codes, endpoints, states and the names of
+ * models that were served, of which only so many are told apart: never an account, a key, a job or a client's text.
+ */
+import type { Endpoint } from '@inference/protocol';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { FleetEvent } from '../fleet/fleet.js';
+import type { JobEvent, JobObserver } from '../inference/job-observer.js';
+import type { LedgerStep } from '../ledger/observed-ledger.js';
+import { BoundedNames } from './bounded-names.js';
+
+/** Seconds. */
+const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+/** Models that have figures of their own; those that are served later share one. */
+const MOST_MODELS = 64;
+
+/** How a job ended, as far as it is counted. */
+export interface CountedJob {
+  readonly endpoint: Endpoint;
+  readonly stream: boolean;
+  /** `delivered`, `client_gone`, or the code of the error. */
+  readonly end: string;
+  /** The client left after this much had happened; null where it did not leave. */
+  readonly cancelled: 'before_content' | 'after_content' | null;
+  readonly ms: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  /** What was billed, or null. The model is one that a provider served. */
+  readonly billed: { readonly model: string; readonly promptTokens: number; readonly completionTokens: number } | null;
+}
+
+export class Metrics implements JobObserver {
+  readonly registry = new Registry();
+  readonly #models = new BoundedNames(MOST_MODELS);
+
+  readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
+  readonly #jobSeconds = this.#histogram('job_seconds', 'From request to end.', LONG, ['endpoint', 'stream']);
+  readonly #cancels = this.#counter('cancels_total', 'Jobs whose client went away.', ['stage']);
+  readonly #bytes = this.#counter('bytes_total', 'Bytes of request bodies, and of content that clients took.', ['direction']);
+  readonly #tokens = this.#counter('tokens_total', 'Billed tokens by model.', ['model', 'kind']);
+  readonly #firstToken = this.#histogram('first_token_seconds', 'From request to the first content of a stream.', LONG);
+  readonly #relay = this.#histogram('relay_seconds', 'From a frame of a provider to the write of its content to the client.', SHORT);
+  readonly #placements = this.#counter('placements_total', 'Looks for a provider, by outcome.', ['outcome']);
+  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a place on a provider.', LONG);
+  readonly #attempts = this.#counter('failed_attempts_total', 'Providers that were tried in vain.', ['reason', 'retried']);
+  readonly #hedges = this.#counter('hedges_total', 'Second providers asked beside a slow first.', ['outcome']);
+  readonly #steps = this.#counter('ledger_steps_total', 'Steps of the ledger, by outcome.', ['step', 'outcome']);
+  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'From asking the ledger to its answer.', LONG, ['step']);
+  readonly #sessions = this.#counter('provider_sessions_total', 'Sessions of providers that began and ended, by why.', ['event', 'code']);
+  readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers taken out of routing, and let in again.', ['event']);
+  readonly #standings = this.#counter('provider_standings_told_total', 'Providers that were told a new standing.', ['trust_level']);
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry });
+  }
+
+  /** Content type and text of all metrics. */
+  async read(): Promise<{ readonly contentType: string; readonly text: string }> {
+    return { contentType: this.registry.contentType, text: await this.registry.metrics() };
+  }
+
+  event(event: JobEvent): void {
+    switch (event.type) {
+      case 'placed':
+        this.#placements.inc({ outcome: event.outcome });
+        this.#wait.observe(event.waitMs / 1000);
+        return;
+      case 'attempt_failed':
+        this.#attempts.inc({ reason: event.reason, retried: String(event.retried) });
+        return;
+      case 'hedge':
+        this.#hedges.inc({ outcome: event.outcome });
+        return;
+      case 'first_token':
+        this.#firstToken.observe(event.ms / 1000);
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  relayed(ms: number): void {
+    this.#relay.observe(ms / 1000);
+  }
+
+  job({ endpoint, stream, end, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
+    const kind = { endpoint, stream: String(stream) };
+    this.#jobs.inc({ ...kind, end });
+    this.#jobSeconds.observe(kind, ms / 1000);
+    if (cancelled !== null) this.#cancels.inc({ stage: cancelled });
+    this.#bytes.inc({ direction: 'request' }, requestBytes);
+    this.#bytes.inc({ direction: 'response' }, responseBytes);
+    if (billed === null) return;
+    const model = this.#models.name(billed.model);
+    this.#tokens.inc({ model, kind: 'prompt' }, billed.promptTokens);
+    this.#tokens.inc({ model, kind: 'completion' }, billed.completionTokens);
+  }
+
+  ledgerStep(step: LedgerStep, outcome: string, ms: number): void {
+    this.#steps.inc({ step, outcome });
+    this.#stepSeconds.observe({ step }, ms / 1000);
+  }
+
+  fleetEvent(event: FleetEvent): void {
+    switch (event.type) {
+      case 'joined':
+        this.#sessions.inc({ event: 'joined', code: '' });
+        return;
+      case 'left':
+        this.#sessions.inc({ event: 'left', code: event.end.by === 'provider' ? 'closed' : event.end.code });
+        return;
+      case 'standing':
+        this.#standings.inc({ trust_level: event.session.trust().level ?? 'none' });
+        return;
+      case 'quarantined':
+      case 'reinstated':
+        this.#quarantines.inc({ event: event.type });
+    }
+  }
+
+  /** A figure that is looked up when somebody reads: its values by their labels. */
+  reading<Label extends string>(name: string, help: string, labels: readonly Label[], read: () => Iterable<Reading<Label>>): void {
+    const gauge: Gauge<Label> = new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames: labels,
+      registers: [this.registry],
+      collect: () => {
+        gauge.reset();
+        for (const [values, value] of read()) gauge.inc(values, value);
+      },
+    });
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: readonly Label[]): Counter<Label> {
+    return new Counter({ name: PREFIX + name, help, labelNames, registers: [this.registry] });
+  }
+
+  #histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: readonly Label[] = [],
+  ): Histogram<Label> {
+    return new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers: [this.registry] });
+  }
+}
+
+export type Reading<Label extends string> = readonly [Record<Label, string>, number];
+
+const PREFIX = 'inference_';

@@ -1,0 +1,206 @@
+/**
+ * `/console/auth/…`: the sign-in library behind the server. Only the addresses named here exist; each is limited by address,
+ * those that take a password or send mail also by e-mail address; errors come in the shape of the console API, but for the
+ * device grant, whose shape RFC 8628 fixes.
+ */
+import { apiError, type ErrorCode, readJsonBody } from '@inference/formats';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER } from '../../accounts/auth.js';
+import { errorFacts, type Log } from '../../log.js';
+import { bytesOf } from '../body-bytes.js';
+import { sendError } from '../send-error.js';
+import { type ConsoleDoor, changes, headersOf, MAX_CONSOLE_BODY_BYTES } from './console-api.js';
+import { consoleOrigin, hasBearer, isForeign, isJson } from './origin.js';
+
+interface AuthRoute {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** The body's `email` is counted against the limit of tries per e-mail address. */
+  readonly limitEmail?: true;
+  /** Answers in the shape of OAuth (RFC 6749 section 5.2). */
+  readonly oauth?: true;
+  /** Takes a browser onwards instead of answering JSON. */
+  readonly redirects?: true;
+  readonly needsMail?: true;
+  /** A session alone is not enough. */
+  readonly needsPassword?: true;
+}
+
+const ROUTES: readonly AuthRoute[] = [
+  { method: 'POST', path: '/sign-up/email', limitEmail: true },
+  { method: 'POST', path: '/sign-in/email', limitEmail: true },
+  { method: 'POST', path: '/sign-out' },
+  { method: 'POST', path: '/update-user' },
+  { method: 'POST', path: '/change-password' },
+  { method: 'POST', path: '/delete-user', needsPassword: true },
+  { method: 'POST', path: '/request-password-reset', limitEmail: true, needsMail: true },
+  { method: 'GET', path: '/reset-password/:token', redirects: true },
+  { method: 'POST', path: '/reset-password' },
+  { method: 'POST', path: '/send-verification-email', limitEmail: true, needsMail: true },
+  { method: 'GET', path: '/verify-email', redirects: true },
+  { method: 'POST', path: '/device/code', oauth: true },
+  { method: 'POST', path: '/device/token', oauth: true },
+  { method: 'GET', path: '/device', oauth: true },
+  { method: 'POST', path: '/device/approve', oauth: true },
+  { method: 'POST', path: '/device/deny', oauth: true },
+];
+
+export interface AuthRoutes {
+  readonly auth: Auth;
+  readonly door: ConsoleDoor;
+  /** Whether mail can leave. */
+  readonly mail: boolean;
+  readonly log: Log;
+}
+
+export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void {
+  for (const route of ROUTES) {
+    server.route({
+      method: route.method,
+      url: AUTH_PATH + route.path,
+      bodyLimit: MAX_CONSOLE_BODY_BYTES,
+      // An agent that waits for its code to be approved asks often; the grant itself slows it down.
+      onRequest: route.path === '/device/token' ? routes.door.limits.publicRoutes : routes.door.limits.authRoutes,
+      handler: async (request, reply) => {
+        reply.header('cache-control', 'no-store');
+        await serve(routes, route, request, reply);
+        return reply;
+      },
+    });
+  }
+}
+
+async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
+  const origin = consoleOrigin(request, routes.door.publicOrigin);
+  if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
+  if (changes(request)) {
+    if (!hasBearer(request) && isForeign(request, origin)) return refuse('cross_origin');
+    if (!isJson(request) && !(route.oauth && isForm(request))) return refuse('not_json');
+  }
+  if (route.needsMail && !routes.mail) return refuse('not_configured', { message: 'This coordinator cannot send mail.' });
+  if (route.needsPassword && textMember(request, 'password') === null) {
+    return refuse('invalid_request', { param: 'password', message: 'password is required.' });
+  }
+  for (const [name, most] of Object.entries(LONGEST)) {
+    if ((textMember(request, name)?.length ?? 0) > most) {
+      return refuse('invalid_request', { param: name, message: `${name} must be at most ${most} characters long.` });
+    }
+  }
+  if (route.limitEmail) {
+    const email = textMember(request, 'email');
+    const blockedFor = email === null ? null : await routes.door.limits.emailBlocked(request, email);
+    if (blockedFor !== null) {
+      return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many tries with this e-mail address. Wait a while.' });
+    }
+  }
+  let answer: Response;
+  try {
+    answer = await routes.auth.handler(webRequest(request, origin));
+  } catch (error) {
+    routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
+    return refuse('internal');
+  }
+  await pass(route, answer, reply);
+}
+
+/** Longest texts that are stored; an e-mail address by RFC 5321 section 4.5.3.1. */
+const LONGEST: Readonly<Record<string, number>> = { email: 254, name: 100, image: 500 };
+
+function isForm(request: FastifyRequest): boolean {
+  return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers['content-type'] ?? '');
+}
+
+/** A text of the body, if it holds it. What else is wrong with the body is the library's to say. */
+function textMember(request: FastifyRequest, name: string): string | null {
+  const body = bytesOf(request);
+  if (!isJson(request) || body.length === 0) return null;
+  const value = readJsonBody(body);
+  if (typeof value !== 'object' || value === null) return null;
+  const member = (value as Readonly<Record<string, unknown>>)[name];
+  return typeof member === 'string' ? member : null;
+}
+
+/** Of this connection alone, or what a proxy says, which the server has weighed already. */
+const UNPASSED_HEADERS = [
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'expect',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+];
+
+function webRequest(request: FastifyRequest, origin: string): Request {
+  const headers = headersOf(request);
+  headers.set(CLIENT_ADDRESS_HEADER, request.ip);
+  // A token stands for itself: a browser's cookies beside it would mean somebody else.
+  if (hasBearer(request)) headers.delete('cookie');
+  for (const name of UNPASSED_HEADERS) headers.delete(name);
+  const body = bytesOf(request);
+  return new Request(origin + request.url, {
+    method: request.method,
+    headers,
+    ...(changes(request) ? { body: body.length === 0 ? '{}' : Buffer.from(body) } : {}),
+  });
+}
+
+const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
+
+async function pass(route: AuthRoute, answer: Response, reply: FastifyReply): Promise<void> {
+  const cookies = answer.headers.getSetCookie();
+  if (cookies.length > 0) reply.header('set-cookie', cookies);
+  const body = await answer.text();
+  if (answer.status >= 400 && !route.oauth) return sendError(reply, apiErrorOf(answer.status, body));
+  for (const name of PASSED_HEADERS) {
+    const value = answer.headers.get(name);
+    if (value !== null) reply.header(name, value);
+  }
+  reply.code(answer.status).send(route.oauth ? body : withoutToken(body));
+}
+
+/** Sessions live in cookies that no script can read; the library would tell their tokens beside them. */
+function withoutToken(body: string): string {
+  if (body === '') return '{}';
+  const value: unknown = JSON.parse(body);
+  if (typeof value !== 'object' || value === null || !('token' in value)) return body;
+  const { token: _, ...rest } = value;
+  return JSON.stringify(rest);
+}
+
+/** The library's `{code, message}` in our shape. Its codes tell more than ours, so its sentence is kept. */
+function apiErrorOf(status: number, body: string) {
+  return apiError(codeOf(status), messageOf(body));
+}
+
+function messageOf(body: string): { message?: string } {
+  try {
+    const value = JSON.parse(body) as { message?: unknown };
+    return typeof value.message === 'string' && value.message !== '' ? { message: value.message } : {};
+  } catch {
+    return {};
+  }
+}
+
+function codeOf(status: number): ErrorCode {
+  switch (status) {
+    case 401:
+      return 'not_signed_in';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return 'not_found';
+    case 409:
+      return 'conflict';
+    case 415:
+      return 'not_json';
+    case 422:
+      return 'invalid_request';
+    case 429:
+      return 'rate_limit_exceeded';
+    default:
+      return status < 500 ? 'invalid_request' : 'internal';
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * How every address of the console API works: a session, a page of our own for what changes something, JSON in and JSON
+ * out, bodies checked by their schema. The addresses themselves are in the files beside this one.
+ */
+import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import type { Sessions, SignedIn } from '../../accounts/sessions.js';
+import { bytesOf } from '../body-bytes.js';
+import type { RateLimits } from '../rate-limits.js';
+import { sendError } from '../send-error.js';
+import { consoleOrigin, hasBearer, isForeign, isJson } from './origin.js';
+
+/** Bodies of the console are small. */
+export const MAX_CONSOLE_BODY_BYTES = 64 * 1024;
+
+export interface ConsoleDoor {
+  readonly sessions: Sessions;
+  readonly limits: RateLimits;
+  /** Configured origin of the console, or null. */
+  readonly publicOrigin: string | null;
+}
+
+export interface ConsoleCall<Body> {
+  readonly who: SignedIn;
+  readonly body: Body;
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly params: Readonly<Record<string, string>>;
+  /** Origin of the console. */
+  readonly origin: string;
+}
+
+export interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: Body;
+  /** What the answer looks like; only its type is used. */
+  readonly answer: Answer;
+  readonly status?: number;
+}
+
+/** Adds addresses for people who are signed in. */
+export class ConsoleApi {
+  readonly #server: FastifyInstance;
+  readonly #door: ConsoleDoor;
+
+  constructor(server: FastifyInstance, door: ConsoleDoor) {
+    this.#server = server;
+    this.#door = door;
+  }
+
+  add<Answer extends TSchema, Body extends TSchema = TSchema>(
+    operation: ConsoleOperation<Answer, Body>,
+    handle: (call: ConsoleCall<Static<Body>>) => Promise<Static<Answer>>,
+  ): void {
+    const check = operation.body === undefined ? null : schemaCheck(operation.body);
+    this.#server.route({
+      method: operation.method,
+      url: `/console/v1${operation.path}`,
+      bodyLimit: MAX_CONSOLE_BODY_BYTES,
+      onRequest: this.#door.limits.publicRoutes,
+      handler: async (request, reply) => {
+        const entered = await enter(this.#door, request, reply);
+        if (entered === null) return reply;
+        const body = (check === null ? undefined : check(readJsonBody(bytesOf(request)))) as Static<Body>;
+        const answer = await handle({
+          ...entered,
+          body,
+          query: request.query as Record<string, string>,
+          params: request.params as Record<string, string>,
+        });
+        reply.header('cache-control', 'no-store').code(operation.status ?? 200);
+        return answer;
+      },
+    });
+  }
+}
+
+/** Lets a signed-in caller in. Null: the request is answered. */
+export async function enter(
+  door: ConsoleDoor,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<{ readonly who: SignedIn; readonly origin: string } | null> {
+  const refuse = (...error: Parameters<typeof apiError>): null => {
+    sendError(reply, apiError(...error));
+    return null;
+  };
+  const origin = consoleOrigin(request, door.publicOrigin);
+  if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
+  if (changes(request)) {
+    if (!hasBearer(request) && isForeign(request, origin)) return refuse('cross_origin');
+    if (request.method !== 'DELETE' && !isJson(request)) return refuse('not_json');
+  }
+  const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
+  if (setCookies.length > 0) reply.header('set-cookie', setCookies);
+  if (signedIn === null) return refuse('not_signed_in');
+  if (signedIn.account.suspendedAt !== null) return refuse('account_suspended');
+  return { who: signedIn, origin };
+}
+
+export function changes(request: FastifyRequest): boolean {
+  return request.method !== 'GET' && request.method !== 'HEAD';
+}
+
+/** The request's headers as the web standard has them. */
+export function headersOf(request: FastifyRequest): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    for (const one of [value].flat()) if (one !== undefined && !name.startsWith(':')) headers.append(name, one);
+  }
+  return headers;
+}

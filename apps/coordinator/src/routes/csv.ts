@@ -1,0 +1,34 @@
+/**
+ * Comma-separated values (RFC 4180): lines end with CRLF, and a field with a comma, a quote or a line break is quoted. A text
+ * that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets do not show.
+ */
+
+export type CsvField = string | number;
+
+export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
+
+/** One line, its end included. */
+export function csvLine(fields: readonly CsvField[]): string {
+  return `${fields.map(csvField).join(',')}\r\n`;
+}
+
+function csvField(field: CsvField): string {
+  if (typeof field === 'number') return String(field);
+  const text = /^[=+\-@\t\r\n]/.test(field) ? `'${field}` : field;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/**
+ * Whether an `Accept` header asks for CSV rather than JSON (RFC 9110 section 12.5.1). Only a client that names `text/csv`
+ * gets it, and not where it would like JSON as much.
+ */
+export function prefersCsv(accept: string | undefined): boolean {
+  const quality = new Map<string, number>();
+  for (const range of (accept ?? '').toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    quality.set(type, weight === undefined ? 1 : Number.parseFloat(weight) || 0);
+  }
+  const json = quality.get('application/json') ?? quality.get('application/*') ?? quality.get('*/*') ?? 0;
+  return (quality.get('text/csv') ?? 0) > json;
+}

@@ -1,0 +1,46 @@
+/**
+ * Reads the query of a request by a schema. Parameters that the schema does not know are tolerated; one that is given twice
+ * or does not fit is refused with an error that names it and, in the words of its `description`, says what belongs there.
+ */
+import { RequestError } from '@inference/formats';
+import type { Static, TObject, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+interface Parameter {
+  readonly name: string;
+  readonly integer: boolean;
+  readonly fallback: unknown;
+  readonly description: string;
+  check(value: unknown): boolean;
+}
+
+/**
+ * Makes the reader of one schema, whose properties are optional strings or integers and may have a default. It takes a
+ * request's address and throws RequestError `invalid_request`.
+ */
+export function queryReader<Schema extends TObject>(schema: Schema): (url: string) => Static<Schema> {
+  const parameters = Object.entries(schema.properties).map(([name, property]) => parameterOf(name, property));
+  return (url) => {
+    const given = new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?') + 1) : '');
+    const entries = parameters.map((parameter) => [parameter.name, readParameter(parameter, given.getAll(parameter.name))]);
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Static<Schema>;
+  };
+}
+
+function parameterOf(name: string, property: TSchema): Parameter {
+  const { type, default: fallback, description = 'a valid value' } = property as { type?: string; default?: unknown; description?: string };
+  const validator = Compile(property);
+  return { name, integer: type === 'integer', fallback, description, check: (value) => validator.Check(value) };
+}
+
+function readParameter(parameter: Parameter, given: readonly string[]): unknown {
+  const [text, second] = given;
+  if (text === undefined) return parameter.fallback;
+  if (second !== undefined) throw new RequestError('invalid_request', parameter.name, `${parameter.name} may be given only once.`);
+  // No sign, no fraction, no exponent and no leading zeros: one way to write each number.
+  const value = parameter.integer ? (/^(?:0|[1-9]\d{0,14})$/.test(text) ? Number(text) : null) : text;
+  if (!parameter.check(value)) {
+    throw new RequestError('invalid_request', parameter.name, `${parameter.name} must be ${parameter.description}.`);
+  }
+  return value;
+}

@@ -1,0 +1,42 @@
+/** Guards of what a key or a session opens: a session is asked for only where no key was sent. */
+import { apiError } from '@inference/formats';
+import type { FastifyRequest, onRequestHookHandler } from 'fastify';
+import { COOKIE_PREFIX } from '../accounts/auth.js';
+import { admitKey, type KeyGuard, presentedKey } from './authenticate.js';
+import { type ConsoleDoor, enter } from './console/console-api.js';
+import { sendError } from './send-error.js';
+
+/** Who may operate: an admin key, or somebody signed in whose account has the admin flag. */
+export function requireAdmin(keys: KeyGuard, door: ConsoleDoor): onRequestHookHandler {
+  return async (request, reply) => {
+    if (!hasCookieAlone(request)) {
+      if (!(await admitKey(keys, 'admin', request, reply))) return reply;
+      return;
+    }
+    const entered = await enter(door, request, reply);
+    if (entered === null) return reply;
+    if (entered.who.account.isAdmin) return;
+    sendError(reply, apiError('forbidden', { message: 'This account may not do that.' }));
+    return reply;
+  };
+}
+
+/** Who may read what is an account's own: any of its API keys, or its owner. For addresses that change nothing. */
+export function requireAccount(keys: KeyGuard, door: ConsoleDoor): onRequestHookHandler {
+  return async (request, reply) => {
+    if (!hasCookieAlone(request)) {
+      if (!(await admitKey(keys, 'api', request, reply))) return reply;
+      return;
+    }
+    const entered = await enter(door, request, reply);
+    if (entered === null) return reply;
+    request.sessionAccountId = entered.who.account.id;
+  };
+}
+
+/** A session's cookie and no key. Cookies of others, such as a proxy's, say nothing about who is calling. */
+function hasCookieAlone(request: FastifyRequest): boolean {
+  return presentedKey(request) === null && SESSION_COOKIE.test(request.headers.cookie ?? '');
+}
+
+const SESSION_COOKIE = new RegExp(`(?:^|;\\s*)(?:__Host-)?${COOKIE_PREFIX}\\.session_token=`);

@@ -1,0 +1,21 @@
+/** `GET /v1/stats`, `/v1/leaderboard` and `/v1/network/totals`: what the network does, for everybody (spec: network stats). */
+import type { FastifyInstance } from 'fastify';
+import { KEPT_SECONDS, type PublicStatistics } from '../stats/public-statistics.js';
+import { LeaderboardQuerySchema, TotalsQuerySchema } from '../stats/schemas.js';
+import { addPublicRoute, sendKept } from './public-route.js';
+import { queryReader } from './query.js';
+
+const readLeaderboardQuery = queryReader(LeaderboardQuerySchema);
+const readTotalsQuery = queryReader(TotalsQuerySchema);
+
+export function addStatistics(server: FastifyInstance, statistics: PublicStatistics): void {
+  addPublicRoute(server, '/v1/stats', async (_request, reply) => sendKept(reply, await statistics.stats(), KEPT_SECONDS.stats));
+  addPublicRoute(server, '/v1/leaderboard', async (request, reply) => {
+    const choice = readLeaderboardQuery(request.url);
+    return sendKept(reply, await statistics.leaderboard(choice), KEPT_SECONDS.leaderboard);
+  });
+  addPublicRoute(server, '/v1/network/totals', async (request, reply) => {
+    const { window } = readTotalsQuery(request.url);
+    return sendKept(reply, await statistics.totals(window), KEPT_SECONDS.totals);
+  });
+}

@@ -1,0 +1,39 @@
+/** The leaderboard and the network's totals (spec: leaderboard, network totals), from what the store has summed. Pure. */
+import type { ActivitySums, Served, ServedMetric } from '../store/statistics.js';
+import type { Leaderboard, Totals } from './schemas.js';
+import type { Metric, Window } from './windows.js';
+
+export const COLUMN_OF: Readonly<Record<Metric, ServedMetric>> = { earnings: 'earned', tokens: 'served_tokens', jobs: 'served_jobs' };
+
+/** Accounts appear only under the names that `pseudonym` gives them. */
+export function leaderboard(
+  choice: { readonly metric: Metric; readonly window: Window },
+  leaders: readonly Served[],
+  pseudonym: (account: string) => string,
+  now: number,
+): Leaderboard {
+  return {
+    metric: choice.metric,
+    window: choice.window,
+    entries: leaders.map(({ account, earned, tokens, jobs }, index) => ({
+      rank: index + 1,
+      pseudonym: pseudonym(account),
+      earnings_micro_usd: earned,
+      tokens,
+      jobs,
+    })),
+    updated_at: new Date(now).toISOString(),
+  };
+}
+
+/** Every job of the network counts here, also those that earned nobody anything, as on one's own machines. */
+export function networkTotals(window: Window, sums: ActivitySums, now: number): Totals {
+  return {
+    window,
+    earnings_micro_usd: sums.earned,
+    tokens: sums.promptTokens + sums.completionTokens,
+    jobs: sums.requests,
+    active_accounts: sums.activeAccounts,
+    updated_at: new Date(now).toISOString(),
+  };
+}

@@ -1,0 +1,43 @@
+/**
+ * Names under which the leaderboard shows accounts. A pseudonym is computed from the account id with a secret key, so that it
+ * stays the same over time, tells nothing of the account, and cannot be found by trying account ids without the key.
+ */
+import { createHmac } from 'node:crypto';
+
+const ADJECTIVES = (
+  'able amber ample azure bold brave brisk calm candid clever coral cosmic crisp daring deft eager early fair fleet fond gentle ' +
+  'glad golden grand hardy honest humble ivory jolly keen kind lively lucid lunar merry mild misty modest neat nimble noble patient ' +
+  'plucky polar prime proud quick quiet rapid royal rustic sage serene silent silver solar steady stellar sunny swift tidy vivid warm witty'
+).split(' ');
+const ANIMALS = (
+  'alpaca badger beaver bison bobcat camel caribou condor coyote crane dingo dolphin eagle egret elk falcon ferret finch gazelle ' +
+  'gecko gibbon grouse hare hawk heron ibex ibis impala jackal jaguar kestrel kiwi koala lemur leopard lynx magpie marmot marten moose ' +
+  'narwhal ocelot osprey otter owl panda pelican penguin puffin puma quail rabbit raven robin salmon seal stork swan tapir tern toucan ' +
+  'walrus wolf wren'
+).split(' ');
+/** Crockford's base 32: no letter that is taken for a digit. */
+const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
+
+/** Names remembered at most: the boards show some two thousand accounts together. */
+const MOST_REMEMBERED = 4096;
+
+/**
+ * Makes the naming function of one secret. Names look like `keen-otter-7k3m9q2x`: 52 bits, so that a million rarely meet. The
+ * newest are remembered, because the same accounts lead most boards.
+ */
+export function pseudonyms(secret: Uint8Array): (accountId: string) => string {
+  const remembered = new Map<string, string>();
+  return (accountId) => {
+    const known = remembered.get(accountId);
+    if (known !== undefined) return known;
+    const name = nameOf(createHmac('sha256', secret).update('leaderboard/v1\0').update(accountId).digest());
+    if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+    remembered.set(accountId, name);
+    return name;
+  };
+}
+
+function nameOf(digest: Buffer): string {
+  const digits = Array.from(digest.subarray(2, 10), (byte) => DIGITS[byte % 32]).join('');
+  return `${ADJECTIVES[digest.readUInt8(0) % 64]}-${ANIMALS[digest.readUInt8(1) % 64]}-${digits}`;
+}

@@ -1,0 +1,81 @@
+/**
+ * The public statistics as they are handed out: computed from the roll-ups and the fleet, and kept for the time that the
+ * specification gives each of them (spec: limits). However many ask, each is computed once per period.
+ */
+import { sharedSecret } from '../store/secrets.js';
+import { readLeaders, readMinutes, readNetworkTotals } from '../store/statistics.js';
+import type { Database } from '../store/tables.js';
+import { COLUMN_OF, leaderboard, networkTotals } from './leaderboard.js';
+import { type FleetView, networkStats, seriesStart } from './network-stats.js';
+import { pseudonyms } from './pseudonym.js';
+import type { Leaderboard, Stats, Totals } from './schemas.js';
+import { type Cached, TimedCache } from './timed-cache.js';
+import { METRICS, type Metric, WINDOWS, type Window } from './windows.js';
+
+/** How long each answer is kept, in seconds. */
+export const KEPT_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
+/** Coordinators of one database show an account under one name, because they share this secret. */
+const LEADERBOARD_SECRET = 'leaderboard';
+/** Most entries that a leaderboard may be asked for. All lengths are cut from one. */
+const MAX_LEADERS = 200;
+
+export interface PublicStatisticsOptions {
+  readonly database: Database;
+  readonly fleet: FleetView;
+  readonly now: () => number;
+}
+
+export class PublicStatistics {
+  readonly #stats: TimedCache<Stats>;
+  readonly #leaderboards: ReadonlyMap<string, TimedCache<Leaderboard>>;
+  readonly #totals: ReadonlyMap<Window, TimedCache<Totals>>;
+  #pseudonym: ((accountId: string) => string) | null = null;
+
+  constructor(options: PublicStatisticsOptions) {
+    const { database, fleet, now } = options;
+    const kept = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
+    this.#stats = kept(KEPT_SECONDS.stats, async (time) => {
+      const lifetime = await readNetworkTotals(database, 'all');
+      return networkStats(fleet, lifetime, await readMinutes(database, seriesStart(time)), time);
+    });
+    const choices = METRICS.flatMap((metric) => WINDOWS.map((window) => ({ metric, window })));
+    this.#leaderboards = new Map(
+      choices.map((choice) => [
+        keyOf(choice),
+        kept(KEPT_SECONDS.leaderboard, async (time) => {
+          const leaders = await readLeaders(database, choice.window, COLUMN_OF[choice.metric], MAX_LEADERS);
+          this.#pseudonym ??= pseudonyms(await sharedSecret(database, LEADERBOARD_SECRET));
+          return leaderboard(choice, leaders, this.#pseudonym, time);
+        }),
+      ]),
+    );
+    this.#totals = new Map(
+      WINDOWS.map((window) => [
+        window,
+        kept(KEPT_SECONDS.totals, async (time) => networkTotals(window, await readNetworkTotals(database, window), time)),
+      ]),
+    );
+  }
+
+  stats(): Promise<Cached<Stats>> {
+    return this.#stats.get();
+  }
+
+  async leaderboard(choice: { readonly metric: Metric; readonly window: Window; readonly limit: number }): Promise<Cached<Leaderboard>> {
+    const { value, ageSeconds } = await known(this.#leaderboards.get(keyOf(choice))).get();
+    return { value: { ...value, entries: value.entries.slice(0, choice.limit) }, ageSeconds };
+  }
+
+  totals(window: Window): Promise<Cached<Totals>> {
+    return known(this.#totals.get(window)).get();
+  }
+}
+
+function keyOf({ metric, window }: { readonly metric: Metric; readonly window: Window }): string {
+  return `${metric} ${window}`;
+}
+
+function known<T>(cache: TimedCache<T> | undefined): TimedCache<T> {
+  if (cache === undefined) throw new Error('no such statistics');
+  return cache;
+}

@@ -1,0 +1,8 @@
+/** Which of the two databases runs. Asked only where their SQL differs. */
+import { type Kysely, PostgresAdapter } from 'kysely';
+
+export type Dialect = 'sqlite' | 'postgres';
+
+export function dialectOf<T>(database: Kysely<T>): Dialect {
+  return database.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';
+}

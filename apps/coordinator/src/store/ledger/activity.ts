@@ -1,0 +1,32 @@
+/** The counts that every roll-up has, and the spans of time that statistics are asked for. */
+import type { Activity, StatsWindow } from '../tables/ledger.js';
+
+export const ACTIVITY = [
+  'requests',
+  'prompt_tokens',
+  'completion_tokens',
+  'images',
+  'spent',
+  'served_jobs',
+  'served_tokens',
+  'earned',
+] as const satisfies readonly (keyof Activity)[];
+
+export const HOUR_MS = 3_600_000;
+export const MINUTE_MS = 60_000;
+
+/** Whole hours before the newest one that a window includes; null: all there ever were. */
+export const WINDOW_HOURS: Readonly<Record<StatsWindow, number | null>> = { '24h': 24, '7d': 168, '30d': 720, all: null };
+export const WINDOWS = Object.keys(WINDOW_HOURS) as readonly StatsWindow[];
+
+/** `hour` of the row that old hours of an account are folded into. */
+export const FOLDED_HOUR = -1;
+
+export function noActivity(): Activity {
+  return { requests: 0, prompt_tokens: 0, completion_tokens: 0, images: 0, spent: 0, served_jobs: 0, served_tokens: 0, earned: 0 };
+}
+
+/** Adds the second to the first. */
+export function addActivity(sum: Activity, more: Readonly<Activity>): void {
+  for (const name of ACTIVITY) sum[name] += more[name];
+}

@@ -1,0 +1,12 @@
+/** Secrets that the coordinators of one database share. */
+import type { Kysely, Migration } from 'kysely';
+
+export const secrets: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema
+      .createTable('secrets')
+      .addColumn('name', 'text', (column) => column.primaryKey())
+      .addColumn('value', 'text', (column) => column.notNull())
+      .execute();
+  },
+};

@@ -1,0 +1,28 @@
+/**
+ * The schema's history, one file per migration. A migration that has been released is never edited; a change is a new one.
+ * They run in the order of their names, on either database.
+ */
+import type { Migration } from 'kysely';
+import { accountsAndKeys } from './0001-accounts-and-keys.js';
+import { receipts } from './0002-receipts.js';
+import { ledger } from './0003-ledger.js';
+import { totals } from './0004-totals.js';
+import { secrets } from './0008-secrets.js';
+import { accounts } from './0010-accounts.js';
+import { payments } from './0011-payments.js';
+import { earningsByMachine } from './0012-earnings-by-machine.js';
+import { devices } from './0020-devices.js';
+import { catalogue } from './0032-catalogue.js';
+
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001_accounts_and_keys': accountsAndKeys,
+  '0002_receipts': receipts,
+  '0003_ledger': ledger,
+  '0004_totals': totals,
+  '0008_secrets': secrets,
+  '0010_accounts': accounts,
+  '0011_payments': payments,
+  '0012_earnings_by_machine': earningsByMachine,
+  '0020_devices': devices,
+  '0032_catalogue': catalogue,
+};

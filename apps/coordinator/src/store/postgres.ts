@@ -1,0 +1,61 @@
+/**
+ * PostgreSQL as the database of several coordinators. 64-bit integers come back as numbers, checked to be exact, so that
+ * queries give the same values on both databases. Every wait for the server has a limit.
+ */
+import { CompiledQuery, type Dialect, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import { preparedClient, StatementNames } from './prepared-client.js';
+
+export interface PostgresOptions {
+  /** `postgres://user:password@host:port/database` */
+  readonly url: string;
+  readonly maxConnections?: number;
+  /** Longest a statement may take, in milliseconds; 0 is no limit. */
+  readonly statementTimeoutMs?: number;
+  /** Hears of connections that broke while nobody used them. The pool replaces them by itself. */
+  readonly onConnectionLost?: (error: Error) => void;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
+/** A transaction that its coordinator forgot must not keep its locks. */
+const IDLE_IN_TRANSACTION_MS = 30_000;
+const MAX_CONNECTIONS = 10;
+
+const { builtins } = pg.types;
+
+/** Kysely's dialect over a pool of connections. Destroying the Kysely instance ends the pool. */
+export function postgresDialect(options: PostgresOptions): Dialect {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.maxConnections ?? MAX_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
+    application_name: 'inference-coordinator',
+    types: { getTypeParser },
+    Client: preparedClient(new StatementNames()),
+  });
+  // Without a listener, an idle connection that the server closes would end the process.
+  pool.on('error', (error) => options.onConnectionLost?.(error));
+  return new PostgresDialect({
+    pool,
+    // A plan kept from when a table was small would read all of it for ever.
+    onCreateConnection: async (connection) => {
+      await connection.executeQuery(CompiledQuery.raw('set plan_cache_mode = force_custom_plan'));
+    },
+  });
+}
+
+function getTypeParser(type: number, format?: 'text' | 'binary'): (text: string) => unknown {
+  // `sum` of 64-bit integers is a numeric there, and an integer on SQLite.
+  if (format !== 'binary' && (type === builtins.INT8 || type === builtins.NUMERIC)) return exactInteger;
+  return format === 'binary' ? pg.types.getTypeParser(type, 'binary') : pg.types.getTypeParser(type, 'text');
+}
+
+/** A number for an integer's text. Throws RangeError where a number could not hold it exactly, or where it is no integer. */
+export function exactInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError('the database answered a number that is no exact integer');
+  return value;
+}

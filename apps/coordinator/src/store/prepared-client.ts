@@ -1,0 +1,48 @@
+/**
+ * A PostgreSQL connection that prepares the statements it sees again and again. Parsing and planning a statement over a
+ * hundred rows costs the server more than running it.
+ */
+import pg from 'pg';
+
+/** Seen so often, a statement is prepared; and at most so many are, as the server keeps each until the connection ends. */
+const OFTEN = 4;
+const MOST_PREPARED = 300;
+/** Texts that are counted at most; then counting begins anew. */
+const MOST_COUNTED = 2000;
+
+/** Gives statements their names. One for all connections of a pool. */
+export class StatementNames {
+  readonly #names = new Map<string, string>();
+  readonly #seen = new Map<string, number>();
+
+  /** The name to prepare a statement under, or undefined while it is not worth it. */
+  nameFor(text: string): string | undefined {
+    const name = this.#names.get(text);
+    if (name !== undefined) return name;
+    // `select *` must not be kept: it fails once a migration, perhaps of a newer program, has added a column.
+    if (this.#names.size >= MOST_PREPARED || text.includes('*')) return undefined;
+    const seen = (this.#seen.get(text) ?? 0) + 1;
+    if (seen >= OFTEN) {
+      this.#seen.delete(text);
+      const fresh = `s${this.#names.size}`;
+      this.#names.set(text, fresh);
+      return fresh;
+    }
+    if (this.#seen.size >= MOST_COUNTED) this.#seen.clear();
+    this.#seen.set(text, seen);
+    return undefined;
+  }
+}
+
+/** The class of such connections, for a pool. */
+export function preparedClient(names: StatementNames): typeof pg.Client {
+  return class PreparedClient extends pg.Client {
+    // The overloads of the driver; only calls with a text and its values, which Kysely makes, are looked at.
+    override query(...parameters: unknown[]): never {
+      const [text, values, ...rest] = parameters;
+      const name = typeof text === 'string' && Array.isArray(values) && values.length > 0 ? names.nameFor(text) : undefined;
+      const call = name === undefined ? parameters : [{ name, text, values }, ...rest];
+      return Reflect.apply(super.query, this, call) as never;
+    }
+  };
+}

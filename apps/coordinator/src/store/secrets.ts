@@ -1,0 +1,25 @@
+/** Secrets that the coordinators of one database share. The first that needs one makes it. */
+import { randomBytes } from 'node:crypto';
+import type { Database } from './tables.js';
+
+const SECRET_BYTES = 32;
+
+/** The 32 bytes of this name, the same for every caller and for good. */
+export async function sharedSecret(database: Database, name: string): Promise<Uint8Array> {
+  const kept = await readSecret(database, name);
+  if (kept !== null) return kept;
+  await database
+    .insertInto('secrets')
+    .values({ name, value: randomBytes(SECRET_BYTES).toString('hex') })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute();
+  // Two that begin at once both come to read what one of them wrote.
+  const made = await readSecret(database, name);
+  if (made === null) throw new Error('a secret that was just written is gone');
+  return made;
+}
+
+async function readSecret(database: Database, name: string): Promise<Uint8Array | null> {
+  const row = await database.selectFrom('secrets').select('value').where('name', '=', name).executeTakeFirst();
+  return row === undefined ? null : Buffer.from(row.value, 'hex');
+}

@@ -1,0 +1,106 @@
+/** Evidence gathered end to end: a provider enrols its Mac, the Mac is asked, and what it answers is kept and verified. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deviceNonce } from '../../src/attestation/chain/freshness.js';
+import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
+
+const DAY = 86_400_000;
+
+describe('evidence of a managed Mac', () => {
+  let network: ManagedNetwork;
+  beforeAll(async () => {
+    network = await startManagedNetwork();
+  });
+  afterAll(() => network.close());
+
+  it('comes by itself once the profile is installed, and is bound to the enclave key', async () => {
+    const { provider, mac } = await network.enrolled();
+    await eventually(() => network.device(provider).certifiedAt !== null && network.device(provider).evidence.security !== null);
+    const { evidence } = network.device(provider);
+    expect(evidence).toMatchObject({
+      enrolledAt: expect.any(Number),
+      security: { sipEnabled: true, secureBootLevel: 'full', diskEncryptionEnabled: true, authenticatedRootEnabled: true },
+      information: {
+        serialNumber: mac.identity.serialNumber,
+        provisioningUdid: mac.identity.provisioningUdid,
+        softwareUpdateDeviceId: mac.identity.softwareUpdateDeviceId,
+      },
+      acme: { certificates: [expect.any(String), expect.any(String)] },
+    });
+    const { chain } = evidence;
+    expect(chain?.certificates).toHaveLength(2);
+    expect(Buffer.from(chain?.preimage.se_public_key ?? '', 'base64')).toEqual(Buffer.from(provider.enclave.publicKey));
+    expect(chain && deviceNonce(chain.preimage)).toHaveLength(32);
+  });
+
+  it('survives a restart of the provider, and goes when the profile is removed', async () => {
+    const { provider, mac } = await network.enrolled();
+    await eventually(() => network.device(provider).certifiedAt !== null);
+    provider.close();
+    const again = await network.harness.provider({ enclave: provider.enclave, serial: mac.identity.serialNumber });
+    await eventually(() => network.device(again).certifiedAt !== null);
+    await network.management.unenrol(mac.identity.udid);
+    await eventually(() => network.device(again).evidence.enrolledAt === null);
+    expect(network.device(again).evidence).toMatchObject({ security: null, information: null, chain: null, acme: null });
+  });
+
+  it('moves with the Mac when another key of it is enrolled, and leaves the first without any', async () => {
+    const { provider, mac } = await network.enrolled();
+    await eventually(() => network.device(provider).certifiedAt !== null);
+    const second = await network.harness.provider({ serial: mac.identity.serialNumber });
+    await network.management.enrol(mac.identity.udid, await (await fetch(await network.profileUrl(second))).text());
+    await eventually(() => network.device(second).evidence.security !== null);
+    expect(network.device(provider).evidence).toMatchObject({ enrolledAt: null, chain: null });
+    // The Mac's certificate is a moment old, so it shows that one again: it is bound to the first key, and proves nothing here.
+    await eventually(() => network.device(second).commands.some((command) => command.outcome === 'stale_attestation'));
+    expect(network.device(second).certifiedAt).toBeNull();
+  });
+
+  it('shows at the next report what has been turned off', async () => {
+    const hourly = await startManagedNetwork({ rules: { securityIntervalMs: 50 } });
+    try {
+      const { provider, mac } = await hourly.enrolled();
+      await eventually(() => hourly.device(provider).evidence.security?.sipEnabled === true);
+      mac.protections = { ...mac.protections, sipEnabled: false };
+      await eventually(() => hourly.device(provider).evidence.security?.sipEnabled === false);
+    } finally {
+      await hourly.close();
+    }
+  });
+
+  it('is renewed after a week, and until then what was proved stays', async () => {
+    const weekly = await startManagedNetwork();
+    try {
+      const { provider } = await weekly.enrolled();
+      await eventually(() => weekly.device(provider).certifiedAt !== null);
+      const first = weekly.device(provider).certifiedAt ?? 0;
+      weekly.clock.advance(7.5 * DAY);
+      await eventually(() => (weekly.device(provider).certifiedAt ?? 0) >= first + 7 * DAY);
+    } finally {
+      await weekly.close();
+    }
+  });
+
+  it('is asked for again when a Mac shows an old attestation, which is never taken for a bound one', async () => {
+    const { provider, mac } = await network.enrolled({ mac: { misbehaviours: ['stale_nonce'] } });
+    await eventually(() => network.device(provider).commands.some((command) => command.outcome === 'stale_attestation'));
+    expect(network.device(provider).certifiedAt).toBeNull();
+    mac.misbehaviours = new Set();
+    network.clock.advance(7.5 * DAY);
+    await eventually(() => network.device(provider).certifiedAt !== null);
+  });
+
+  it('is not there without the setting: chains of a simulated authority do not lead to the maker', async () => {
+    const real = await startManagedNetwork({ realAnchor: true });
+    try {
+      const { provider } = await real.enrolled();
+      await eventually(() =>
+        real.device(provider).commands.some((command) => command.kind === 'device_information' && command.outcome === 'refused'),
+      );
+      expect(real.device(provider)).toMatchObject({ certifiedAt: null, evidence: { acme: null } });
+      expect(real.acme.lastAnswer?.body).toContain('anchor_name');
+      await eventually(() => real.management.sent.some((sent) => sent.answer.includes('anchor_name')));
+    } finally {
+      await real.close();
+    }
+  });
+});

@@ -1,0 +1,142 @@
+/** A provider's way to `hardware` and back, through the real coordinator: its Mac, its management and its maker are simulated. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { errorOf } from '../harness.js';
+import type { ScriptedProvider } from '../scripted-provider.js';
+import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
+
+describe('the trust in a managed Mac', () => {
+  let network: ManagedNetwork;
+  beforeAll(async () => {
+    network = await startManagedNetwork();
+  });
+  afterAll(() => network.close());
+
+  function sessionOf(provider: ScriptedProvider, of = network) {
+    return (
+      [...of.harness.app.fleet.sessions()].find((one) => one.registration.identity.providerId === provider.providerId) ?? expect.fail()
+    );
+  }
+  const levelOf = (provider: ScriptedProvider, of = network) => sessionOf(provider, of).trust().level;
+  /** Reasons of the parts that do not hold. */
+  const gapsOf = (provider: ScriptedProvider, of = network): (string | null)[] =>
+    sessionOf(provider, of)
+      .trust()
+      .parts.filter(({ state }) => state !== 'ok')
+      .map(({ reason }) => reason);
+
+  /** Has the Mac asked again for its protections. */
+  const askAgain = (provider: ScriptedProvider): void =>
+    network.harness.app.devices.book.doubt(sessionOf(provider).registration.identity.publicKeySha256);
+
+  it('rises to hardware when everything is proved, and the provider is told', async () => {
+    const { provider } = await network.enrolled();
+    await eventually(() => levelOf(provider) === 'hardware');
+    expect(gapsOf(provider)).toEqual([]);
+    await eventually(() => provider.received.some((message) => message.type === 'trust' && message.trust_level === 'hardware'));
+    // Beside a machine that has not got that far, it alone serves those who ask for hardware.
+    await network.harness.provider({ serial: 'NOTENROLLED' });
+    for (let count = 0; count < 4; count++) {
+      const answer = await network.harness.chat({}, { headers: { 'x-inference-trust': 'hardware' } });
+      expect([answer.status, answer.headers.get('x-provider-id')]).toEqual([200, provider.providerId]);
+      expect(answer.headers.get('x-provider-trust-level')).toBe('hardware');
+    }
+  });
+
+  it('falls when device management reports a protection off, and rises when it is on again', async () => {
+    const { provider, mac } = await network.enrolled();
+    await eventually(() => levelOf(provider) === 'hardware');
+    const sound = mac.protections;
+    for (const [change, reason] of [
+      [{ sipEnabled: false }, 'managed_sip_disabled'],
+      [{ secureBootLevel: 'medium' }, 'managed_secure_boot_not_full'],
+      [{ diskEncrypted: false }, 'managed_disk_encryption_off'],
+      [{ authenticatedRoot: false }, 'managed_root_volume_unsealed'],
+    ] as const) {
+      mac.protections = { ...sound, ...change };
+      askAgain(provider);
+      await eventually(() => levelOf(provider) === 'self_signed');
+      expect(gapsOf(provider)).toEqual([reason]);
+      mac.protections = sound;
+      askAgain(provider);
+      await eventually(() => levelOf(provider) === 'hardware');
+    }
+  });
+
+  it('falls when the profile is removed', async () => {
+    const { provider, mac } = await network.enrolled();
+    await eventually(() => levelOf(provider) === 'hardware');
+    await network.management.unenrol(mac.identity.udid);
+    await eventually(() => levelOf(provider) === 'self_signed');
+    expect(gapsOf(provider)).toContain('not_enrolled');
+  });
+
+  it('stays low for a Mac whose certificate states a protection off', async () => {
+    const { provider } = await network.enrolled({ mac: { protections: { thirdPartyKextsAllowed: true } } });
+    await eventually(() => gapsOf(provider).includes('chain_refused'));
+    expect(levelOf(provider)).toBe('self_signed');
+  });
+
+  it('stays low for a provider that claims the serial number of another Mac', async () => {
+    const victim = await network.enrolled();
+    await eventually(() => levelOf(victim.provider) === 'hardware');
+    const { provider } = await network.enrolled({ serial: victim.mac.identity.serialNumber });
+    await eventually(() => network.device(provider).evidence.chain !== null && network.device(provider).evidence.security !== null);
+    expect(gapsOf(provider)).toContain('serial_number_differs');
+    expect(levelOf(provider)).toBe('self_signed');
+    expect(levelOf(victim.provider)).toBe('hardware');
+  });
+
+  it('stays low while a Mac shows attestations of another nonce', async () => {
+    const { provider } = await network.enrolled({ mac: { misbehaviours: ['stale_nonce'] } });
+    await eventually(() => gapsOf(provider).includes('binding_of_another_nonce'));
+    expect(levelOf(provider)).toBe('self_signed');
+  });
+
+  it('stays low everywhere but in a simulation: nothing simulated leads to the maker', async () => {
+    const real = await startManagedNetwork({ realAnchor: true });
+    try {
+      const { provider } = await real.enrolled();
+      await eventually(() => gapsOf(provider, real).includes('chain_refused') && real.device(provider).evidence.security !== null);
+      expect(levelOf(provider, real)).toBe('self_signed');
+    } finally {
+      await real.close();
+    }
+    const strict = await startManagedNetwork({ realAnchor: true, config: { allowSimulatedEnclave: false } });
+    try {
+      await expect(strict.enrolled()).rejects.toThrow('simulated_enclave_refused');
+    } finally {
+      await strict.close();
+    }
+  });
+
+  it('serves a profile once, at an address that only the provider is told', async () => {
+    const provider = await network.harness.provider();
+    const url = await network.profileUrl(provider);
+    expect(url.startsWith(`${network.harness.url}/mdm/v1/enrolment/`)).toBe(true);
+    expect((await fetch(url, { method: 'HEAD' })).status).toBe(405);
+    const first = await fetch(url);
+    expect([first.status, first.headers.get('content-type'), first.headers.get('cache-control')]).toEqual([
+      200,
+      'application/x-apple-aspen-config',
+      'no-store',
+    ]);
+    const second = await fetch(url);
+    expect([second.status, (await errorOf(second)).code]).toEqual([404, 'not_found']);
+    // Asked again at once, it is told to wait; and nothing of the token is in the log.
+    provider.send({ type: 'enrolment_request' });
+    expect(await provider.next('enrolment_refused')).toMatchObject({ reason: 'try_later' });
+    expect(network.harness.log.join()).not.toContain(url.slice(-43));
+  });
+
+  it('is offered no profile by a coordinator that manages no devices', async () => {
+    const none = await startManagedNetwork({ unmanaged: true });
+    try {
+      const provider = await none.harness.provider();
+      provider.send({ type: 'enrolment_request' });
+      expect(await provider.next('enrolment_refused')).toMatchObject({ reason: 'not_offered' });
+      expect((await none.post('/mdm/v1/webhook', '{}')).status).toBe(404);
+    } finally {
+      await none.close();
+    }
+  });
+});

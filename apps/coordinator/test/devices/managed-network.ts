@@ -1,0 +1,138 @@
+/**
+ * A coordinator with device management, all of it real but the Macs: the simulated certificate authority, management server
+ * and ACME server beside it, and one clock for everybody.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  AcmeServer,
+  type FakeMac,
+  type MacIdentity,
+  type ManagementServer,
+  ManagementServer as Server,
+  SimulatedAuthority,
+} from '@inference/device-simulation';
+import { sha256Hex } from '@inference/protocol/crypto';
+import type { Config } from '../../src/config.js';
+import type { WatchedDevice } from '../../src/devices/evidence-book.js';
+import type { ScheduleRules } from '../../src/devices/schedule.js';
+import { readDeviceManagement } from '../../src/devices/settings.js';
+import { type Harness, startHarness, until } from '../harness.js';
+import type { ProviderOptions, ScriptedProvider } from '../scripted-provider.js';
+
+export const WEBHOOK_SECRET = 'a webhook secret of some length';
+export const API_KEY = 'management key';
+
+export interface ManagedNetwork {
+  readonly harness: Harness;
+  readonly management: ManagementServer;
+  readonly acme: AcmeServer;
+  readonly authority: SimulatedAuthority;
+  readonly clock: { readonly now: number; advance(ms: number): void };
+  /** A provider, and a Mac with its serial number that has installed the provider's profile. */
+  enrolled(
+    options?: ProviderOptions & { readonly mac?: Parameters<ManagementServer['addMac']>[1]; readonly identity?: Partial<MacIdentity> },
+  ): Promise<{
+    readonly provider: ScriptedProvider;
+    readonly mac: FakeMac;
+    readonly profile: string;
+  }>;
+  /** The one-time address of a provider's profile. */
+  profileUrl(provider: ScriptedProvider): Promise<string>;
+  device(provider: ScriptedProvider): WatchedDevice;
+  /** Posts bytes to the webhook as they are. */
+  post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<{ readonly status: number; readonly text: string }>;
+  close(): Promise<void>;
+}
+
+/** As `until`, for what takes several processes' worth of steps on a busy machine. */
+export function eventually(condition: () => boolean | Promise<boolean>): Promise<void> {
+  return until(condition, 30_000);
+}
+
+export function testAuthority(now: number): SimulatedAuthority {
+  return SimulatedAuthority.create({ now: now - 86_400_000, random: (bytes) => new Uint8Array(randomBytes(bytes)) });
+}
+
+export async function startManagedNetwork(
+  options: {
+    readonly rules?: Partial<ScheduleRules>;
+    readonly renewMs?: number;
+    readonly config?: Partial<Config>;
+    /** The coordinator holds to the maker's anchor. */
+    readonly realAnchor?: boolean;
+    /** The coordinator is given no management server. */
+    readonly unmanaged?: boolean;
+  } = {},
+): Promise<ManagedNetwork> {
+  let offset = 0;
+  const clock = {
+    get now(): number {
+      return Date.now() + offset;
+    },
+    advance(ms: number): void {
+      offset += ms;
+    },
+  };
+  const now = (): number => clock.now;
+  const authority = testAuthority(now());
+  const webhook = { url: 'http://127.0.0.1:1', secret: WEBHOOK_SECRET };
+  const renew = options.renewMs === undefined ? {} : { renewMs: options.renewMs };
+  const management = await Server.start({ authority, apiKey: API_KEY, webhook, now, ...renew });
+  const acme = await AcmeServer.start({ hook: webhook, now });
+  const settings = readDeviceManagement({
+    MDM_URL: management.url,
+    MDM_API_KEY: API_KEY,
+    MDM_WEBHOOK_SECRET: WEBHOOK_SECRET,
+    MDM_TOPIC: 'com.apple.mgmt.External.test',
+    MDM_ACME_DIRECTORY_URL: acme.directoryUrl,
+  });
+  if (settings === null) throw new Error('the settings are incomplete');
+  const directory = mkdtempSync(join(tmpdir(), 'managed-network-'));
+  const rootFile = join(directory, 'root.pem');
+  writeFileSync(rootFile, authority.rootPem);
+  const anchor = { simulatedDeviceAuthority: options.realAnchor ? null : rootFile };
+  const harness = await startHarness({
+    now,
+    deviceTickMs: 20,
+    // Tests let a week pass at once; to the sessions that would look like a week of silence.
+    fleetTimings: { silenceMs: 365 * 86_400_000 },
+    config: { ...options.config, ...anchor, deviceManagement: options.unmanaged ? null : settings },
+    deviceRules: { leastPauseMs: 0, ...options.rules },
+  });
+  management.webhook = { url: `${harness.url}/mdm/v1/webhook`, secret: WEBHOOK_SECRET };
+  acme.hook = { url: `${harness.url}/mdm/v1/acme`, secret: WEBHOOK_SECRET };
+
+  const profileUrl = async (provider: ScriptedProvider): Promise<string> => {
+    provider.send({ type: 'enrolment_request' });
+    return (await provider.next('enrolment')).url;
+  };
+  const device = (provider: ScriptedProvider): WatchedDevice => {
+    const key = sha256Hex(provider.enclave.publicKey);
+    for (const watched of harness.app.devices.book.watched()) if (watched.seKeySha256 === key) return watched;
+    throw new Error('this key is not watched');
+  };
+  return {
+    ...{ harness, management, acme, authority, clock, profileUrl, device },
+    async enrolled({ mac: more, identity, ...providerOptions } = {}) {
+      const mac = management.addMac(identity, more);
+      const provider = await harness.provider({ serial: mac.identity.serialNumber, ...providerOptions });
+      const profile = await (await fetch(await profileUrl(provider))).text();
+      await management.enrol(mac.identity.udid, profile);
+      await eventually(() => device(provider).enrolment?.state === 'active');
+      return { provider, mac, profile };
+    },
+    async post(path, body, headers = {}) {
+      const response = await fetch(harness.url + path, { method: 'POST', body, headers });
+      return { status: response.status, text: await response.text() };
+    },
+    async close() {
+      await management.close();
+      await acme.close();
+      await harness.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,219 @@
+/** When attempts begin, are left and win, in virtual time: the providers are scripts, sealing is real. */
+import type { JobContext } from '@inference/protocol';
+import { decodeFrame } from '@inference/protocol';
+import { generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { JobSink } from '../src/fleet/job-sink.js';
+import type { OnlineSession } from '../src/fleet/provider-session.js';
+import type { Slot } from '../src/fleet/slot.js';
+import type { Delivery } from '../src/inference/delivery.js';
+import { isClientsFault } from '../src/inference/outcome-verdict.js';
+import { Punctuality } from '../src/inference/punctuality.js';
+import { type Entrant, type Finish, Race, type RaceRules } from '../src/inference/race.js';
+import { JOB_TIMINGS } from '../src/inference/timings.js';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+const BODY = Buffer.from('{}');
+const key = generateSealingKeyPair();
+
+/** A provider's end of one attempt. */
+class Script {
+  readonly session: OnlineSession;
+  sink: JobSink | null = null;
+  cancelled = false;
+  #seal: ((text: string) => Uint8Array) | null = null;
+
+  constructor(readonly name: string) {
+    this.session = { name } as unknown as OnlineSession;
+  }
+
+  entrant(role: Entrant['role'], stream = true): Entrant {
+    const context = {
+      v: 1,
+      job_id: '7f2c8a4e-0b1d-4c3e-9f5a-6b7c8d9e0f10',
+      provider_id: '0'.repeat(32),
+      key_id: keyIdOf(key.publicKey),
+      endpoint: '/v1/chat/completions',
+      model: 'm',
+      stream,
+      max_tokens: 8,
+      overrides: {},
+      response_id: 'r',
+      created: 0,
+      request_sha256: sha256Hex(BODY),
+      issued_at: 0,
+      expires_at: 1,
+    } as JobContext;
+    const slot = {
+      session: this.session,
+      release: () => {},
+      start: (message: { enc: string; request_bytes: number }, frames: readonly Uint8Array[], sink: JobSink) => {
+        const opener = new RequestOpener(context, Buffer.from(message.enc, 'base64'), key, message.request_bytes);
+        for (const frame of frames) opener.accept(decodeFrame(frame));
+        const sealer = opener.responseSealer();
+        this.#seal = (text) => sealer.seal(Buffer.from(text), false);
+        this.sink = sink;
+        const cancel = (): void => {
+          this.cancelled = true;
+        };
+        return { grant: () => {}, recall: () => {}, cancel };
+      },
+    } as unknown as Slot;
+    const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
+    return { slot, context, recipientKey: key.publicKey, estimate, otherJobs: 0, role };
+  }
+
+  says(text: string): void {
+    if (this.#seal !== null) this.sink?.frame(decodeFrame(this.#seal(text)));
+  }
+}
+
+class Client implements Delivery {
+  committed = false;
+  readonly stalled = false;
+  readonly delivered = 0;
+  named: OnlineSession | null = null;
+  text = '';
+  begin(session: OnlineSession): void {
+    this.named = session;
+  }
+  commit(): void {
+    this.committed = true;
+  }
+  push(bytes: Uint8Array): boolean {
+    this.committed = true;
+    this.text += Buffer.from(bytes).toString();
+    return true;
+  }
+  withdraw(): void {}
+  deliver(): void {}
+  fail(): void {}
+}
+
+/** A race of two scripts, the second of which may begin when `free` says so. */
+function startRace(changes: Partial<RaceRules> = {}) {
+  const [first, second, client] = [new Script('first'), new Script('second'), new Client()];
+  const ended: [string, string][] = [];
+  const punctuality = new Punctuality(JOB_TIMINGS);
+  const rules: RaceRules = {
+    timings: JOB_TIMINGS,
+    body: BODY,
+    lateAfterMs: ({ estimate }) => punctuality.lateAfterMs('m', true, estimate),
+    silentAfterMs: ({ estimate }) => punctuality.silentAfterMs(estimate),
+    second: () => second.entrant('hedge'),
+    couldMove: () => false,
+    decides: isClientsFault,
+    ended: (entrant, outcome) => void ended.push([entrant.role, outcome.kind]),
+    ...changes,
+  };
+  const race = new Race(client, rules);
+  const finishes: Finish[] = [];
+  void race.finish.then((finish) => finishes.push(finish));
+  race.enter(first.entrant('first'));
+  return { first, second, client, ended, finishes, race };
+}
+
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+
+it('the second begins when the first is late, and asks again when nobody was free', async () => {
+  let free = false;
+  const hedge = new Script('hedge');
+  const { first, client } = startRace({ second: () => (free ? hedge.entrant('hedge') : null) });
+  first.sink?.accepted();
+  await pass(999);
+  expect(hedge.sink).toBeNull();
+  await pass(2000);
+  free = true;
+  await pass(1001);
+  expect(hedge.sink).not.toBeNull();
+  expect([client.named, client.committed]).toEqual([first.session, false]);
+});
+
+it('no byte is written before one has content; then the other is stopped in the same turn and says nothing more', async () => {
+  const { first, second, client, ended, finishes } = startRace();
+  first.sink?.accepted();
+  await pass(1100);
+  second.sink?.accepted();
+  expect(client.text).toBe('');
+  second.says('second');
+  expect([client.text, client.named, first.cancelled]).toEqual(['second', second.session, true]);
+  first.says('first');
+  second.says(' goes on');
+  await pass(0);
+  expect(client.text).toBe('second goes on');
+  expect(ended).toEqual([['first', 'overtaken']]);
+  expect(finishes).toEqual([]);
+});
+
+it('a machine without a sign of life is left only for another; signs of work keep it', async () => {
+  let other = false;
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => other });
+  first.sink?.accepted();
+  await pass(9000);
+  other = true;
+  first.sink?.progressed();
+  for (let seconds = 0; seconds < 60; seconds += 3) {
+    await pass(3000);
+    first.sink?.progressed();
+  }
+  expect([first.cancelled, finishes.length]).toEqual([false, 0]);
+});
+
+it('and is left after eight seconds of silence when there is another one', async () => {
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => true });
+  first.sink?.accepted();
+  await pass(7999);
+  expect(first.cancelled).toBe(false);
+  await pass(2);
+  expect(first.cancelled).toBe(true);
+  expect(finishes[0]?.outcome).toEqual({ kind: 'timeout', phase: 'first_content' });
+});
+
+it('of two silent ones the first is left, and the second goes on under its own deadlines', async () => {
+  const { first, second, client, ended, finishes } = startRace();
+  first.sink?.accepted();
+  await pass(1100);
+  second.sink?.accepted();
+  await pass(7000);
+  expect([first.cancelled, second.cancelled, client.named]).toEqual([true, false, second.session]);
+  expect(ended).toEqual([['first', 'timeout']]);
+  second.says('content');
+  expect(client.text).toBe('content');
+  expect(finishes).toEqual([]);
+});
+
+it('when the headers can wait no longer, they name the one that was heard of last', async () => {
+  const { first, second, client, ended } = startRace();
+  first.sink?.accepted();
+  await pass(1100);
+  second.sink?.accepted();
+  for (let seconds = 0; seconds < 9; seconds += 3) {
+    await pass(3000);
+    second.sink?.progressed();
+    await pass(1);
+    first.sink?.progressed();
+  }
+  expect(client.committed).toBe(false);
+  await pass(1000);
+  expect([client.committed, client.named, second.cancelled]).toEqual([true, first.session, true]);
+  expect(ended).toEqual([['hedge', 'overtaken']]);
+  await pass(30_000);
+  expect(first.cancelled).toBe(false);
+});
+
+it('a late time follows what the model really takes', () => {
+  const punctuality = new Punctuality(JOB_TIMINGS);
+  const estimate = { firstTokenMs: 1000, completionMs: 5000, costMs: 0 };
+  expect(punctuality.lateAfterMs('m', true, estimate)).toBe(2000);
+  // One in ten takes twenty times the estimate.
+  for (let job = 0; job < 1000; job++) punctuality.observe('m', true, estimate, job % 10 === 0 ? 20_000 : 1000);
+  const late = punctuality.lateAfterMs('m', true, estimate);
+  expect(late).toBeGreaterThan(15_000);
+  expect(late).toBeLessThan(40_000);
+  expect(punctuality.lateAfterMs('other', true, estimate)).toBe(2000);
+  expect(punctuality.lateAfterMs('m', false, estimate)).toBe(10_000);
+  for (let job = 0; job < 1000; job++) punctuality.observe('m', true, estimate, 500);
+  expect(punctuality.lateAfterMs('m', true, estimate)).toBe(2000);
+});

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { type Sample, SpeedBook } from '../../src/fleet/scheduler/speed-book.js';
+import { id } from './fleets.js';
+
+const hardware = { chip_family: 'M4', cpu_cores: 10, gpu_cores: 10, bandwidth_gbs: 120 };
+const sample: Sample = {
+  promptTokens: 1000,
+  completionTokens: 100,
+  streamed: true,
+  firstContentMs: 2000,
+  elapsedMs: 6000,
+  otherJobs: 0,
+};
+const [provider, model] = [id('p'), 'm'];
+
+describe('the speed of a machine', () => {
+  it('is guessed from its bandwidth before it is measured', () => {
+    const book = new SpeedBook();
+    const guessed = book.speed(provider, model, hardware);
+    expect(guessed).toMatchObject({ decodeTps: 15, samples: 0 });
+    expect(book.speed(provider, model, { ...hardware, bandwidth_gbs: 400 }).decodeTps).toBeGreaterThan(guessed.decodeTps);
+    expect(book.speed(provider, model, { ...hardware, bandwidth_gbs: 99_999 }).decodeTps).toBe(125);
+    expect(book.speed(provider, model, { ...hardware, bandwidth_gbs: 0 }).decodeTps).toBeGreaterThan(1);
+  });
+
+  it('is what the first answers show, and follows when it changes', () => {
+    const book = new SpeedBook();
+    expect(book.learn(provider, model, hardware, sample)).toEqual({ prefillTps: 500, decodeTps: 25, samples: 1 });
+    for (let count = 0; count < 30; count++) book.learn(provider, model, hardware, { ...sample, elapsedMs: 4000 });
+    const speed = book.speed(provider, model, hardware);
+    expect(speed.decodeTps).toBeCloseTo(50, 0);
+    expect(speed.samples).toBe(31);
+    expect(book.speed(provider, 'other', hardware).samples).toBe(0);
+    expect(book.speed(id('other'), model, hardware).samples).toBe(0);
+  });
+
+  it('counts for a job alone, whatever ran beside it', () => {
+    const book = new SpeedBook();
+    expect(book.learn(provider, model, hardware, { ...sample, otherJobs: 4 })?.decodeTps).toBe(50);
+  });
+
+  it('of plain answers leaves the prompt out', () => {
+    const book = new SpeedBook();
+    book.learn(provider, model, hardware, sample);
+    const plain = { ...sample, streamed: false, firstContentMs: 6000 };
+    expect(book.learn(provider, model, hardware, plain)).toEqual({ prefillTps: 500, decodeTps: 25, samples: 2 });
+  });
+
+  it('is not learned from answers that are too short to tell', () => {
+    const book = new SpeedBook();
+    expect(book.learn(provider, model, hardware, { ...sample, promptTokens: 5, completionTokens: 2 })).toBeNull();
+    expect(book.speed(provider, model, hardware).samples).toBe(0);
+  });
+});

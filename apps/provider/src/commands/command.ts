@@ -1,0 +1,12 @@
+/** What a command of the command line is. Each one lives in a file of its own and stands in the table of `commands.ts`. */
+
+export interface Command {
+  /** What the owner types: one word, or two such as `models pull`. */
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** The arguments, after `inference-provider`. */
+  readonly usage: string;
+  /** Runs it with the arguments after its name. Resolves with the exit code of the process. */
+  readonly run: (args: readonly string[]) => Promise<number>;
+}

@@ -1,0 +1,52 @@
+/** The table of all commands, how one is found from what was typed, and the list of them for those who ask. */
+import type { Command } from './command.js';
+import { doctorCommand } from './doctor.js';
+import { modelsListCommand } from './models/list.js';
+import { modelsPullCommand } from './models/pull.js';
+import { modelsRemoveCommand } from './models/remove.js';
+import { modelsUseCommand } from './models/use.js';
+import { serveCommand } from './serve.js';
+import { statusCommand } from './status.js';
+
+export const COMMANDS: readonly Command[] = [
+  serveCommand,
+  statusCommand,
+  doctorCommand,
+  modelsPullCommand,
+  modelsListCommand,
+  modelsUseCommand,
+  modelsRemoveCommand,
+];
+
+export interface FoundCommand {
+  readonly command: Command;
+  /** What follows the name. */
+  readonly args: readonly string[];
+}
+
+/** The command that was typed: of several names that fit the longest, so that `models pull` goes before `models`. */
+export function findCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): FoundCommand | null {
+  let found: FoundCommand | null = null;
+  let longest = 0;
+  for (const command of commands) {
+    const words = command.name.split(' ');
+    if (words.length <= longest || !words.every((word, index) => typed[index] === word)) continue;
+    longest = words.length;
+    found = { command, args: typed.slice(words.length) };
+  }
+  return found;
+}
+
+/** What `--help` and a command line that fits nothing get. */
+export function overview(commands: readonly Command[] = COMMANDS): string {
+  const width = Math.max(...commands.map(({ name }) => name.length)) + 2;
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
+  return ['Usage: inference-provider COMMAND [OPTIONS]', '', ...lines, '', '`COMMAND --help` lists the options of one command.', ''].join(
+    '\n',
+  );
+}
+
+/** What `COMMAND --help` gets. */
+export function usageOf({ usage, summary }: Command): string {
+  return `Usage: inference-provider ${usage}\n\n${summary}\n`;
+}

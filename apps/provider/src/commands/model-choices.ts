@@ -1,0 +1,36 @@
+/** Which models `serve` serves: those that are named, those of the library that are in use, or the demo model. */
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { resolve } from 'node:path';
+import type { Library, LibraryEntry } from '../models/library/library.js';
+import type { ModelChoice } from '../open-models.js';
+import { DEFAULT_IDLE, type Keep, readKeep } from '../serving/keep.js';
+
+const DEMO_MODEL = createRequire(import.meta.url).resolve('#demo-model');
+
+/**
+ * Each is `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes; the first stays loaded unless it says otherwise.
+ * In place of a file it may be the id of a model of the library. With none: those of the library that are in use, or the demo model.
+ */
+export function modelChoices(given: readonly string[] | undefined, library: Library): ModelChoice[] {
+  if (given === undefined) {
+    const used = library.entries().filter(({ use }) => use !== null);
+    const choices = used.map((entry) => ofLibrary(entry, library, readKeep(entry.use ?? '') ?? DEFAULT_IDLE));
+    return choices.length > 0 ? choices : [{ path: DEMO_MODEL, keep: { kind: 'always' } }];
+  }
+  return given.map((text, index) => {
+    const at = text.lastIndexOf('@');
+    const said = at < 0 ? null : readKeep(text.slice(at + 1));
+    const name = said === null ? text : text.slice(0, at);
+    const keep = said ?? (index === 0 ? ALWAYS : DEFAULT_IDLE);
+    const path = resolve(name);
+    const entry = existsSync(path) ? null : library.find(name);
+    return entry === null ? { path, keep } : ofLibrary(entry, library, keep);
+  });
+}
+
+const ALWAYS: Keep = { kind: 'always' };
+
+function ofLibrary(entry: LibraryEntry, library: Library, keep: Keep): ModelChoice {
+  return { path: library.path(entry), keep, id: entry.id, sha256: entry.sha256 };
+}

@@ -1,0 +1,74 @@
+/** `models list`: what is in the library, whether it fits this machine, and what speed to expect of it. */
+import { parseArgs } from 'node:util';
+import { readHostFacts } from '../../host/host-facts.js';
+import { memoryCeiling, planModels } from '../../models/capacity.js';
+import type { Library, LibraryEntry } from '../../models/library/library.js';
+import { readModelFacts } from '../../models/model-facts.js';
+import { estimatedTokensPerSecond } from '../../models/speed-estimate.js';
+import type { Command } from '../command.js';
+import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from './shared.js';
+
+const USAGE = 'models list --data-dir DIR [--json]';
+
+export const modelsListCommand: Command = {
+  name: 'models list',
+  summary: 'Lists the models with what they need and the speed to expect.',
+  usage: USAGE,
+  run: (args) => orSentence(() => run(args)),
+};
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
+  const { library } = shelf(values['data-dir'], USAGE);
+  const host = await readHostFacts();
+  const rows = library.entries().map((entry) => rowOf(entry, library, host));
+  if (values.json) print(JSON.stringify({ models: rows }, null, 2));
+  else if (rows.length === 0) print('No models yet. Get one with: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION');
+  else for (const row of rows) print(lineOf(row));
+  return 0;
+}
+
+type Row = ReturnType<typeof rowOf>;
+
+/** What one entry comes to on a machine. */
+export function rowOf(entry: LibraryEntry, library: Library, host: { readonly memoryBytes: number; readonly bandwidthGbs: number }) {
+  const { id, bytes, sha256, source, use } = entry;
+  const known = { id, bytes, sha256, source, use };
+  try {
+    const facts = readModelFacts(library.path(entry));
+    const [plan] = planModels([{ facts, always: true }], { ceiling: memoryCeiling(host.memoryBytes, null), slots: null, context: null });
+    const speed = facts.embedding === null ? estimatedTokensPerSecond(facts, host.bandwidthGbs) : null;
+    return {
+      ...known,
+      type: facts.embedding === null ? ('text' as const) : ('embedding' as const),
+      quantization: facts.quantization,
+      context: plan?.capacity.contextSize ?? null,
+      slots: plan?.capacity.slots ?? null,
+      memory_bytes: plan === undefined ? null : Math.round(plan.need),
+      fits: plan !== undefined && plan.need <= plan.most,
+      estimated_tokens_per_second: speed === null ? null : Math.round(speed * 10) / 10,
+      problem: null,
+    };
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : 'it cannot be read';
+    return {
+      ...known,
+      type: null,
+      quantization: null,
+      context: null,
+      slots: null,
+      memory_bytes: null,
+      fits: false,
+      estimated_tokens_per_second: null,
+      problem,
+    };
+  }
+}
+
+function lineOf(row: Row): string {
+  if (row.problem !== null) return `${row.id}  cannot be used: ${row.problem}`;
+  const fits = row.fits ? `fits, ${row.slots} streams of ${row.context} tokens` : 'does NOT fit beside what is left to you';
+  const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
+  const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
+  return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}`;
+}

@@ -1,0 +1,57 @@
+/** What the `models` commands share: their options, where the library is, and how they say what went wrong. */
+import { join, resolve } from 'node:path';
+import { FileHashes } from '../../models/file-hash.js';
+import { Library } from '../../models/library/library.js';
+import { StartError, startSentence } from '../../start-error.js';
+
+export interface Shelf {
+  readonly library: Library;
+  readonly hashes: FileHashes;
+}
+
+/** Folder of the library in a data directory. */
+export function shelfOf(dataDir: string): Shelf {
+  return { library: new Library(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
+}
+
+export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
+
+/** What `parse` reads of a command line. Throws {@link StartError} for what it does not take, and for too few or too many words. */
+export function readArguments<Read extends { readonly positionals: readonly string[] }>(
+  usage: string,
+  words: number,
+  parse: () => Read,
+): Read {
+  let read: Read;
+  try {
+    read = parse();
+  } catch (error) {
+    throw new StartError(`the command line is not valid: ${error instanceof Error ? error.message : ''}`);
+  }
+  if (read.positionals.length !== words) throw new StartError(`the command is ${usage}`);
+  return read;
+}
+
+/** The library of a command line. Throws {@link StartError}. */
+export function shelf(dataDir: string | undefined, usage: string): Shelf {
+  if (dataDir === undefined) throw new StartError(`--data-dir is missing: ${usage}`);
+  return shelfOf(resolve(dataDir));
+}
+
+/** Runs a command; what it throws becomes one sentence on standard error, and exit code 1. */
+export async function orSentence(run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    process.stderr.write(`${startSentence(error)}\n`);
+    return 1;
+  }
+}
+
+export function print(value: string): void {
+  process.stdout.write(`${value}\n`);
+}
+
+export function gigabytes(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}

@@ -1,0 +1,52 @@
+/** Texts for a terminal of 80 columns. Whatever came from another machine is cleaned of control characters here. */
+import { cleanLabel } from '@inference/protocol';
+
+const WIDTH = 80;
+
+/** Writes lines to standard output, and resolves when they have left: the process may end right after. */
+export function print(lines: readonly string[]): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdout.write(`${lines.join('\n')}\n`, () => resolve());
+  });
+}
+
+/** One line, safe to print. */
+export function clean(text: string): string {
+  return cleanLabel(text, 512, '?');
+}
+
+/** Lines of at most 80 columns; the first begins with `head`, the others are indented as far. */
+export function wrapped(head: string, text: string): string[] {
+  const lines: string[] = [];
+  let line = head;
+  let isEmpty = true;
+  for (const word of clean(text).split(' ')) {
+    if (!isEmpty && line.length + 1 + word.length > WIDTH) {
+      lines.push(line);
+      line = ' '.repeat(head.length);
+      isEmpty = true;
+    }
+    line += isEmpty ? word : ` ${word}`;
+    isEmpty = false;
+  }
+  return [...lines, line];
+}
+
+/** A length of time for people. */
+export function spanOf(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} days`;
+}
+
+/** Micro-USD as dollars, exact. */
+export function dollars(microUsd: number): string {
+  const digits = String(Math.abs(microUsd)).padStart(7, '0');
+  return `${microUsd < 0 ? '-' : ''}$${digits.slice(0, -6)}.${digits.slice(-6)}`;
+}
+
+export function percent(share: number | null): string {
+  return share === null ? 'none placed yet' : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}

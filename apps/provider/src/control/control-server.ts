@@ -1,0 +1,101 @@
+/**
+ * The daemon's side of the control socket: HTTP on a Unix socket that its owner alone may open, and no TCP port. Who listens on it
+ * is the daemon of the data directory, so that there is one; what a killed one left behind is no daemon and is taken over.
+ */
+import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { controlPath, makeControlFolder } from './address.js';
+import type { DaemonStatus, EnclaveCheck } from './daemon-status.js';
+
+export class AlreadyRunning extends Error {
+  constructor(dataDir: string) {
+    super(`another provider runs with the data directory ${dataDir}`);
+    this.name = 'AlreadyRunning';
+  }
+}
+
+/** What commands may ask. */
+export interface ControlAnswers {
+  status(): Promise<DaemonStatus>;
+  enclave(): Promise<EnclaveCheck>;
+}
+
+/** A start that got no further than taking the socket over is forgotten after this, in milliseconds. */
+const STUCK_START_MS = 10_000;
+const CONNECT_MS = 2_000;
+
+export class ControlServer {
+  private constructor(private readonly server: Server) {}
+
+  /** Takes the data directory for this process. Throws {@link AlreadyRunning}, or an Error where no socket can be made. */
+  static async open(dataDir: string, answers: ControlAnswers): Promise<ControlServer> {
+    const path = controlPath(dataDir);
+    makeControlFolder(path);
+    const release = takeTurn(`${path}.start`, dataDir);
+    try {
+      if (await isListening(path)) throw new AlreadyRunning(dataDir);
+      rmSync(path, { force: true });
+      const server = createServer((request, response) => {
+        void answer(request.url ?? '', answers, response);
+      });
+      await new Promise<void>((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(path, resolve);
+        // It is bound at once, before anybody can be let in.
+        if (server.listening) chmodSync(path, 0o600);
+      });
+      return new ControlServer(server);
+    } finally {
+      release();
+    }
+  }
+
+  /** Takes no more commands, and gives the data directory back. */
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
+    this.server.closeAllConnections();
+    await closed;
+  }
+}
+
+async function answer(url: string, answers: ControlAnswers, response: ServerResponse): Promise<void> {
+  try {
+    const make = { '/v1/status': () => answers.status(), '/v1/enclave': () => answers.enclave() }[url];
+    const body = make === undefined ? { error: 'there is nothing at this address' } : await make();
+    response.writeHead(make === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  } catch (error) {
+    response.writeHead(500, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ error: error instanceof Error ? error.message : 'unknown' }));
+  }
+}
+
+/** One process at a time looks for a daemon and takes the place of a dead one. */
+function takeTurn(path: string, dataDir: string): () => void {
+  for (let tries = 0; tries < 2; tries++) {
+    try {
+      closeSync(openSync(path, 'wx', 0o600));
+      return () => rmSync(path, { force: true });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) < STUCK_START_MS) throw new AlreadyRunning(dataDir);
+      rmSync(path, { force: true });
+    }
+  }
+  throw new AlreadyRunning(dataDir);
+}
+
+/** Whether some process listens. One that is frozen does. */
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const done = (listening: boolean): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(listening);
+    };
+    const timer = setTimeout(() => done(true), CONNECT_MS);
+    socket.once('connect', () => done(true));
+    socket.once('error', ({ code }: NodeJS.ErrnoException) => done(code !== 'ECONNREFUSED' && code !== 'ENOENT' && code !== 'ENOTSOCK'));
+  });
+}

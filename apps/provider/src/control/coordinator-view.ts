@@ -1,0 +1,34 @@
+/** Asks the coordinator how it sees this provider, with the token of the session that lives. */
+import { type ProviderStatusAnswer, ProviderStatusSchema } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+
+export type CoordinatorView =
+  | { readonly view: ProviderStatusAnswer; readonly problem: null }
+  | { readonly view: null; readonly problem: string };
+
+const VIEW_MS = 2_500;
+const described = Compile(ProviderStatusSchema);
+
+/** Address of the coordinator for HTTP, from that of its provider socket. */
+export function coordinatorUrl(socketUrl: string): string {
+  return socketUrl.replace(/^ws/, 'http').replace(/\/provider\/v1\/socket$/, '');
+}
+
+/** Never rejects: what went wrong is told in a sentence. */
+export async function fetchCoordinatorView(socketUrl: string, token: string | null): Promise<CoordinatorView> {
+  const failed = (problem: string): CoordinatorView => ({ view: null, problem });
+  if (token === null) return failed('not connected to the coordinator, or it tells its providers nothing');
+  try {
+    const response = await fetch(`${coordinatorUrl(socketUrl)}/v1/providers/me`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(VIEW_MS),
+      redirect: 'error',
+    });
+    const value: unknown = await response.json();
+    if (!response.ok) return failed(`the coordinator answered with status ${response.status}`);
+    return described.Check(value) ? { view: value, problem: null } : failed('the answer of the coordinator was not understood');
+  } catch (error) {
+    const late = error instanceof Error && error.name === 'TimeoutError';
+    return failed(late ? 'the coordinator did not answer in time' : 'the coordinator cannot be reached');
+  }
+}

@@ -1,0 +1,53 @@
+/** What a daemon tells its owner's commands about itself, over its control socket. Times in milliseconds since 1970. */
+import { ProviderStatusSchema, TrustSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
+export const DaemonStatusSchema = Type.Object({
+  version: Type.String(),
+  pid: Type.Integer(),
+  started_at: Type.Integer(),
+  /** `starting`: the model is being loaded. */
+  state: Type.Enum(['starting', 'running', 'stopping']),
+  data_dir: Type.String(),
+  coordinator: Type.String(),
+  simulated_enclave: Type.Boolean(),
+  provider_id: nullable(Type.String()),
+  connection: Type.Object({
+    state: Type.Enum(['connected', 'not_connected']),
+    since: Type.Integer(),
+    /** Why the last connection ended or was refused; null before the first end. */
+    problem: nullable(Type.String()),
+    retry_at: nullable(Type.Integer()),
+  }),
+  /** This machine's clock less the coordinator's, at the last connection. */
+  clock_skew_ms: nullable(Type.Integer()),
+  trust: nullable(TrustSchema),
+  engine: Type.Enum(['starting', 'ready', 'down']),
+  models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer() })),
+  /** Files of the models that it was started with, served or not. */
+  model_files: Type.Array(Type.String()),
+  slots: Type.Integer(),
+  running_jobs: Type.Integer(),
+  jobs: Type.Object({ completed: Type.Integer(), failed: Type.Integer(), cancelled: Type.Integer() }),
+  host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
+  /** What the coordinator says; null where it did not answer, and then why. */
+  coordinator_view: nullable(ProviderStatusSchema),
+  coordinator_problem: nullable(Type.String()),
+});
+export type DaemonStatus = Static<typeof DaemonStatusSchema>;
+
+export const EnclaveCheckSchema = Type.Object({
+  usable: Type.Boolean(),
+  kind: nullable(Type.String()),
+  problem: nullable(Type.String()),
+});
+export type EnclaveCheck = Static<typeof EnclaveCheckSchema>;
+
+const status = Compile(DaemonStatusSchema);
+const enclaveCheck = Compile(EnclaveCheckSchema);
+
+export const isDaemonStatus = (value: unknown): value is DaemonStatus => status.Check(value);
+export const isEnclaveCheck = (value: unknown): value is EnclaveCheck => enclaveCheck.Check(value);

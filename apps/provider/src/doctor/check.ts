@@ -1,0 +1,55 @@
+/** One thing that `doctor` looks at, and how all of them together come to an end, whatever hangs. */
+
+export type CheckState =
+  | 'ok'
+  /** Could be better; nothing is broken. */
+  | 'note'
+  /** Something needs the owner. */
+  | 'problem'
+  /** Could not be looked at, for a reason that is told. */
+  | 'skipped';
+
+export interface Finding {
+  readonly state: CheckState;
+  readonly text: string;
+  /** What the owner can do; there for notes and problems. */
+  readonly remedy: string | null;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly run: () => Promise<readonly Finding[]>;
+}
+
+export interface CheckResult extends Finding {
+  readonly name: string;
+}
+
+export const ok = (text: string): Finding => ({ state: 'ok', text, remedy: null });
+export const note = (text: string, remedy: string): Finding => ({ state: 'note', text, remedy });
+export const problem = (text: string, remedy: string): Finding => ({ state: 'problem', text, remedy });
+export const skipped = (text: string): Finding => ({ state: 'skipped', text, remedy: null });
+
+/** Runs all at once. One that takes longer than `limitMs`, or throws, is a problem of its own. */
+export async function runChecks(checks: readonly Check[], limitMs: number): Promise<CheckResult[]> {
+  const results = await Promise.all(
+    checks.map(async ({ name, run }) => (await within(run(), limitMs)).map((finding) => ({ name, ...finding }))),
+  );
+  return results.flat();
+}
+
+async function within(finding: Promise<readonly Finding[]>, limitMs: number): Promise<readonly Finding[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<readonly Finding[]>((resolve) => {
+    const text = `no answer within ${Math.round(limitMs / 1000)} s`;
+    timer = setTimeout(() => resolve([problem(text, 'Try again; if this stays, restart the provider or this Mac.')]), limitMs);
+  });
+  const failed = (error: unknown): readonly Finding[] => [
+    problem(`could not be looked at: ${error instanceof Error ? error.message : 'unknown'}`, 'Try again, and look into the log.'),
+  ];
+  try {
+    return await Promise.race([finding.catch(failed), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

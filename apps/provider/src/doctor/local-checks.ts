@@ -1,0 +1,71 @@
+/** What can be seen on this machine: the data directory, the disk, the memory, the model's file, the machine's condition. */
+import { constants } from 'node:fs';
+import { access, stat, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readHostFacts } from '../host/host-facts.js';
+import { readCondition } from '../host/watch-condition.js';
+import { memoryCeiling, memoryNeed, planCapacity } from '../models/capacity.js';
+import { readModelFacts } from '../models/model-facts.js';
+import { type Finding, note, ok, problem, skipped } from './check.js';
+
+/** Free bytes below which logs, updates and downloads may fail. */
+const LEAST_FREE = 1 << 30;
+const GIB = 2 ** 30;
+
+export async function checkDataDirectory(dataDir: string): Promise<Finding[]> {
+  const found = await stat(dataDir).catch(() => null);
+  if (found === null)
+    return [problem(`the data directory ${dataDir} does not exist`, 'Start the provider once, or give the right --data-dir.')];
+  if (!found.isDirectory()) return [problem(`${dataDir} is no directory`, 'Give the --data-dir that the provider is started with.')];
+  try {
+    await access(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch {
+    return [
+      problem(`the data directory ${dataDir} cannot be written`, 'Make it yours again (chown), and run the provider as the same user.'),
+    ];
+  }
+  const key = await stat(join(dataDir, 'enclave')).catch(() => null);
+  if (key !== null && (key.mode & 0o077) !== 0) {
+    return [problem('other users can read the enclave folder', `Run: chmod 700 ${join(dataDir, 'enclave')}`)];
+  }
+  return [ok(`the data directory ${dataDir} can be used`)];
+}
+
+export async function checkDisk(dataDir: string): Promise<Finding[]> {
+  const disk = await statfs(dataDir).catch(() => null);
+  if (disk === null) return [skipped('the data directory cannot be looked at')];
+  const free = disk.bavail * disk.bsize;
+  const text = `${(free / GIB).toFixed(1)} GiB are free on the disk`;
+  return [free < LEAST_FREE ? problem(text, 'Make room on the disk.') : ok(text)];
+}
+
+/** `path` null: it is not known which model is served. */
+export async function checkModel(path: string | null): Promise<Finding[]> {
+  if (path === null) return [skipped('it is not known which model is served: the provider does not run; give the file with --model')];
+  let facts: ReturnType<typeof readModelFacts>;
+  try {
+    facts = readModelFacts(path);
+  } catch (error) {
+    return [problem(error instanceof Error ? error.message : 'the model cannot be read', 'Fetch the model again.')];
+  }
+  const { memoryBytes } = await readHostFacts();
+  const most = memoryCeiling(memoryBytes, null);
+  const needed = memoryNeed(facts, planCapacity(facts, { slots: null, context: null, budget: most }));
+  const size = `${(facts.fileBytes / GIB).toFixed(2)} GiB`;
+  if (needed > most) {
+    return [problem(`the model ${facts.id} (${size}) does not fit into memory`, 'Serve a smaller model.')];
+  }
+  return [ok(`the model ${facts.id} (${size}) can be read and fits into memory`)];
+}
+
+export async function checkCondition(): Promise<Finding[]> {
+  const { thermal, memoryPressure, power } = await readCondition({ platform: process.platform, root: '/' });
+  const findings: Finding[] = [];
+  if (power === 'low_battery') findings.push(problem('the battery is low, so that no jobs come', 'Connect this Mac to power.'));
+  if (power === 'battery') findings.push(note('it runs on battery, so that others are preferred', 'Connect this Mac to power.'));
+  if (thermal === 'critical' || thermal === 'serious') {
+    findings.push(note(`it is too warm (${thermal})`, 'Give it air, or run less beside it.'));
+  }
+  if (memoryPressure !== 'normal') findings.push(note(`memory is short (${memoryPressure})`, 'Close programs, or serve a smaller model.'));
+  return findings.length > 0 ? findings : [ok('it is cool, has memory and is on mains')];
+}

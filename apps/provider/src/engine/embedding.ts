@@ -1,0 +1,54 @@
+/**
+ * One request for vectors as the daemon sees it: they come one by one, and are handed out when all are there. It is short,
+ * so nothing is paused; cancelling it ends it after the input that is being read.
+ */
+import { GenerationError } from './generation.js';
+import type { Ended } from './messages.js';
+
+export interface Vectors {
+  /** One for each input, in their order: base64 of little-endian 32-bit floats. */
+  readonly vectors: readonly string[];
+  readonly promptTokens: number;
+}
+
+export class Embedding {
+  readonly #vectors: string[] = [];
+  #tokens = 0;
+  #ended = false;
+  #settle: (ended: Ended) => void = () => {};
+  readonly #end: Promise<Ended>;
+
+  constructor(
+    readonly job: number,
+    private readonly command: (command: 'cancel') => void,
+  ) {
+    this.#end = new Promise((resolve) => (this.#settle = resolve));
+  }
+
+  /** Grows with every input that was read. */
+  get signsOfWork(): number {
+    return this.#vectors.length;
+  }
+
+  /** Throws {@link GenerationError} when the engine did not finish. */
+  async result(): Promise<Vectors> {
+    const ended = await this.#end;
+    if (ended.kind !== 'finished') throw new GenerationError(ended);
+    return { vectors: this.#vectors, promptTokens: this.#tokens };
+  }
+
+  cancel(): void {
+    if (!this.#ended) this.command('cancel');
+  }
+
+  /** For the engine client only, as is `end`. */
+  push(vector: string, tokens: number): void {
+    this.#vectors.push(vector);
+    this.#tokens += tokens;
+  }
+
+  end(ended: Ended): void {
+    this.#ended = true;
+    this.#settle(ended);
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * A context-free grammar over code points, as plain data: it is made from a request, travels to the engine process, and is
+ * read there twice, by llama.cpp to mask tokens and by our own machine to know where an output stands.
+ */
+
+/** Inclusive ranges of code points, flat: from, to, from, to. */
+export type Ranges = readonly number[];
+/** A rule by its index, or a class of characters as `~index`. */
+export type Term = number;
+export type Sequence = readonly Term[];
+
+export interface Grammar {
+  readonly classes: readonly Ranges[];
+  /** Alternatives of each rule; an empty sequence is the empty text. The first rule is the root. No rule begins with itself. */
+  readonly rules: readonly (readonly Sequence[])[];
+}
+
+/** More rules than this are more than a request may ask for. */
+export const MAX_RULES = 20_000;
+
+export class GrammarTooLarge extends Error {
+  constructor() {
+    super('the grammar is too large');
+    this.name = 'GrammarTooLarge';
+  }
+}
+
+/** Collects the rules of one grammar. */
+export class GrammarBuilder {
+  readonly #classes: Ranges[] = [];
+  readonly #classIds = new Map<string, Term>();
+  readonly #characters = new Map<string, Term>();
+  readonly #rules: Sequence[][] = [];
+
+  /** A rule without alternatives yet; whoever reserves it defines it. Throws {@link GrammarTooLarge}. */
+  reserve(): Term {
+    if (this.#rules.length >= MAX_RULES) throw new GrammarTooLarge();
+    return this.#rules.push([]) - 1;
+  }
+
+  define(rule: Term, alternatives: readonly Sequence[]): Term {
+    this.#rules[rule] = [...alternatives];
+    return rule;
+  }
+
+  rule(...alternatives: readonly Sequence[]): Term {
+    return this.define(this.reserve(), alternatives);
+  }
+
+  /** One character of these. */
+  class(ranges: Ranges): Term {
+    const key = ranges.join();
+    let id = this.#classIds.get(key);
+    if (id === undefined) {
+      id = ~(this.#classes.push(ranges) - 1);
+      this.#classIds.set(key, id);
+    }
+    return id;
+  }
+
+  /** Exactly this text. */
+  text(text: string): Term[] {
+    return Array.from(text, (character) => {
+      let id = this.#characters.get(character);
+      if (id === undefined) {
+        const code = character.codePointAt(0) ?? 0;
+        id = this.class([code, code]);
+        this.#characters.set(character, id);
+      }
+      return id;
+    });
+  }
+
+  /** The grammar with this root, without alternatives that never end. Null when nothing at all fits it. */
+  grammar(root: Term): Grammar | null {
+    const costs = leastCosts(this.#classes, this.#rules);
+    const mayEnd = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
+    if (!mayEnd(root)) return null;
+    const ids = new Map<Term, number>();
+    const order: Term[] = [];
+    const idOf = (term: Term): Term => {
+      if (term < 0) return term;
+      let id = ids.get(term);
+      if (id === undefined) {
+        id = order.push(term) - 1;
+        ids.set(term, id);
+      }
+      return id;
+    };
+    idOf(root);
+    const rules: Sequence[][] = [];
+    for (let at = 0; at < order.length; at++) {
+      const alternatives = this.#rules[order[at] as number] ?? [];
+      rules.push(alternatives.filter((sequence) => sequence.every(mayEnd)).map((sequence) => sequence.map(idOf)));
+    }
+    return { classes: this.#classes, rules };
+  }
+}
+
+/** The character that stands for a class in a shortest text: a plain one where there is one. */
+export function plainest(ranges: Ranges): number {
+  for (const wanted of [0x22, 0x61, 0x30]) if (inRanges(ranges, wanted)) return wanted;
+  return ranges[0] ?? 0;
+}
+
+export function inRanges(ranges: Ranges, code: number): boolean {
+  for (let i = 0; i + 1 < ranges.length; i += 2) {
+    if (code >= (ranges[i] as number) && code <= (ranges[i + 1] as number)) return true;
+  }
+  return false;
+}
+
+/** UTF-8 bytes of a code point. */
+export function bytesOf(code: number): number {
+  return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+}
+
+/** UTF-8 bytes of the shortest text of each rule; Infinity where there is none. */
+export function leastCosts(classes: readonly Ranges[], rules: readonly (readonly Sequence[])[]): number[] {
+  const classCosts = classes.map((ranges) => bytesOf(plainest(ranges)));
+  const costs = new Array<number>(rules.length).fill(Infinity);
+  const users = new Map<number, Set<number>>();
+  for (const [rule, alternatives] of rules.entries()) {
+    for (const term of alternatives.flat()) {
+      if (term < 0) continue;
+      const known = users.get(term);
+      if (known === undefined) users.set(term, new Set([rule]));
+      else known.add(rule);
+    }
+  }
+  // Those defined last refer to few others, so most are settled at their first visit.
+  const waiting = rules.map((_, rule) => rule);
+  const isWaiting = new Array<boolean>(rules.length).fill(true);
+  for (let rule = waiting.pop(); rule !== undefined; rule = waiting.pop()) {
+    isWaiting[rule] = false;
+    const cost = Math.min(...(rules[rule] ?? []).map((sequence) => sequenceCost(sequence, costs, classCosts)), Infinity);
+    if (cost >= (costs[rule] as number)) continue;
+    costs[rule] = cost;
+    for (const user of users.get(rule) ?? []) {
+      if (isWaiting[user]) continue;
+      isWaiting[user] = true;
+      waiting.push(user);
+    }
+  }
+  return costs;
+}
+
+export function sequenceCost(sequence: Sequence, ruleCosts: readonly number[], classCosts: readonly number[]): number {
+  let sum = 0;
+  for (const term of sequence) sum += term < 0 ? (classCosts[~term] ?? Infinity) : (ruleCosts[term] ?? Infinity);
+  return sum;
+}

@@ -1,0 +1,127 @@
+/**
+ * Text of a stream that keeps to a grammar: exactly the characters that the grammar read, and never so far that the tokens
+ * left could not end it. Where they just could, the stream is ended with the shortest text that does.
+ */
+import type { Token } from 'node-llama-cpp';
+import type { Grammar } from '../grammar/grammar.js';
+import { GrammarMachine, type MachineState } from '../grammar/machine.js';
+import type { StreamText } from './token-text.js';
+
+/** Nested deeper than this a text is ended, whatever room is left: parsers of clients give up at some depth. */
+const MAX_DEPTH = 600;
+
+/** What this needs of a model. */
+export interface FormModel {
+  /** The bytes that the grammar reads of a token. */
+  pieceBytes(token: Token): Uint8Array;
+  /** Tokens that a text is written with. */
+  tokenize(text: string): Token[];
+}
+
+export class FormText implements StreamText {
+  readonly #machine: GrammarMachine;
+  readonly #decoder = new LooseDecoder();
+  readonly #canEnd: boolean;
+  #state: MachineState;
+  #taken = '';
+
+  /** `limit`: most tokens of the stream. Where not even the shortest text fits into them, the form is begun and cut off. */
+  constructor(
+    private readonly model: FormModel,
+    grammar: Grammar,
+    limit: number,
+  ) {
+    this.#machine = new GrammarMachine(grammar);
+    this.#state = this.#machine.start();
+    this.#canEnd = this.#fits(this.#state, limit);
+  }
+
+  /** Nothing may follow. */
+  get isComplete(): boolean {
+    return this.#state.length === 1 && this.#state[0] === null;
+  }
+
+  /** The text may end here. */
+  get mayEnd(): boolean {
+    return this.#state.includes(null) && !this.#decoder.isInCharacter;
+  }
+
+  /**
+   * Reads a token, if so many that are left after it suffice to end the text; false when they do not, and then nothing was
+   * read. Throws when the token does not fit the grammar, which sampling rules out.
+   */
+  take(token: Token, left: number): boolean {
+    const codes = this.#decoder.read(this.model.pieceBytes(token));
+    let next = this.#state;
+    for (const code of codes.points) next = this.#machine.step(next, code);
+    if (next.length === 0) throw new Error('a token does not fit the grammar');
+    if (this.#canEnd && (!this.#fits(next, left) || this.#machine.depth(next) > MAX_DEPTH)) return false;
+    this.#state = next;
+    this.#decoder.keep(codes);
+    this.#taken = String.fromCodePoint(...codes.points);
+    return true;
+  }
+
+  /** The text of the token that was taken last. */
+  push(): string {
+    return this.#taken;
+  }
+
+  /** Half a character is no part of the form. */
+  end(): string {
+    return '';
+  }
+
+  /** What ends the text that was taken so far. */
+  closing(): { readonly text: string; readonly tokens: readonly Token[] } {
+    const text = this.#machine.rest(this.#state);
+    return { text, tokens: this.model.tokenize(text) };
+  }
+
+  /** Whether so many tokens can end the text. A token has a byte at least, so few bytes need no counting. */
+  #fits(state: MachineState, tokens: number): boolean {
+    if (this.#machine.cost(state) <= tokens) return true;
+    return this.model.tokenize(this.#machine.rest(state)).length <= tokens;
+  }
+}
+
+interface Read {
+  readonly points: readonly number[];
+  readonly value: number;
+  readonly missing: number;
+}
+
+/**
+ * UTF-8 as llama.cpp's grammars read it. They let some overlong forms pass; read in any other way, the text would not be
+ * the one that the grammar allowed.
+ */
+class LooseDecoder {
+  #value = 0;
+  #missing = 0;
+
+  get isInCharacter(): boolean {
+    return this.#missing > 0;
+  }
+
+  read(bytes: Uint8Array): Read {
+    const points: number[] = [];
+    let value = this.#value;
+    let missing = this.#missing;
+    for (const byte of bytes) {
+      if (missing > 0) {
+        value = (value << 6) | (byte & 0x3f);
+        missing -= 1;
+      } else {
+        missing = byte < 0xc0 ? 0 : byte < 0xe0 ? 1 : byte < 0xf0 ? 2 : 3;
+        value = byte & (missing === 0 ? 0x7f : (1 << (6 - missing)) - 1);
+      }
+      if (missing === 0) points.push(value);
+    }
+    return { points, value, missing };
+  }
+
+  keep({ value, missing }: Read): void {
+    this.#value = value;
+    this.#missing = missing;
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * The condition of a Mac, from the texts of commands that need no root: `pmset -g therm` and `pmset -g batt` (pmset(1)), `notifyutil`
+ * for the thermal pressure level (notifyutil(1), levels as in OSThermalNotification.h), and the kernel's own judgement of memory
+ * (`kern.memorystatus_vm_pressure_level`: 1, 2 or 4). Pure; a text that is missing or says nothing known tells of no trouble.
+ */
+import { type HostCondition, powerOf, worse } from './condition.js';
+
+export const MAC_COMMANDS = {
+  therm: ['/usr/bin/pmset', '-g', 'therm'],
+  batt: ['/usr/bin/pmset', '-g', 'batt'],
+  pressure: ['/usr/bin/notifyutil', '-g', 'com.apple.system.thermalpressurelevel'],
+  memory: ['/usr/sbin/sysctl', '-n', 'kern.memorystatus_vm_pressure_level'],
+} as const;
+
+export type MacTexts = { readonly [Name in keyof typeof MAC_COMMANDS]: string };
+
+export function macCondition(texts: MacTexts): HostCondition {
+  return {
+    thermal: worse('thermal', pressureLevel(texts.pressure), thermalWarning(texts.therm)),
+    memoryPressure: memoryLevel(texts.memory),
+    power: battery(texts.batt),
+  };
+}
+
+/** `com.apple.system.thermalpressurelevel 1`: nominal, moderate, heavy, trapping, sleeping. */
+function pressureLevel(text: string): HostCondition['thermal'] {
+  const level = Number(/thermalpressurelevel\s+(\d+)\s*$/m.exec(text)?.[1] ?? 0);
+  return (['nominal', 'fair', 'serious', 'critical', 'critical'] as const)[level] ?? 'nominal';
+}
+
+/** Warning levels 5 and 100 are dangers, 10 and 110 emergencies (IOPM.h); a lowered speed limit means that it is throttled. */
+function thermalWarning(text: string): HostCondition['thermal'] {
+  const level = Number(/Thermal Warning Level\s*=\s*(\d+)/i.exec(text)?.[1] ?? 0);
+  if (level === 10 || level === 110) return 'critical';
+  const limit = Number(/CPU_Speed_Limit\s*=\s*(\d+)/.exec(text)?.[1] ?? 100);
+  if (level === 5 || level === 100 || limit < 70) return 'serious';
+  return limit < 100 ? 'fair' : 'nominal';
+}
+
+function memoryLevel(text: string): HostCondition['memoryPressure'] {
+  const level = text.trim();
+  if (level === '4') return 'critical';
+  return level === '2' ? 'warning' : 'normal';
+}
+
+/** `Now drawing from 'Battery Power'`, and a line with `85%; discharging`. A UPS is a battery, too. */
+function battery(text: string): HostCondition['power'] {
+  const source = /Now drawing from '([^']+)'/.exec(text)?.[1];
+  const percent = /\t(\d{1,3})%;/.exec(text)?.[1];
+  return powerOf(source === 'Battery Power' || source === 'UPS Power', percent === undefined ? null : Number(percent));
+}

@@ -1,0 +1,99 @@
+/**
+ * Looks at the machine every few seconds and calls back when its condition has changed. A look costs a few small files on Linux and
+ * four short commands on a Mac; one that hangs is given up, and the next one comes no sooner than after it.
+ */
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { type HostCondition, SteadyCondition } from './condition.js';
+import { type Folder, linuxCondition } from './linux-condition.js';
+import { MAC_COMMANDS, macCondition } from './mac-condition.js';
+
+export interface ConditionSource {
+  readonly platform: NodeJS.Platform;
+  /** Where /sys and /proc are looked for; `/` but for a simulated machine. */
+  readonly root: string;
+}
+
+/** Between two looks, in milliseconds: seldom enough to cost well under a hundredth of a core. */
+export const LOOK_EVERY_MS = 10_000;
+const COMMAND_MS = 3_000;
+const run = promisify(execFile);
+
+export class ConditionWatch {
+  readonly #steady = new SteadyCondition();
+  readonly #leave = new AbortController();
+  readonly #done: Promise<void>;
+
+  /** Looks at once, and then every `everyMs`. */
+  constructor(source: ConditionSource, everyMs: number, onChange: (condition: HostCondition) => void) {
+    this.#done = this.#watch(source, everyMs, onChange);
+  }
+
+  /** What is known now. */
+  get condition(): HostCondition {
+    return this.#steady.told;
+  }
+
+  /** Looks no more. */
+  async close(): Promise<void> {
+    this.#leave.abort();
+    await this.#done;
+  }
+
+  async #watch(source: ConditionSource, everyMs: number, onChange: (condition: HostCondition) => void): Promise<void> {
+    const { signal } = this.#leave;
+    while (!signal.aborted) {
+      const reading = await readCondition(source);
+      if (!signal.aborted && this.#steady.read(reading)) onChange(this.#steady.told);
+      await delay(everyMs, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+}
+
+/** Never rejects: what cannot be read tells of no trouble. */
+export async function readCondition({ platform, root }: ConditionSource): Promise<HostCondition> {
+  if (platform === 'darwin') {
+    const [therm, batt, pressure, memory] = await Promise.all([
+      output(MAC_COMMANDS.therm),
+      output(MAC_COMMANDS.batt),
+      output(MAC_COMMANDS.pressure),
+      output(MAC_COMMANDS.memory),
+    ]);
+    return macCondition({ therm, batt, pressure, memory });
+  }
+  const [zones, supplies, pressure] = await Promise.all([
+    folders(join(root, 'sys/class/thermal'), /^thermal_zone\d+$/, /^(?:temp|trip_point_\d+_(?:temp|type))$/),
+    folders(join(root, 'sys/class/power_supply'), /^[^.]/, /^(?:type|scope|online|status|capacity)$/),
+    contents(join(root, 'proc/pressure/memory')),
+  ]);
+  return linuxCondition({ zones, supplies, pressure });
+}
+
+async function output([command, ...args]: readonly [string, ...string[]]): Promise<string> {
+  try {
+    return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL' })).stdout;
+  } catch {
+    return '';
+  }
+}
+
+async function folders(parent: string, wanted: RegExp, files: RegExp): Promise<Folder[]> {
+  const names = (await list(parent)).filter((name) => wanted.test(name));
+  return Promise.all(
+    names.map(async (name) => {
+      const inside = (await list(join(parent, name))).filter((file) => files.test(file));
+      return Object.fromEntries(await Promise.all(inside.map(async (file) => [file, await contents(join(parent, name, file))] as const)));
+    }),
+  );
+}
+
+async function list(folder: string): Promise<string[]> {
+  return readdir(folder).catch(() => []);
+}
+
+async function contents(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => '');
+}

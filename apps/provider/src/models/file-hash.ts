@@ -1,0 +1,108 @@
+/**
+ * SHA-256 of model files. Tens of gigabytes take a while, so what was computed is kept beside size, time and inode of the
+ * file, and computed again when one of these is another. A cache that cannot be read or written only costs time.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+const EntrySchema = Type.Object({
+  size: Type.Number(),
+  mtime_ms: Type.Number(),
+  inode: Type.String(),
+  sha256: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+});
+const CacheSchema = Type.Object({ version: Type.Literal(1), files: Type.Record(Type.String(), EntrySchema) });
+type Entry = Static<typeof EntrySchema>;
+
+const validator = Compile(CacheSchema);
+const READ_BYTES = 1 << 20;
+
+export class FileHashes {
+  readonly #file: string;
+  #entries: Map<string, Entry> | null = null;
+
+  /** `file`: where the hashes are kept. */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Hexadecimal SHA-256 of a file. Throws what reading it throws, or the signal's reason. */
+  async of(path: string, signal?: AbortSignal): Promise<string> {
+    const known = await this.known(path);
+    if (known !== null) return known;
+    const before = await stamp(path);
+    const hash = createHash('sha256');
+    for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES, ...(signal === undefined ? {} : { signal }) })) {
+      hash.update(chunk as Buffer);
+    }
+    const sha256 = hash.digest('hex');
+    // A file that is written meanwhile has no hash worth keeping.
+    if (same(before, await stamp(path))) await this.keep(path, sha256);
+    return sha256;
+  }
+
+  /**
+   * The hash that stands for a model. Of one in several files it is the SHA-256 of their hashes, in hexadecimal, one per line,
+   * so that it can be made from what a repository tells of its files.
+   */
+  async ofModel(paths: readonly string[], signal?: AbortSignal): Promise<string> {
+    const hashes: string[] = [];
+    for (const path of paths) hashes.push(await this.of(path, signal));
+    return modelHash(hashes);
+  }
+
+  /** The hash of a file that has not changed since it was computed, or null. */
+  async known(path: string): Promise<string | null> {
+    const entry = (await this.#read()).get(path);
+    if (entry === undefined) return null;
+    return same(entry, await stamp(path)) ? entry.sha256 : null;
+  }
+
+  /** Takes in a hash that was computed while the file was written. */
+  async keep(path: string, sha256: string): Promise<void> {
+    const entries = await this.#read();
+    entries.set(path, { ...(await stamp(path)), sha256 });
+    try {
+      const draft = `${this.#file}.${process.pid}`;
+      await writeFile(draft, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }), { mode: 0o600 });
+      await rename(draft, this.#file);
+    } catch {
+      // The next start computes it again.
+    }
+  }
+
+  async #read(): Promise<Map<string, Entry>> {
+    if (this.#entries !== null) return this.#entries;
+    let cache: unknown = null;
+    try {
+      cache = JSON.parse(await readFile(this.#file, 'utf8'));
+    } catch {
+      // None yet, or none that can be read.
+    }
+    this.#entries ??= new Map(validator.Check(cache) ? Object.entries(cache.files) : []);
+    return this.#entries;
+  }
+}
+
+/** {@link FileHashes.ofModel} of files whose hashes are known. */
+export function modelHash(hashes: readonly string[]): string {
+  const [only, ...others] = hashes;
+  if (only !== undefined && others.length === 0) return only;
+  return createHash('sha256')
+    .update(hashes.map((hash) => `${hash}\n`).join(''))
+    .digest('hex');
+}
+
+type Stamp = Omit<Entry, 'sha256'>;
+
+async function stamp(path: string): Promise<Stamp> {
+  const { size, mtimeMs, ino } = await stat(path, { bigint: false });
+  return { size, mtime_ms: mtimeMs, inode: String(ino) };
+}
+
+function same(a: Stamp, b: Stamp): boolean {
+  return a.size === b.size && a.mtime_ms === b.mtime_ms && a.inode === b.inode;
+}

@@ -1,0 +1,163 @@
+/**
+ * Reads parts of a file over HTTP (RFC 9110 section 14). Every answer is checked against what was asked for: a part that is
+ * too short, too long or of another place never passes for the right one.
+ */
+
+export interface RangeSource {
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** `broken` may pass; `changed`: the file is another one now; `refused`: trying again is no use. */
+export class TransferError extends Error {
+  constructor(
+    readonly kind: 'broken' | 'changed' | 'refused',
+    message: string,
+  ) {
+    super(message);
+    this.name = 'TransferError';
+  }
+}
+
+export interface Probe {
+  /** Null when the server does not say. */
+  readonly bytes: number | null;
+  readonly ranges: boolean;
+  /** A strong entity tag, or the time of the last change; null when the server gives neither. */
+  readonly validator: string | null;
+}
+
+/** Asks for the first byte, which tells more than HEAD where a server sends on to another one. */
+export async function probe(source: RangeSource, signal: AbortSignal, stallMs: number): Promise<Probe> {
+  const { response, stop } = await request(source, { range: 'bytes=0-0' }, signal, stallMs);
+  stop();
+  const etag = response.headers.get('etag');
+  const validator = etag !== null && !etag.startsWith('W/') ? etag : response.headers.get('last-modified');
+  if (response.status === 206) {
+    const total = contentRange(response)?.total ?? null;
+    return { bytes: total, ranges: total !== null, validator };
+  }
+  const length = response.headers.get('content-length');
+  return { bytes: length === null || response.headers.has('content-encoding') ? null : Number(length), ranges: false, validator };
+}
+
+/** Bytes from `start` to before `end`. */
+export async function* readRange(
+  source: RangeSource,
+  { start, end }: { readonly start: number; readonly end: number },
+  validator: string | null,
+  signal: AbortSignal,
+  stallMs: number,
+): AsyncGenerator<Uint8Array> {
+  const headers = { range: `bytes=${start}-${end - 1}`, ...(validator === null ? {} : { 'if-range': validator }) };
+  const answer = await request(source, headers, signal, stallMs);
+  const { response } = answer;
+  try {
+    if (response.status === 200) throw new TransferError('changed', 'the file on the server changed while it was downloaded');
+    const range = contentRange(response);
+    if (response.status !== 206 || range?.start !== start || range.end !== end - 1) {
+      throw new TransferError('broken', 'the server sent another part of the file than was asked for');
+    }
+    let left = end - start;
+    for await (const bytes of chunks(answer, stallMs)) {
+      if (bytes.length > left) throw new TransferError('broken', 'the server sent more than was asked for');
+      left -= bytes.length;
+      yield bytes;
+    }
+    if (left > 0) throw new TransferError('broken', `the connection broke off ${left} bytes too early`);
+  } finally {
+    answer.stop();
+  }
+}
+
+/** All of the file. */
+export async function* readWhole(source: RangeSource, signal: AbortSignal, stallMs: number): AsyncGenerator<Uint8Array> {
+  const answer = await request(source, {}, signal, stallMs);
+  try {
+    yield* chunks(answer, stallMs);
+  } finally {
+    answer.stop();
+  }
+}
+
+interface Answer {
+  readonly response: Response;
+  /** Breaks it off. Always called in the end. */
+  readonly stop: () => void;
+  readonly stopped: AbortSignal;
+}
+
+async function request(
+  { url, headers }: RangeSource,
+  more: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  stallMs: number,
+): Promise<Answer> {
+  signal.throwIfAborted();
+  const own = new AbortController();
+  const stop = (): void => {
+    signal.removeEventListener('abort', stop);
+    own.abort();
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  const timer = setTimeout(stop, stallMs);
+  let response: Response;
+  try {
+    response = await fetch(url, {
+      // Of a compressed answer the ranges would be those of something else.
+      headers: { 'accept-encoding': 'identity', ...headers, ...more },
+      signal: own.signal,
+    });
+  } catch (error) {
+    stop();
+    signal.throwIfAborted();
+    throw new TransferError('broken', `the server cannot be reached (${reasonOf(error)})`);
+  } finally {
+    clearTimeout(timer);
+  }
+  if (response.ok) return { response, stop, stopped: own.signal };
+  stop();
+  const passing = response.status >= 500 || response.status === 408 || response.status === 429;
+  throw new TransferError(passing ? 'broken' : 'refused', statusSentence(response.status));
+}
+
+function statusSentence(status: number): string {
+  if (status === 401 || status === 403)
+    return `the server wants a key for this file (status ${status}); set HF_TOKEN to one that may read it`;
+  if (status === 404) return 'the server knows no such file (status 404)';
+  return `the server answered with status ${status}`;
+}
+
+async function* chunks({ response, stop, stopped }: Answer, stallMs: number): AsyncGenerator<Uint8Array> {
+  if (response.body === null) return;
+  const reader = response.body.getReader();
+  // A read that is under way when the request is aborted may never end by itself.
+  const broken = new Promise<never>((_, reject) => {
+    stopped.addEventListener('abort', () => reject(new TransferError('broken', 'the connection broke off')), { once: true });
+  });
+  broken.catch(() => {});
+  const timer = setTimeout(stop, stallMs);
+  try {
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), broken]);
+      if (done) return;
+      timer.refresh();
+      yield value;
+    }
+  } catch (error) {
+    throw error instanceof TransferError ? error : new TransferError('broken', `the connection broke off (${reasonOf(error)})`);
+  } finally {
+    clearTimeout(timer);
+    reader.cancel().catch(() => {});
+  }
+}
+
+function contentRange(response: Response): { readonly start: number; readonly end: number; readonly total: number } | null {
+  const match = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
+  return match === null ? null : { start: Number(match[1]), end: Number(match[2]), total: Number(match[3]) };
+}
+
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return (cause as NodeJS.ErrnoException).code ?? (cause instanceof Error ? cause.name : 'unknown');
+}

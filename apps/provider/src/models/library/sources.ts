@@ -1,0 +1,140 @@
+/**
+ * Where models come from: `hf:owner/repo:quant`, an https address, or a file of this machine. A repository's metadata says
+ * which files make up a quantisation and what their SHA-256 are.
+ */
+import { basename } from 'node:path';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { DownloadError } from './download.js';
+
+export interface RemoteFile {
+  /** Without a path. */
+  readonly name: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Null when not known before. */
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+}
+
+export type Source =
+  | { readonly kind: 'repository'; readonly repository: string; readonly quantization: string | null }
+  | { readonly kind: 'address'; readonly url: string }
+  | { readonly kind: 'file'; readonly path: string };
+
+export interface Hub {
+  /** Of the Hugging Face hub, without a slash at the end. */
+  readonly url: string;
+  readonly token: string | null;
+}
+
+/** From the environment, under the names that the hub's own tools read. */
+export function hubOf(env: Readonly<Record<string, string | undefined>>): Hub {
+  return { url: (env.HF_ENDPOINT || 'https://huggingface.co').replace(/\/+$/, ''), token: env.HF_TOKEN || null };
+}
+
+/** Throws {@link DownloadError} for what is none of the three. */
+export function readSource(text: string): Source {
+  const hub = /^hf:([A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*)(?::([\w.-]+))?$/.exec(text);
+  if (hub !== null) return { kind: 'repository', repository: hub[1] as string, quantization: hub[2] ?? null };
+  if (text.startsWith('hf:')) throw new DownloadError('a repository is named as hf:owner/repository or hf:owner/repository:quantisation');
+  if (/^https?:\/\//.test(text)) {
+    if (!URL.canParse(text)) throw new DownloadError('this is no valid address');
+    return { kind: 'address', url: text };
+  }
+  return { kind: 'file', path: text };
+}
+
+/** The one file at an address. */
+export function addressFile(url: string): RemoteFile {
+  const name = decodeURIComponent(basename(new URL(url).pathname));
+  return { name: safeName(name), url, headers: {}, bytes: null, sha256: null };
+}
+
+const TreeSchema = Type.Array(
+  Type.Object({
+    type: Type.String(),
+    path: Type.String(),
+    size: Type.Integer({ minimum: 0 }),
+    lfs: Type.Optional(Type.Object({ oid: Type.String({ pattern: '^[0-9a-f]{64}$' }) })),
+  }),
+);
+const tree = Compile(TreeSchema);
+const LIST_TIMEOUT_MS = 30_000;
+const USUAL = 'Q4_K_M';
+
+/** The files of a quantisation, in their order; of a model in one file, that one. Throws {@link DownloadError}. */
+export async function repositoryFiles(
+  { repository, quantization }: Source & { readonly kind: 'repository' },
+  hub: Hub,
+  signal: AbortSignal,
+): Promise<RemoteFile[]> {
+  const headers: Record<string, string> = hub.token === null ? {} : { authorization: `Bearer ${hub.token}` };
+  const entries = await list(`${hub.url}/api/models/${repository}/tree/main?recursive=true`, headers, signal);
+  const models = entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
+  const groups = groupsOf(models);
+  const names = [...groups.keys()];
+  const wanted = quantization ?? (names.length === 1 ? null : USUAL);
+  const fitting = wanted === null ? names : names.filter((name) => isOf(name, wanted));
+  const [only, ...others] = fitting;
+  if (only === undefined || others.length > 0) {
+    const what = names.length === 0 ? `${repository} holds no GGUF model` : `name one quantisation of ${repository}`;
+    throw new DownloadError(`${what}${names.length === 0 ? '' : `: it holds ${names.slice(0, 40).join(', ')}`}`);
+  }
+  return (groups.get(only) ?? [])
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    .map(({ path, size, lfs }) => ({
+      name: safeName(basename(path)),
+      url: `${hub.url}/${repository}/resolve/main/${path.split('/').map(encodeURIComponent).join('/')}`,
+      headers,
+      bytes: size,
+      sha256: lfs?.oid ?? null,
+    }));
+}
+
+async function list(url: string, headers: Record<string, string>, signal: AbortSignal) {
+  let body: unknown;
+  try {
+    const response = await fetch(url, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(LIST_TIMEOUT_MS)]) });
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new DownloadError(
+        response.status === 404 || response.status === 401
+          ? 'there is no such repository, or it wants a key (set HF_TOKEN)'
+          : `the hub answered with status ${response.status}`,
+      );
+    }
+    body = await response.json();
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof DownloadError ? error : new DownloadError('the hub cannot be reached, or did not answer as one');
+  }
+  if (!tree.Check(body)) throw new DownloadError('the hub did not answer with a list of files');
+  return body;
+}
+
+/** Path without the part number and the ending. */
+function stem(path: string): string {
+  return path.replace(/(?:-\d{5}-of-\d{5})?\.gguf$/i, '');
+}
+
+function groupsOf<T extends { readonly path: string }>(entries: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const entry of entries) groups.set(stem(entry.path), [...(groups.get(stem(entry.path)) ?? []), entry]);
+  return groups;
+}
+
+/** `q4_k_m` is of `Model-Q4_K_M` and of `Q4_K_M/Model`, not of `Model-IQ4_K_M`. */
+function isOf(name: string, quantization: string): boolean {
+  const escaped = quantization.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`(?:^|[-_./])${escaped}(?:[-./]|$)`, 'i').test(name);
+}
+
+/** Nothing that a server says may name a place outside the library. */
+function safeName(name: string): string {
+  const safe = name
+    .replace(/[^\w.-]+/g, '-')
+    .replace(/^[.-]+/, '')
+    .slice(-128);
+  return /\.gguf$/i.test(safe) ? safe : `${safe || 'model'}.gguf`;
+}

@@ -1,0 +1,39 @@
+/** How long a model stays in memory when nobody uses it. */
+
+export type Keep =
+  /** Loaded at the start, and never unloaded. */
+  | { readonly kind: 'always' }
+  | { readonly kind: 'idle'; readonly minutes: number }
+  /** Unloaded as soon as nobody uses it any more. */
+  | { readonly kind: 'on_demand' };
+
+export const DEFAULT_IDLE: Keep = { kind: 'idle', minutes: 30 };
+
+/** Grace between two jobs of one conversation, in milliseconds. */
+const ON_DEMAND_MS = 10_000;
+
+/** How long it stays unused, in milliseconds; null: for ever. */
+export function idleLimitMs(keep: Keep): number | null {
+  switch (keep.kind) {
+    case 'always':
+      return null;
+    case 'idle':
+      return keep.minutes * 60_000;
+    case 'on_demand':
+      return ON_DEMAND_MS;
+    default:
+      return keep satisfies never;
+  }
+}
+
+/** From the words of an owner: `always`, `on_demand` or a number of minutes. Null when they are none of these. */
+export function readKeep(text: string): Keep | null {
+  if (text === 'always' || text === 'on_demand') return { kind: text };
+  const minutes = Number(text);
+  return /^\d{1,5}$/.test(text) && minutes > 0 ? { kind: 'idle', minutes } : null;
+}
+
+/** The words for it. */
+export function keepText(keep: Keep): string {
+  return keep.kind === 'idle' ? String(keep.minutes) : keep.kind;
+}

@@ -1,0 +1,91 @@
+/**
+ * Asks the coordinator for the enrolment profile of this Mac while device management is what is missing, and has what comes
+ * installed. It asks only when the coordinator has said so for a moment: right after a connection it may not have looked yet.
+ */
+import type { CoordinatorMessage, ProviderMessage, TrustMessage } from '@inference/protocol';
+
+export type EnrolmentEvent =
+  | { readonly type: 'offered'; readonly url: string; readonly expiresAt: number }
+  | { readonly type: 'installed' }
+  | { readonly type: 'refused'; readonly reason: string }
+  | { readonly type: 'failed'; readonly error: unknown };
+
+export interface EnrolmentOptions {
+  readonly send: (message: ProviderMessage) => void;
+  /** Installs the profile at a one-time address; null where the owner does that. */
+  readonly install: ((url: string) => Promise<void>) | null;
+  readonly onEvent: (event: EnrolmentEvent) => void;
+  readonly askAfterMs?: number;
+}
+
+/** In milliseconds. */
+const ASK_AFTER_MS = 2000;
+/** An offer is good for half an hour; nothing is asked while it can still be taken up. */
+const ASK_AGAIN_MS = 30 * 60_000;
+const TRY_LATER_MS = 30_000;
+
+export class Enrolment {
+  readonly #options: EnrolmentOptions;
+  #missing = false;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(options: EnrolmentOptions) {
+    this.#options = options;
+  }
+
+  /** Takes in what the coordinator says of this provider's standing. */
+  onTrust(trust: TrustMessage): void {
+    this.#missing = trust.parts.some(({ reason }) => reason === 'not_enrolled');
+    if (this.#missing && this.#timer === null) this.#askIn(this.#options.askAfterMs ?? ASK_AFTER_MS);
+    if (!this.#missing) this.stop();
+  }
+
+  onAnswer(answer: CoordinatorMessage & { readonly type: 'enrolment' | 'enrolment_refused' }): void {
+    const { install, onEvent } = this.#options;
+    if (answer.type === 'enrolment_refused') {
+      onEvent({ type: 'refused', reason: answer.reason });
+      if (answer.reason === 'try_later') this.#askIn(TRY_LATER_MS);
+      return;
+    }
+    this.#askIn(ASK_AGAIN_MS);
+    onEvent({ type: 'offered', url: answer.url, expiresAt: answer.expires_at });
+    if (install === null) return;
+    install(answer.url).then(
+      () => onEvent({ type: 'installed' }),
+      (error: unknown) => {
+        onEvent({ type: 'failed', error });
+        if (this.#missing) this.#askIn(TRY_LATER_MS);
+      },
+    );
+  }
+
+  /** Asks no more. */
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #askIn(ms: number): void {
+    this.stop();
+    this.#timer = setTimeout(() => {
+      this.#timer = null;
+      if (this.#missing) this.#options.send({ type: 'enrolment_request' });
+    }, ms);
+    this.#timer.unref();
+  }
+}
+
+const INSTALL_TIMEOUT_MS = 20_000;
+
+/** Installs profiles on the simulated Mac of a simulated management server at this address. */
+export function simulatedInstaller(managementUrl: string, signal: AbortSignal): (url: string) => Promise<void> {
+  return async (url) => {
+    const response = await fetch(`${managementUrl}/simulation/v1/install`, {
+      method: 'POST',
+      body: JSON.stringify({ profile_url: url }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(INSTALL_TIMEOUT_MS)]),
+    });
+    await response.arrayBuffer();
+    if (!response.ok) throw new Error(`the simulated management server answered with status ${response.status}`);
+  };
+}

@@ -1,0 +1,35 @@
+/** Names of fields as the request's own format has them, for errors that the engine finds. */
+import type { ParsedRequest } from '@inference/formats';
+
+export interface FieldNames {
+  readonly prompt: string;
+  readonly responseFormat: string;
+  readonly responseSchema: string;
+}
+
+const CHAT: FieldNames = {
+  prompt: 'messages',
+  responseFormat: 'response_format',
+  responseSchema: 'response_format.json_schema.schema',
+};
+
+/** Names of a request's fields in its own format. */
+export function fieldNames({ facts, answer }: Pick<ParsedRequest, 'facts' | 'answer'>): FieldNames {
+  switch (facts.endpoint) {
+    case '/v1/chat/completions':
+      return CHAT;
+    case '/v1/responses':
+      // A body with `messages` is a chat completion request here, and is answered as one.
+      if (answer.idPrefix === 'chatcmpl-') return CHAT;
+      return { prompt: 'input', responseFormat: 'text.format', responseSchema: 'text.format.schema' };
+    case '/v1/completions':
+      return { ...CHAT, prompt: 'prompt' };
+    case '/v1/messages':
+    case '/v1/messages/count_tokens':
+      return { prompt: 'messages', responseFormat: 'output_config.format', responseSchema: 'output_config.format.schema' };
+    case '/v1/embeddings':
+      return { prompt: 'input', responseFormat: 'encoding_format', responseSchema: 'encoding_format' };
+    default:
+      return facts.endpoint satisfies never;
+  }
+}

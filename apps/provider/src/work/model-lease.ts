@@ -1,0 +1,29 @@
+/** What a job needs of the model that it was given: how it is asked, and what its output looks like. */
+import type { Embedding } from '../engine/embedding.js';
+import type { Generation } from '../engine/generation.js';
+import type { EmbeddingRequest, GenerationRequest } from '../engine/messages.js';
+import type { EmbeddingFacts } from '../models/embedding-facts.js';
+import type { ThinkTags } from '../models/think-tags.js';
+import { ModelUnavailable, type ServedModels } from '../serving/served-models.js';
+import { JobError } from './job-error.js';
+
+export interface ModelLease {
+  readonly thinkTags: ThinkTags | null;
+  /** Null: the model writes text. */
+  readonly embedding: EmbeddingFacts | null;
+  generate(request: GenerationRequest): Generation;
+  embed(request: EmbeddingRequest): Embedding;
+  /** The job is over. */
+  release(): void;
+}
+
+/** Waits until the model is loaded. Throws {@link JobError} `model_not_loaded`, or the signal's reason. */
+export async function leaseModel(models: ServedModels, id: string, signal: AbortSignal): Promise<ModelLease> {
+  try {
+    const { model, release } = await models.lease(id, signal);
+    const { thinkTags, embedding } = model.serving.facts;
+    return { thinkTags, embedding, generate: (request) => model.generate(request), embed: (request) => model.embed(request), release };
+  } catch (error) {
+    throw error instanceof ModelUnavailable ? new JobError('model_not_loaded') : error;
+  }
+}

@@ -1,0 +1,98 @@
+/** Rules of arrays: items one by one as far as they are counted, and then as many as the model likes. */
+import type { Term } from '../../engine/grammar/grammar.js';
+import type { SchemaCompiler } from './compile.js';
+import type { Schema } from './conjunction.js';
+import { canonical, literalsOf } from './literals.js';
+import { countOf } from './scalars.js';
+import { SchemaError } from './schema-error.js';
+
+/** Items that are counted. An array that may be longer is held to this many. */
+const MAX_ITEMS = 1000;
+/** Different values that arrays without repetitions are made of; there is a rule for each set of them. */
+const MAX_DISTINCT = 8;
+
+export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): Term {
+  const { document } = compiler;
+  const least = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minItems') ?? 0));
+  const most = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxItems') ?? Infinity));
+  const long = plain.find(({ minItems }) => typeof minItems === 'number' && minItems > MAX_ITEMS);
+  if (long !== undefined) throw new SchemaError('unsupported', document.path(long, 'minItems'));
+  const listed = Math.max(0, ...plain.map((schema) => prefixOf(compiler, schema).length));
+  const itemAt = (index: number) => compiler.inside(plain.flatMap((schema) => itemOf(compiler, schema, index)));
+  const unique = plain.find(({ uniqueItems }) => uniqueItems === true);
+  if (unique !== undefined && most > 1) {
+    const distinct =
+      listed > 0
+        ? null
+        : distinctValues(
+            compiler,
+            plain.flatMap((schema) => itemOf(compiler, schema, 0)),
+          );
+    if (distinct !== null) return uniqueRule(compiler, distinct, least, most);
+    compiler.refuse(unique, 'uniqueItems');
+  }
+  return listRule(compiler, least, most, listed, itemAt);
+}
+
+/** From the last counted item back to the first. */
+function listRule({ builder, json }: SchemaCompiler, least: number, most: number, listed: number, itemAt: (index: number) => Term): Term {
+  const close = [json.gap, ...builder.text(']')];
+  const counted = Math.max(least, listed, most === Infinity ? 0 : Math.min(most, MAX_ITEMS));
+  const any = itemAt(listed);
+  const end = most === Infinity ? builder.reserve() : builder.rule(close);
+  if (most === Infinity) builder.define(end, [close, [...builder.text(','), json.gap, any, end]]);
+  let rest = end;
+  let first = end;
+  for (let written = Math.min(counted, most) - 1; written >= 0; written--) {
+    const item = [json.gap, written < listed ? itemAt(written) : any, rest];
+    const open = written >= least ? [close] : [];
+    first = builder.rule(...open, item);
+    rest = builder.rule(...open, [...builder.text(','), ...item]);
+  }
+  if (Math.min(counted, most) === 0 && most === Infinity) first = builder.rule(close, [json.gap, any, end]);
+  if (least > most) first = builder.rule();
+  return builder.rule([...builder.text('['), first]);
+}
+
+function prefixOf({ document }: SchemaCompiler, schema: Schema): readonly unknown[] {
+  // Older drafts call it `items`.
+  const prefix = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
+  return Array.isArray(prefix) ? prefix : document.invalid(schema, 'prefixItems');
+}
+
+/** What the schema says of the item at a place. */
+function itemOf(compiler: SchemaCompiler, schema: Schema, index: number): readonly (Schema | boolean)[] {
+  const { document } = compiler;
+  const prefix = prefixOf(compiler, schema);
+  const keyword = schema.prefixItems === undefined && Array.isArray(schema.items) ? 'additionalItems' : 'items';
+  if (index < prefix.length) {
+    return [document.inner(schema, prefix[index], keyword === 'items' ? 'prefixItems' : 'items', String(index))];
+  }
+  return schema[keyword] === undefined ? [] : [document.inner(schema, schema[keyword], keyword)];
+}
+
+/** Values that the items can have where they are few, else null. */
+function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | boolean)[]): readonly unknown[] | null {
+  const plain = compiler.document.flatten(items) ?? [];
+  const isChoice = plain.some(({ anyOf, oneOf }) => anyOf !== undefined || oneOf !== undefined);
+  const named = isChoice ? null : literalsOf(compiler, plain);
+  const kinds = compiler.document.kinds(plain);
+  const values = named ?? (!isChoice && kinds.size === 1 && kinds.has('boolean') ? [true, false] : null);
+  return values === null || values.length > MAX_DISTINCT ? null : [...new Map(values.map((value) => [canonical(value), value])).values()];
+}
+
+/** A rule for each set of values that were written. */
+function uniqueRule({ builder, json }: SchemaCompiler, values: readonly unknown[], least: number, most: number): Term {
+  const close = [json.gap, ...builder.text(']')];
+  const after = Array.from({ length: 2 ** values.length }, () => builder.reserve());
+  const next = (written: number, before: readonly Term[]) =>
+    values.flatMap((value, index) =>
+      (written & (1 << index)) === 0 ? [[...before, json.gap, ...json.literal(value), after[written | (1 << index)] as Term]] : [],
+    );
+  for (const [written, rule] of after.entries()) {
+    const count = written.toString(2).replaceAll('0', '').length;
+    builder.define(rule, [...(count >= least && count <= most ? [close] : []), ...(count < most ? next(written, builder.text(',')) : [])]);
+  }
+  const first = builder.rule(...(least === 0 ? [close] : []), ...(most > 0 ? next(0, []) : []));
+  return builder.rule([...builder.text('['), first]);
+}

@@ -1,0 +1,171 @@
+/**
+ * Reads JSON Schema (2020-12, and what older drafts call otherwise) as conjunctions: lists of plain schemas that all hold of
+ * one value, with references and `allOf` taken apart. Knows where in the document each schema stands.
+ */
+import { SchemaError } from './schema-error.js';
+
+export type Schema = Readonly<Record<string, unknown>>;
+export type Kind = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object';
+
+const KINDS: readonly Kind[] = ['null', 'boolean', 'integer', 'number', 'string', 'array', 'object'];
+/** What a schema without a type must be about. Of what else it would allow, nothing is generated. */
+const HINTS: readonly (readonly [Kind, readonly string[]])[] = [
+  ['object', ['properties', 'required', 'additionalProperties', 'propertyNames', 'minProperties', 'maxProperties']],
+  ['array', ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems']],
+  ['string', ['pattern', 'minLength', 'maxLength', 'format']],
+  ['number', ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']],
+];
+/** Schemas that one request may make; more would hold up others. */
+const MAX_SCHEMAS = 4000;
+
+export class SchemaDocument {
+  readonly #paths = new WeakMap<object, readonly string[]>();
+  readonly #reduced = new WeakMap<Schema, Map<string, Schema>>();
+  readonly #ids = new WeakMap<object, number>();
+  #count = 0;
+
+  constructor(readonly root: unknown) {
+    if (typeof root === 'object' && root !== null) this.#paths.set(root, []);
+  }
+
+  /** Where the schema's keyword stands, for an error. */
+  path(schema: Schema, ...steps: readonly string[]): readonly string[] {
+    return [...(this.#paths.get(schema) ?? []), ...steps];
+  }
+
+  invalid(schema: Schema, keyword: string): never {
+    throw new SchemaError('invalid_request', this.path(schema, keyword));
+  }
+
+  /** A name for a list of schemas; equal lists have equal names. */
+  key(schemas: readonly Schema[]): string {
+    return [...new Set(schemas.map((schema) => this.#id(schema)))].sort((a, b) => a - b).join();
+  }
+
+  /** A schema below another one. Throws {@link SchemaError} for what is none. */
+  inner(parent: Schema, value: unknown, ...steps: readonly string[]): Schema | boolean {
+    if (typeof value === 'boolean') return value;
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      throw new SchemaError('invalid_request', this.path(parent, ...steps));
+    }
+    if (!this.#paths.has(value)) this.#paths.set(value, this.path(parent, ...steps));
+    return value as Schema;
+  }
+
+  /** The schemas of a list such as `anyOf`. */
+  list(parent: Schema, keyword: string): readonly (Schema | boolean)[] {
+    const value = parent[keyword];
+    if (!Array.isArray(value) || value.length === 0) return this.invalid(parent, keyword);
+    return value.map((each: unknown, index) => this.inner(parent, each, keyword, String(index)));
+  }
+
+  /** The schema without one of its keywords; the same object each time. */
+  without(schema: Schema, keyword: string): Schema {
+    const known = this.#reduced.get(schema) ?? new Map<string, Schema>();
+    this.#reduced.set(schema, known);
+    let reduced = known.get(keyword);
+    if (reduced === undefined) {
+      reduced = Object.fromEntries(Object.entries(schema).filter(([name]) => name !== keyword));
+      this.#paths.set(reduced, this.path(schema));
+      known.set(keyword, reduced);
+    }
+    return reduced;
+  }
+
+  /** The plain schemas that hold together where all of these do. Null when nothing fits them. */
+  flatten(schemas: readonly (Schema | boolean)[]): readonly Schema[] | null {
+    const plain: Schema[] = [];
+    const seen = new Set<Schema>();
+    const waiting = [...schemas].reverse();
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      if (next === false) return null;
+      if (next === true || seen.has(next)) continue;
+      seen.add(next);
+      let schema = next;
+      if (schema.$ref !== undefined) {
+        waiting.push(this.#referred(schema));
+        schema = this.without(schema, '$ref');
+      }
+      if (schema.allOf !== undefined) {
+        waiting.push(...this.list(schema, 'allOf'));
+        schema = this.without(schema, 'allOf');
+      }
+      if (Object.keys(schema).length > 0) plain.push(schema);
+    }
+    return plain;
+  }
+
+  /** The types that a value of all these schemas may have: never both `number` and `integer`. */
+  kinds(schemas: readonly Schema[]): ReadonlySet<Kind> {
+    let kinds: ReadonlySet<Kind> | null = null;
+    for (const schema of schemas) {
+      if (schema.type === undefined) continue;
+      const own = this.#kindsOf(schema);
+      kinds = kinds === null ? own : new Set([...both(kinds, own)]);
+    }
+    if (kinds !== null) return kinds;
+    const hinted = HINTS.filter(([, keywords]) => schemas.some((schema) => keywords.some((keyword) => schema[keyword] !== undefined)));
+    return new Set(hinted.length > 0 ? hinted.map(([kind]) => kind) : KINDS.filter((kind) => kind !== 'integer'));
+  }
+
+  #kindsOf(schema: Schema): ReadonlySet<Kind> {
+    const { type } = schema;
+    const names: readonly unknown[] = Array.isArray(type) ? type : [type];
+    if (names.length === 0) return this.invalid(schema, 'type');
+    const kinds = new Set<Kind>();
+    for (const name of names) kinds.add(KINDS.find((kind) => kind === name) ?? this.invalid(schema, 'type'));
+    if (kinds.has('number')) kinds.delete('integer');
+    return kinds;
+  }
+
+  /** The schema that `$ref` names: `#` and JSON Pointers (RFC 6901) into this document. */
+  #referred(schema: Schema): Schema | boolean {
+    const reference = schema.$ref;
+    if (typeof reference !== 'string') return this.invalid(schema, '$ref');
+    if (reference !== '#' && !reference.startsWith('#/')) throw new SchemaError('unsupported', this.path(schema, '$ref'));
+    let value: unknown = this.root;
+    const steps = reference
+      .split('/')
+      .slice(1)
+      .map((step) => this.#step(schema, step));
+    for (const step of steps) {
+      if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return this.invalid(schema, '$ref');
+      value = (value as Schema)[step];
+    }
+    if (typeof value === 'object' && value !== null && !this.#paths.has(value)) this.#paths.set(value, steps);
+    return this.inner(schema, value, '$ref');
+  }
+
+  #step(schema: Schema, step: string): string {
+    try {
+      return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~');
+    } catch {
+      return this.invalid(schema, '$ref');
+    }
+  }
+
+  #id(schema: Schema): number {
+    let id = this.#ids.get(schema);
+    if (id === undefined) {
+      if (this.#count >= MAX_SCHEMAS) throw new SchemaError('unsupported', []);
+      id = this.#count++;
+      this.#ids.set(schema, id);
+    }
+    return id;
+  }
+}
+
+export function kindOf(value: unknown): Kind {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return KINDS.find((kind) => kind === typeof value) ?? 'object';
+}
+
+function* both(a: ReadonlySet<Kind>, b: ReadonlySet<Kind>): Generator<Kind> {
+  for (const kind of a) {
+    if (b.has(kind)) yield kind;
+    else if (kind === 'integer' && b.has('number')) yield kind;
+    else if (kind === 'number' && b.has('integer')) yield 'integer';
+  }
+}

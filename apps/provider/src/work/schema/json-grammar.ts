@@ -1,0 +1,200 @@
+/** Rules of JSON that do not depend on a schema: white space, strings and members of any kind, and free values. One for each grammar. */
+import type { GrammarBuilder, Sequence, Term } from '../../engine/grammar/grammar.js';
+import { ANY_CHARACTER, type Language, type Languages, type State } from './language.js';
+import { ANY_NUMBER, languageOfNumber } from './numbers.js';
+
+/** White space of pretty-printing: more of it in one place is a model that ran off. */
+const MAX_INDENT = 20;
+/** Levels of arrays and objects in a value of no schema. Some clients' parsers give up at a thousand. */
+const MAX_FREE_DEPTH = 16;
+/** Characters of strings that are held against each other for equal beginnings. */
+const MAX_SHARED = 10_000;
+/** Characters that a JSON string holds as they are. */
+const PLAIN = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0xd7ff, 0xe000, 0x10ffff];
+const HEX = [0x30, 0x39, 0x41, 0x46, 0x61, 0x66];
+
+export class JsonGrammar {
+  /** After `{`, `[` and `,`, and before `}` and `]`: nothing, a space, or a line break with indentation. */
+  readonly gap: Term;
+  /** After `:`. */
+  readonly space: Term;
+  /** A character of a string of any content, as it is or escaped; one code point, whatever the spelling. */
+  readonly character: Term;
+  /** A string of any content. */
+  readonly string: Term;
+  readonly #free: Term[] = [];
+
+  constructor(
+    readonly builder: GrammarBuilder,
+    readonly languages: Languages,
+  ) {
+    this.gap = this.#gap();
+    this.space = builder.rule([], builder.text(' '));
+    this.character = this.#character();
+    const rest = builder.reserve();
+    builder.define(rest, [builder.text('"'), [this.character, rest]]);
+    this.string = builder.rule([...builder.text('"'), rest]);
+  }
+
+  /** Any value with `depth` levels of arrays and objects at most. */
+  value(depth = MAX_FREE_DEPTH): Term {
+    const known = this.#free[depth];
+    if (known !== undefined) return known;
+    const { builder } = this;
+    const words = ['true', 'false', 'null'].map((word) => builder.text(word));
+    const value =
+      depth === 0
+        ? builder.rule([this.string], [this.spell(languageOfNumber(this.languages, ANY_NUMBER))], ...words)
+        : builder.rule([this.value(0)], [this.object(this.string, this.value(depth - 1))], [this.array(this.value(depth - 1))]);
+    this.#free[depth] = value;
+    return value;
+  }
+
+  anyObject(): Term {
+    return this.object(this.string, this.value());
+  }
+
+  /** Any object whose names and values are of these. */
+  object(name: Term, value: Term): Term {
+    const { builder, gap } = this;
+    const member = builder.rule([name, ...builder.text(':'), this.space, value]);
+    return this.#listed('{', member, '}', gap);
+  }
+
+  array(item: Term): Term {
+    return this.#listed('[', item, ']', this.gap);
+  }
+
+  /** The text of a value, without white space. */
+  literal(value: unknown): Term[] {
+    return this.builder.text(JSON.stringify(value));
+  }
+
+  /** Any of the values. Strings share their beginnings, so that many of them are as quick to follow as few. */
+  anyOf(values: readonly unknown[]): readonly Sequence[] {
+    const strings = values.filter((value) => typeof value === 'string');
+    const others = values.filter((value) => typeof value !== 'string').map((value) => this.literal(value));
+    const isShort = strings.reduce((length, text) => length + text.length, 0) < MAX_SHARED;
+    if (strings.length < 2 || !isShort) return [...strings.map((value) => this.literal(value)), ...others];
+    return [[this.quoted(this.languages.either(...strings.map((value) => this.languages.text(value))))], ...others];
+  }
+
+  /** Texts of a language as they are, which must hold nothing but plain characters. */
+  spell(language: Language): Term {
+    return this.#states(this.languages.states(language), [], (ranges) => [[this.builder.class(ranges)]]);
+  }
+
+  /** Texts of a language as JSON strings. */
+  quoted(language: Language): Term {
+    if (language === this.languages.anyText) return this.string;
+    const quote = this.builder.text('"');
+    const states = this.#states(this.languages.states(language, ANY_CHARACTER), quote, (ranges) => this.#spellings(ranges));
+    return this.builder.rule([...quote, states]);
+  }
+
+  /** Strings of a length in code points. Long ones are counted in blocks, so that the rules stay few. */
+  stringOfLength(least: number, most: number): Term {
+    const { builder, character } = this;
+    const quote = builder.text('"');
+    const block = Math.max(1, Math.ceil(Math.sqrt(most === Infinity ? least : most)));
+    const blocks = (count: number, then: Term): Term => {
+      const whole = count < block ? null : builder.rule(new Array<Term>(block).fill(character));
+      let rest = then;
+      let left = count;
+      for (; whole !== null && left >= block; left -= block) rest = builder.rule([whole, rest]);
+      return left === 0 ? rest : builder.rule([...new Array<Term>(left).fill(character), rest]);
+    };
+    if (most === Infinity) {
+      const rest = builder.reserve();
+      builder.define(rest, [quote, [character, rest]]);
+      return builder.rule([...quote, blocks(least, rest)]);
+    }
+    return builder.rule([...quote, blocks(least, this.#upTo(most - least, block, quote))]);
+  }
+
+  /** Up to so many characters, and the end. */
+  #upTo(most: number, block: number, end: Sequence): Term {
+    const { builder, character } = this;
+    let short = builder.rule(end);
+    for (let length = 1; length <= most % block; length++) short = builder.rule(end, [character, short]);
+    let rest = short;
+    if (most < block) return rest;
+    let partial = builder.rule(end);
+    for (let length = 1; length < block; length++) partial = builder.rule(end, [character, partial]);
+    const whole = builder.rule(new Array<Term>(block).fill(character));
+    for (let left = Math.floor(most / block); left > 0; left--) rest = builder.rule([partial], [whole, rest]);
+    return rest;
+  }
+
+  #states(states: readonly State[], end: Sequence, spellings: (ranges: readonly number[]) => readonly Sequence[]): Term {
+    const { builder } = this;
+    const rules = states.map(() => builder.reserve());
+    for (const [id, { accepting, ways }] of states.entries()) {
+      const alternatives: Sequence[] = accepting ? [end] : [];
+      for (const [to, ranges] of ways) for (const spelling of spellings(ranges)) alternatives.push([...spelling, rules[to] as Term]);
+      builder.define(rules[id] as Term, alternatives);
+    }
+    // A language without any text is a rule that never ends.
+    return rules[0] ?? builder.rule();
+  }
+
+  /** Ways to write a character of these ranges in a string: escaped only where it has to be. */
+  #spellings(ranges: readonly number[]): readonly Sequence[] {
+    const { builder } = this;
+    const plain = intersect(ranges, PLAIN);
+    const spelled: Sequence[] = plain.length === 0 ? [] : [[builder.class(plain)]];
+    for (const code of [...Array.from({ length: 0x20 }, (_, control) => control), 0x22, 0x5c]) {
+      if (intersect(ranges, [code, code]).length > 0) spelled.push(builder.text(JSON.stringify(String.fromCodePoint(code)).slice(1, -1)));
+    }
+    return spelled;
+  }
+
+  #listed(open: string, item: Term, close: string, gap: Term): Term {
+    const { builder } = this;
+    const end = builder.rule([gap, ...builder.text(close)]);
+    const rest = builder.reserve();
+    builder.define(rest, [[end], [...builder.text(','), gap, item, rest]]);
+    return builder.rule([...builder.text(open), end], [...builder.text(open), gap, item, rest]);
+  }
+
+  #gap(): Term {
+    const { builder } = this;
+    const blank = builder.class([0x09, 0x09, 0x20, 0x20]);
+    let indent = builder.rule([]);
+    for (let width = 1; width <= MAX_INDENT; width++) indent = builder.rule([], [blank, indent]);
+    return builder.rule([], builder.text(' '), [...builder.text('\n'), indent]);
+  }
+
+  #character(): Term {
+    const { builder } = this;
+    const hex = builder.class(HEX);
+    const from = (ranges: readonly number[]) => builder.class(ranges);
+    const surrogate = (low: readonly number[]): Sequence => [...builder.text('\\u'), from([0x44, 0x44, 0x64, 0x64]), from(low), hex, hex];
+    const unit = builder.rule(
+      // Neither NUL nor half of a surrogate pair: both are no text to many that read JSON.
+      [...builder.text('000'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66])],
+      [...builder.text('00'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex],
+      [...builder.text('0'), from([0x31, 0x39, 0x41, 0x46, 0x61, 0x66]), hex, hex],
+      [from([0x31, 0x39, 0x41, 0x43, 0x61, 0x63, 0x45, 0x46, 0x65, 0x66]), hex, hex, hex],
+      [from([0x44, 0x44, 0x64, 0x64]), from([0x30, 0x37]), hex, hex],
+    );
+    const pair = [...surrogate([0x38, 0x39, 0x41, 0x42, 0x61, 0x62]), ...surrogate([0x43, 0x46, 0x63, 0x66])];
+    return builder.rule(
+      [from(PLAIN)],
+      [...builder.text('\\'), from(Array.from('"\\/bfnrt', (letter) => [letter.charCodeAt(0), letter.charCodeAt(0)]).flat())],
+      [...builder.text('\\u'), unit],
+      pair,
+    );
+  }
+}
+
+function intersect(a: readonly number[], b: readonly number[]): number[] {
+  const both: number[] = [];
+  for (let i = 0; i + 1 < a.length; i += 2) {
+    for (let j = 0; j + 1 < b.length; j += 2) {
+      const [low, high] = [Math.max(a[i] as number, b[j] as number), Math.min(a[i + 1] as number, b[j + 1] as number)];
+      if (low <= high) both.push(low, high);
+    }
+  }
+  return both;
+}

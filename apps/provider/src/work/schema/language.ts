@@ -1,0 +1,332 @@
+/**
+ * Regular languages with all Boolean operations, as expressions and their derivatives (Brzozowski 1964): what may follow
+ * once a character was read is again such an expression. So a pattern, a format, a length and what is ruled out can hold
+ * of one text at the same time. Equal expressions are one object.
+ */
+
+/** An automaton that joins expressions as one of their parts: it counts or compares where expressions would explode. */
+export interface Leaf {
+  /** Two leaves with the same key are the same. */
+  readonly key: string;
+  readonly nullable: boolean;
+  /** Code points at which characters begin to be treated in another way. */
+  readonly cuts: readonly number[];
+  /** What is left after a character; null when nothing fits any more. */
+  step(code: number): Leaf | null;
+}
+
+export type Language = {
+  readonly id: number;
+  /** The empty text is in it. */
+  readonly nullable: boolean;
+} & (
+  | { readonly kind: 'nothing' | 'empty' }
+  | { readonly kind: 'one_of'; readonly ranges: readonly number[] }
+  | { readonly kind: 'sequence'; readonly first: Language; readonly then: Language }
+  | { readonly kind: 'either' | 'all'; readonly parts: readonly Language[] }
+  | { readonly kind: 'not'; readonly of: Language }
+  | { readonly kind: 'repeat'; readonly of: Language; readonly least: number; readonly most: number }
+  | { readonly kind: 'leaf'; readonly leaf: Leaf }
+);
+
+/** Expressions that one schema may make; more would hold up other requests. */
+const MAX_EXPRESSIONS = 40_000;
+/** States of one language. */
+const MAX_STATES = 3000;
+
+/** The language has more states than a request may ask for. */
+export class LanguageTooLarge extends Error {
+  constructor() {
+    super('the language is too large');
+    this.name = 'LanguageTooLarge';
+  }
+}
+
+/** All characters of texts: code points but NUL and surrogates. */
+export const ANY_CHARACTER: readonly number[] = [1, 0xd7ff, 0xe000, 0x10ffff];
+
+export interface State {
+  readonly accepting: boolean;
+  /** What to read to get to which state, as flat ranges of code points. Only ways that can still end well. */
+  readonly ways: ReadonlyMap<number, readonly number[]>;
+}
+
+/** Makes expressions. One for each schema, so that what a request made goes with it. */
+export class Languages {
+  readonly #known = new Map<string, Language>();
+  readonly #after = new Map<number, Language>();
+  readonly #cuts = new Map<Language, readonly number[]>();
+  readonly nothing = this.#make('0', false, { kind: 'nothing' });
+  readonly empty = this.#make('e', true, { kind: 'empty' });
+  readonly any = this.oneOf(ANY_CHARACTER);
+  readonly anyText = this.repeat(this.any, 0, Infinity);
+
+  /** One character of these ranges, which are flat and need not be sorted. */
+  oneOf(ranges: readonly number[]): Language {
+    const sorted = normalise(ranges);
+    return sorted.length === 0 ? this.nothing : this.#make(`[${sorted.join()}`, false, { kind: 'one_of', ranges: sorted });
+  }
+
+  text(text: string): Language {
+    return Array.from(text, (character) => character.codePointAt(0) ?? 0).reduceRight(
+      (then, code) => this.sequence(this.oneOf([code, code]), then),
+      this.empty,
+    );
+  }
+
+  sequence(first: Language, ...others: readonly Language[]): Language {
+    const [next, ...rest] = others;
+    if (next === undefined) return first;
+    const then = this.sequence(next, ...rest);
+    if (first.kind === 'nothing' || then.kind === 'nothing') return this.nothing;
+    if (first.kind === 'empty') return then;
+    if (then.kind === 'empty') return first;
+    if (first.kind === 'sequence') return this.sequence(first.first, this.sequence(first.then, then));
+    return this.#make(`.${first.id},${then.id}`, first.nullable && then.nullable, { kind: 'sequence', first, then });
+  }
+
+  either(...parts: readonly Language[]): Language {
+    const flat = unique(parts.flatMap((part) => (part.kind === 'either' ? part.parts : [part]))).filter(({ kind }) => kind !== 'nothing');
+    const [only, ...others] = flat;
+    if (only === undefined) return this.nothing;
+    if (others.length === 0) return only;
+    return this.#make(
+      `|${flat.map(({ id }) => id)}`,
+      flat.some(({ nullable }) => nullable),
+      { kind: 'either', parts: flat },
+    );
+  }
+
+  all(...parts: readonly Language[]): Language {
+    const flat = unique(parts.flatMap((part) => (part.kind === 'all' ? part.parts : [part])));
+    if (flat.some(({ kind }) => kind === 'nothing')) return this.nothing;
+    const [only, ...others] = flat;
+    if (only === undefined) return this.not(this.nothing);
+    if (others.length === 0) return only;
+    return this.#make(
+      `&${flat.map(({ id }) => id)}`,
+      flat.every(({ nullable }) => nullable),
+      { kind: 'all', parts: flat },
+    );
+  }
+
+  not(of: Language): Language {
+    return of.kind === 'not' ? of.of : this.#make(`!${of.id}`, !of.nullable, { kind: 'not', of });
+  }
+
+  repeat(of: Language, least: number, most: number): Language {
+    if (most === 0 || of.kind === 'empty') return this.empty;
+    if (of.kind === 'nothing') return least === 0 ? this.empty : this.nothing;
+    if (least === 1 && most === 1) return of;
+    if (of.kind === 'repeat' && of.least === 0 && of.most === Infinity) return of;
+    return this.#make(`*${of.id},${least},${most}`, least === 0 || of.nullable, { kind: 'repeat', of, least, most });
+  }
+
+  optional(of: Language): Language {
+    return this.repeat(of, 0, 1);
+  }
+
+  leaf(leaf: Leaf): Language {
+    return this.#make(`<${leaf.key}`, leaf.nullable, { kind: 'leaf', leaf });
+  }
+
+  /** What may follow the character. */
+  after(language: Language, code: number): Language {
+    const key = language.id * 0x110010 + code + 2;
+    let next = this.#after.get(key);
+    if (next === undefined) {
+      next = this.#derive(language, code);
+      this.#after.set(key, next);
+    }
+    return next;
+  }
+
+  #derive(language: Language, code: number): Language {
+    switch (language.kind) {
+      case 'nothing':
+      case 'empty':
+        return this.nothing;
+      case 'one_of':
+        return holds(language.ranges, code) ? this.empty : this.nothing;
+      case 'sequence': {
+        const { first, then } = language;
+        const inFirst = this.sequence(this.after(first, code), then);
+        return first.nullable ? this.either(inFirst, this.after(then, code)) : inFirst;
+      }
+      case 'either':
+        return this.either(...language.parts.map((part) => this.after(part, code)));
+      case 'all':
+        return this.all(...language.parts.map((part) => this.after(part, code)));
+      case 'not':
+        return this.not(this.after(language.of, code));
+      case 'repeat': {
+        const { of, least, most } = language;
+        // Where a turn may be empty, the least number of turns says nothing.
+        const rest = this.repeat(of, of.nullable ? 0 : Math.max(0, least - 1), most - 1);
+        return this.sequence(this.after(of, code), rest);
+      }
+      case 'leaf': {
+        const next = language.leaf.step(code);
+        return next === null ? this.nothing : this.leaf(next);
+      }
+      default:
+        return language satisfies never;
+    }
+  }
+
+  /** Code points at which characters begin to lead elsewhere. */
+  cuts(language: Language): readonly number[] {
+    let sorted = this.#cuts.get(language);
+    if (sorted === undefined) {
+      const cuts = new Set<number>();
+      addCuts(language, cuts, new Set());
+      sorted = [...cuts].sort((a, b) => a - b);
+      this.#cuts.set(language, sorted);
+    }
+    return sorted;
+  }
+
+  /** Whether the text is in the language, in time linear to its length. */
+  has(language: Language, text: string): boolean {
+    let rest = language;
+    for (const character of text) rest = this.after(rest, character.codePointAt(0) ?? 0);
+    return rest.nullable;
+  }
+
+  /**
+   * The states of a deterministic automaton, the first one first; none when the language is empty. Throws
+   * {@link LanguageTooLarge}. `codes`: the characters to look at.
+   */
+  states(language: Language, codes: readonly number[] = ANY_CHARACTER): readonly State[] {
+    const order = [language];
+    const ids = new Map([[language, 0]]);
+    const ways: Map<number, number[]>[] = [];
+    for (let at = 0; at < order.length; at++) {
+      const from = order[at] as Language;
+      const out = new Map<number, number[]>();
+      for (const [low, high] of segments(this.cuts(from), codes)) {
+        const to = this.after(from, low);
+        if (to.kind === 'nothing') continue;
+        let id = ids.get(to);
+        if (id === undefined) {
+          if (order.length >= MAX_STATES) throw new LanguageTooLarge();
+          id = order.push(to) - 1;
+          ids.set(to, id);
+        }
+        const ranges = out.get(id) ?? [];
+        if (ranges.at(-1) === low - 1) ranges[ranges.length - 1] = high;
+        else ranges.push(low, high);
+        out.set(id, ranges);
+      }
+      ways.push(out);
+    }
+    const alive = reaching(
+      order.map(({ nullable }) => nullable),
+      ways,
+    );
+    if (!alive[0]) return [];
+    return order.map(({ nullable }, id) => ({
+      accepting: nullable,
+      ways: new Map([...(ways[id] ?? [])].filter(([to]) => alive[to])),
+    }));
+  }
+
+  #make(key: string, nullable: boolean, members: object): Language {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    if (this.#known.size >= MAX_EXPRESSIONS) throw new LanguageTooLarge();
+    const made = { id: this.#known.size, nullable, ...members } as Language;
+    this.#known.set(key, made);
+    return made;
+  }
+}
+
+/** The codes, divided at the cuts. */
+function segments(cuts: readonly number[], codes: readonly number[]): (readonly [number, number])[] {
+  const found: (readonly [number, number])[] = [];
+  for (let i = 0; i + 1 < codes.length; i += 2) {
+    let low = codes[i] as number;
+    const high = codes[i + 1] as number;
+    for (const cut of cuts) {
+      if (cut <= low || cut > high) continue;
+      found.push([low, cut - 1]);
+      low = cut;
+    }
+    found.push([low, high]);
+  }
+  return found;
+}
+
+function addCuts(language: Language, cuts: Set<number>, seen: Set<Language>): void {
+  if (seen.has(language)) return;
+  seen.add(language);
+  switch (language.kind) {
+    case 'nothing':
+    case 'empty':
+      return;
+    case 'one_of':
+      for (let i = 0; i + 1 < language.ranges.length; i += 2) {
+        cuts.add(language.ranges[i] as number).add((language.ranges[i + 1] as number) + 1);
+      }
+      return;
+    case 'sequence':
+      addCuts(language.first, cuts, seen);
+      if (language.first.nullable) addCuts(language.then, cuts, seen);
+      return;
+    case 'either':
+    case 'all':
+      for (const part of language.parts) addCuts(part, cuts, seen);
+      return;
+    case 'not':
+    case 'repeat':
+      addCuts(language.of, cuts, seen);
+      return;
+    case 'leaf':
+      for (const cut of language.leaf.cuts) cuts.add(cut);
+      return;
+    default:
+      language satisfies never;
+  }
+}
+
+/** For each state, whether an accepting one can be reached from it. */
+function reaching(accepting: readonly boolean[], ways: readonly ReadonlyMap<number, unknown>[]): readonly boolean[] {
+  const sources = accepting.map((): number[] => []);
+  for (const [from, out] of ways.entries()) for (const to of out.keys()) sources[to]?.push(from);
+  const alive = [...accepting];
+  const waiting = alive.flatMap((isAlive, state) => (isAlive ? [state] : []));
+  for (let state = waiting.pop(); state !== undefined; state = waiting.pop()) {
+    for (const from of sources[state] ?? []) {
+      if (alive[from]) continue;
+      alive[from] = true;
+      waiting.push(from);
+    }
+  }
+  return alive;
+}
+
+function unique(parts: readonly Language[]): Language[] {
+  return [...new Set(parts)].sort((a, b) => a.id - b.id);
+}
+
+export function holds(ranges: readonly number[], code: number): boolean {
+  for (let i = 0; i + 1 < ranges.length; i += 2) {
+    if (code >= (ranges[i] as number) && code <= (ranges[i + 1] as number)) return true;
+  }
+  return false;
+}
+
+/** Sorted, and neighbours joined. */
+export function normalise(ranges: readonly number[]): number[] {
+  const pairs: [number, number][] = [];
+  for (let i = 0; i + 1 < ranges.length; i += 2) pairs.push([ranges[i] as number, ranges[i + 1] as number]);
+  pairs.sort((a, b) => a[0] - b[0]);
+  const joined: number[] = [];
+  for (const [low, high] of pairs) {
+    if (low > high) continue;
+    const last = joined.at(-1);
+    if (last !== undefined && low <= last + 1) joined[joined.length - 1] = Math.max(last, high);
+    else joined.push(low, high);
+  }
+  return joined;
+}

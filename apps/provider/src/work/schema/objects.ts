@@ -1,0 +1,114 @@
+/** Rules of objects: the members that the schema names, in its order, and others where it says what they are. */
+import type { Sequence, Term } from '../../engine/grammar/grammar.js';
+import type { SchemaCompiler } from './compile.js';
+import type { Schema } from './conjunction.js';
+import { countOf } from './scalars.js';
+
+interface Member {
+  readonly name: string;
+  readonly isRequired: boolean;
+  readonly value: Term;
+}
+
+export function objectRule(compiler: SchemaCompiler, plain: readonly Schema[]): Term {
+  const { builder, document, json } = compiler;
+  const members = membersOf(compiler, plain);
+  const least = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minProperties') ?? 0));
+  const most = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxProperties') ?? Infinity));
+  const other = otherMember(compiler, plain, members);
+  const required = members.filter(({ isRequired }) => isRequired).length;
+  // Names of other members may repeat, and then they are one: more than one of them cannot be counted on.
+  const counting = plain.find(({ minProperties }) => minProperties !== undefined);
+  if (other !== null && counting !== undefined && least > required + 1) compiler.refuse(counting, 'minProperties');
+
+  const close = [json.gap, ...builder.text('}')];
+  /** From this many on it makes no difference how many were written. */
+  const bound = Math.max(1, least, most === Infinity ? 0 : most + 1);
+  const before = (written: number) => (written > 0 ? [...builder.text(','), json.gap] : [json.gap]);
+  const rules = new Map<string, Term>();
+  const after = (index: number, written: number): Term => {
+    const key = `${index} ${written}`;
+    const known = rules.get(key);
+    if (known !== undefined) return known;
+    const rule = builder.reserve();
+    rules.set(key, rule);
+    const more = Math.min(written + 1, bound);
+    const member = members[index];
+    const alternatives: Sequence[] = [];
+    if (member !== undefined) {
+      if (written < most) {
+        const name = [...json.literal(member.name), ...builder.text(':'), json.space];
+        alternatives.push([...before(written), ...name, member.value, after(index + 1, more)]);
+      }
+      if (!member.isRequired) alternatives.push([after(index + 1, written)]);
+    } else {
+      if (written >= least && written <= most) alternatives.push(close);
+      if (other !== null && written < most) alternatives.push([...before(written), other, after(index, more)]);
+    }
+    return builder.define(rule, alternatives);
+  };
+  return builder.rule([...builder.text('{'), after(0, 0)]);
+}
+
+function membersOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly Member[] {
+  const { document } = compiler;
+  const names = new Set(plain.flatMap((schema) => Object.keys(propertiesOf(compiler, schema))));
+  const required = new Set(plain.flatMap((schema) => requiredOf(compiler, schema)));
+  for (const name of required) names.add(name);
+  return [...names].map((name) => {
+    const schemas = plain.flatMap((schema) => {
+      const properties = propertiesOf(compiler, schema);
+      if (Object.hasOwn(properties, name)) return [document.inner(schema, properties[name], 'properties', name)];
+      const others = schema.additionalProperties;
+      return others === undefined ? [] : [document.inner(schema, others, 'additionalProperties')];
+    });
+    const isAllowed = plain.every((schema) => nameFits(compiler, schema, name));
+    return { name, isRequired: required.has(name), value: compiler.inside(isAllowed ? schemas : [false]) };
+  });
+}
+
+/** A member of a name that the schema does not have. Null where there are none, or nothing is said of them. */
+function otherMember(compiler: SchemaCompiler, plain: readonly Schema[], members: readonly Member[]): Term | null {
+  const { builder, document, json, languages } = compiler;
+  const given = plain.filter(({ additionalProperties }) => additionalProperties !== undefined);
+  const isOpen = members.length === 0 && plain.every(({ properties }) => properties === undefined);
+  if (given.length === 0 && !isOpen) return null;
+  const schemas = given.map((schema) => document.inner(schema, schema.additionalProperties, 'additionalProperties'));
+  if (schemas.includes(false)) return null;
+  const names = plain.flatMap((schema) => nameSchemas(compiler, schema));
+  const free = names.length === 0 && members.length === 0;
+  const taken = members.map(({ name }) => languages.not(languages.text(name)));
+  const name = free ? json.string : json.quoted(languages.all(compiler.stringLanguage(names), ...taken));
+  const value = schemas.every((schema) => schema === true) ? json.value() : compiler.inside(schemas);
+  return builder.rule([name, ...builder.text(':'), json.space, value]);
+}
+
+function nameFits(compiler: SchemaCompiler, schema: Schema, name: string): boolean {
+  const schemas = nameSchemas(compiler, schema);
+  return schemas.length === 0 || compiler.languages.has(compiler.stringLanguage(schemas), name);
+}
+
+function nameSchemas(compiler: SchemaCompiler, schema: Schema): readonly Schema[] {
+  if (schema.propertyNames === undefined) return [];
+  const plain = compiler.document.flatten([compiler.document.inner(schema, schema.propertyNames, 'propertyNames')]) ?? [];
+  const isKnown = plain.every((each) => Object.keys(each).every((keyword) => NAME_KEYWORDS.includes(keyword)));
+  if (!isKnown) compiler.refuse(schema, 'propertyNames');
+  return plain;
+}
+
+const NAME_KEYWORDS = ['type', 'pattern', 'format', 'minLength', 'maxLength', 'enum', 'const', 'title', 'description', '$comment'];
+
+function propertiesOf({ document }: SchemaCompiler, schema: Schema): Schema {
+  const { properties } = schema;
+  if (properties === undefined) return {};
+  const isObject = typeof properties === 'object' && properties !== null && !Array.isArray(properties);
+  return isObject ? (properties as Schema) : document.invalid(schema, 'properties');
+}
+
+function requiredOf({ document }: SchemaCompiler, schema: Schema): readonly string[] {
+  const { required } = schema;
+  // Very old drafts have a boolean here, in each property.
+  if (required === undefined || typeof required === 'boolean') return [];
+  const isNames = Array.isArray(required) && required.every((name) => typeof name === 'string');
+  return isNames ? required : document.invalid(schema, 'required');
+}

@@ -1,0 +1,298 @@
+/**
+ * ECMA-262 regular expressions, as JSON Schema's `pattern` has them, as languages: with look-ahead, but without what is not
+ * regular (references back) and what looks backwards. A pattern is found anywhere in a text unless it is anchored.
+ */
+import { ANY_CHARACTER, holds, type Language, type Languages, normalise } from './language.js';
+
+/** No regular expression, or one that uses what is not known here. */
+export class PatternError extends Error {
+  constructor(readonly code: 'invalid_request' | 'unsupported') {
+    super(`the pattern is refused: ${code}`);
+    this.name = 'PatternError';
+  }
+}
+
+/** Stand for the two ends of the text while a pattern is read. Neither is a code point. */
+const BEGIN = -2;
+const END = -1;
+const MAX_LENGTH = 1000;
+const MAX_REPEATS = 1000;
+
+const DIGITS = [0x30, 0x39];
+const WORD = [0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a];
+const SPACE = [
+  9, 13, 0x20, 0x20, 0xa0, 0xa0, 0x1680, 0x1680, 0x2000, 0x200a, 0x2028, 0x2029, 0x202f, 0x202f, 0x205f, 0x205f, 0x3000, 0x3000, 0xfeff,
+  0xfeff,
+];
+const LINE_BREAKS = [0x0a, 0x0a, 0x0d, 0x0d, 0x2028, 0x2029];
+const CONTROL_ESCAPES: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, v: 11, f: 12 };
+
+/** The texts that the pattern is found in. Throws {@link PatternError}. */
+export function languageOfPattern(languages: Languages, pattern: string): Language {
+  if (pattern.length > MAX_LENGTH) throw new PatternError('unsupported');
+  try {
+    new RegExp(pattern, 'u');
+  } catch {
+    // Without the flag some escapes that mean themselves are allowed, such as \-; with it they are errors.
+    try {
+      new RegExp(pattern);
+    } catch {
+      throw new PatternError('invalid_request');
+    }
+  }
+  const reader = new PatternReader(languages, pattern);
+  const character = languages.oneOf([BEGIN, END, ...ANY_CHARACTER]);
+  const around = languages.repeat(character, 0, Infinity);
+  const found = languages.sequence(around, reader.read(around));
+  const [begin, end] = [languages.oneOf([BEGIN, BEGIN]), languages.oneOf([END, END])];
+  const framed = languages.all(found, languages.sequence(begin, languages.anyText, end));
+  return languages.leaf(new Framed(languages, languages.after(framed, BEGIN)));
+}
+
+/** A language whose texts end with END, seen as one of texts without it. */
+class Framed {
+  readonly key: string;
+  readonly nullable: boolean;
+
+  constructor(
+    private readonly languages: Languages,
+    private readonly rest: Language,
+  ) {
+    this.key = `framed ${rest.id}`;
+    this.nullable = languages.after(rest, END).nullable;
+  }
+
+  get cuts(): readonly number[] {
+    return this.languages.cuts(this.rest);
+  }
+
+  step(code: number): Framed | null {
+    const next = this.languages.after(this.rest, code);
+    return next.kind === 'nothing' ? null : new Framed(this.languages, next);
+  }
+}
+
+/** Reads a pattern from its end to its beginning, so to say: each part is made with the language of all that follows it. */
+type Part = (then: Language) => Language;
+
+class PatternReader {
+  #at = 0;
+  #looksAhead = false;
+
+  constructor(
+    private readonly languages: Languages,
+    private readonly pattern: string,
+  ) {}
+
+  read(then: Language): Language {
+    const part = this.#either();
+    if (this.#at < this.pattern.length) throw new PatternError('invalid_request');
+    return part(then);
+  }
+
+  #either(): Part {
+    const choices = [this.#sequence()];
+    while (this.#take('|')) choices.push(this.#sequence());
+    const [only] = choices;
+    return choices.length === 1 && only !== undefined ? only : (then) => this.languages.either(...choices.map((choice) => choice(then)));
+  }
+
+  #sequence(): Part {
+    const parts: Part[] = [];
+    while (this.#at < this.pattern.length && !this.#sees('|') && !this.#sees(')')) parts.push(this.#repeated());
+    return (then) => parts.reduceRight((rest, part) => part(rest), then);
+  }
+
+  #repeated(): Part {
+    const before = this.#looksAhead;
+    this.#looksAhead = false;
+    const part = this.#one();
+    const bounds = this.#bounds();
+    const looksAhead = this.#looksAhead;
+    this.#looksAhead ||= before;
+    if (bounds === null) return part;
+    // What a look-ahead in a repeated part sees is the rest of all turns, which has no end here.
+    if (looksAhead) throw new PatternError('unsupported');
+    const once = part(this.languages.empty);
+    const repeated = this.languages.repeat(once, bounds[0], bounds[1]);
+    return (then) => this.languages.sequence(repeated, then);
+  }
+
+  #bounds(): [number, number] | null {
+    let bounds: [number, number] | null = null;
+    if (this.#take('*')) bounds = [0, Infinity];
+    else if (this.#take('+')) bounds = [1, Infinity];
+    else if (this.#take('?')) bounds = [0, 1];
+    else {
+      const [whole, least, comma, most] = /^\{(\d+)(,?)(\d*)\}/.exec(this.pattern.slice(this.#at)) ?? [];
+      if (whole === undefined) return null;
+      this.#at += whole.length;
+      bounds = [Number(least), comma === '' ? Number(least) : most === '' ? Infinity : Number(most)];
+      if (bounds[0] > MAX_REPEATS || (bounds[1] !== Infinity && bounds[1] > MAX_REPEATS)) throw new PatternError('unsupported');
+    }
+    // Which of several ways a match takes makes no difference to whether there is one.
+    this.#take('?');
+    return bounds;
+  }
+
+  #one(): Part {
+    const { languages } = this;
+    if (this.#take('(')) return this.#group();
+    if (this.#take('[')) return this.#character(this.#class());
+    if (this.#take('.')) return this.#character(complement(LINE_BREAKS));
+    if (this.#take('^')) return (then) => languages.sequence(languages.oneOf([BEGIN, BEGIN]), then);
+    if (this.#take('$')) return (then) => languages.sequence(languages.oneOf([END, END]), then);
+    if (this.#take('\\')) return this.#character(this.#escape(false));
+    const code = this.#next();
+    return this.#character([code, code]);
+  }
+
+  #character(ranges: readonly number[]): Part {
+    const one = this.languages.oneOf(ranges);
+    return (then) => this.languages.sequence(one, then);
+  }
+
+  #group(): Part {
+    const sign = this.#take('?=') ? '=' : this.#take('?!') ? '!' : null;
+    if (sign === null) {
+      if (this.#sees('?<=') || this.#sees('?<!')) throw new PatternError('unsupported');
+      if (this.#take('?<')) this.#at = this.pattern.indexOf('>', this.#at) + 1;
+      else if (this.#sees('?') && !this.#take('?:')) throw new PatternError('unsupported');
+    }
+    const inner = this.#either();
+    if (!this.#take(')')) throw new PatternError('invalid_request');
+    if (sign === null) return inner;
+    this.#looksAhead = true;
+    const { languages } = this;
+    const ahead = inner(languages.repeat(languages.oneOf([BEGIN, END, ...ANY_CHARACTER]), 0, Infinity));
+    return (then) => languages.all(sign === '!' ? languages.not(ahead) : ahead, then);
+  }
+
+  #class(): readonly number[] {
+    const isNegative = this.#take('^');
+    const ranges: number[] = [];
+    while (!this.#take(']')) {
+      if (this.#at >= this.pattern.length) throw new PatternError('invalid_request');
+      const low = this.#classAtom();
+      const [from] = low;
+      if (low.length === 2 && low[0] === low[1] && this.#sees('-') && this.pattern[this.#at + 1] !== ']') {
+        this.#take('-');
+        const high = this.#classAtom();
+        if (high.length !== 2 || high[0] !== high[1]) throw new PatternError('unsupported');
+        ranges.push(from as number, high[1] as number);
+      } else ranges.push(...low);
+    }
+    return isNegative ? complement(ranges) : ranges;
+  }
+
+  #classAtom(): readonly number[] {
+    if (this.#take('\\')) return this.#escape(true);
+    const code = this.#next();
+    return [code, code];
+  }
+
+  #escape(inClass: boolean): readonly number[] {
+    const letter = String.fromCodePoint(this.#next());
+    const control = CONTROL_ESCAPES[letter];
+    if (control !== undefined) return [control, control];
+    switch (letter) {
+      case 'd':
+        return DIGITS;
+      case 'D':
+        return complement(DIGITS);
+      case 'w':
+        return WORD;
+      case 'W':
+        return complement(WORD);
+      case 's':
+        return SPACE;
+      case 'S':
+        return complement(SPACE);
+      case 'b':
+        if (inClass) return [8, 8];
+        throw new PatternError('unsupported');
+      case 'x':
+      case 'u':
+        return this.#hex(letter === 'x' ? 2 : 4);
+      case 'p':
+      case 'P':
+        return this.#property(letter === 'P');
+      default:
+        if (/[A-Za-z0-9]/.test(letter)) throw new PatternError('unsupported');
+        return [letter.codePointAt(0) ?? 0, letter.codePointAt(0) ?? 0];
+    }
+  }
+
+  #hex(digits: number): readonly number[] {
+    const [whole, braced, plain] = /^(?:\{([0-9a-fA-F]+)\}|([0-9a-fA-F]+))/.exec(this.pattern.slice(this.#at)) ?? [];
+    if (whole === undefined) throw new PatternError('unsupported');
+    const code = Number.parseInt(braced ?? plain?.slice(0, digits) ?? '', 16);
+    this.#at += braced === undefined ? digits : whole.length;
+    return [code, code];
+  }
+
+  #property(isNegative: boolean): readonly number[] {
+    const [whole, name] = /^\{([A-Za-z_=]{1,64})\}/.exec(this.pattern.slice(this.#at)) ?? [];
+    if (whole === undefined || name === undefined) throw new PatternError('unsupported');
+    this.#at += whole.length;
+    const ranges = charactersWith(name);
+    return isNegative ? complement(ranges) : ranges;
+  }
+
+  #next(): number {
+    const code = this.pattern.codePointAt(this.#at);
+    if (code === undefined) throw new PatternError('invalid_request');
+    this.#at += code > 0xffff ? 2 : 1;
+    return code;
+  }
+
+  #sees(text: string): boolean {
+    return this.pattern.startsWith(text, this.#at);
+  }
+
+  #take(text: string): boolean {
+    if (!this.#sees(text)) return false;
+    this.#at += text.length;
+    return true;
+  }
+}
+
+/** All characters that are in none of the ranges. */
+function complement(ranges: readonly number[]): readonly number[] {
+  const sorted = normalise(ranges);
+  const others: number[] = [];
+  let from = 1;
+  for (let i = 0; i + 1 < sorted.length; i += 2) {
+    others.push(from, (sorted[i] as number) - 1);
+    from = (sorted[i + 1] as number) + 1;
+  }
+  others.push(from, 0x10ffff);
+  return withoutSurrogates(normalise(others));
+}
+
+function withoutSurrogates(ranges: readonly number[]): readonly number[] {
+  const kept: number[] = [];
+  for (let i = 0; i + 1 < ranges.length; i += 2) {
+    const [low, high] = [ranges[i] as number, ranges[i + 1] as number];
+    if (high < 0xd800 || low > 0xdfff) kept.push(low, high);
+    else kept.push(low, 0xd7ff, 0xe000, high);
+  }
+  return normalise(kept);
+}
+
+/** Code points of a Unicode property. Looks at all of them, which takes some hundredths of a second. */
+function charactersWith(property: string): readonly number[] {
+  let test: RegExp;
+  try {
+    test = new RegExp(`^\\p{${property}}$`, 'u');
+  } catch {
+    throw new PatternError('invalid_request');
+  }
+  const ranges: number[] = [];
+  for (let code = 1; code <= 0x10ffff; code++) {
+    if (holds([0xd800, 0xdfff], code) || !test.test(String.fromCodePoint(code))) continue;
+    if (ranges.at(-1) === code - 1) ranges[ranges.length - 1] = code;
+    else ranges.push(code, code);
+  }
+  return ranges;
+}

@@ -1,0 +1,124 @@
+/** The control socket: one daemon for a data directory, its owner alone, and questions that always end. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { controlPath } from '../src/control/address.js';
+import { askEnclave, askStatus, type ControlError } from '../src/control/control-client.js';
+import { AlreadyRunning, type ControlAnswers, ControlServer } from '../src/control/control-server.js';
+import { startSentence } from '../src/start-error.js';
+import { startingStatus } from '../src/status-parts.js';
+
+let dataDir: string;
+const open: (ControlServer | Server)[] = [];
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'control-'));
+});
+afterEach(async () => {
+  for (const server of open.splice(0)) {
+    if (server instanceof ControlServer) await server.close();
+    else server.close().closeAllConnections();
+  }
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const facts = () => ({
+  dataDir,
+  socketUrl: 'wss://gateway.example/provider/v1/socket',
+  simulatedEnclave: true,
+  models: [{ path: '/m.gguf' }],
+});
+const answers: ControlAnswers = {
+  status: async () => startingStatus(facts(), 1),
+  enclave: async () => ({ usable: false, kind: 'native', problem: 'gone' }),
+};
+
+async function start(folder = dataDir): Promise<ControlServer> {
+  const server = await ControlServer.open(folder, answers);
+  open.push(server);
+  return server;
+}
+
+const problemOf = (asked: Promise<unknown>): Promise<string> =>
+  asked.then(
+    () => 'none',
+    (error: ControlError) => error.problem,
+  );
+
+describe('a daemon', () => {
+  it('answers the questions of its owner alone', async () => {
+    await start();
+    expect(await askStatus(dataDir, 5000)).toMatchObject({ state: 'starting', coordinator: 'https://gateway.example', pid: process.pid });
+    expect(await askEnclave(dataDir, 5000)).toEqual({ usable: false, kind: 'native', problem: 'gone' });
+    expect(statSync(controlPath(dataDir)).mode & 0o777).toBe(0o600);
+  });
+
+  it('is one for a data directory, however many start at once', async () => {
+    const starts = await Promise.allSettled([start(), start(), start()]);
+    expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const refused = starts.find((result) => result.status === 'rejected')?.reason as unknown;
+    expect(refused).toBeInstanceOf(AlreadyRunning);
+    expect(startSentence(refused)).toBe(`Another provider runs with the data directory ${dataDir}.`);
+    await expect(start()).rejects.toBeInstanceOf(AlreadyRunning);
+  });
+
+  it('gives the directory back when it ends', async () => {
+    await (await start()).close();
+    open.length = 0;
+    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_running');
+    await start();
+    expect((await askStatus(dataDir, 5000)).state).toBe('starting');
+  });
+
+  it('takes over what a killed one left behind', async () => {
+    const path = controlPath(dataDir);
+    const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    expect(statSync(path).isSocket()).toBe(true);
+    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_running');
+    await start();
+    expect((await askStatus(dataDir, 5000)).pid).toBe(process.pid);
+  });
+
+  it('starts after one that died while it started', async () => {
+    writeFileSync(`${controlPath(dataDir)}.start`, '');
+    await expect(start()).rejects.toBeInstanceOf(AlreadyRunning);
+    utimesSync(`${controlPath(dataDir)}.start`, 1, 1);
+    await start();
+  });
+
+  it('is found in a directory whose path is too long for a socket', async () => {
+    const deep = join(dataDir, 'd'.repeat(120));
+    const path = controlPath(deep);
+    expect(path.length).toBeLessThan(104);
+    await start(deep);
+    expect((await askStatus(deep, 5000)).state).toBe('starting');
+    rmSync(join(path, '..'), { recursive: true, force: true });
+  });
+});
+
+describe('a question', () => {
+  const serve = async (listener: Parameters<typeof createServer>[1]): Promise<void> => {
+    const server = createServer(listener as never).listen(controlPath(dataDir));
+    open.push(server);
+    await once(server, 'listening');
+  };
+
+  it('ends when nobody answers', async () => {
+    await serve((() => {}) as never);
+    expect(await problemOf(askStatus(dataDir, 100))).toBe('no_answer');
+  });
+
+  it('is not taken for answered by something else', async () => {
+    await serve(((request: { url: string }, response: { end: (text: string) => void }) =>
+      response.end(request.url === '/v1/status' ? '{"version":"1"}' : 'no JSON')) as never);
+    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_understood');
+    expect(await problemOf(askEnclave(dataDir, 5000))).toBe('not_understood');
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * Requests with a seed, or with temperature 0, give the same text each time: alone and under load, with a cold and with a
+ * warm cache, on weights whose kernels compute a row the same way in any batch (the demo model), on those that do not (half
+ * precision), and where such streams are kept apart, as on a GPU.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { program } from '../../../test/support/program.js';
+import { Engine } from '../src/engine/engine.js';
+import type { GenerationRequest } from '../src/engine/messages.js';
+import { ask, collect, conversation, demoModel, seededRandom } from './demo-model.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'repeatable-'));
+const half = join(directory, 'half.gguf');
+beforeAll(() => {
+  execFileSync(process.execPath, [program('scripts/make-model.ts'), '--out', half, '--preset', 'tiny', '--type', 'F16', '--endless']);
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const models: [string, () => string, boolean][] = [
+  ['the demo model', demoModel, false],
+  ['half precision', () => half, false],
+  ['half precision, kept apart', () => half, true],
+];
+
+const scope = 'a'.repeat(32);
+const words = 'the red boat went over the sea to the far land and came back '.repeat(6);
+/** Prompts of fewer tokens than a slice, of several, and of so many that attention takes another path. */
+const requests: GenerationRequest[] = [
+  ask('Tell me a story about Mia.', 40),
+  ask('Tell me a story about Mia.', 40, { temperature: 1.5, seed: 11 }),
+  ask(`Tell me about this: ${words}`, 40),
+  ask(`Tell me about this: ${words}`, 40, { temperature: 1, seed: 12, topP: 0.9 }),
+  ask(`Tell me about all this: ${words.repeat(4)}`, 20),
+].map((request) => ({ ...request, cacheScope: scope }));
+
+describe.each(models)('on %s', (_what, modelPath, keepApart) => {
+  let engine: Engine;
+  beforeAll(async () => {
+    engine = await Engine.start({ settings: { modelPath: modelPath(), slots: 6, contextSize: 2048, gpu: 'none', keepApart } });
+  });
+  afterAll(() => engine.close());
+
+  const text = async (request: GenerationRequest) => (await collect(engine.generate(request))).text;
+  /** Nothing of it is reused, and it leaves nothing behind. */
+  const cold = (request: GenerationRequest) => ({ ...request, cacheScope: null });
+
+  test('the same request gives the same text, alone, under load, cold and warm', async () => {
+    const reference: string[] = [];
+    for (const request of requests) reference.push(await text(cold(request)));
+    for (const request of requests) {
+      expect(await text(request)).toBe(reference[requests.indexOf(request)]);
+      expect(await text(request)).toBe(reference[requests.indexOf(request)]);
+    }
+    const random = seededRandom(3);
+    let running = true;
+    const load = Array.from({ length: 3 }, async (_, worker) => {
+      for (let round = 0; running; round++) {
+        await collect(
+          engine.generate(ask(`${worker} ${round} ${words.slice(0, random() * words.length)}`, 5 + random() * 20, { temperature: 1 })),
+        );
+      }
+    });
+    for (let round = 0; round < 2; round++) {
+      const texts = await Promise.all(requests.map((request) => text(random() < 0.5 ? request : cold(request))));
+      expect(texts).toEqual(reference);
+    }
+    running = false;
+    await Promise.all(load);
+  });
+
+  test('a second turn gives the text that it gives when all of it is computed anew', async () => {
+    const [first] = requests as [GenerationRequest];
+    const answer = await text(first);
+    const next = conversation([
+      { role: 'user', content: 'Tell me a story about Mia.' },
+      { role: 'assistant', content: answer },
+      { role: 'user', content: 'And then?' },
+    ]);
+    const second = { ...first, prompt: next };
+    const anew = await text(cold(second));
+    expect(await text(second)).toBe(anew);
+  });
+});

@@ -1,0 +1,211 @@
+/** Schemas as grammars: whatever is written by a grammar fits the schema, and what cannot be promised is refused by name. */
+import Schema from 'typebox/schema';
+import { describe, expect, test } from 'vitest';
+import { type Grammar, GrammarBuilder } from '../src/engine/grammar/grammar.js';
+import { GrammarMachine } from '../src/engine/grammar/machine.js';
+import { asSchemaError, SchemaCompiler } from '../src/work/schema/compile.js';
+import { JsonGrammar } from '../src/work/schema/json-grammar.js';
+import { Languages } from '../src/work/schema/language.js';
+import { seededRandom } from './demo-model.js';
+
+function compile(schema: unknown, isStrict = true): Grammar | null {
+  const builder = new GrammarBuilder();
+  try {
+    const compiler = new SchemaCompiler(new JsonGrammar(builder, new Languages()), schema, isStrict);
+    return builder.grammar(compiler.value([schema as Record<string, unknown>]));
+  } catch (error) {
+    throw asSchemaError(error);
+  }
+}
+
+/** A text that the grammar allows, with characters drawn at random for a while and then the shortest end. */
+function write(grammar: Grammar, machine: GrammarMachine, random: () => number, length: number): string {
+  let state = machine.start();
+  let text = '';
+  while (text.length < length) {
+    const allowed = Array.from({ length: 40 }, () => drawn(grammar, random)).find((code) => machine.step(state, code).length > 0);
+    if (allowed === undefined) break;
+    text += String.fromCodePoint(allowed);
+    state = machine.step(state, allowed);
+  }
+  return text + machine.rest(state);
+}
+
+/** A character of one of the grammar's classes, so that rare ones come up as well. */
+function drawn({ classes }: Grammar, random: () => number): number {
+  const ranges = classes[Math.floor(random() * classes.length)] as readonly number[];
+  const at = 2 * Math.floor(random() * (ranges.length / 2));
+  const [from, to] = [ranges[at] as number, ranges[at + 1] as number];
+  return from + Math.floor(random() * Math.min(100, to - from + 1));
+}
+
+const person = {
+  type: 'object',
+  properties: { name: { type: 'string', minLength: 1, maxLength: 5 }, age: { type: 'integer', minimum: -3, maximum: 120 } },
+  required: ['age'],
+  additionalProperties: false,
+};
+const tagged = (kind: string, value: object) => ({ type: 'object', properties: { kind: { const: kind }, value }, required: ['kind'] });
+
+const SCHEMAS: readonly [string, Record<string, unknown>][] = [
+  ['members', person],
+  ['anything', {}],
+  ['any object', { type: 'object' }],
+  ['an anchored pattern', { type: 'string', pattern: '^[A-Z]{2}-\\d{3,4}$' }],
+  ['a pattern found anywhere', { type: 'string', pattern: 'ab+c|^x', minLength: 4, maxLength: 20 }],
+  ['look-ahead', { type: 'string', pattern: '^(?!ab)(?=.*z)[a-z]+$', maxLength: 12 }],
+  ['control characters', { type: 'string', pattern: '^[\\u0001-\\u001f"\\\\]{3}$' }],
+  ['letters of all languages', { type: 'string', pattern: '^\\p{Lu}\\S{1,3}$' }],
+  ['a long string', { type: 'string', minLength: 3, maxLength: 300 }],
+  ['a string without end', { type: 'string', minLength: 70 }],
+  ['a range of numbers', { type: 'number', exclusiveMinimum: 0.5, maximum: 12.25 }],
+  ['a range around zero', { type: 'number', minimum: -12.5, exclusiveMaximum: 3 }],
+  ['a range below zero', { type: 'number', exclusiveMaximum: -100 }],
+  ['a range of integers', { type: 'integer', minimum: 5, exclusiveMaximum: 7 }],
+  ['positive integers', { type: 'integer', exclusiveMinimum: 0 }],
+  ['multiples', { type: 'integer', multipleOf: 7, minimum: 10, maximum: 1000 }],
+  ['multiples of a fraction', { type: 'number', multipleOf: 0.25 }],
+  ['types', { type: ['string', 'null', 'boolean'], maxLength: 2 }],
+  ['values', { enum: ['x', 'xy', 1, null, true, { a: [1, 2] }, '\u0001"\\é'] }],
+  ['values of a type', { type: 'integer', enum: ['a', 1, 2, 2.5, 7], minimum: 2 }],
+  ['one of several objects', { oneOf: [tagged('a', { type: 'string', maxLength: 3 }), tagged('b', { type: 'integer' })] }],
+  ['one of several types', { oneOf: [{ type: 'string', maxLength: 4 }, { type: 'integer' }, { type: 'null' }] }],
+  [
+    'one of two ranges',
+    {
+      oneOf: [
+        { type: 'integer', maximum: 3 },
+        { type: 'integer', minimum: 4 },
+      ],
+    },
+  ],
+  [
+    'all of several',
+    { allOf: [{ $ref: '#/$defs/p' }, { properties: { ok: { type: 'boolean' } }, required: ['ok'] }], $defs: { p: tagged('a', {}) } },
+  ],
+  ['not some values', { type: 'string', not: { enum: ['a', 'b', ''] }, maxLength: 2 }],
+  ['not a number', { type: 'integer', minimum: 1, maximum: 9, not: { const: 5 } }],
+  ['not some types', { not: { type: ['object', 'array', 'string'] } }],
+  ['items', { type: 'array', items: { type: 'array', items: { type: 'boolean' }, minItems: 1, maxItems: 2 }, minItems: 2, maxItems: 5 }],
+  ['a tuple', { type: 'array', prefixItems: [{ type: 'null' }, { type: 'integer' }], items: false, minItems: 2 }],
+  ['different items', { type: 'array', items: { enum: ['a', 'b', 'c', 'd'] }, uniqueItems: true, minItems: 2, maxItems: 3 }],
+  ['a map', { type: 'object', properties: { a: { type: 'string' } }, additionalProperties: { type: 'integer' }, minProperties: 1 }],
+  ['a map with named keys', { type: 'object', additionalProperties: { type: 'boolean' }, propertyNames: { pattern: '^[a-z]{1,3}$' } }],
+  [
+    'a number of members',
+    { properties: { a: { type: 'null' }, b: { type: 'null' }, c: { type: 'null' } }, minProperties: 2, maxProperties: 2 },
+  ],
+  [
+    'a tree',
+    { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } }, required: ['kids'], additionalProperties: false },
+  ],
+  ['a list of links', { type: 'object', properties: { next: { anyOf: [{ $ref: '#' }, { type: 'null' }] } }, required: ['next'] }],
+  ['an optional member that nothing fits', { type: 'object', properties: { a: false, b: { type: 'null' } }, required: ['b'] }],
+  ...['date', 'time', 'date-time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid', 'uri'].map(
+    (format): [string, Record<string, unknown>] => [`the format ${format}`, { type: 'string', format }],
+  ),
+];
+
+describe('whatever is written by the grammar of', () => {
+  test.each(SCHEMAS)('%s fits the schema', (_what, schema) => {
+    const grammar = compile(schema);
+    if (grammar === null) throw new Error('nothing fits');
+    const machine = new GrammarMachine(grammar);
+    const random = seededRandom(1);
+    const texts = new Set<string>();
+    for (let round = 0; round < 40; round++) {
+      const text = write(grammar, machine, random, Math.floor(random() * 100));
+      texts.add(text);
+      expect(Schema.Check(schema, JSON.parse(text)), text).toBe(true);
+    }
+    expect(texts.size).toBeGreaterThan(1);
+  });
+});
+
+test('the shortest end is the shortest', () => {
+  const machine = new GrammarMachine(compile({ ...person, required: ['name', 'age'] }) as Grammar);
+  let state = machine.start();
+  expect(machine.rest(state)).toBe('{"name":"a","age":0}');
+  for (const character of '{ "name": "Zoë') state = machine.step(state, character.codePointAt(0) as number);
+  expect(machine.rest(state)).toBe('","age":0}');
+  expect(machine.cost(state)).toBe(10);
+});
+
+test('names and values with any characters are spelled as JSON', () => {
+  const name = 'a "\\na\\"me"\n\r\t\f\u0001';
+  const grammar = compile({ type: 'object', properties: { [name]: { const: name } }, required: [name] }) as Grammar;
+  const machine = new GrammarMachine(grammar);
+  expect(JSON.parse(machine.rest(machine.start()))).toEqual({ [name]: name });
+});
+
+describe('a schema', () => {
+  test.each<[string, unknown, string]>([
+    ['different items of any kind', { properties: { a: { type: 'array', uniqueItems: true } } }, 'properties.a.uniqueItems'],
+    [
+      'branches that may overlap',
+      {
+        oneOf: [
+          { type: 'integer', minimum: 3 },
+          { type: 'integer', maximum: 3 },
+        ],
+      },
+      'oneOf',
+    ],
+    ['conditions', { if: {} }, 'if'],
+    ['names by pattern', { patternProperties: { '^a': {} } }, 'patternProperties'],
+    ['a reference back', { type: 'string', pattern: '(a)\\1' }, 'pattern'],
+    ['a pattern with too many states', { type: 'string', pattern: '(a|b)*a(a|b){14}' }, ''],
+    ['multiples that doubles cannot hold', { type: 'number', multipleOf: 0.01 }, 'multipleOf'],
+    ['thousands of items', { type: 'array', minItems: 100_000 }, 'minItems'],
+    ['several members of any name', { type: 'object', minProperties: 3 }, 'minProperties'],
+    ['not an object with a member', { not: { required: ['a'] } }, 'not'],
+    ['another address', { $ref: 'https://example.com/schema' }, '$ref'],
+    ['great depth', chain(1000), ''],
+  ])('that asks for %s is more than a grammar promises', (_what, schema, path) => {
+    expect(() => compile(schema)).toThrow(expect.objectContaining({ code: 'unsupported', path: path === '' ? [] : path.split('.') }));
+  });
+
+  test('whose members double with each level is no larger than it is written', () => {
+    expect(compile(chain(100))?.rules.length).toBeLessThan(1500);
+  });
+
+  test('is taken without what cannot be promised where nothing has to be', () => {
+    for (const schema of [{ type: 'array', uniqueItems: true }, { oneOf: [{ type: 'string' }, { maxLength: 3 }] }, { if: {} }]) {
+      expect(compile(schema, false)).not.toBeNull();
+    }
+  });
+
+  test.each<[unknown, string]>([
+    [{ type: 'banana' }, 'type'],
+    [{ properties: 3 }, 'properties'],
+    [{ enum: [] }, 'enum'],
+    [{ anyOf: [3] }, 'anyOf.0'],
+    [{ $ref: '#/$defs/none', $defs: {} }, '$ref'],
+    [{ type: 'string', pattern: '(' }, 'pattern'],
+    [{ minItems: -1 }, 'minItems'],
+  ])('that is none is invalid: %j', (schema, path) => {
+    expect(() => compile(schema)).toThrow(expect.objectContaining({ code: 'invalid_request', path: path.split('.') }));
+  });
+
+  test.each<[unknown]>([
+    [{ type: 'string', const: 3 }],
+    [{ minimum: 3, maximum: 2, type: 'integer' }],
+    [{ type: 'object', properties: { a: false }, required: ['a'] }],
+    [{ $ref: '#' }],
+    [{ type: 'object', properties: { a: { $ref: '#' } }, required: ['a'] }],
+    [{ anyOf: [{ $ref: '#' }] }],
+  ])('that nothing fits has no grammar: %j', (schema) => {
+    if (JSON.stringify(schema) === '{"$ref":"#"}') expect(compile(schema)).not.toBeNull();
+    else expect(compile(schema)).toBeNull();
+  });
+});
+
+/** Each definition names the next one. */
+function chain(length: number): unknown {
+  const property = (index: number) => ({ $ref: `#/$defs/d${index}` });
+  const definition = (index: number) => ({
+    type: 'object',
+    properties: index < length ? { a: property(index + 1), b: property(index + 1) } : {},
+  });
+  return { ...property(0), $defs: Object.fromEntries(Array.from({ length: length + 1 }, (_, index) => [`d${index}`, definition(index)])) };
+}

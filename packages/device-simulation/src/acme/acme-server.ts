@@ -1,0 +1,99 @@
+/**
+ * An ACME server reduced to its `device-attest-01` challenge: it gives out tokens and passes what devices answer to the
+ * coordinator, which verifies it. It issues no certificates.
+ */
+import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readBody } from '../read-body.js';
+
+export interface AcmeServerOptions {
+  /** The coordinator's address for challenge results, and the secret they are signed with. */
+  readonly hook: { readonly url: string; readonly secret: string };
+  readonly now?: () => number;
+  readonly port?: number;
+}
+
+interface Order {
+  readonly enrolment: string;
+  readonly token: string;
+}
+
+const MAX_BODY_BYTES = 64 * 1024;
+
+export class AcmeServer {
+  readonly #server: Server;
+  readonly #orders = new Map<string, Order>();
+  readonly #options: AcmeServerOptions;
+  hook: AcmeServerOptions['hook'];
+  /** Status and body of the coordinator's newest answer. */
+  lastAnswer: { readonly status: number; readonly body: string } | null = null;
+
+  private constructor(options: AcmeServerOptions) {
+    this.#options = options;
+    this.hook = options.hook;
+    this.#server = createServer((request, response) => {
+      this.#route(request).then(
+        (answer) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer)),
+        () => response.writeHead(400).end('{}'),
+      );
+    });
+  }
+
+  static async start(options: AcmeServerOptions): Promise<AcmeServer> {
+    const server = new AcmeServer(options);
+    await new Promise<void>((resolve) => server.#server.listen(options.port ?? 0, '127.0.0.1', resolve));
+    return server;
+  }
+
+  /** The address for profiles; a coordinator puts the enrolment's token in the place of `{enrolment}`. */
+  get directoryUrl(): string {
+    return `${this.#base}/acme/{enrolment}`;
+  }
+
+  get #base(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Tells the coordinator what a device answered to a challenge. */
+  async tell(result: { readonly enrolment: string; readonly token: string; readonly attObj: string }): Promise<void> {
+    const { now = Date.now } = this.#options;
+    const body = JSON.stringify({
+      ...{ enrolment: result.enrolment, token: result.token, att_obj: result.attObj },
+      created_at: new Date(now()).toISOString(),
+    });
+    const signature = createHmac('sha256', this.hook.secret).update(body).digest('base64');
+    const response = await fetch(this.hook.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-hmac-signature': signature },
+      body,
+      signal: AbortSignal.timeout(10_000),
+    });
+    this.lastAnswer = { status: response.status, body: await response.text() };
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #route(request: IncomingMessage): Promise<unknown> {
+    const { url = '' } = request;
+    const [, enrolment] = /^\/acme\/([^/]+)\/new-order$/.exec(url) ?? [];
+    const [, id] = /^\/challenge\/([^/]+)$/.exec(url) ?? [];
+    const body = JSON.parse((await readBody(request, MAX_BODY_BYTES)).toString('utf8')) as Record<string, unknown>;
+    if (enrolment !== undefined) {
+      const order = { enrolment, token: randomBytes(32).toString('base64url') };
+      const name = randomUUID();
+      this.#orders.set(name, order);
+      return { challenge_url: `${this.#base}/challenge/${name}`, token: order.token };
+    }
+    const order = id === undefined ? undefined : this.#orders.get(id);
+    if (id === undefined || order === undefined) throw new RangeError('no such order');
+    // A challenge is answered once.
+    this.#orders.delete(id);
+    await this.tell({ ...order, attObj: String(body.attObj) });
+    return { status: 'processing' };
+  }
+}

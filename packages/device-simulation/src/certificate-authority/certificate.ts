@@ -1,0 +1,124 @@
+/**
+ * One X.509 certificate as a template of encoded parts (RFC 5280 section 4.1), so that each part can be replaced by another
+ * encoding, and the signature by another key or hash.
+ */
+import { type KeyObject, sign } from 'node:crypto';
+import {
+  bitString,
+  boolean,
+  explicit,
+  integer,
+  objectIdentifier,
+  octetString,
+  printableString,
+  sequence,
+  set,
+  TAG,
+  tlv,
+  utf8String,
+} from './der.js';
+
+export interface Extension {
+  readonly oid: string;
+  readonly critical: boolean;
+  /** What extnValue wraps: the bytes, not yet wrapped. */
+  readonly value: Uint8Array;
+  /** The whole extension, encoded otherwise than from the members above. */
+  readonly encoded?: Uint8Array;
+}
+
+export interface CertificateTemplate {
+  /** Encoded `[0] version`. */
+  readonly version: Uint8Array;
+  /** Encoded INTEGER. */
+  readonly serialNumber: Uint8Array;
+  /** Encoded AlgorithmIdentifier inside the signed part. */
+  readonly signatureAlgorithm: Uint8Array;
+  /** The one outside it; the same unless given. */
+  readonly outerSignatureAlgorithm?: Uint8Array;
+  readonly issuer: Uint8Array;
+  readonly notBefore: Uint8Array;
+  readonly notAfter: Uint8Array;
+  readonly subject: Uint8Array;
+  /** Encoded SubjectPublicKeyInfo. */
+  readonly publicKeyInfo: Uint8Array;
+  readonly extensions: readonly Extension[];
+}
+
+export interface Signer {
+  readonly privateKey: KeyObject;
+  readonly hash: 'sha1' | 'sha256' | 'sha384';
+}
+
+const ECDSA_OID = { sha1: '1.2.840.10045.4.1', sha256: '1.2.840.10045.4.3.2', sha384: '1.2.840.10045.4.3.3' } as const;
+
+/** AlgorithmIdentifier of ECDSA with a hash; it has no parameters (RFC 5758 section 3.2). */
+export function ecdsaWith(hash: Signer['hash']): Uint8Array {
+  return sequence(objectIdentifier(ECDSA_OID[hash]));
+}
+
+export const VERSION_3 = explicit(0, integer(Uint8Array.of(2)));
+
+/** DER of the certificate. */
+export function signCertificate(template: CertificateTemplate, signer: Signer): Uint8Array {
+  const signed = signedPart(template);
+  const signature = new Uint8Array(sign(signer.hash, signed, signer.privateKey));
+  return sequence(signed, template.outerSignatureAlgorithm ?? template.signatureAlgorithm, bitString(signature));
+}
+
+function signedPart(template: CertificateTemplate): Uint8Array {
+  return sequence(
+    template.version,
+    template.serialNumber,
+    template.signatureAlgorithm,
+    template.issuer,
+    sequence(template.notBefore, template.notAfter),
+    template.subject,
+    template.publicKeyInfo,
+    explicit(3, sequence(...template.extensions.map(encodeExtension))),
+  );
+}
+
+export function encodeExtension({ oid, critical, value, encoded }: Extension): Uint8Array {
+  return encoded ?? sequence(objectIdentifier(oid), ...(critical ? [boolean(true)] : []), octetString(value));
+}
+
+/** What makes up a Name, in the maker's order. */
+export interface NameParts {
+  readonly commonName: string;
+  readonly organizationalUnit?: string;
+  readonly organization?: string;
+  readonly state?: string;
+  readonly country?: string;
+}
+
+export function encodeName(parts: NameParts): Uint8Array {
+  const attribute = (oid: string, value: Uint8Array): Uint8Array => set(sequence(objectIdentifier(oid), value));
+  return sequence(
+    attribute('2.5.4.3', utf8String(parts.commonName)),
+    ...(parts.organizationalUnit === undefined ? [] : [attribute('2.5.4.11', utf8String(parts.organizationalUnit))]),
+    ...(parts.organization === undefined ? [] : [attribute('2.5.4.10', utf8String(parts.organization))]),
+    ...(parts.state === undefined ? [] : [attribute('2.5.4.8', utf8String(parts.state))]),
+    ...(parts.country === undefined ? [] : [attribute('2.5.4.6', printableString(parts.country))]),
+  );
+}
+
+/** Bits of KeyUsage from the first (digitalSignature) on, as a named bit list without trailing zeros (X.690 section 11.2.2). */
+export function keyUsage(...bits: readonly number[]): Uint8Array {
+  const byte = bits.reduce((sum, bit) => sum | (0x80 >> bit), 0);
+  return bitString(Uint8Array.of(byte), 7 - Math.max(...bits));
+}
+
+/** BasicConstraints; the default `cA FALSE` is left out. */
+export function basicConstraints(authority: boolean, pathLength: number | null = null): Uint8Array {
+  return sequence(...(authority ? [boolean(true)] : []), ...(pathLength === null ? [] : [integer(Uint8Array.of(pathLength))]));
+}
+
+export function extendedKeyUsage(...purposes: readonly string[]): Uint8Array {
+  return sequence(...purposes.map(objectIdentifier));
+}
+
+/** KeyIdentifier alone, as in SubjectKeyIdentifier. */
+export const subjectKeyIdentifier = (hash: Uint8Array): Uint8Array => octetString(hash);
+export const authorityKeyIdentifier = (hash: Uint8Array): Uint8Array => sequence(tlv(0x80, hash));
+export const derInteger = (value: number): Uint8Array => tlv(TAG.integer, Uint8Array.of(value));

@@ -1,0 +1,122 @@
+/** What mutations of a chain are made of: an authority, an impostor, a Mac, and the steps of issuing taken apart. */
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { type ChainRejection, toBase64 } from '@inference/protocol';
+import { SimulatedAuthority } from './authority.js';
+import { type CertificateTemplate, type Signer, signCertificate } from './certificate.js';
+import type { AttestedDevice } from './device-extensions.js';
+import { type P384Key, p384Key, type Random } from './key.js';
+
+/** What a verifier is given to judge. */
+export interface ChainSample {
+  /** base64 of DER, leaf first. */
+  readonly chain: readonly string[];
+  /** What the machine says of itself elsewhere. */
+  readonly claims: {
+    readonly serialNumber: string;
+    readonly provisioningUdid: string;
+    readonly softwareUpdateDeviceId: string;
+    readonly chipName: string;
+  };
+  /** The 32 bytes that the nonce of this enclave key gives. */
+  readonly freshness: Uint8Array;
+  /** The verifier's clock, in milliseconds. */
+  readonly now: number;
+}
+
+/** One thing changed. A mutation whose code is null must still be accepted. */
+export interface ChainMutation {
+  readonly name: string;
+  readonly code: ChainRejection | null;
+  make(bench: MutationBench): ChainSample;
+}
+
+export const DEVICE: AttestedDevice = {
+  serialNumber: 'SM0A1B2C3D',
+  provisioningUdid: '00006041-00112233AABBCCDC',
+  softwareUpdateDeviceId: 'J575cAP',
+  osVersion: '26.4.1',
+  sepOsVersion: '26.4.1',
+  llbVersion: '26.4.1',
+  sipEnabled: true,
+  secureBoot: 'Full Security',
+  thirdPartyKextsAllowed: false,
+};
+
+const NOW = Date.UTC(2026, 5, 1);
+
+/** An authority, a key of each certificate, and the steps that mutations are made of. */
+export class MutationBench {
+  readonly now = NOW;
+  readonly random: Random;
+  readonly authority: SimulatedAuthority;
+  /** Another authority with the same names. */
+  readonly impostor: SimulatedAuthority;
+  readonly leafKey: P384Key;
+  readonly freshness: Uint8Array;
+  readonly #foreignKeys = new Map<string, ReturnType<typeof foreignKey>>();
+
+  constructor(random: Random = randomBytes) {
+    this.random = random;
+    this.authority = SimulatedAuthority.create({ now: NOW - 1000, random });
+    this.impostor = SimulatedAuthority.create({ now: NOW - 1000, random });
+    this.leafKey = p384Key(random);
+    this.freshness = random(32);
+  }
+
+  /** The valid sample, with members replaced. */
+  sample(change: Partial<ChainSample> = {}): ChainSample {
+    const { serialNumber, provisioningUdid, softwareUpdateDeviceId } = DEVICE;
+    return {
+      chain: this.chain(),
+      claims: { serialNumber, provisioningUdid, softwareUpdateDeviceId, chipName: 'Apple M4 Max' },
+      freshness: this.freshness,
+      now: NOW + 60_000,
+      ...change,
+    };
+  }
+
+  /** A chain whose leaf is signed by the genuine issuer after `change`. */
+  chain(change: (template: CertificateTemplate) => CertificateTemplate = (same) => same, device: Partial<AttestedDevice> = {}): string[] {
+    return encode(this.certificates(change, device));
+  }
+
+  certificates(
+    change: (template: CertificateTemplate) => CertificateTemplate = (same) => same,
+    device: Partial<AttestedDevice> = {},
+  ): Uint8Array[] {
+    const { now, random, leafKey, freshness } = this;
+    return [...this.authority.issue({ now, random, leafKey, freshness, device: { ...DEVICE, ...device }, change }).certificates];
+  }
+
+  /** A chain whose issuer is signed by the genuine root after `change`; the leaf is signed by `leafSigner`. */
+  chainWithIssuer(change: (template: CertificateTemplate) => CertificateTemplate, rootSigner: Partial<Signer> = {}): string[] {
+    const { rootKey } = this.authority;
+    const template = change(this.authority.issuerTemplate(NOW - 1000, this.random));
+    const issuer = signCertificate(template, { privateKey: rootKey.privateKey, hash: 'sha384', ...rootSigner });
+    return encode([this.certificates()[0] as Uint8Array, issuer]);
+  }
+
+  /** A chain whose leaf is signed with another key or hash. */
+  chainSignedBy(signer: Partial<Signer>, change: (template: CertificateTemplate) => CertificateTemplate = (same) => same): string[] {
+    const { issuerKey, issuerCertificate } = this.authority;
+    const { now, random, freshness } = this;
+    const template = change(this.authority.leafTemplate(this.leafKey, { now, random, freshness, device: DEVICE }));
+    return encode([signCertificate(template, { privateKey: issuerKey.privateKey, hash: 'sha384', ...signer }), issuerCertificate]);
+  }
+
+  /** A key of a kind that no certificate of a chain may have; made once. */
+  foreignKey(kind: 'rsa' | 'P-256' | 'P-521'): ReturnType<typeof foreignKey> {
+    const known = this.#foreignKeys.get(kind) ?? foreignKey(kind);
+    this.#foreignKeys.set(kind, known);
+    return known;
+  }
+}
+
+function encode(certificates: readonly Uint8Array[]): string[] {
+  return certificates.map(toBase64);
+}
+
+function foreignKey(kind: 'rsa' | 'P-256' | 'P-521') {
+  const pair = kind === 'rsa' ? generateKeyPairSync('rsa', { modulusLength: 2048 }) : generateKeyPairSync('ec', { namedCurve: kind });
+  return { privateKey: pair.privateKey, info: new Uint8Array(pair.publicKey.export({ format: 'der', type: 'spki' })) };
+}

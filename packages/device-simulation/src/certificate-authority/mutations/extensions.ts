@@ -1,0 +1,151 @@
+/** Mutations of extensions: unknown critical ones, doubles, absences, and values in another form than their own. */
+import { utf8 } from '@inference/protocol';
+import { DEVICE_ATTESTATION_PURPOSE } from '../authority.js';
+import { type CertificateTemplate, type Extension, encodeName, extendedKeyUsage } from '../certificate.js';
+import { boolean, octetString, printableString, TAG, tlv, utf8String } from '../der.js';
+import { DEVICE_OIDS } from '../device-extensions.js';
+import { type ChainMutation, DEVICE } from '../mutation-bench.js';
+
+type Change = (template: CertificateTemplate) => CertificateTemplate;
+const EXTENDED_KEY_USAGE = '2.5.29.37';
+const BASIC_CONSTRAINTS = '2.5.29.19';
+
+const each =
+  (change: (extension: Extension) => readonly Extension[]): Change =>
+  (template) => ({ ...template, extensions: template.extensions.flatMap(change) });
+const set = (oid: string, value: Uint8Array): Change => each((extension) => [extension.oid === oid ? { ...extension, value } : extension]);
+const drop = (oid: string): Change => each((extension) => (extension.oid === oid ? [] : [extension]));
+const double = (oid: string): Change => each((extension) => (extension.oid === oid ? [extension, extension] : [extension]));
+const add =
+  (extension: Extension): Change =>
+  (template) => ({ ...template, extensions: [...template.extensions, extension] });
+
+const FIELDS = [
+  ['serial', DEVICE_OIDS.serial],
+  ['udid', DEVICE_OIDS.udid],
+  ['board', DEVICE_OIDS.board],
+  ['os_version', DEVICE_OIDS.osVersion],
+  ['sepos_version', DEVICE_OIDS.sepOsVersion],
+  ['llb_version', DEVICE_OIDS.llbVersion],
+  ['freshness', DEVICE_OIDS.freshness],
+  ['sip', DEVICE_OIDS.sip],
+  ['secure_boot', DEVICE_OIDS.secureBoot],
+  ['kexts', DEVICE_OIDS.kexts],
+] as const;
+
+function malformed(name: string, field: (typeof FIELDS)[number][0], value: Uint8Array): ChainMutation {
+  const oid = FIELDS.find(([known]) => known === field)?.[1] ?? '';
+  return { name, code: `${field}_malformed`, make: (b) => b.sample({ chain: b.chain(set(oid, value)) }) };
+}
+
+export const extensionMutations: readonly ChainMutation[] = [
+  {
+    name: 'an unknown critical extension in the leaf',
+    code: 'unknown_critical_extension',
+    make: (b) => b.sample({ chain: b.chain(add({ oid: '1.2.3.4', critical: true, value: Uint8Array.of(5, 0) })) }),
+  },
+  {
+    name: 'an unknown critical extension in the issuer',
+    code: 'unknown_critical_extension',
+    make: (b) => b.sample({ chain: b.chainWithIssuer(add({ oid: '2.5.29.30', critical: true, value: Uint8Array.of(0x30, 0) })) }),
+  },
+  {
+    name: 'an unknown extension that is not critical',
+    code: null,
+    make: (b) => b.sample({ chain: b.chain(add({ oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) })) }),
+  },
+  {
+    name: 'an extended key usage for web servers',
+    code: 'extended_key_usage',
+    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage('1.3.6.1.5.5.7.3.1'))) }),
+  },
+  {
+    name: 'an extended key usage for anything',
+    code: 'extended_key_usage',
+    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage('2.5.29.37.0'))) }),
+  },
+  {
+    name: 'an extended key usage of nothing',
+    code: 'extended_key_usage',
+    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage())) }),
+  },
+  {
+    name: 'an extended key usage with another beside the needed one',
+    code: null,
+    make: (b) => b.sample({ chain: b.chain(set(EXTENDED_KEY_USAGE, extendedKeyUsage('1.3.6.1.5.5.7.3.2', DEVICE_ATTESTATION_PURPOSE))) }),
+  },
+  { name: 'no extended key usage, as in the ACME leaf', code: null, make: (b) => b.sample({ chain: b.chain(drop(EXTENDED_KEY_USAGE)) }) },
+  {
+    name: 'a common name that is the hash of another key',
+    code: 'common_name',
+    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, subject: encodeName({ commonName: 'ab'.repeat(32) }) })) }),
+  },
+  {
+    name: 'no common name',
+    code: 'common_name',
+    make: (b) => b.sample({ chain: b.chain((leaf) => ({ ...leaf, subject: Uint8Array.of(0x30, 0) })) }),
+  },
+  ...[...FIELDS, ['constraints', BASIC_CONSTRAINTS], ['purpose', EXTENDED_KEY_USAGE]].map(
+    ([field = '', oid = '']): ChainMutation => ({
+      name: `${field} twice`,
+      code: 'duplicate_extension',
+      make: (b) => b.sample({ chain: b.chain(double(oid)) }),
+    }),
+  ),
+  {
+    name: 'a second freshness code with another value',
+    code: 'duplicate_extension',
+    make: (b) => b.sample({ chain: b.chain(add({ oid: DEVICE_OIDS.freshness, critical: false, value: b.random(32) })) }),
+  },
+  {
+    name: 'an unknown extension twice',
+    code: 'duplicate_extension',
+    make: (b) => {
+      const extra = { oid: '1.2.3.4', critical: false, value: Uint8Array.of(5, 0) };
+      return b.sample({ chain: b.chain((leaf) => add(extra)(add(extra)(leaf))) });
+    },
+  },
+  ...FIELDS.map(
+    ([field, oid]): ChainMutation => ({
+      name: `no ${field}`,
+      code: `${field}_missing`,
+      make: (b) => b.sample({ chain: b.chain(drop(oid)) }),
+    }),
+  ),
+  ...FIELDS.map(([field]) => malformed(`a blank ${field}`, field, new Uint8Array())),
+  ...FIELDS.filter(([field]) => field !== 'sip' && field !== 'kexts').map(
+    ([field, oid]): ChainMutation => ({
+      name: `${field} in an OCTET STRING of its own`,
+      code: `${field}_malformed`,
+      make: (b) =>
+        b.sample({
+          chain: b.chain(each((extension) => [extension.oid === oid ? { ...extension, value: octetString(extension.value) } : extension])),
+        }),
+    }),
+  ),
+  malformed('SIP as BOOLEAN true', 'sip', boolean(true)),
+  malformed('SIP as BOOLEAN false', 'sip', boolean(false)),
+  malformed('SIP as a raw byte', 'sip', Uint8Array.of(0)),
+  malformed('SIP as text', 'sip', utf8('0')),
+  malformed('SIP as 2', 'sip', tlv(TAG.integer, Uint8Array.of(2))),
+  malformed('SIP with a needless zero', 'sip', tlv(TAG.integer, Uint8Array.of(0, 0))),
+  malformed('SIP with a byte after it', 'sip', Uint8Array.of(2, 1, 0, 0)),
+  malformed('SIP in an OCTET STRING', 'sip', octetString(tlv(TAG.integer, Uint8Array.of(0)))),
+  malformed('kexts as BOOLEAN false', 'kexts', boolean(false)),
+  malformed('kexts as -1', 'kexts', tlv(TAG.integer, Uint8Array.of(0xff))),
+  malformed('secure boot in lower case', 'secure_boot', utf8('full security')),
+  malformed('secure boot with a blank after it', 'secure_boot', utf8('Full Security ')),
+  malformed('secure boot as UTF8String', 'secure_boot', utf8String('Full Security')),
+  malformed('31 bytes of freshness', 'freshness', new Uint8Array(31).fill(4)),
+  malformed('33 bytes of freshness', 'freshness', new Uint8Array(33).fill(4)),
+  malformed('freshness in hexadecimal', 'freshness', utf8('ab'.repeat(32))),
+  malformed('a serial number as PrintableString', 'serial', printableString(DEVICE.serialNumber)),
+  malformed('a serial number with a line break', 'serial', utf8('HH0K6TJY\r\n')),
+  malformed('a serial number that is markup', 'serial', utf8('<b>HH0K6T')),
+  malformed('a serial number with a zero byte', 'serial', utf8(`${DEVICE.serialNumber}\0`)),
+  malformed('a serial number in lower case', 'serial', utf8(DEVICE.serialNumber.toLowerCase())),
+  malformed('a UDID without its dash', 'udid', utf8(DEVICE.provisioningUdid.replace('-', ''))),
+  malformed('a UDID of a phone', 'udid', utf8('a'.repeat(40))),
+  malformed('a board that is markup', 'board', utf8('<script>')),
+  malformed('a version with letters of another script', 'os_version', utf8('26.4\u0661')),
+];

@@ -1,0 +1,101 @@
+/**
+ * The simulation as a program: a certificate authority, a management server and an ACME server on this machine. Everything it
+ * makes up is kept in its data directory. It tells where it is on standard output, and over IPC to whoever started it; then
+ * it is told over IPC, or by COORDINATOR_URL, which coordinator to report to.
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { AcmeServer } from './acme/acme-server.js';
+import { SimulatedAuthority } from './certificate-authority/authority.js';
+import { ManagementServer } from './management-server/management-server.js';
+
+/** What a coordinator needs of it, as environment variables. */
+export interface SimulationFacts {
+  readonly coordinator_env: Readonly<Record<string, string>>;
+  /** Address of the management server, where simulated Macs install profiles. */
+  readonly management_url: string;
+}
+
+/** Reports may take this long to go out after the end was asked for, in milliseconds. */
+const END_AFTER_MS = 2000;
+
+/** Nobody listens there: reports are refused until a coordinator is named. */
+const NOWHERE = 'http://127.0.0.1:9';
+
+async function main(env: NodeJS.ProcessEnv): Promise<void> {
+  const directory = resolve(env.DATA_DIR || '.data/device-simulation');
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const authority = SimulatedAuthority.load(kept(join(directory, 'authority.json'), newAuthority));
+  const rootFile = join(directory, 'root.pem');
+  writeFileSync(rootFile, authority.rootPem, { mode: 0o600 });
+  const apiKey = kept(join(directory, 'api-key'), newSecret);
+  const secret = kept(join(directory, 'webhook-secret'), newSecret);
+
+  const management = await ManagementServer.start({
+    authority,
+    apiKey,
+    webhook: { url: NOWHERE, secret },
+    port: port(env.PORT, 0),
+    stateFile: join(directory, 'macs.json'),
+  });
+  const acme = await AcmeServer.start({ hook: { url: NOWHERE, secret }, port: port(env.ACME_PORT, 0) });
+  const reportTo = (coordinator: string): void => {
+    management.webhook = { url: `${coordinator}/mdm/v1/webhook`, secret };
+    acme.hook = { url: `${coordinator}/mdm/v1/acme`, secret };
+  };
+  if (env.COORDINATOR_URL) reportTo(env.COORDINATOR_URL.replace(/\/+$/, ''));
+
+  const facts: SimulationFacts = {
+    management_url: management.url,
+    coordinator_env: {
+      SIMULATED_DEVICE_AUTHORITY: rootFile,
+      MDM_URL: management.url,
+      MDM_API_KEY: apiKey,
+      MDM_WEBHOOK_SECRET: secret,
+      MDM_TOPIC: 'com.apple.mgmt.External.simulated',
+      MDM_ACME_DIRECTORY_URL: acme.directoryUrl,
+    },
+  };
+  // Secrets go to the process that started this one; others read them in the data directory.
+  process.stdout.write(`${JSON.stringify({ management_url: management.url, data_dir: directory })}\n`);
+  process.send?.(facts);
+  process.on('message', (message: { readonly coordinator?: unknown }) => {
+    if (typeof message.coordinator !== 'string') return;
+    reportTo(message.coordinator);
+    process.send?.({ coordinator: message.coordinator });
+  });
+
+  const end = (): void => {
+    // A coordinator that is gone never takes what is still on its way to it; nobody waits for that.
+    setTimeout(() => process.exit(0), END_AFTER_MS);
+    void Promise.all([management.close(), acme.close()]).then(() => process.exit(0));
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(signal, end);
+}
+
+/** The text of a file, which is made when it is not there. */
+function kept(file: string, make: () => string): string {
+  if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' });
+  return readFileSync(file, 'utf8');
+}
+
+function newSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+function newAuthority(): string {
+  // An hour old, so that clocks which are not quite alike agree that it is valid.
+  return SimulatedAuthority.create({ now: Date.now() - 3_600_000, random: (bytes) => new Uint8Array(randomBytes(bytes)) }).save();
+}
+
+function port(text: string | undefined, fallback: number): number {
+  const number = Number(text || fallback);
+  if (!Number.isInteger(number) || number < 0 || number > 65_535) throw new RangeError('a port is a whole number from 0 to 65535');
+  return number;
+}
+
+main(process.env).catch((error: unknown) => {
+  process.stderr.write(`The device simulation cannot start: ${error instanceof Error ? error.message : 'unknown'}\n`);
+  process.exit(1);
+});

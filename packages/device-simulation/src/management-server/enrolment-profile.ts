@@ -1,0 +1,30 @@
+/** Reads what an enrolment profile tells a Mac: where its management is, with the parameters that the Mac shows from then on. */
+import { type PlistValue, parse } from 'plist';
+
+export interface EnrolmentOrders {
+  /** Address that the Mac checks in at. */
+  readonly checkInUrl: string;
+  /** Query parameters of that address; the server passes them on with everything the Mac sends. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** ACME directory for the Mac's identity, or null where the profile orders another kind of identity. */
+  readonly acme: { readonly directoryUrl: string; readonly clientIdentifier: string } | null;
+}
+
+/** Throws TypeError when the profile enrols in nothing. Signed profiles are read by the caller first. */
+export function readEnrolmentProfile(profile: string): EnrolmentOrders {
+  const root = parse(profile);
+  const payloads = isDict(root) && Array.isArray(root.PayloadContent) ? root.PayloadContent.filter(isDict) : [];
+  const management = payloads.find((payload) => payload.PayloadType === 'com.apple.mdm');
+  const url = management?.CheckInURL ?? management?.ServerURL;
+  if (typeof url !== 'string') throw new TypeError('the profile has no device management in it');
+  const acme = payloads.find((payload) => payload.PayloadType === 'com.apple.security.acme');
+  return {
+    checkInUrl: url,
+    parameters: Object.fromEntries(new URL(url).searchParams),
+    acme: acme === undefined ? null : { directoryUrl: String(acme.DirectoryURL), clientIdentifier: String(acme.ClientIdentifier) },
+  };
+}
+
+function isDict(value: PlistValue | undefined): value is { [key: string]: PlistValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.getPrototypeOf(value) === Object.prototype;
+}

@@ -1,0 +1,209 @@
+/**
+ * A Mac under device management, as a management server sees it: it keeps protections, answers the two questions that this
+ * network asks, and shows attestations by its maker, a new one at most every seven days, as real ones do. It can be told to
+ * misbehave.
+ */
+import { randomBytes } from 'node:crypto';
+import { buildBinary, build as buildXml, type PlistValue } from 'plist';
+import type { SimulatedAuthority } from '../certificate-authority/authority.js';
+import type { AttestedDevice } from '../certificate-authority/device-extensions.js';
+
+export interface MacProtections {
+  readonly sipEnabled: boolean;
+  readonly secureBootLevel: 'off' | 'medium' | 'full' | 'not supported';
+  readonly diskEncrypted: boolean;
+  readonly authenticatedRoot: boolean;
+  readonly thirdPartyKextsAllowed: boolean;
+}
+
+export interface MacIdentity {
+  readonly serialNumber: string;
+  /** UDID of device management; a Mac's hardware UUID. */
+  readonly udid: string;
+  readonly provisioningUdid: string;
+  readonly softwareUpdateDeviceId: string;
+  readonly hardwareModel: string;
+  readonly osVersion: string;
+}
+
+/** What a Mac, or whoever pretends to be one, can do wrong. */
+export const MISBEHAVIOURS = [
+  /** Takes commands and never answers. */
+  'no_answer',
+  /** Says that it is busy. */
+  'not_now',
+  'device_error',
+  /** Reports another serial number, provisioning UDID or board than its certificate states. */
+  'wrong_serial',
+  'wrong_provisioning_udid',
+  'wrong_board',
+  /** Puts another device's UDID into its answers. */
+  'other_udid',
+  /** Answers another command than it was sent. */
+  'other_command',
+  /** Shows an attestation that is fresh by another nonce. */
+  'stale_nonce',
+  'no_attestation',
+  /** Answers twice, with a moment between. */
+  'duplicate_answers',
+  'entity_bomb',
+  'huge_answer',
+  'no_plist',
+  'binary_plist',
+] as const;
+export type Misbehaviour = (typeof MISBEHAVIOURS)[number];
+
+/** A command as it was enqueued. */
+export interface ReceivedCommand {
+  readonly uuid: string;
+  readonly requestType: string;
+  readonly nonce: Uint8Array | null;
+}
+
+/** What goes back to the server: the device's own property list, and the values that the server reads from it. */
+export interface MacAnswer {
+  readonly status: 'Acknowledged' | 'Error' | 'NotNow';
+  readonly commandUuid: string;
+  readonly rawPlist: Uint8Array;
+}
+
+export const SOUND_PROTECTIONS: MacProtections = {
+  sipEnabled: true,
+  secureBootLevel: 'full',
+  diskEncrypted: true,
+  authenticatedRoot: true,
+  thirdPartyKextsAllowed: false,
+};
+
+const RENEW_MS = 7 * 24 * 60 * 60_000;
+const ENTITY_BOMB =
+  '<!DOCTYPE plist [<!ENTITY a "aaaaaaaaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>';
+const HUGE_BYTES = 300 * 1024;
+
+export interface FakeMacOptions {
+  readonly identity: MacIdentity;
+  readonly authority: SimulatedAuthority;
+  readonly now: () => number;
+  readonly protections?: Partial<MacProtections>;
+  readonly misbehaviours?: readonly Misbehaviour[];
+  /** Least time between two attestations, in milliseconds; the maker's seven days unless given. */
+  readonly renewMs?: number;
+}
+
+export class FakeMac {
+  readonly identity: MacIdentity;
+  protections: MacProtections;
+  misbehaviours: ReadonlySet<Misbehaviour>;
+  readonly #authority: SimulatedAuthority;
+  readonly #now: () => number;
+  readonly #renewMs: number;
+  #cached: { readonly nonce: string; readonly issuedAt: number; readonly chain: readonly Uint8Array[] } | null = null;
+
+  constructor(options: FakeMacOptions) {
+    this.identity = options.identity;
+    this.protections = { ...SOUND_PROTECTIONS, ...options.protections };
+    this.misbehaviours = new Set(options.misbehaviours);
+    this.#authority = options.authority;
+    this.#now = options.now;
+    this.#renewMs = options.renewMs ?? RENEW_MS;
+  }
+
+  /** The answer to a command, or null when this Mac gives none. */
+  answer(command: ReceivedCommand): MacAnswer | null {
+    if (this.#does('no_answer')) return null;
+    const commandUuid = this.#does('other_command') ? '00000000-0000-4000-8000-000000000000' : command.uuid;
+    const status = this.#does('not_now') ? 'NotNow' : this.#does('device_error') || this.#isUnknown(command) ? 'Error' : 'Acknowledged';
+    const report = {
+      UDID: this.#does('other_udid') ? '11111111-2222-3333-4444-555555555555' : this.identity.udid,
+      Status: status,
+      CommandUUID: commandUuid,
+      ...(status === 'Acknowledged' ? this.#content(command) : {}),
+    };
+    return { status, commandUuid, rawPlist: this.#encode(report) };
+  }
+
+  /** A check-in message, such as `Authenticate`. */
+  checkIn(messageType: string): Uint8Array {
+    const { udid, serialNumber, hardwareModel, osVersion } = this.identity;
+    const facts = { MessageType: messageType, UDID: udid, Topic: 'com.apple.mgmt.External.simulated' };
+    return this.#encode(
+      messageType === 'Authenticate' ? { ...facts, SerialNumber: serialNumber, Model: hardwareModel, OSVersion: osVersion } : facts,
+    );
+  }
+
+  /** A chain that is fresh by these 32 bytes, issued now: what the maker gives for an ACME challenge. */
+  attest(freshness: Uint8Array): readonly Uint8Array[] {
+    const { certificates } = this.#authority.issue({
+      now: this.#now(),
+      random: (bytes) => new Uint8Array(randomBytes(bytes)),
+      device: this.#attested(),
+      freshness,
+      extendedKeyUsage: true,
+    });
+    return certificates;
+  }
+
+  #does(misbehaviour: Misbehaviour): boolean {
+    return this.misbehaviours.has(misbehaviour);
+  }
+
+  #isUnknown(command: ReceivedCommand): boolean {
+    return command.requestType !== 'SecurityInfo' && command.requestType !== 'DeviceInformation';
+  }
+
+  #content(command: ReceivedCommand): Record<string, PlistValue> {
+    return command.requestType === 'SecurityInfo' ? { SecurityInfo: this.#securityInfo() } : { QueryResponses: this.#information(command) };
+  }
+
+  #securityInfo(): Record<string, PlistValue> {
+    const { sipEnabled, secureBootLevel, diskEncrypted, authenticatedRoot } = this.protections;
+    return {
+      SystemIntegrityProtectionEnabled: sipEnabled,
+      FDE_Enabled: diskEncrypted,
+      AuthenticatedRootVolumeEnabled: authenticatedRoot,
+      IsRecoveryLockEnabled: false,
+      SecureBoot: { SecureBootLevel: secureBootLevel, ExternalBootLevel: 'not supported' },
+      FirewallSettings: { FirewallEnabled: true, BlockAllIncoming: false, StealthMode: false, Applications: [] },
+    };
+  }
+
+  #information(command: ReceivedCommand): Record<string, PlistValue> {
+    const { serialNumber, provisioningUdid, softwareUpdateDeviceId } = this.identity;
+    const chain = command.nonce === null || this.#does('no_attestation') ? null : this.#attestation(command.nonce);
+    return {
+      SerialNumber: this.#does('wrong_serial') ? 'SIMWRONG0001' : serialNumber,
+      ProvisioningUDID: this.#does('wrong_provisioning_udid') ? '00006041-00000000DEADBEEF' : provisioningUdid,
+      SoftwareUpdateDeviceID: this.#does('wrong_board') ? 'J999xAP' : softwareUpdateDeviceId,
+      ...(chain === null ? {} : { DevicePropertiesAttestation: [...chain] }),
+    };
+  }
+
+  /** The cached chain when the nonce is the same or the last one is young; else a new one. */
+  #attestation(nonce: Uint8Array): readonly Uint8Array[] {
+    const now = this.#now();
+    const wanted = this.#does('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;
+    const hex = Buffer.from(wanted).toString('hex');
+    const cached = this.#cached;
+    if (cached !== null && (cached.nonce === hex || now - cached.issuedAt < this.#renewMs)) return cached.chain;
+    const chain = this.attest(wanted);
+    this.#cached = { nonce: hex, issuedAt: now, chain };
+    return chain;
+  }
+
+  #attested(): AttestedDevice {
+    const { serialNumber, provisioningUdid, softwareUpdateDeviceId, osVersion } = this.identity;
+    const { sipEnabled, secureBootLevel, thirdPartyKextsAllowed } = this.protections;
+    const versions = { osVersion, sepOsVersion: osVersion, llbVersion: osVersion };
+    const secureBoot =
+      secureBootLevel === 'full' ? 'Full Security' : secureBootLevel === 'medium' ? 'Reduced Security' : 'Permissive Security';
+    return { serialNumber, provisioningUdid, softwareUpdateDeviceId, ...versions, sipEnabled, secureBoot, thirdPartyKextsAllowed };
+  }
+
+  #encode(value: Record<string, PlistValue>): Uint8Array {
+    if (this.#does('no_plist')) return Buffer.from('{"this":"is no property list"}');
+    if (this.#does('binary_plist')) return buildBinary(value);
+    const text = buildXml(this.#does('huge_answer') ? { ...value, Padding: 'x'.repeat(HUGE_BYTES) } : value);
+    if (!this.#does('entity_bomb')) return Buffer.from(text);
+    return Buffer.from(text.replace(/<!DOCTYPE[^>]*>/, ENTITY_BOMB).replace('<string>Acknowledged</string>', '<string>&c;</string>'));
+  }
+}

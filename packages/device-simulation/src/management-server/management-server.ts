@@ -1,0 +1,322 @@
+/**
+ * A management server with the interface of NanoMDM (enqueue, push, webhook) and Macs of its own behind it. Under
+ * `/simulation/v1` Macs are made, enrolled with a profile and told to change. It manages nothing real.
+ */
+import { randomUUID, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type PlistValue, parse } from 'plist';
+import { respondToChallenge } from '../acme/challenge.js';
+import type { SimulatedAuthority } from '../certificate-authority/authority.js';
+import { readBody } from '../read-body.js';
+import { type EnrolmentOrders, readEnrolmentProfile } from './enrolment-profile.js';
+import { FakeMac, type MacIdentity, type MacProtections, type Misbehaviour, type ReceivedCommand } from './fake-mac.js';
+import { readMacs, writeMacs } from './saved-macs.js';
+import { checkInEvent, reportEvent, type SendOptions, type SentEvent, sendEvent, type WebhookTarget } from './webhook-sender.js';
+
+export interface ManagementServerOptions {
+  readonly authority: SimulatedAuthority;
+  readonly apiKey: string;
+  readonly webhook: WebhookTarget;
+  readonly port?: number;
+  readonly host?: string;
+  readonly now?: () => number;
+  /** Time a Mac takes to answer a push, in milliseconds. */
+  readonly answerAfterMs?: number;
+  /** Least time between two attestations of a Mac, in milliseconds; seven days unless given. */
+  readonly renewMs?: number;
+  /** File in which Macs and their enrolments outlive the server; none: they do not. */
+  readonly stateFile?: string;
+}
+
+interface Managed {
+  readonly mac: FakeMac;
+  readonly queue: ReceivedCommand[];
+  orders: EnrolmentOrders | null;
+  answering: Promise<void>;
+}
+
+const MAX_BODY_BYTES = 1024 * 1024;
+
+export class ManagementServer {
+  readonly #options: Required<Omit<ManagementServerOptions, 'renewMs' | 'stateFile'>> &
+    Pick<ManagementServerOptions, 'renewMs' | 'stateFile'>;
+  readonly #server: Server;
+  readonly #macs = new Map<string, Managed>();
+  /** Events that were sent, newest last, for whoever watches. */
+  readonly sent: SentEvent[] = [];
+  /** How events are sent from now on. */
+  sending: SendOptions = {};
+  webhook: WebhookTarget;
+
+  private constructor(options: ManagementServerOptions) {
+    this.#options = { port: 0, host: '127.0.0.1', now: Date.now, answerAfterMs: 0, ...options };
+    this.webhook = options.webhook;
+    this.#server = createServer((request, response) => void this.#handle(request, response));
+  }
+
+  static async start(options: ManagementServerOptions): Promise<ManagementServer> {
+    const server = new ManagementServer(options);
+    for (const { orders, ...saved } of options.stateFile === undefined ? [] : readMacs(options.stateFile)) {
+      const mac = server.addMac(saved.identity, saved);
+      server.#managed(mac.identity.udid).orders = orders;
+    }
+    await new Promise<void>((resolve, reject) => {
+      server.#server.once('error', reject);
+      server.#server.listen(server.#options.port, server.#options.host, resolve);
+    });
+    return server;
+  }
+
+  /** `http://host:port` */
+  get url(): string {
+    const { address, port } = this.#server.address() as AddressInfo;
+    return `http://${address}:${port}`;
+  }
+
+  /** Makes a Mac that is not enrolled yet. */
+  addMac(
+    identity: Partial<MacIdentity> = {},
+    more: { protections?: Partial<MacProtections>; misbehaviours?: readonly Misbehaviour[] } = {},
+  ): FakeMac {
+    const { authority, now, renewMs } = this.#options;
+    const mac = new FakeMac({
+      identity: { ...newIdentity(), ...identity },
+      authority,
+      now,
+      ...(renewMs === undefined ? {} : { renewMs }),
+      ...more,
+    });
+    this.#macs.set(mac.identity.udid, { mac, queue: [], orders: null, answering: Promise.resolve() });
+    return mac;
+  }
+
+  mac(udid: string): FakeMac | null {
+    return this.#macs.get(udid)?.mac ?? null;
+  }
+
+  /** Enrols a Mac with a profile, as its owner would: the identity by ACME where the profile orders one, then the check-ins. */
+  async enrol(udid: string, profile: string): Promise<void> {
+    const managed = this.#managed(udid);
+    managed.orders = readEnrolmentProfile(profile);
+    if (managed.orders.acme !== null) await respondToChallenge(managed.mac, managed.orders.acme);
+    await this.#checkIn(managed, 'Authenticate');
+    await this.#checkIn(managed, 'TokenUpdate');
+    this.#save();
+  }
+
+  /** Enrols the Mac that a profile is for: the one with its serial number, which is made if need be. */
+  async enrolBySerial(profile: string): Promise<FakeMac> {
+    const serialNumber = readEnrolmentProfile(profile).acme?.clientIdentifier;
+    if (serialNumber === undefined) throw new TypeError('the profile names no serial number');
+    const known = [...this.#macs.values()].find(({ mac }) => mac.identity.serialNumber === serialNumber)?.mac;
+    const mac = known ?? this.addMac({ serialNumber });
+    await this.enrol(mac.identity.udid, profile);
+    return mac;
+  }
+
+  /** Takes a Mac out of management. */
+  async unenrol(udid: string): Promise<void> {
+    const managed = this.#managed(udid);
+    await this.#checkIn(managed, 'CheckOut');
+    managed.orders = null;
+    managed.queue.length = 0;
+    this.#save();
+  }
+
+  /** Sends an event of this Mac's making. Resolves with the coordinator's answer. */
+  async report(udid: string, command: ReceivedCommand, options: SendOptions = {}): Promise<SentEvent | null> {
+    const managed = this.#managed(udid);
+    const answer = managed.mac.answer(command);
+    return answer === null ? null : this.#send(reportEvent(udid, answer, managed.orders?.parameters ?? {}), options);
+  }
+
+  /** Resolves when every push so far has been answered. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#macs.values()].map((managed) => managed.answering));
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+    await this.settled();
+  }
+
+  #save(): void {
+    const { stateFile } = this.#options;
+    if (stateFile === undefined) return;
+    const macs = [...this.#macs.values()].map(({ mac, orders }) => ({
+      ...{ identity: mac.identity, protections: mac.protections, misbehaviours: [...mac.misbehaviours] },
+      orders,
+    }));
+    writeMacs(stateFile, macs);
+  }
+
+  #managed(udid: string): Managed {
+    const managed = this.#macs.get(udid);
+    if (managed === undefined) throw new RangeError('no Mac with this UDID');
+    return managed;
+  }
+
+  async #checkIn(managed: Managed, topic: string): Promise<void> {
+    const { udid } = managed.mac.identity;
+    await this.#send(checkInEvent(udid, topic, managed.mac.checkIn(topic), managed.orders?.parameters ?? {}));
+  }
+
+  async #send(event: Record<string, unknown>, options: SendOptions = this.sending): Promise<SentEvent> {
+    const sent = await sendEvent(this.webhook, event, this.#options.now(), options);
+    this.sent.push(sent);
+    if (this.sent.length > 1000) this.sent.shift();
+    return sent;
+  }
+
+  /** A push: the Mac fetches its commands one after the other and answers each. */
+  #push(managed: Managed): void {
+    managed.answering = managed.answering.then(() => this.#answerAll(managed)).catch(() => {});
+  }
+
+  async #answerAll(managed: Managed): Promise<void> {
+    const { answerAfterMs } = this.#options;
+    if (answerAfterMs > 0) await new Promise((resolve) => setTimeout(resolve, answerAfterMs));
+    for (let command = managed.queue.shift(); command !== undefined; command = managed.queue.shift()) {
+      const answer = managed.mac.answer(command);
+      if (answer === null) continue;
+      const { udid } = managed.mac.identity;
+      const event = reportEvent(udid, answer, managed.orders?.parameters ?? {});
+      await this.#send(event);
+      if (managed.mac.misbehaviours.has('duplicate_answers')) await this.#send(event);
+      // A busy Mac keeps the command; it is asked again at the next push.
+      if (answer.status === 'NotNow') {
+        managed.queue.unshift(command);
+        return;
+      }
+    }
+  }
+
+  async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      const { pathname } = new URL(request.url ?? '/', 'http://simulation');
+      const body = await readBody(request, MAX_BODY_BYTES);
+      const [status, answer] = await this.#route(request, pathname, body);
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    } catch (error) {
+      const message = error instanceof Error ? error.message : 'failed';
+      response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify({ error: message }));
+    }
+  }
+
+  async #route(request: IncomingMessage, path: string, body: Buffer): Promise<readonly [number, unknown]> {
+    if (path === '/version') return [200, { version: 'simulated' }];
+    // Open to everyone, as installing a profile on one's own Mac is.
+    if (path === '/simulation/v1/install' && request.method === 'POST') {
+      const mac = await this.enrolBySerial(await profileOf(JSON.parse(body.toString('utf8')) as Record<string, unknown>));
+      return [200, describe(this.#managed(mac.identity.udid))];
+    }
+    if (!this.#isAuthorized(request)) return [401, { error: 'unauthorized' }];
+    const [, version, what = '', ids = ''] = /^\/(v1)\/(enqueue|push)\/([^/]+)$/.exec(path) ?? [];
+    if (version !== undefined) {
+      if (request.method !== 'PUT' && !(what === 'push' && request.method === 'GET')) return [405, { error: 'method' }];
+      return what === 'enqueue'
+        ? this.#enqueue(decodeURIComponent(ids).split(','), body)
+        : this.#pushAll(decodeURIComponent(ids).split(','));
+    }
+    return this.#control(request.method ?? 'GET', path, body);
+  }
+
+  #isAuthorized(request: IncomingMessage): boolean {
+    const expected = Buffer.from(`Basic ${Buffer.from(`nanomdm:${this.#options.apiKey}`).toString('base64')}`);
+    const given = Buffer.from(request.headers.authorization ?? '');
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  }
+
+  #enqueue(ids: readonly string[], body: Buffer): readonly [number, unknown] {
+    const command = readCommand(body.toString('utf8'));
+    const status: Record<string, unknown> = {};
+    for (const id of ids) {
+      const managed = this.#macs.get(id);
+      if (managed?.orders == null) {
+        status[id] = { command_error: 'no such enrolment' };
+        continue;
+      }
+      managed.queue.push(command);
+      this.#push(managed);
+      status[id] = { push_result: randomUUID().toUpperCase() };
+    }
+    const failed = Object.values(status).some((one) => 'command_error' in (one as object));
+    return [failed ? 207 : 200, { status, command_uuid: command.uuid, request_type: command.requestType }];
+  }
+
+  #pushAll(ids: readonly string[]): readonly [number, unknown] {
+    const status: Record<string, unknown> = {};
+    for (const id of ids) {
+      const managed = this.#macs.get(id);
+      if (managed?.orders == null) status[id] = { push_error: 'no such enrolment' };
+      else {
+        this.#push(managed);
+        status[id] = { push_result: randomUUID().toUpperCase() };
+      }
+    }
+    return [200, { status }];
+  }
+
+  /** The simulation's own controls: `POST macs` makes a Mac, `POST macs/{udid}/enrol` installs a profile, `PATCH` changes it. */
+  async #control(method: string, path: string, body: Buffer): Promise<readonly [number, unknown]> {
+    const [, udid, action] = /^\/simulation\/v1\/macs(?:\/([^/]+)(?:\/(enrol|unenrol))?)?$/.exec(path) ?? [null];
+    const input = body.length === 0 ? {} : (JSON.parse(body.toString('utf8')) as Record<string, unknown>);
+    if (udid === undefined) {
+      if (method === 'GET') return [200, { macs: [...this.#macs.values()].map((managed) => describe(managed)) }];
+      if (method !== 'POST') return [405, { error: 'method' }];
+      const mac = this.addMac(input.identity as Partial<MacIdentity>, input as { protections?: MacProtections });
+      return [201, describe(this.#managed(mac.identity.udid))];
+    }
+    if (udid === null || !this.#macs.has(udid)) return [404, { error: 'not found' }];
+    const managed = this.#managed(udid);
+    if (action === 'enrol') await this.enrol(udid, await profileOf(input));
+    else if (action === 'unenrol') await this.unenrol(udid);
+    else if (method === 'PATCH') {
+      managed.mac.protections = { ...managed.mac.protections, ...(input.protections as Partial<MacProtections>) };
+      if (input.misbehaviours !== undefined) managed.mac.misbehaviours = new Set(input.misbehaviours as Misbehaviour[]);
+      this.#save();
+    }
+    return [200, describe(managed)];
+  }
+}
+
+function describe({ mac, orders, queue }: Managed) {
+  return {
+    ...{ identity: mac.identity, protections: mac.protections, misbehaviours: [...mac.misbehaviours] },
+    ...{ enrolled: orders !== null, queued: queue.length },
+  };
+}
+
+/** The profile itself, or the one at the address given. */
+async function profileOf(input: Record<string, unknown>): Promise<string> {
+  if (typeof input.profile === 'string') return input.profile;
+  const response = await fetch(String(input.profile_url), { signal: AbortSignal.timeout(10_000) });
+  if (!response.ok) throw new TypeError(`the profile's address answered with status ${response.status}`);
+  return response.text();
+}
+
+function readCommand(text: string): ReceivedCommand {
+  const root = parse(text) as { [key: string]: PlistValue };
+  const command = root.Command as { [key: string]: PlistValue } | undefined;
+  const uuid = root.CommandUUID;
+  const requestType = command?.RequestType;
+  if (typeof uuid !== 'string' || typeof requestType !== 'string') throw new TypeError('no command');
+  const nonce = command?.DeviceAttestationNonce;
+  return { uuid, requestType, nonce: nonce instanceof Uint8Array ? nonce : null };
+}
+
+/** A Mac that nobody else has. */
+function newIdentity(): MacIdentity {
+  const unique = randomUUID().replaceAll('-', '').toUpperCase();
+  return {
+    serialNumber: `SIM${unique.slice(0, 7)}`,
+    udid: randomUUID().toUpperCase(),
+    provisioningUdid: `00006041-${unique.slice(8, 24)}`,
+    softwareUpdateDeviceId: 'J575cAP',
+    hardwareModel: 'Mac16,9',
+    osVersion: '26.1',
+  };
+}

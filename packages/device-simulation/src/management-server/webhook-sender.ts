@@ -1,0 +1,77 @@
+/** Posts events to a coordinator as NanoMDM does: JSON, signed with an HMAC over the exact bytes. */
+import { createHmac, randomUUID } from 'node:crypto';
+import type { MacAnswer } from './fake-mac.js';
+
+export interface WebhookTarget {
+  readonly url: string;
+  readonly secret: string;
+}
+
+/** How one event is sent; tests forge with it. */
+export interface SendOptions {
+  /** Signed with another secret, or not at all. */
+  readonly signature?: 'right' | 'wrong' | 'none';
+  /** Members to put in the place of the right ones. */
+  readonly change?: (event: Record<string, unknown>) => Record<string, unknown>;
+}
+
+export interface SentEvent {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly answer: string;
+}
+
+const TIMEOUT_MS = 10_000;
+
+export function reportEvent(udid: string, answer: MacAnswer, parameters: Readonly<Record<string, string>>): Record<string, unknown> {
+  return {
+    topic: 'mdm.Connect',
+    acknowledge_event: {
+      udid,
+      status: answer.status,
+      command_uuid: answer.commandUuid,
+      raw_payload: Buffer.from(answer.rawPlist).toString('base64'),
+      url_params: parameters,
+      ids: { id: udid, type: 'Device' },
+    },
+  };
+}
+
+export function checkInEvent(
+  udid: string,
+  topic: string,
+  rawPlist: Uint8Array,
+  parameters: Readonly<Record<string, string>>,
+): Record<string, unknown> {
+  return {
+    topic: `mdm.${topic}`,
+    checkin_event: {
+      udid,
+      raw_payload: Buffer.from(rawPlist).toString('base64'),
+      url_params: parameters,
+      ids: { id: udid, type: 'Device' },
+    },
+  };
+}
+
+/** Sends an event. Resolves with what came back, whatever its status; rejects when nothing did. */
+export async function sendEvent(
+  target: WebhookTarget,
+  event: Record<string, unknown>,
+  now: number,
+  options: SendOptions = {},
+): Promise<SentEvent> {
+  const whole = { ...event, event_id: randomUUID(), created_at: new Date(now).toISOString() };
+  const body = JSON.stringify((options.change ?? ((same) => same))(whole));
+  const secret = options.signature === 'wrong' ? `not ${target.secret}` : target.secret;
+  const signature = createHmac('sha256', secret).update(body).digest('base64');
+  const signed = options.signature === 'none' ? {} : { 'x-hmac-signature': signature };
+  return sendRaw(target, body, { 'content-type': 'application/json', ...signed });
+}
+
+/** Sends bytes as they are; replays an event with the body and headers it was sent with. */
+export async function sendRaw(target: WebhookTarget, body: string, headers: Readonly<Record<string, string>>): Promise<SentEvent> {
+  const response = await fetch(target.url, { method: 'POST', body, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  return { body, headers, status: response.status, answer: await response.text() };
+}

@@ -1,0 +1,49 @@
+/** Admin API: accounts, deposits by hand, withdrawals. */
+import Type, { type Static } from 'typebox';
+import { ConsoleDepositSchema } from './money.js';
+import { body, MAX_AMOUNT_MICRO_USD, page, time, timeOrNull } from './shared.js';
+
+export const AdminAccountSchema = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  /** Null for accounts that nobody signed up for, such as the one of development. */
+  email: Type.Union([Type.String(), Type.Null()]),
+  created_at: time,
+  is_admin: Type.Boolean(),
+  suspended_at: timeOrNull,
+  deleted_at: timeOrNull,
+});
+export type AdminAccount = Static<typeof AdminAccountSchema>;
+export const AdminAccountPageSchema = page(AdminAccountSchema);
+export type AdminAccountPage = Static<typeof AdminAccountPageSchema>;
+
+/** What is left out stays as it is. */
+export const UpdateAccountSchema = body({
+  suspended: Type.Optional(Type.Boolean({ description: 'a boolean' })),
+  is_admin: Type.Optional(Type.Boolean({ description: 'a boolean' })),
+});
+export type UpdateAccount = Static<typeof UpdateAccountSchema>;
+
+/** A deposit by hand. The same reference deposits once, whatever is sent with it later. */
+export const AdminDepositSchema = body({
+  amount_micro_usd: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT_MICRO_USD, description: 'a whole number of micro-USD of at least 1' }),
+  reference: Type.String({
+    pattern: '^[A-Za-z0-9._-]{1,64}$',
+    description: 'a text of 1 to 64 letters, digits, dots, dashes and underscores that names this deposit',
+  }),
+});
+export type AdminDeposit = Static<typeof AdminDepositSchema>;
+
+export const AdminDepositPageSchema = page(Type.Interface([ConsoleDepositSchema], { account_id: Type.String() }));
+export type AdminDepositPage = Static<typeof AdminDepositPageSchema>;
+
+export const EndWithdrawalSchema = body({
+  /** `transfer` pays through the processor; `paid` says that it was paid in another way. */
+  end: Type.Union([Type.Literal('paid'), Type.Literal('rejected'), Type.Literal('transfer')], {
+    description: 'one of paid, rejected and transfer',
+  }),
+});
+export type EndWithdrawal = Static<typeof EndWithdrawalSchema>;
+
+export const LinkMachineSchema = body({ account_id: Type.String({ minLength: 1, maxLength: 64, description: 'the id of an account' }) });
+export type LinkMachine = Static<typeof LinkMachineSchema>;

@@ -1,0 +1,35 @@
+/** Console API: the machines that earn for an account, and the codes that link them. */
+import Type, { type Static } from 'typebox';
+import { count, time, timeOrNull } from './shared.js';
+
+/** A machine's live part is null while it is not connected. */
+export const ConsoleMachineSchema = Type.Object({
+  provider_id: Type.String(),
+  linked_at: timeOrNull,
+  live: Type.Union([
+    Type.Object({
+      status: Type.String(),
+      reason: Type.Union([Type.String(), Type.Null()]),
+      trust_level: Type.Union([Type.String(), Type.Null()]),
+      attested: Type.Boolean(),
+      simulated: Type.Boolean(),
+      serial_number: Type.String(),
+      chip_name: Type.String(),
+      models: Type.Array(Type.String()),
+      slots: count,
+      running_jobs: count,
+      decode_tps: Type.Union([Type.Number(), Type.Null()]),
+      requests_served: count,
+      tokens_generated: count,
+      connected_at: time,
+    }),
+    Type.Null(),
+  ]),
+});
+export type ConsoleMachine = Static<typeof ConsoleMachineSchema>;
+export const ConsoleMachineListSchema = Type.Object({ data: Type.Array(ConsoleMachineSchema) });
+export type ConsoleMachineList = Static<typeof ConsoleMachineListSchema>;
+
+/** `POST /console/v1/machine-codes`: a code that links one machine, once, until it expires. */
+export const ConsoleMachineCodeSchema = Type.Object({ code: Type.String(), expires_at: time });
+export type ConsoleMachineCode = Static<typeof ConsoleMachineCodeSchema>;

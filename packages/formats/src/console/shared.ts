@@ -1,0 +1,21 @@
+/** Parts that several bodies of the console API share. Times are ISO 8601 texts; money is whole micro-USD. */
+import Type, { type TSchema } from 'typebox';
+
+/** Most micro-USD in one amount: a million dollars. */
+export const MAX_AMOUNT_MICRO_USD = 1_000_000_000_000;
+
+export const time = Type.String({ format: 'date-time', description: 'a time such as 2026-01-31T12:00:00Z' });
+export const timeOrNull = Type.Union([time, Type.Null()], { description: 'a time such as 2026-01-31T12:00:00Z, or null' });
+export const count = Type.Integer({ minimum: 0 });
+export const microUsd = Type.Integer({ description: 'a whole number of micro-USD' });
+export const usd = Type.String({ pattern: '^-?\\d+\\.\\d{6}$' });
+export const name = Type.String({ minLength: 1, maxLength: 100, description: 'a text of 1 to 100 characters' });
+export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'a day such as 2026-01-31' });
+
+/** A body of a request: what is not named in it is refused. */
+export const body = <Properties extends Record<string, TSchema>>(properties: Properties) =>
+  Type.Object(properties, { additionalProperties: false, description: 'an object with no other members than the documented ones' });
+
+/** One page of a list, newest first. `next_cursor` asks for the page after it. */
+export const page = <Item extends TSchema>(item: Item) =>
+  Type.Object({ data: Type.Array(item), next_cursor: Type.Union([Type.String(), Type.Null()]) });

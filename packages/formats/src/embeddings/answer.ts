@@ -1,0 +1,40 @@
+/** How the answer to an embeddings request is written: one body with all vectors. */
+import type { Usage } from '@inference/protocol';
+import type { AnswerFormat, Envelope } from '../format.js';
+
+export interface EmbeddingsOutput {
+  /** One for each input, in their order: base64 of little-endian 32-bit floats. */
+  readonly vectors: readonly string[];
+  readonly encoding: 'float' | 'base64';
+  readonly usage: Usage;
+}
+
+/** The body of the answer. */
+export function embeddingsBody({ model }: Envelope, { vectors, encoding, usage }: EmbeddingsOutput): string {
+  return JSON.stringify({
+    object: 'list',
+    data: vectors.map((vector, index) => ({ object: 'embedding', index, embedding: encoding === 'base64' ? vector : floats(vector) })),
+    model,
+    usage: { prompt_tokens: usage.prompt_tokens, total_tokens: usage.total_tokens },
+  });
+}
+
+/** For the coordinator, which needs the beginning of ids alone: the answer has no events. */
+export const embeddingsAnswer: AnswerFormat = {
+  idPrefix: 'embd-',
+  stream: neverStreamed,
+  plain: neverStreamed,
+  signatureEvent: neverStreamed,
+  streamError: neverStreamed,
+};
+
+/** With as many digits as a 32-bit float has. */
+function floats(base64: string): number[] {
+  const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  const view = new DataView(bytes.buffer);
+  return Array.from({ length: bytes.length / 4 }, (_, index) => Number(view.getFloat32(4 * index, true).toPrecision(9)));
+}
+
+function neverStreamed(): never {
+  throw new Error('embeddings have no events');
+}

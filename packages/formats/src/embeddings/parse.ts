@@ -1,0 +1,40 @@
+/** From the bytes of an embeddings request to the internal job. */
+import type { ParsedEmbeddings } from '../format.js';
+import { readJsonBody } from '../json-body.js';
+import { refuse } from '../refusal.js';
+import { schemaCheck } from '../schema-check.js';
+import { embeddingsAnswer } from './answer.js';
+import { type EmbeddingsRequest, EmbeddingsRequestSchema } from './schema.js';
+
+export const ENDPOINT = '/v1/embeddings';
+
+const check = schemaCheck(EmbeddingsRequestSchema);
+
+/** Throws RequestError. */
+export function parseEmbeddings(bytes: Uint8Array): ParsedEmbeddings {
+  const body = check(readJsonBody(bytes));
+  if (body.stream === true) refuse('stream', 'stream is not supported: vectors come all at once.');
+  const { model } = body;
+  return {
+    request: {
+      task: 'embed',
+      model,
+      inputs: inputsOf(body.input),
+      dimensions: body.dimensions ?? null,
+      encoding: body.encoding_format ?? 'float',
+    },
+    // Nothing is generated; one token is the least that the terms of a job can say.
+    facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null },
+    answer: embeddingsAnswer,
+  };
+}
+
+function inputsOf(input: EmbeddingsRequest['input']): (string | number[])[] {
+  if (typeof input === 'string') return [input];
+  // Numbers at the top are the tokens of one input.
+  return isTokens(input) ? [input] : input;
+}
+
+function isTokens(input: readonly unknown[]): input is number[] {
+  return typeof input[0] === 'number';
+}

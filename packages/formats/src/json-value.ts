@@ -1,0 +1,14 @@
+/** Looks at JSON values of unknown shape. */
+
+/** The value of a JSON text, or undefined where it is none. */
+export function parsedJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isJsonObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

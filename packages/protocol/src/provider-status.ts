@@ -1,0 +1,106 @@
+/**
+ * What a coordinator answers to a provider that asks about itself (`GET /v1/providers/me`): how it stands, what it was given,
+ * why it was passed over, and what would help most. Codes are of closed lists; a newer coordinator may know more of them, and
+ * every code comes with a sentence. No other provider and no request is in it.
+ */
+import Type, { type Static } from 'typebox';
+import { ProviderIdSchema } from './ids.js';
+import { ModelOfferSchema } from './wire/model-offer.js';
+import { RESTRAINT_STATES, TrustPartSchema } from './wire/trust-message.js';
+
+const Code = Type.String({ pattern: '^[a-z0-9_]{1,64}$' });
+const Sentence = Type.String({ maxLength: 512 });
+const Time = Type.String({ maxLength: 32, description: 'ISO 8601, UTC.' });
+const Count = Type.Integer({ minimum: 0 });
+const Milliseconds = Type.Integer({ minimum: 0 });
+const Rate = Type.Number({ minimum: 0 });
+const Share = Type.Number({ minimum: 0, maximum: 1 });
+const MicroUsd = Type.Integer();
+const Model = ModelOfferSchema.properties.id;
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
+export const ModelStandingSchema = Type.Object({
+  id: Model,
+  state: Type.Enum(['ready', 'loading', 'on_demand'], { description: 'Whether it is in memory, as the provider tells it.' }),
+  routable: Type.Boolean({ description: 'Whether a request for it may come at this moment.' }),
+  gate: nullable(Code),
+  prefill_tps: Rate,
+  decode_tps: Rate,
+  measured_jobs: Type.Integer({
+    minimum: 0,
+    description: 'Answers that the rates were measured in. With 0 they are a guess from the hardware.',
+  }),
+  placements: Type.Integer({ minimum: 0, description: 'Requests for it that were given to this provider on this connection.' }),
+  share: nullable(Share),
+  demand: Type.Object({
+    requests_last_5_minutes: Count,
+    waiting_requests: Count,
+    expected_wait_ms: nullable(Milliseconds),
+  }),
+});
+
+export const PlacementDecisionSchema = Type.Object({
+  model: Model,
+  outcome: Type.Enum(['chosen', 'not_chosen', 'gate', 'not_eligible']),
+  reason: Code,
+  text: Sentence,
+  slower_by_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'With `slower`, of the newest: how much more time than the best.' })),
+  challenge_age_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'With `untrusted`: age of the newest answered challenge.' })),
+  held_off_ms: Type.Optional(Type.Integer({ minimum: 0, description: 'With `held_off`: what was left of the pause.' })),
+  count: Type.Integer({ minimum: 1, description: 'Decisions of this kind in a row.' }),
+  first_at: Time,
+  last_at: Time,
+});
+export type PlacementDecision = Static<typeof PlacementDecisionSchema>;
+
+export const NextStepSchema = Type.Object({ code: Code, text: Sentence, model: Type.Optional(Model) });
+export type NextStep = Static<typeof NextStepSchema>;
+
+export const ProviderStatusSchema = Type.Object({
+  object: Type.Literal('provider.status'),
+  provider_id: ProviderIdSchema,
+  serial_number: Type.String({ maxLength: 64 }),
+  chip_name: Type.String({ maxLength: 256 }),
+  agent: Type.Object({ name: Type.String({ maxLength: 64 }), version: Type.String({ maxLength: 64 }) }),
+  connected_at: Time,
+  server_time: Time,
+  status: Code,
+  status_remedy: nullable(Sentence),
+  gate: nullable(Code),
+  trust_level: Type.Enum(['none', 'self_signed', 'hardware']),
+  trust_parts: Type.Array(TrustPartSchema, { maxItems: 32 }),
+  slots: Count,
+  running_jobs: Count,
+  host: Type.Object({ thermal: Code, memory_pressure: Code, power: Code }),
+  models: Type.Array(ModelStandingSchema, { maxItems: 64 }),
+  placements: Type.Integer({ minimum: 0, description: 'Requests that were given to this provider on this connection.' }),
+  share: nullable(Share),
+  decisions: Type.Array(PlacementDecisionSchema, {
+    maxItems: 64,
+    description:
+      'The newest first. Each was recorded when it was made: every one for which this provider was chosen, and a sample of the others. Nothing in them is recomputed; everything else in this answer is of this moment.',
+  }),
+  reputation: Type.Object({
+    state: Type.Enum(['well', ...RESTRAINT_STATES]),
+    /** Of the restraints' closed list of reasons; null while it is well. */
+    reason: nullable(Code),
+    since: nullable(Time),
+    /** When one job decides. */
+    until: nullable(Time),
+    /** Failures that still count: others are preferred meanwhile. */
+    recent_failures: Count,
+    held_off_until: nullable(Time),
+  }),
+  earnings: nullable(
+    Type.Object({
+      of: Type.Enum(['machine', 'account'], {
+        description:
+          'A machine that nobody has linked earns for itself; one that is linked earns for an account, and this is what all machines of that account earned.',
+      }),
+      today_micro_usd: MicroUsd,
+      total_micro_usd: MicroUsd,
+    }),
+  ),
+  next_steps: Type.Array(NextStepSchema, { maxItems: 32, description: 'What the owner can do, what helps most first.' }),
+});
+export type ProviderStatusAnswer = Static<typeof ProviderStatusSchema>;

@@ -1,0 +1,91 @@
+/**
+ * The public attestation feed (spec: provider attestation record): what is claimed of each provider, and beside every claim the
+ * evidence that an outsider needs to compute it again. Members that are not listed may follow.
+ */
+import Type, { type Static } from 'typebox';
+import { Base64Schema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
+import { SignedStatementSchema } from '../statements/signed-statement.js';
+import { NoncePreimageSchema } from './nonce-preimage.js';
+import { PART_STATES, TRUST_PARTS, TRUST_REASONS } from './trust-parts.js';
+
+/** The last challenge that the provider answered: nonce and session as the coordinator sent them, the answer as it was signed. */
+export const ChallengeTranscriptSchema = Type.Object({
+  nonce: Base64Schema,
+  session_id: Type.String({ maxLength: 64 }),
+  statement: SignedStatementSchema,
+  /** By the coordinator's clock, in milliseconds. */
+  answered_at: MillisecondsSchema,
+});
+export type ChallengeTranscript = Static<typeof ChallengeTranscriptSchema>;
+
+const chain = Type.Array(Base64Schema, { minItems: 1, maxItems: 4, description: 'base64 of DER, leaf first.' });
+
+export const AttestationRecordSchema = Type.Object({
+  provider_id: ProviderIdSchema,
+  trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
+  status: Type.String({ description: '`online` when it accepts requests.' }),
+  chip_name: Type.String(),
+  hardware_model: Type.String(),
+  serial_number: Type.String(),
+  memory_gb: Type.Integer({ minimum: 0 }),
+  gpu_cores: Type.Integer({ minimum: 0 }),
+  models: Type.Array(Type.String()),
+  secure_enclave: Type.Boolean(),
+  sip_enabled: Type.Boolean(),
+  secure_boot_enabled: Type.Boolean(),
+  authenticated_root_enabled: Type.Boolean(),
+  se_public_key: Base64Schema,
+  mdm_verified: Type.Boolean({ description: "The coordinator's word: device management reported the protections as on." }),
+  acme_verified: Type.Boolean(),
+  mda_verified: Type.Boolean(),
+  /** Present when `mda_verified` is true, as are the members below up to the preimage. */
+  mda_cert_chain_b64: Type.Optional(chain),
+  mda_serial: Type.Optional(Type.String()),
+  mda_udid: Type.Optional(Type.String()),
+  mda_os_version: Type.Optional(Type.String()),
+  mda_sepos_version: Type.Optional(Type.String()),
+  /** What the nonce was made from by which the chain is bound to the enclave key. */
+  mda_nonce_preimage: Type.Optional(NoncePreimageSchema),
+  /** When the certificates are bound to this enclave key: `bound`; else why not. */
+  mda_binding: Type.Union([Type.Literal('bound'), Type.Literal('stale'), Type.Literal('none')]),
+  /** Present when `acme_verified` is true. */
+  acme_attestation: Type.Optional(Type.Object({ cert_chain_b64: chain, token: Type.String({ minLength: 1, maxLength: 1024 }) })),
+  /** The result of the newest challenge. */
+  attested: Type.Boolean(),
+  /** The enclave is a simulation, admitted by a setting of this coordinator. */
+  simulated: Type.Boolean(),
+  key_protection: Type.Union([Type.Literal('file'), Type.Literal('keychain_group'), Type.Literal('software')]),
+  attestation_statement: SignedStatementSchema,
+  key_statement: Type.Union([SignedStatementSchema, Type.Null()]),
+  last_challenge: Type.Union([ChallengeTranscriptSchema, Type.Null()]),
+  /** State of every part that the trust level is made of. */
+  trust_parts: Type.Array(
+    Type.Object({
+      part: Type.Enum([...TRUST_PARTS]),
+      state: Type.Enum([...PART_STATES]),
+      reason: Type.Union([Type.Enum([...TRUST_REASONS]), Type.Null()]),
+    }),
+  ),
+});
+export type AttestationRecord = Static<typeof AttestationRecordSchema>;
+
+/** The anchor that chains are verified to. */
+export const PublishedAnchorSchema = Type.Object({
+  common_name: Type.String(),
+  /** base64 of the DER of the name. */
+  name: Base64Schema,
+  /** base64 of the 97-byte uncompressed P-384 point. */
+  public_key: Base64Schema,
+  /** Not the maker's: certificates under it prove nothing outside a simulation. */
+  simulated: Type.Boolean(),
+});
+export type PublishedAnchor = Static<typeof PublishedAnchorSchema>;
+
+export const AttestationFeedSchema = Type.Object({
+  providers: Type.Array(AttestationRecordSchema),
+  apple_root_ca_url: Type.String(),
+  apple_enterprise_root_ca: Type.String(),
+  verification_instructions: Type.String(),
+  trust_anchor: PublishedAnchorSchema,
+});
+export type AttestationFeed = Static<typeof AttestationFeedSchema>;

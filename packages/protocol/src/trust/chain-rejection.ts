@@ -1,0 +1,83 @@
+/**
+ * Why a managed-device certificate chain is refused: the closed list, in the order in which a verifier looks. Every verifier
+ * of this network stops at the first that applies, so that a chain has one answer wherever it is checked.
+ */
+
+/** Facts about the machine that a leaf certificate states, each in an extension of its own. */
+export const DEVICE_FIELDS = [
+  'serial',
+  'udid',
+  'board',
+  'os_version',
+  'sepos_version',
+  'llb_version',
+  'freshness',
+  'sip',
+  'secure_boot',
+  'kexts',
+] as const;
+export type DeviceField = (typeof DEVICE_FIELDS)[number];
+
+const SHAPE = [
+  /** Not exactly a leaf and one issuer: the anchor is not sent. */
+  'chain_count',
+  'chain_too_large',
+  'base64_not_canonical',
+  /** Not DER: an indefinite or needlessly long length, a number with needless bytes, a value cut short, … */
+  'der_malformed',
+  'der_trailing_bytes',
+  /** DER, but no X.509 version 3 certificate. */
+  'certificate_malformed',
+] as const;
+
+const PATH = [
+  'leaf_is_ca',
+  'leaf_constraints_missing',
+  'leaf_key_usage',
+  'issuer_not_ca',
+  'issuer_key_usage',
+  'issuer_path_length',
+  'names_not_chained',
+  /** Anything but ECDSA with SHA-384. */
+  'signature_algorithm',
+  /** Anything but a point of P-384. */
+  'leaf_key_unsupported',
+  'issuer_key_unsupported',
+  'leaf_signature',
+  'leaf_not_yet_valid',
+  'leaf_expired',
+  'issuer_not_yet_valid',
+  'issuer_expired',
+  'anchor_name',
+  'anchor_signature',
+] as const;
+
+const EXTENSIONS = [
+  'duplicate_extension',
+  'unknown_critical_extension',
+  /** An extended key usage is there, but not the one of device attestation. */
+  'extended_key_usage',
+  /** The common name is not the hash of the leaf's key. */
+  'common_name',
+] as const;
+
+const FACTS = [
+  'serial_mismatch',
+  'udid_mismatch',
+  'board_mismatch',
+  /** The chip that the device identifier names is not the chip that the machine claims. */
+  'chip_mismatch',
+  'sip_disabled',
+  'secure_boot_reduced',
+  'kexts_allowed',
+  /** The freshness code is not the one that this enclave key's nonce gives. */
+  'freshness_mismatch',
+  'too_old',
+] as const;
+
+const MISSING = DEVICE_FIELDS.map((field) => `${field}_missing` as const);
+/** Not in the one form that its extension has. */
+const MALFORMED = DEVICE_FIELDS.map((field) => `${field}_malformed` as const);
+
+export const CHAIN_REJECTIONS = [...SHAPE, ...PATH, ...EXTENSIONS, ...MISSING, ...MALFORMED, ...FACTS] as const;
+export type ChainRejection = (typeof CHAIN_REJECTIONS)[number];

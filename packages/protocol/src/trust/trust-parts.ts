@@ -1,0 +1,52 @@
+/**
+ * The parts that a provider's trust level is made of, and the closed list of reasons why one of them does not hold. The
+ * coordinator tells them to the provider and publishes them; each reason has a text for the owner there.
+ */
+
+/** What `self_signed` needs. */
+export const SELF_SIGNED_PARTS = ['attestation', 'enclave', 'posture', 'challenge', 'sealing_key'] as const;
+/** What `hardware` needs beside it. */
+export const HARDWARE_PARTS = ['device_management', 'device_identity', 'device_chain', 'key_binding'] as const;
+export const TRUST_PARTS = [...SELF_SIGNED_PARTS, ...HARDWARE_PARTS] as const;
+export type TrustPartName = (typeof TRUST_PARTS)[number];
+
+/** `missing`: nothing was shown; `stale`: it held, and no longer; `failed`: it was shown and is wrong. */
+export const PART_STATES = ['ok', 'missing', 'stale', 'failed'] as const;
+export type PartState = (typeof PART_STATES)[number];
+
+export const TRUST_REASONS = [
+  'attestation_missing',
+  'attestation_stale',
+  'no_secure_enclave',
+  'sip_disabled',
+  'secure_boot_disabled',
+  'challenge_unanswered',
+  /** The newest challenge was missed; the part holds until too many are. */
+  'challenge_missed',
+  'challenge_stale',
+  'sealing_key_missing',
+  'sealing_key_expired',
+  /** Evidence that was gathered for another enclave key counts for nothing. */
+  'evidence_of_another_key',
+  'not_enrolled',
+  'security_info_missing',
+  'security_info_stale',
+  'managed_sip_disabled',
+  'managed_secure_boot_not_full',
+  'managed_disk_encryption_off',
+  'managed_root_volume_unsealed',
+  'device_information_missing',
+  'device_information_incomplete',
+  'serial_number_differs',
+  'chain_missing',
+  'chain_refused',
+  'chain_stale',
+  /** A simulated enclave needs a simulated chain, and a real one a real chain. */
+  'chain_of_another_world',
+  'binding_missing',
+  'binding_of_another_nonce',
+  'binding_of_another_key',
+] as const;
+export type TrustReason = (typeof TRUST_REASONS)[number];
+
+export type TrustLevel = 'self_signed' | 'hardware';

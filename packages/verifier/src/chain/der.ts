@@ -1,0 +1,141 @@
+/**
+ * A reader of DER (X.690) that takes nothing but DER: definite and shortest lengths, shortest numbers, every byte consumed.
+ * Certificate libraries read BER leniently; two readers of one lenient encoding may see two certificates.
+ */
+
+export interface DerValue {
+  /** Identifier octet: class, constructed flag and tag number. */
+  readonly tag: number;
+  readonly contents: Uint8Array;
+  /** Tag, length and contents. */
+  readonly encoded: Uint8Array;
+}
+
+export class DerError extends Error {
+  constructor(readonly problem: 'malformed' | 'trailing_bytes') {
+    super(`DER: ${problem}`);
+    this.name = 'DerError';
+  }
+}
+
+export const DER_TAG = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  null: 0x05,
+  oid: 0x06,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  set: 0x31,
+} as const;
+
+const CONSTRUCTED = 0x20;
+/** Certificates nest about ten deep. */
+const DEEPEST = 24;
+
+/** The one value that these bytes are, checked to the innermost. Throws {@link DerError}. */
+export function readDer(bytes: Uint8Array): DerValue {
+  const value = readValue(bytes, 0);
+  if (value.encoded.length !== bytes.length) throw new DerError('trailing_bytes');
+  requireStrict(value, 0);
+  return value;
+}
+
+/** Values inside a constructed one, in order. Throws {@link DerError}. */
+export function derChildren(value: DerValue): DerValue[] {
+  const children: DerValue[] = [];
+  for (let at = 0; at < value.contents.length; ) {
+    const child = readValue(value.contents, at);
+    children.push(child);
+    at += child.encoded.length;
+  }
+  return children;
+}
+
+function readValue(bytes: Uint8Array, start: number): DerValue {
+  const tag = bytes[start];
+  const first = bytes[start + 1];
+  // Tag numbers above 30 take more octets; X.509 has none.
+  if (tag === undefined || first === undefined || (tag & 0x1f) === 0x1f) throw new DerError('malformed');
+  let header = 2;
+  let length = first;
+  if (first >= 0x80) {
+    const octets = first & 0x7f;
+    // 0x80 is the indefinite length. Three octets reach 16 MB, far above what a chain may weigh.
+    if (octets === 0 || octets > 3) throw new DerError('malformed');
+    length = 0;
+    for (let index = 0; index < octets; index++) length = length * 256 + (bytes[start + 2 + index] ?? Number.NaN);
+    header += octets;
+    const shortest = length < 0x80 ? 0 : Math.ceil(Math.log2(length + 1) / 8);
+    if (Number.isNaN(length) || octets !== shortest) throw new DerError('malformed');
+  }
+  const end = start + header + length;
+  if (end > bytes.length) throw new DerError('malformed');
+  return { tag, contents: bytes.subarray(start + header, end), encoded: bytes.subarray(start, end) };
+}
+
+function requireStrict(value: DerValue, depth: number): void {
+  if (depth > DEEPEST) throw new DerError('malformed');
+  if ((value.tag & CONSTRUCTED) === 0) {
+    if (!isShortest(value)) throw new DerError('malformed');
+    return;
+  }
+  const children = derChildren(value);
+  for (const child of children) requireStrict(child, depth + 1);
+  if (value.tag === DER_TAG.set && !isSorted(children)) throw new DerError('malformed');
+}
+
+function isShortest({ tag, contents }: DerValue): boolean {
+  const [first, second] = contents;
+  switch (tag) {
+    case DER_TAG.boolean:
+      return contents.length === 1 && (first === 0x00 || first === 0xff);
+    case DER_TAG.integer:
+      if (first === undefined) return false;
+      return second === undefined || !((first === 0x00 && second < 0x80) || (first === 0xff && second >= 0x80));
+    case DER_TAG.bitString:
+      return first !== undefined && first <= 7 && (first === 0 || unusedBitsAreZero(contents, first));
+    case DER_TAG.null:
+      return contents.length === 0;
+    case DER_TAG.oid:
+      return isShortestOid(contents);
+    // The tags of sequences and sets without the constructed flag.
+    case 0x10:
+    case 0x11:
+      return false;
+    default:
+      return true;
+  }
+}
+
+function unusedBitsAreZero(contents: Uint8Array, unused: number): boolean {
+  const last = contents[contents.length - 1];
+  return contents.length > 1 && last !== undefined && (last & ((1 << unused) - 1)) === 0;
+}
+
+/** Each part of an object identifier is a base-128 number whose first octet is not empty and whose last one ends it. */
+function isShortestOid(contents: Uint8Array): boolean {
+  let begins = true;
+  for (const octet of contents) {
+    if (begins && octet === 0x80) return false;
+    begins = octet < 0x80;
+  }
+  return contents.length > 0 && begins;
+}
+
+function isSorted(values: readonly DerValue[]): boolean {
+  return values.every((value, index) => {
+    const before = values[index - 1];
+    return before === undefined || compare(before.encoded, value.encoded) <= 0;
+  });
+}
+
+function compare(a: Uint8Array, b: Uint8Array): number {
+  const shared = Math.min(a.length, b.length);
+  for (let index = 0; index < shared; index++) {
+    const difference = (a[index] as number) - (b[index] as number);
+    if (difference !== 0) return difference;
+  }
+  return a.length - b.length;
+}

@@ -1,0 +1,97 @@
+/**
+ * What a leaf certificate states about the machine: each fact in an extension of its own, in one fixed form. No form is ever
+ * guessed, because a random freshness code often looks like a wrapped value.
+ */
+import { DEVICE_FIELDS, type DeviceField, equalBytes, fromHex, utf8 } from '@inference/protocol';
+import type { CertificateExtension } from './certificate.js';
+
+export interface DeviceFacts {
+  readonly serial: string;
+  /** ProvisioningUDID. */
+  readonly udid: string;
+  /** Software Update Device ID. */
+  readonly board: string;
+  readonly os_version: string;
+  readonly sepos_version: string;
+  readonly llb_version: string;
+  /** 32 bytes. */
+  readonly freshness: Uint8Array;
+  readonly sipEnabled: boolean;
+  readonly secureBoot: 'Full Security' | 'Reduced Security' | 'Permissive Security';
+  readonly thirdPartyKexts: boolean;
+}
+
+const VENDOR = '1.2.840.113635.100.8.';
+const OIDS: Record<DeviceField, string> = {
+  serial: `${VENDOR}9.1`,
+  udid: `${VENDOR}9.2`,
+  board: `${VENDOR}9.4`,
+  os_version: `${VENDOR}10.1`,
+  sepos_version: `${VENDOR}10.2`,
+  llb_version: `${VENDOR}10.3`,
+  freshness: `${VENDOR}11.1`,
+  sip: `${VENDOR}13.1`,
+  secure_boot: `${VENDOR}13.2`,
+  kexts: `${VENDOR}13.3`,
+};
+
+const VERSION = /^[0-9]+(?:\.[0-9]+)*$/;
+/** Raw ASCII, in the forms that real certificates have. */
+const FORMS = {
+  serial: /^[A-Z0-9]{8,14}$/,
+  udid: /^[0-9A-F]{8}-[0-9A-F]{16}$/,
+  board: /^[A-Za-z0-9]{2,30}AP$/,
+  os_version: VERSION,
+  sepos_version: VERSION,
+  llb_version: VERSION,
+} as const;
+
+const ENABLED = fromHex('020100');
+const DISABLED = fromHex('020101');
+const SECURE_BOOT = ['Full Security', 'Reduced Security', 'Permissive Security'] as const;
+
+export type FactsResult =
+  | { readonly ok: true; readonly facts: DeviceFacts }
+  | { readonly ok: false; readonly code: `${DeviceField}_missing` | `${DeviceField}_malformed` };
+
+/** Reads the facts of a leaf whose extensions are known to occur once each. */
+export function readDeviceFacts(extensions: readonly CertificateExtension[]): FactsResult {
+  const values = new Map(extensions.map(({ oid, value }) => [oid, value]));
+  for (const field of DEVICE_FIELDS) if (!values.has(OIDS[field])) return { ok: false, code: `${field}_missing` };
+  const raw = (field: DeviceField): Uint8Array => values.get(OIDS[field]) ?? new Uint8Array(0);
+  const text = (field: keyof typeof FORMS): string | null => matching(raw(field), FORMS[field]);
+  const facts = {
+    serial: text('serial'),
+    udid: text('udid'),
+    board: text('board'),
+    os_version: text('os_version'),
+    sepos_version: text('sepos_version'),
+    llb_version: text('llb_version'),
+    freshness: raw('freshness').length === 32 ? raw('freshness') : null,
+    sip: isZero(raw('sip')),
+    secure_boot: SECURE_BOOT.find((level) => equalBytes(utf8(level), raw('secure_boot'))) ?? null,
+    kexts: isZero(raw('kexts')),
+  };
+  const { serial, udid, board, os_version, sepos_version, llb_version, freshness, sip, secure_boot, kexts } = facts;
+  if (serial === null || udid === null || board === null || os_version === null || sepos_version === null) return malformed(facts);
+  if (llb_version === null || freshness === null || sip === null || secure_boot === null || kexts === null) return malformed(facts);
+  const names = { serial, udid, board, os_version, sepos_version, llb_version };
+  // For both numbers zero is the safe state: protection enabled, extensions not allowed.
+  return { ok: true, facts: { ...names, freshness, sipEnabled: sip, secureBoot: secure_boot, thirdPartyKexts: !kexts } };
+}
+
+function malformed(facts: Readonly<Record<DeviceField, unknown>>): FactsResult {
+  const field = DEVICE_FIELDS.find((name) => facts[name] === null) ?? 'serial';
+  return { ok: false, code: `${field}_malformed` };
+}
+
+/** A DER INTEGER of 0 or 1, nothing else. */
+function isZero(value: Uint8Array): boolean | null {
+  if (equalBytes(value, ENABLED)) return true;
+  return equalBytes(value, DISABLED) ? false : null;
+}
+
+function matching(value: Uint8Array, form: RegExp): string | null {
+  const text = value.length > 64 ? '' : String.fromCharCode(...value);
+  return form.test(text) ? text : null;
+}

@@ -1,0 +1,161 @@
+/**
+ * Verification of a managed-device attestation chain up to the pinned anchor, in one fixed order. It shows that the maker of the machine
+ * vouched for its serial number and protections, and, by the freshness code, for which enclave key the machine was asked.
+ * It does not show that the key lives in that machine.
+ */
+import { type ChainRejection, equalBytes, fromBase64 } from '@inference/protocol';
+import { sha256Hex } from '../digest.js';
+import { APPLE_ENTERPRISE_ATTESTATION_ROOT, type TrustAnchor } from './anchor.js';
+import { type Certificate, CertificateError, isSignedBy, readCertificate } from './certificate.js';
+import { chipMatchesUdid } from './chips.js';
+import { DerError } from './der.js';
+import { type DeviceFacts, readDeviceFacts } from './device-facts.js';
+
+/** What the chain must say. A member that is absent is not compared. */
+export interface ExpectedDevice {
+  readonly serial?: string;
+  readonly udid?: string;
+  readonly board?: string;
+  /** The chip that the machine claims, like `Apple M4 Max`. */
+  readonly chip?: string;
+  /** Freshness codes that are bound to the enclave key; one of them must be in the leaf. */
+  readonly freshness?: readonly Uint8Array[];
+  /** Oldest leaf, in milliseconds. */
+  readonly maxAgeMs?: number;
+}
+
+export type ChainStep = 'encoding' | 'path' | 'anchor' | 'extensions' | 'device' | 'protections' | 'freshness' | 'age';
+
+export type DeviceChainVerdict =
+  | { readonly ok: true; readonly facts: DeviceFacts; readonly steps: readonly ChainStep[] }
+  | {
+      readonly ok: false;
+      readonly code: ChainRejection;
+      /** Steps that passed before the refusal. */
+      readonly steps: readonly ChainStep[];
+      /** What the leaf states, when it came so far; nothing vouches for it. */
+      readonly facts: DeviceFacts | null;
+    };
+
+/** Leaf and issuer together, in bytes of DER. Real chains have about 1,600. */
+const MOST_BYTES = 16_384;
+const DEVICE_ATTESTATION_USAGE = '1.2.840.113635.100.4.24';
+const CONSTRAINTS = '2.5.29.19';
+const KEY_USAGE = '2.5.29.15';
+const EXTENDED_KEY_USAGE = '2.5.29.37';
+/** Extensions that are understood here, and may therefore be critical. */
+const UNDERSTOOD = new Set([CONSTRAINTS, KEY_USAGE, EXTENDED_KEY_USAGE]);
+
+class Rejected extends Error {
+  constructor(readonly code: ChainRejection) {
+    super(code);
+  }
+}
+
+/** Verifies `[leaf, issuer]`, each in base64 of DER, at the time `now` (milliseconds). Pure; never throws on what a peer sent. */
+export function verifyDeviceChain(
+  chain: readonly string[],
+  expected: ExpectedDevice,
+  now: number,
+  anchor: TrustAnchor = APPLE_ENTERPRISE_ATTESTATION_ROOT,
+): DeviceChainVerdict {
+  const steps: ChainStep[] = [];
+  let facts: DeviceFacts | null = null;
+  try {
+    const { leaf, issuer } = decode(chain);
+    steps.push('encoding');
+    checkPath(leaf, issuer, now);
+    steps.push('path');
+    require(equalBytes(issuer.issuer, anchor.name), 'anchor_name');
+    require(isSignedBy(issuer, anchor.publicKey), 'anchor_signature');
+    steps.push('anchor');
+    checkExtensions(leaf, issuer);
+    const read = readDeviceFacts(leaf.extensions);
+    if (!read.ok) throw new Rejected(read.code);
+    facts = read.facts;
+    steps.push('extensions');
+    checkDevice(facts, expected);
+    steps.push('device');
+    require(facts.sipEnabled, 'sip_disabled');
+    require(facts.secureBoot === 'Full Security', 'secure_boot_reduced');
+    require(!facts.thirdPartyKexts, 'kexts_allowed');
+    steps.push('protections');
+    const { freshness } = facts;
+    require(expected.freshness === undefined || expected.freshness.some((code) => equalBytes(code, freshness)), 'freshness_mismatch');
+    steps.push('freshness');
+    require(expected.maxAgeMs === undefined || now - leaf.notBefore <= expected.maxAgeMs, 'too_old');
+    steps.push('age');
+    return { ok: true, facts, steps };
+  } catch (error) {
+    if (error instanceof Rejected) return { ok: false, code: error.code, steps, facts };
+    throw error;
+  }
+}
+
+function decode(chain: readonly string[]): { leaf: Certificate; issuer: Certificate } {
+  const [leafText, issuerText] = chain;
+  if (leafText === undefined || issuerText === undefined || chain.length !== 2) throw new Rejected('chain_count');
+  require((leafText.length + issuerText.length) * 0.75 <= MOST_BYTES, 'chain_too_large');
+  const [leafDer, issuerDer] = [fromCanonicalBase64(leafText), fromCanonicalBase64(issuerText)];
+  return { leaf: certificateOf(leafDer), issuer: certificateOf(issuerDer) };
+}
+
+function fromCanonicalBase64(text: string): Uint8Array {
+  try {
+    return fromBase64(text);
+  } catch {
+    throw new Rejected('base64_not_canonical');
+  }
+}
+
+function certificateOf(der: Uint8Array): Certificate {
+  try {
+    return readCertificate(der);
+  } catch (error) {
+    if (error instanceof DerError) throw new Rejected(error.problem === 'malformed' ? 'der_malformed' : 'der_trailing_bytes');
+    if (error instanceof CertificateError) throw new Rejected('certificate_malformed');
+    throw error;
+  }
+}
+
+/** RFC 5280 §6.1 for a path of one intermediate, with the one algorithm that the maker uses. */
+function checkPath(leaf: Certificate, issuer: Certificate, now: number): void {
+  require(leaf.basicConstraints?.ca !== true, 'leaf_is_ca');
+  require(leaf.basicConstraints?.critical === true, 'leaf_constraints_missing');
+  const usage = leaf.keyUsage;
+  require(usage?.critical === true && usage.shortest && usage.digitalSignature && !usage.keyCertSign, 'leaf_key_usage');
+  require(issuer.basicConstraints?.ca === true && issuer.basicConstraints.critical, 'issuer_not_ca');
+  require(issuer.keyUsage?.keyCertSign === true, 'issuer_key_usage');
+  require(issuer.basicConstraints?.pathLength === 0, 'issuer_path_length');
+  require(equalBytes(leaf.issuer, issuer.subject) && leaf.issuer.length > 2, 'names_not_chained');
+  require(leaf.ecdsaSha384 && issuer.ecdsaSha384, 'signature_algorithm');
+  require(leaf.publicKey !== null, 'leaf_key_unsupported');
+  if (issuer.publicKey === null) throw new Rejected('issuer_key_unsupported');
+  require(isSignedBy(leaf, issuer.publicKey), 'leaf_signature');
+  require(now >= leaf.notBefore, 'leaf_not_yet_valid');
+  require(now <= leaf.notAfter, 'leaf_expired');
+  require(now >= issuer.notBefore, 'issuer_not_yet_valid');
+  require(now <= issuer.notAfter, 'issuer_expired');
+}
+
+function checkExtensions(leaf: Certificate, issuer: Certificate): void {
+  for (const { extensions } of [leaf, issuer]) {
+    require(new Set(extensions.map(({ oid }) => oid)).size === extensions.length, 'duplicate_extension');
+  }
+  for (const { extensions } of [leaf, issuer]) {
+    require(extensions.every(({ oid, critical }) => !critical || UNDERSTOOD.has(oid)), 'unknown_critical_extension');
+  }
+  require(leaf.extendedKeyUsages === null || leaf.extendedKeyUsages.includes(DEVICE_ATTESTATION_USAGE), 'extended_key_usage');
+  require(leaf.publicKey !== null && leaf.commonName === sha256Hex(leaf.publicKey), 'common_name');
+}
+
+function checkDevice(facts: DeviceFacts, expected: ExpectedDevice): void {
+  require(expected.serial === undefined || expected.serial === facts.serial, 'serial_mismatch');
+  require(expected.udid === undefined || expected.udid === facts.udid, 'udid_mismatch');
+  require(expected.board === undefined || expected.board === facts.board, 'board_mismatch');
+  require(expected.chip === undefined || chipMatchesUdid(expected.chip, facts.udid), 'chip_mismatch');
+}
+
+function require(condition: boolean, code: ChainRejection): asserts condition {
+  if (!condition) throw new Rejected(code);
+}

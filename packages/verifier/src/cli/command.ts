@@ -1,0 +1,45 @@
+/** What a command is, and what all of them share: options, and errors for people. */
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+
+export interface Report {
+  readonly verified: boolean;
+  readonly text: string;
+  /** The same for programs. */
+  readonly json: unknown;
+}
+
+export interface Command {
+  readonly usage: string;
+  readonly summary: string;
+  /** Throws {@link UsageError} or {@link UnavailableError}. */
+  run(args: readonly string[]): Promise<Report>;
+}
+
+export class UsageError extends Error {}
+
+/** A file or an address did not give what was asked of it. */
+export class UnavailableError extends Error {}
+
+type Options = NonNullable<ParseArgsConfig['options']>;
+
+/** Options and one positional argument, which may be absent. */
+export function readArguments(args: readonly string[], options: Options) {
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    if (positionals.length > 1) throw new UsageError(`${JSON.stringify(positionals[1])} is one argument too many`);
+    const text = (name: string): string | null => {
+      const value = values[name];
+      return typeof value === 'string' ? value : null;
+    };
+    return { text, flag: (name: string): boolean => values[name] === true, positional: positionals[0] ?? null };
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Text from elsewhere, without control characters that could forge lines or colours on a terminal. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?');
+}

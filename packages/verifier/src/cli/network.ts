@@ -1,0 +1,71 @@
+/** `inference-verify network`: computes every claim of the public attestation feed again. */
+import type { AttestationRecord } from '@inference/protocol';
+import type { Finding } from '../record/finding.js';
+import { FeedError, type FeedVerdict, type RecordVerdict, verifyFeed } from '../record/verify-record.js';
+import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
+import { baseAddress, downloadJson, readJson } from './download.js';
+
+export const NOT_PROVED = [
+  'Not proved by any of this: that the enclave key lives in the attested machine (whoever holds the key can relay),',
+  'which program runs there and what it keeps in memory, and what the coordinator does with prompts, which it sees.',
+].join('\n');
+
+const LABELS: Record<Finding['result'], string> = {
+  reproduced: 'reproduced',
+  simulated: 'simulated',
+  word: "coordinator's word",
+  contradicted: 'CONTRADICTED',
+};
+
+export const networkCommand: Command = {
+  usage: 'network <base_url> [--feed FILE]',
+  summary: 'Download the attestation feed (or read it from a file) and compute each of its claims again.',
+  async run(args) {
+    const { positional, text } = readArguments(args, { feed: { type: 'string' } });
+    const file = text('feed');
+    if ((positional === null) === (file === null)) throw new UsageError('network needs an address, or --feed FILE');
+    const feed = file === null ? await downloadFeed(baseAddress(positional)) : await readJson(file);
+    const verdict = judge(feed);
+    return report(verdict, (feed as { providers: AttestationRecord[] }).providers);
+  },
+};
+
+export function downloadFeed(base: string): Promise<unknown> {
+  return downloadJson(`${base}/v1/providers/attestation`);
+}
+
+/** The verdict on a feed at this moment. Throws {@link UnavailableError} for what is no feed. */
+export function judge(feed: unknown): FeedVerdict {
+  try {
+    return verifyFeed(feed, Date.now());
+  } catch (error) {
+    if (error instanceof FeedError) throw new UnavailableError(error.message);
+    throw error;
+  }
+}
+
+function report(verdict: FeedVerdict, records: readonly AttestationRecord[]): Report {
+  const verified = verdict.records.every((record) => record.consistent);
+  const anchor =
+    verdict.anchor === 'maker'
+      ? "Certificates are verified to the maker's root, which is pinned in this program."
+      : 'Certificates are verified to a SIMULATED root that the network names: they prove nothing about real machines.';
+  const blocks = verdict.records.map((record, index) => describe(record, records[index]));
+  const count = verdict.records.length;
+  const contradictions = verdict.records.filter((record) => !record.consistent).length;
+  const summary =
+    count === 0
+      ? 'No provider is connected.'
+      : `${count} provider(s); ${contradictions === 0 ? 'no claim is contradicted by its evidence' : `${contradictions} with claims that their evidence contradicts`}.`;
+  return { verified, text: [anchor, ...blocks, summary, NOT_PROVED].join('\n\n'), json: verdict };
+}
+
+function describe(verdict: RecordVerdict, record: AttestationRecord | undefined): string {
+  const about = record === undefined ? '' : ` (${record.chip_name}, ${record.trust_level}${record.simulated ? ', simulated enclave' : ''})`;
+  const width = Math.max(...verdict.findings.map(({ claim }) => claim.length));
+  const lines = verdict.findings.map(({ claim, value, result, explanation }) => {
+    const claimed = typeof value === 'boolean' ? `${claim}=${value}` : claim;
+    return `  ${LABELS[result].padEnd(18)}  ${claimed.padEnd(width + 6)}  ${printable(explanation)}`;
+  });
+  return [printable(`Provider ${verdict.providerId}${about}`), ...lines].join('\n');
+}

@@ -1,0 +1,42 @@
+/** `inference-verify receipt`: verifies a kept receipt (`GET /v1/receipts/{job_id}`) by the key that the feed or the caller names. */
+import { fromBase64Url, openReceipt, type Receipt, StatementError, toBase64 } from '@inference/protocol';
+import { sha256Hex } from '../digest.js';
+import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
+import { type Command, readArguments, UnavailableError, UsageError } from './command.js';
+import { readJson } from './download.js';
+
+export const receiptCommand: Command = {
+  usage: 'receipt FILE --key SE_PUBLIC_KEY',
+  summary: 'Verify a receipt from GET /v1/receipts/{job_id} by an enclave key (base64, as in the feed), and print what it states.',
+  async run(args) {
+    const { positional, text } = readArguments(args, { key: { type: 'string' } });
+    const key = enclaveKeyBytes(text('key') ?? '');
+    if (positional === null || key === null) throw new UsageError('receipt needs a file and --key with the base64 of an enclave key');
+    const { receipt, signature } = membersOf(await readJson(positional), positional);
+    const claims = open(receipt, signature, key);
+    const verified = claims !== null && claims.se_key_sha256 === sha256Hex(key);
+    return {
+      verified,
+      text: verified ? `verified\n${JSON.stringify(claims, null, 2)}` : 'NOT VERIFIED: this enclave key did not sign the receipt.',
+      json: { verified, claims },
+    };
+  },
+};
+
+function membersOf(value: unknown, file: string): { receipt: string; signature: string } {
+  const { receipt, receipt_signature: signature } = (value ?? {}) as Record<string, unknown>;
+  if (typeof receipt !== 'string' || typeof signature !== 'string') {
+    throw new UnavailableError(`${file} has no receipt and receipt_signature`);
+  }
+  return { receipt, signature };
+}
+
+function open(receipt: string, signature: string, key: Uint8Array): Receipt | null {
+  try {
+    return openReceipt({ payload: toBase64(fromBase64Url(receipt)), signature }, key, verifyP256InBrowser).value;
+  } catch (error) {
+    // Malformed base64 is a RangeError or the like of the decoder; whatever it is, nothing was verified.
+    if (error instanceof StatementError || error instanceof Error) return null;
+    throw error;
+  }
+}

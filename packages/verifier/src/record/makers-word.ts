@@ -1,0 +1,89 @@
+/**
+ * The findings that rest on the maker's certificates: device attestation bound to the enclave key, and the ACME proof of the
+ * device-management identity. Under a simulated anchor they are called simulated, never proved.
+ */
+import type { AttestationRecord } from '@inference/protocol';
+import type { TrustAnchor } from '../chain/anchor.js';
+import { type DeviceChainVerdict, verifyDeviceChain } from '../chain/verify-device-chain.js';
+import { compared, contradicted, type Finding, word } from './finding.js';
+import { acmeFreshness, deviceNonce, legacyNonce } from './nonce.js';
+
+/** `hardware` rests on a certificate of at most this age. */
+const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
+
+export interface AnchorInForce {
+  readonly anchor: TrustAnchor;
+  readonly simulated: boolean;
+}
+
+export function makersWord(record: AttestationRecord, inForce: AnchorInForce, now: number): Finding[] {
+  const { simulated } = inForce;
+  const findings = [...deviceFindings(record, inForce, now), acmeFinding(record, inForce, now)];
+  return findings.map((finding) =>
+    simulated && finding.result === 'reproduced' && finding.value !== false ? asSimulated(finding) : finding,
+  );
+}
+
+function deviceFindings(record: AttestationRecord, inForce: AnchorInForce, now: number): Finding[] {
+  const chain = record.mda_cert_chain_b64;
+  if (!record.mda_verified) {
+    return [compared('mda_verified', false, chain !== undefined, 'No certificate of the maker is claimed.')];
+  }
+  const preimage = record.mda_nonce_preimage;
+  if (chain === undefined) return [contradicted('mda_verified', true, 'The record has no certificates.')];
+  const nonce = preimage === undefined ? legacyNonce(record.se_public_key) : deviceNonce(preimage);
+  if (nonce === null || (preimage !== undefined && preimage.se_public_key !== record.se_public_key)) {
+    return [contradicted('mda_verified', true, 'The nonce was not made from this enclave key.')];
+  }
+  const expected = { ...machineIn(record, inForce), freshness: [nonce], maxAgeMs: MAX_CHAIN_AGE_MS };
+  const verdict = verifyDeviceChain(chain, expected, now, inForce.anchor);
+  if (!verdict.ok) return [contradicted('mda_verified', true, refusal(verdict))];
+  const { facts } = verdict;
+  const how = 'The certificate states it.';
+  return [
+    compared('mda_verified', true, true, 'The chain verifies up to the anchor, and its freshness code was made from this enclave key.'),
+    compared('mda_binding', record.mda_binding, 'bound', 'The freshness code is the nonce that this enclave key went into.'),
+    compared('mda_serial', record.mda_serial ?? '', facts.serial, how),
+    compared('mda_udid', record.mda_udid ?? '', facts.udid, how),
+    compared('mda_os_version', record.mda_os_version ?? '', facts.os_version, how),
+    compared('mda_sepos_version', record.mda_sepos_version ?? '', facts.sepos_version, how),
+  ];
+}
+
+function acmeFinding(record: AttestationRecord, inForce: AnchorInForce, now: number): Finding {
+  const proof = record.acme_attestation;
+  if (!record.acme_verified) return compared('acme_verified', false, proof !== undefined, 'No such proof is claimed.');
+  if (proof === undefined) return contradicted('acme_verified', true, 'The record has no proof.');
+  const expected = { ...machineIn(record, inForce), freshness: [acmeFreshness(proof.token)] };
+  const verdict = verifyDeviceChain(proof.cert_chain_b64, expected, now, inForce.anchor);
+  if (!verdict.ok) return contradicted('acme_verified', true, refusal(verdict));
+  return compared('acme_verified', true, true, 'The maker certified a key of this device for the token of an ACME challenge.');
+}
+
+/** The claim that only device management could show. */
+export function managementWord(record: AttestationRecord): Finding {
+  return word(
+    'mdm_verified',
+    record.mdm_verified,
+    record.mdm_verified
+      ? 'The coordinator says that device management reported protections and disk encryption as on; no evidence of it can be published.'
+      : 'The coordinator does not claim a cross-check by device management.',
+  );
+}
+
+/** What the certificate must say. A simulated machine has a chip that no maker numbered. */
+function machineIn(record: AttestationRecord, { simulated }: AnchorInForce): { readonly serial: string; readonly chip?: string } {
+  return { serial: record.serial_number, ...(simulated ? {} : { chip: record.chip_name }) };
+}
+
+function refusal(verdict: DeviceChainVerdict & { ok: false }): string {
+  return `The chain is refused: ${verdict.code}.`;
+}
+
+function asSimulated(finding: Finding): Finding {
+  return {
+    ...finding,
+    result: 'simulated',
+    explanation: `${finding.explanation} The anchor is a simulation: it proves nothing about a real machine.`,
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * The findings that rest on what the enclave key signed: identity, sealing key, machine and posture. They show what the holder
+ * of the key says of itself; whether it is so, only the maker's certificates can support.
+ */
+import {
+  type Attestation,
+  type AttestationRecord,
+  type ChallengeAnswer,
+  fromBase64,
+  openAttestation,
+  openChallengeAnswer,
+  openKeyStatement,
+  providerIdFromKeyHash,
+  StatementError,
+} from '@inference/protocol';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { sha256Hex } from '../digest.js';
+import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
+import { compared, contradicted, type Finding } from './finding.js';
+
+/** A challenge comes every five minutes and may be missed twice; older than this, `attested` is no longer shown by it. */
+export const MAX_CHALLENGE_AGE_MS = 20 * 60_000;
+const CLOCK_TOLERANCE_MS = 120_000;
+
+export interface SignedWord {
+  readonly findings: readonly Finding[];
+  /** Null unless the signature verified. */
+  readonly attestation: Attestation | null;
+  /** The newest answer, verified and recent; null otherwise. */
+  readonly challenge: ChallengeAnswer | null;
+}
+
+/** Opens the record's statements by its own key. `now` in milliseconds. */
+export function signedWord(record: AttestationRecord, now: number): SignedWord {
+  const key = enclaveKeyBytes(record.se_public_key);
+  if (key === null) {
+    const malformed = contradicted('se_public_key', record.se_public_key, 'It is no base64 of an uncompressed P-256 point.');
+    return { findings: [malformed], attestation: null, challenge: null };
+  }
+  const attestation = opened(() => openAttestation(record.attestation_statement, key, verifyP256InBrowser));
+  const challenge = challengeAnswer(record, key, now);
+  const findings = [
+    compared('provider_id', record.provider_id, providerIdFromKeyHash(sha256(key)), 'It is derived from the hash of the enclave key.'),
+    ...machineFindings(record, attestation),
+    ...postureFindings(record, challenge, attestation),
+    keyFinding(record, key),
+  ];
+  return { findings, attestation, challenge };
+}
+
+function machineFindings(record: AttestationRecord, attestation: Attestation | null): Finding[] {
+  if (attestation === null) return [contradicted('attestation_statement', 'signed', 'The enclave key did not sign this statement.')];
+  const how = 'The enclave key signed it, as what the machine says of itself.';
+  return [
+    compared('se_public_key', record.se_public_key, attestation.se_public_key, 'The attestation names the key that signed it.'),
+    compared('chip_name', record.chip_name, attestation.chip_name, how),
+    compared('hardware_model', record.hardware_model, attestation.hardware_model, how),
+    compared('serial_number', record.serial_number, attestation.serial_number, how),
+    compared('memory_gb', String(record.memory_gb), String(attestation.memory_gb), how),
+    compared('key_protection', record.key_protection, attestation.key_protection, how),
+    compared(
+      'simulated',
+      record.simulated,
+      attestation.key_protection === 'software' || !attestation.posture.secure_enclave,
+      'A key in software, or a machine that says it has no enclave, is a simulation.',
+    ),
+  ];
+}
+
+function postureFindings(record: AttestationRecord, challenge: ChallengeAnswer | null, attestation: Attestation | null): Finding[] {
+  const posture = challenge?.posture ?? attestation?.posture;
+  const how =
+    challenge === null ? "It is signed in the machine's attestation." : "It is signed in the machine's answer to the newest challenge.";
+  const safe = challenge?.posture.sip_enabled === true && challenge.posture.secure_boot_enabled;
+  return [
+    compared('secure_enclave', record.secure_enclave, posture?.secure_enclave, how),
+    compared('sip_enabled', record.sip_enabled, posture?.sip_enabled, how),
+    compared('secure_boot_enabled', record.secure_boot_enabled, posture?.secure_boot_enabled, how),
+    compared('authenticated_root_enabled', record.authenticated_root_enabled, posture?.authenticated_root_enabled, how),
+    compared(
+      'attested',
+      record.attested,
+      safe,
+      'A recent challenge was answered with protections on. That its nonce was fresh is the word of the coordinator.',
+    ),
+  ];
+}
+
+function challengeAnswer(record: AttestationRecord, key: Uint8Array, now: number): ChallengeAnswer | null {
+  const { last_challenge: transcript } = record;
+  if (transcript === null) return null;
+  const answer = opened(() => openChallengeAnswer(transcript.statement, key, verifyP256InBrowser));
+  if (answer === null || answer.nonce !== transcript.nonce || answer.session_id !== transcript.session_id) return null;
+  const age = now - answer.issued_at;
+  return age <= MAX_CHALLENGE_AGE_MS && age >= -CLOCK_TOLERANCE_MS ? answer : null;
+}
+
+function keyFinding(record: AttestationRecord, key: Uint8Array): Finding {
+  const { key_statement: statement } = record;
+  if (statement === null) return compared('key_statement', 'none', 'none', 'No sealing key is in use at the moment.');
+  const value = opened(() => openKeyStatement(statement, key, verifyP256InBrowser));
+  const bound =
+    value !== null &&
+    value.provider_id === record.provider_id &&
+    value.attestation_sha256 === sha256Hex(fromBase64(record.attestation_statement.payload));
+  return compared(
+    'key_statement',
+    'bound',
+    bound ? 'bound' : 'not bound',
+    'The key that requests are sealed to is bound to this provider and attestation by a signature of the enclave key.',
+  );
+}
+
+function opened<T>(open: () => { readonly value: T }): T | null {
+  try {
+    return open().value;
+  } catch (error) {
+    if (error instanceof StatementError) return null;
+    throw error;
+  }
+}

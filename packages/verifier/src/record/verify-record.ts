@@ -1,0 +1,86 @@
+/**
+ * Verification of the public attestation feed: computes every claim again from the evidence beside it, and says which claims
+ * nothing but the coordinator's word supports. It never proves that the enclave key lives in the attested machine (a key can
+ * be relayed), nor what program runs there or what it keeps in memory.
+ */
+import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, fromBase64 } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+import { APPLE_ENTERPRISE_ATTESTATION_ROOT } from '../chain/anchor.js';
+import { compared, type Finding, type FindingResult } from './finding.js';
+import { type AnchorInForce, makersWord, managementWord } from './makers-word.js';
+import { signedWord } from './signed-word.js';
+
+export interface RecordVerdict {
+  readonly providerId: string;
+  readonly findings: readonly Finding[];
+  /** No claim is contradicted. */
+  readonly consistent: boolean;
+}
+
+export interface FeedVerdict {
+  /** Whether chains are verified to the maker's pinned root or to a simulation that the feed names. */
+  readonly anchor: 'maker' | 'simulated';
+  readonly records: readonly RecordVerdict[];
+}
+
+/** Why a feed cannot be judged at all. */
+export class FeedError extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = 'FeedError';
+  }
+}
+
+const MAKER: AnchorInForce = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
+const feedValidator = Compile(AttestationFeedSchema);
+
+/** Judges a feed as it was downloaded. Throws {@link FeedError} when it is none. `now` in milliseconds. */
+export function verifyFeed(downloaded: unknown, now: number): FeedVerdict {
+  const feed = readFeed(downloaded);
+  const anchor = anchorOf(feed);
+  return {
+    anchor: anchor.simulated ? 'simulated' : 'maker',
+    records: feed.providers.map((record) => verifyRecord(record, now, anchor)),
+  };
+}
+
+/** Judges one record. The anchor is the maker's unless given. */
+export function verifyRecord(record: AttestationRecord, now: number, anchor: AnchorInForce = MAKER): RecordVerdict {
+  const own = signedWord(record, now);
+  const maker = makersWord(record, anchor, now);
+  const findings = [...own.findings, ...maker, managementWord(record)];
+  findings.push(trustFinding(record, findings));
+  return { providerId: record.provider_id, findings, consistent: findings.every((finding) => finding.result !== 'contradicted') };
+}
+
+/** The level that the findings support: `hardware` needs every part, and stands on the weakest of them. */
+function trustFinding(record: AttestationRecord, findings: readonly Finding[]): Finding {
+  const parts = ['attested', 'sip_enabled', 'secure_boot_enabled', 'mda_verified', 'mda_serial', 'mdm_verified'];
+  const found = parts.map((claim) => findings.find((finding) => finding.claim === claim));
+  const holds = found.every((finding) => finding !== undefined && finding.value !== false && finding.result !== 'contradicted');
+  const supported = holds ? 'hardware' : 'self_signed';
+  const how =
+    supported === 'hardware'
+      ? 'Challenge, protections and certificates support it; that device management agrees is the word of the coordinator.'
+      : 'Without certificates of the maker and the cross-check of device management it is the machine that speaks for itself.';
+  const finding = compared('trust_level', record.trust_level, supported, how);
+  if (finding.result !== 'reproduced' || supported !== 'hardware') return finding;
+  const simulated: FindingResult = found.some((part) => part?.result === 'simulated') ? 'simulated' : 'word';
+  return { ...finding, result: simulated };
+}
+
+function readFeed(downloaded: unknown): AttestationFeed {
+  if (feedValidator.Check(downloaded)) return downloaded as AttestationFeed;
+  const [first] = feedValidator.Errors(downloaded);
+  throw new FeedError(`This is no attestation feed: ${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}.`);
+}
+
+/** The pinned anchor, whatever the feed says, unless the feed says that its own is a simulation. */
+function anchorOf({ trust_anchor: published }: AttestationFeed): AnchorInForce {
+  if (!published.simulated) return MAKER;
+  try {
+    return { anchor: { name: fromBase64(published.name), publicKey: fromBase64(published.public_key) }, simulated: true };
+  } catch {
+    throw new FeedError('The simulated anchor is not in canonical base64.');
+  }
+}

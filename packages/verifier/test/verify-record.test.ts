@@ -1,0 +1,146 @@
+import { SAMPLE_DEVICE } from '@inference/device-simulation';
+import { type AttestationRecord, toBase64 } from '@inference/protocol';
+import { describe, expect, test } from 'vitest';
+import { FeedError, type Finding, verifyFeed, verifyRecord } from '../src/index.js';
+import { acmeFreshness } from '../src/record/nonce.js';
+import { bench, feedOf, hardwareRecord, NOW, selfSignedRecord, signed, simulatedAnchor } from './published-record.js';
+import { generateEnclaveKey } from './signed-answers.js';
+
+const simulated = { anchor: simulatedAnchor, simulated: true };
+/** As if the simulated root were the maker's. */
+const maker = { anchor: simulatedAnchor, simulated: false };
+
+function contradictions(record: AttestationRecord, anchor = maker): string[] {
+  const verdict = verifyRecord(record, NOW, anchor);
+  const claims = verdict.findings.filter(({ result }) => result === 'contradicted').map(({ claim }) => claim);
+  expect(verdict.consistent).toBe(claims.length === 0);
+  return claims;
+}
+
+function finding(record: AttestationRecord, claim: string, anchor = maker): Finding | undefined {
+  return verifyRecord(record, NOW, anchor).findings.find((each) => each.claim === claim);
+}
+
+describe('a public record', () => {
+  test('of trust level hardware is reproduced in every claim but the word of device management', () => {
+    const { findings } = verifyRecord(hardwareRecord(), NOW, maker);
+    expect(findings.filter(({ result }) => result !== 'reproduced').map(({ claim, result }) => [claim, result])).toEqual([
+      ['mdm_verified', 'word'],
+      ['trust_level', 'word'],
+    ]);
+    const claims = new Set(findings.map(({ claim }) => claim));
+    for (const boolean of ['secure_enclave', 'sip_enabled', 'secure_boot_enabled', 'authenticated_root_enabled', 'attested']) {
+      expect(claims).toContain(boolean);
+    }
+    for (const boolean of ['mdm_verified', 'acme_verified', 'mda_verified', 'simulated']) expect(claims).toContain(boolean);
+  });
+
+  test('of trust level self_signed is reproduced as such', () => {
+    expect(contradictions(selfSignedRecord())).toEqual([]);
+    expect(finding(selfSignedRecord(), 'trust_level')).toMatchObject({ value: 'self_signed', result: 'reproduced' });
+  });
+
+  test('under a simulated root is called simulated, and never proved', () => {
+    const { findings } = verifyRecord(hardwareRecord(), NOW, simulated);
+    const byClaim = Object.fromEntries(findings.map(({ claim, result }) => [claim, result]));
+    expect(byClaim).toMatchObject({ mda_verified: 'simulated', mda_serial: 'simulated', trust_level: 'simulated', mdm_verified: 'word' });
+  });
+
+  test('under a simulated root is nothing for who trusts the maker alone', () => {
+    expect(verifyRecord(hardwareRecord(), NOW).findings.find(({ claim }) => claim === 'mda_verified')).toMatchObject({
+      result: 'contradicted',
+      explanation: 'The chain is refused: anchor_name.',
+    });
+  });
+
+  test.each<[string, Partial<AttestationRecord>, string[]]>([
+    ['another chip', { chip_name: 'Apple M3 Ultra' }, ['chip_name', 'mda_verified', 'trust_level']],
+    ['another model', { hardware_model: 'Mac99,9' }, ['hardware_model']],
+    ['another serial number', { serial_number: 'SIM000000X' }, ['serial_number', 'mda_verified', 'trust_level']],
+    ['more memory', { memory_gb: 128 }, ['memory_gb']],
+    ['a better protected key', { key_protection: 'keychain_group' }, ['key_protection']],
+    ['protections that are said to be off', { sip_enabled: false }, ['sip_enabled', 'trust_level']],
+    ['no enclave', { secure_enclave: false }, ['secure_enclave']],
+    ['a simulation', { simulated: true }, ['simulated']],
+    ['a challenge that is said to have failed', { attested: false }, ['attested', 'trust_level']],
+    ['no challenge', { last_challenge: null }, ['attested', 'trust_level']],
+    ['another provider id', { provider_id: '0'.repeat(32) as AttestationRecord['provider_id'] }, ['provider_id', 'key_statement']],
+    ['a chain without a claim', { mda_verified: false }, ['mda_verified', 'trust_level']],
+    ['another certified serial number', { mda_serial: 'SIM000000X' }, ['mda_serial', 'trust_level']],
+    ['another certified system', { mda_os_version: '99.0' }, ['mda_os_version']],
+    ['a proof by ACME that is not there', { acme_verified: true }, ['acme_verified']],
+    ['a level that its parts do not support', { mdm_verified: false }, ['trust_level']],
+    ['a lower level than its parts support', { trust_level: 'self_signed' }, ['trust_level']],
+  ])('is contradicted when it claims %s', (_, change, expected) => {
+    expect(contradictions({ ...hardwareRecord(), ...change })).toEqual(expect.arrayContaining(expected));
+    expect(contradictions({ ...hardwareRecord(), ...change })).toHaveLength(expected.length);
+  });
+
+  test('is contradicted when its certificates were made for another enclave key', () => {
+    const other = hardwareRecord();
+    const stolen = { mda_cert_chain_b64: other.mda_cert_chain_b64, mda_nonce_preimage: other.mda_nonce_preimage };
+    expect(finding({ ...hardwareRecord(), ...stolen } as AttestationRecord, 'mda_verified')).toMatchObject({
+      result: 'contradicted',
+      explanation: 'The nonce was not made from this enclave key.',
+    });
+    const record = hardwareRecord();
+    const preimage = { ...other.mda_nonce_preimage, se_public_key: record.se_public_key };
+    const relabelled = { ...record, mda_cert_chain_b64: other.mda_cert_chain_b64, mda_nonce_preimage: preimage } as AttestationRecord;
+    expect(finding(relabelled, 'mda_verified')?.explanation).toBe('The chain is refused: freshness_mismatch.');
+  });
+
+  test('does not count a challenge that is old, of another session, or signed by another key', () => {
+    expect(contradictions(hardwareRecord({ challengedAt: NOW - 3_600_000 }))).toContain('attested');
+    const record = hardwareRecord();
+    const transcript = record.last_challenge as NonNullable<AttestationRecord['last_challenge']>;
+    expect(contradictions({ ...record, last_challenge: { ...transcript, session_id: 's2' } })).toContain('attested');
+    expect(contradictions({ ...record, last_challenge: { ...transcript, nonce: 'AAAA' } })).toContain('attested');
+    const foreign = hardwareRecord().last_challenge;
+    expect(contradictions({ ...record, last_challenge: foreign })).toContain('attested');
+  });
+
+  test('tells protections that the newest challenge says are off', () => {
+    const record = hardwareRecord({ posture: { sip_enabled: false } });
+    expect(contradictions(record)).toEqual(['attested', 'trust_level']);
+    expect(contradictions({ ...record, attested: false, trust_level: 'self_signed' })).toEqual([]);
+  });
+
+  test('has a sealing key that is bound to this attestation', () => {
+    const record = hardwareRecord();
+    expect(contradictions({ ...record, key_statement: hardwareRecord().key_statement })).toEqual(['key_statement']);
+    const forger = generateEnclaveKey();
+    expect(contradictions({ ...record, attestation_statement: signed('attestation', { v: 1 }, forger) })).toContain(
+      'attestation_statement',
+    );
+  });
+
+  test('may prove a device-management identity by ACME', () => {
+    const record = hardwareRecord();
+    const token = 'c3RyYWlnaHQ';
+    const { now, random } = bench;
+    const issue = (freshness: Uint8Array) =>
+      bench.authority.issue({ now, random, device: SAMPLE_DEVICE, freshness, extendedKeyUsage: false }).certificates.map(toBase64);
+    const proof = { cert_chain_b64: issue(acmeFreshness(token)), token };
+    expect(contradictions({ ...record, acme_verified: true, acme_attestation: proof })).toEqual([]);
+    expect(contradictions({ ...record, acme_verified: true, acme_attestation: { ...proof, token: 'other' } })).toEqual(['acme_verified']);
+  });
+});
+
+describe('a feed', () => {
+  test('is judged record by record, under the anchor that it names when that is a simulation', () => {
+    const verdict = verifyFeed(feedOf(hardwareRecord(), { ...selfSignedRecord(), memory_gb: 1 }), NOW);
+    expect(verdict.anchor).toBe('simulated');
+    expect(verdict.records.map(({ consistent }) => consistent)).toEqual([true, false]);
+  });
+
+  test('cannot pass its own anchor off as the maker', () => {
+    const feed = feedOf(hardwareRecord());
+    const verdict = verifyFeed({ ...feed, trust_anchor: { ...feed.trust_anchor, simulated: false } }, NOW);
+    expect(verdict.anchor).toBe('maker');
+    expect(verdict.records[0]?.consistent).toBe(false);
+  });
+
+  test.each([[null], [[]], [{}], [{ ...feedOf(), providers: [{}] }], [{ ...feedOf(), trust_anchor: undefined }]])('%j is none', (value) => {
+    expect(() => verifyFeed(value, NOW)).toThrow(FeedError);
+  });
+});

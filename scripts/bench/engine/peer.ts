@@ -1,0 +1,77 @@
+/**
+ * llama.cpp's own server, to compare with: found by `LLAMA_SERVER`, or built once, in the cache folder of the user, from the
+ * sources that come with node-llama-cpp (so both sides are one release). Building takes about ten minutes on two cores.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const SOURCES = fileURLToPath(new URL('../../../node_modules/node-llama-cpp/llama/', import.meta.url));
+const CONFIGURE = ['-DCMAKE_BUILD_TYPE=Release', '-DLLAMA_CURL=OFF', '-DLLAMA_BUILD_TESTS=OFF', '-DLLAMA_BUILD_EXAMPLES=OFF'];
+
+/** Path of the program. Throws when it cannot be built (git, cmake and a C++ compiler are needed). */
+export function findOrBuildPeer(): string {
+  const named = process.env.LLAMA_SERVER;
+  if (named !== undefined) return named;
+  const { tag } = JSON.parse(readFileSync(join(SOURCES, 'llama.cpp.info.json'), 'utf8')) as { tag: string };
+  const directory = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'inference-bench', `llama.cpp-${tag}`);
+  const program = join(directory, 'build', 'bin', 'llama-server');
+  if (existsSync(program)) return program;
+  console.log(`building llama.cpp's server ${tag} in ${directory}`);
+  mkdirSync(directory, { recursive: true });
+  const source = join(directory, 'source');
+  const run = (command: string, ...args: string[]) =>
+    execFileSync(command, args, { cwd: directory, stdio: ['ignore', 'ignore', 'inherit'] });
+  if (!existsSync(source)) run('git', 'clone', '--quiet', join(SOURCES, 'gitRelease.bundle'), source);
+  run('cmake', '-S', source, '-B', 'build', ...CONFIGURE);
+  run('cmake', '--build', 'build', '--target', 'llama-server', '-j2');
+  return program;
+}
+
+export interface Peer {
+  readonly url: string;
+  readonly pid: number;
+  stop(): Promise<void>;
+}
+
+/** Starts the server with one thread, and resolves when it has loaded the model. */
+export async function startPeer(program: string, model: string, streams: number, contextSize: number): Promise<Peer> {
+  const port = await freePort();
+  const args = ['-m', model, '--host', '127.0.0.1', '--port', String(port), '-t', '1', '-tb', '1', '--threads-http', '2', '--jinja'];
+  args.push('-np', String(streams), '-c', String(streams * contextSize), '--no-warmup');
+  const child = spawn(program, args, { stdio: 'ignore' });
+  const url = `http://127.0.0.1:${port}`;
+  await untilHealthy(url, child);
+  return {
+    url,
+    pid: child.pid ?? 0,
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve());
+        child.kill('SIGKILL');
+      }),
+  };
+}
+
+async function untilHealthy(url: string, child: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`llama.cpp's server ended with exit code ${child.exitCode}`);
+    const answer = await fetch(`${url}/health`).catch(() => null);
+    await answer?.arrayBuffer();
+    if (answer?.ok === true) return;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}

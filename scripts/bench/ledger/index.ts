@@ -1,0 +1,113 @@
+/**
+ * Bench of the ledger: jobs per second and CPU time per job with every commit on the disk, on SQLite and on PostgreSQL. CPU
+ * time is that of the coordinator's process alone; on a busy machine only that figure says something.
+ */
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ProviderId } from '@inference/protocol';
+import { microUsd } from '../../../apps/coordinator/dist/ledger/money.js';
+import { openLedger } from '../../../apps/coordinator/dist/ledger/sql-ledger.js';
+import { checkLedger } from '../../../apps/coordinator/dist/store/ledger/check.js';
+import { openDatabase } from '../../../apps/coordinator/dist/store/open-database.js';
+import type { Database } from '../../../apps/coordinator/dist/store/tables.js';
+import { dropSpares, freshPostgres } from '../../../apps/coordinator/test/fresh-database.js';
+import { median } from '../statistics.js';
+import { fund, type JobsResult, runJobs } from './jobs.js';
+
+const ROUNDS = 5;
+const JOBS = 4000;
+
+interface Targets {
+  readonly perSecond: number;
+  readonly cpuPerJob: number | null;
+}
+
+/** Runs the bench. Resolves to whether every target was met. */
+export async function benchLedger(): Promise<boolean> {
+  const directory = mkdtempSync(join(tmpdir(), 'ledger-bench-'));
+  try {
+    console.log(`one write to this disk, alone: ${syncMs(directory).toFixed(2)} ms`);
+    let met = true;
+    for (const accounts of [1, 100]) {
+      const file = join(directory, `jobs-${accounts}.db`);
+      met =
+        (await withDatabase(
+          () => openDatabase({ file }),
+          (database) => benchJobs(`SQLite, ${accounts} accounts`, database, accounts, { perSecond: 2000, cpuPerJob: 250 }),
+        )) && met;
+    }
+    return (await benchPostgres()) && met;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function benchPostgres(): Promise<boolean> {
+  const place = await freshPostgres().catch((error: unknown) => {
+    console.log(`PostgreSQL is NOT MEASURED, as no server answers: ${error instanceof Error ? error.message : String(error)}`);
+    return null;
+  });
+  if (place === null) return false;
+  try {
+    return await withDatabase(place.open, (database) =>
+      benchJobs('PostgreSQL, 1 account', database, 1, { perSecond: 1000, cpuPerJob: null }),
+    );
+  } finally {
+    await place.remove();
+    await dropSpares();
+  }
+}
+
+async function withDatabase(open: () => Promise<Database>, bench: (database: Database) => Promise<boolean>): Promise<boolean> {
+  const database = await open();
+  try {
+    return await bench(database);
+  } finally {
+    await database.destroy();
+  }
+}
+
+async function benchJobs(title: string, database: Database, count: number, targets: Targets): Promise<boolean> {
+  const accounts = Array.from({ length: count }, (_, index) => `account-${index}`);
+  const providers = Array.from({ length: 20 }, (_, index) => index.toString(16).padStart(32, '0') as ProviderId);
+  const ledger = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, onError: (error) => console.error(error) });
+  const given = microUsd(1_000_000_000_000);
+  await fund(ledger, accounts, given);
+  const round = (jobs: number): Promise<JobsResult> => runJobs(ledger, { jobs, atOnce: 128, accounts, providers });
+  const results = [await round(JOBS / 4)];
+  for (let index = 0; index < ROUNDS; index++) results.push(await round(JOBS));
+  await ledger.close();
+
+  const { problems, figures } = await checkLedger(database);
+  const cost = results.reduce((sum, result) => sum + result.cost, 0);
+  const sums = problems.length === 0 && figures.owed + figures.fees === given * count && figures.jobs === JOBS * (ROUNDS + 0.25);
+  const measured = results.slice(1);
+  const rate = median(measured.map((result) => result.perSecond));
+  const cpu = median(measured.map((result) => result.cpuPerJob));
+  console.log(`${title}: reserve and settle, 128 jobs at once, ${ROUNDS} rounds of ${JOBS}`);
+  console.log(`  ${Math.round(rate).toLocaleString('en')} jobs/s (target ${targets.perSecond}): ${verdict(rate >= targets.perSecond)}`);
+  const cpuMet = targets.cpuPerJob === null || cpu <= targets.cpuPerJob;
+  console.log(
+    `  ${Math.round(cpu)} µs of CPU per job${targets.cpuPerJob === null ? '' : ` (target ${targets.cpuPerJob}): ${verdict(cpuMet)}`}`,
+  );
+  console.log(`  ${cost.toLocaleString('en')} micro-USD charged; the sums ${sums ? 'hold' : `DO NOT HOLD: ${problems.join('; ')}`}`);
+  return rate >= targets.perSecond && cpuMet && sums;
+}
+
+function syncMs(directory: string): number {
+  const file = openSync(join(directory, 'sync'), 'w');
+  const times: number[] = [];
+  for (let index = 0; index < 50; index++) {
+    writeSync(file, Buffer.alloc(8192));
+    const begun = performance.now();
+    fdatasyncSync(file);
+    times.push(performance.now() - begun);
+  }
+  closeSync(file);
+  return median(times);
+}
+
+function verdict(met: boolean): string {
+  return met ? 'met' : 'MISSED';
+}

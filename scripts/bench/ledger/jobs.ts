@@ -1,0 +1,74 @@
+/** Jobs through the ledger as fast as it takes them: reserve, then settle, with so many under way at once. */
+import { randomUUID } from 'node:crypto';
+import type { JobId, ProviderId } from '@inference/protocol';
+import type { Ledger } from '../../../apps/coordinator/dist/ledger/ledger.js';
+import { type MicroUsd, microUsd } from '../../../apps/coordinator/dist/ledger/money.js';
+import type { Price } from '../../../apps/coordinator/dist/ledger/prices.js';
+
+export const BENCH_PRICE: Price = {
+  id: 'bench',
+  model: 'bench/model',
+  promptPerMillion: microUsd(50_000),
+  completionPerMillion: microUsd(200_000),
+  perImage: microUsd(2_000),
+  validFrom: 0,
+};
+
+export interface JobsOptions {
+  readonly jobs: number;
+  readonly atOnce: number;
+  /** Accounts that order, by turns. */
+  readonly accounts: readonly string[];
+  readonly providers: readonly ProviderId[];
+}
+
+export interface JobsResult {
+  readonly perSecond: number;
+  /** CPU time of this process, user and system, in microseconds per job. */
+  readonly cpuPerJob: number;
+  readonly cost: number;
+}
+
+/** Runs the jobs. Throws when one is refused, or costs nothing. */
+export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<JobsResult> {
+  let next = 0;
+  let cost = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < options.jobs; index = next++) {
+      const jobId = randomUUID() as JobId;
+      const accountId = options.accounts[index % options.accounts.length] as string;
+      const providerId = options.providers[index % options.providers.length] as ProviderId;
+      const at = Date.now();
+      const reserved = await ledger.reserve({
+        jobId,
+        accountId,
+        apiKeyId: `key-${accountId}`,
+        keySpendLimit: null,
+        model: BENCH_PRICE.model,
+        endpoint: '/v1/chat/completions',
+        price: BENCH_PRICE,
+        maxPromptTokens: 900,
+        maxCompletionTokens: 8192,
+        at,
+      });
+      if (reserved.kind !== 'reserved') throw new Error(`a job was refused: ${reserved.kind}`);
+      const usage = { promptTokens: 100 + (index % 300), completionTokens: 50 + (index % 500), hiddenTokens: 0, cachedTokens: 0 };
+      const settled = await ledger.settle({ jobId, providerId, ...usage, at });
+      if (settled.kind !== 'settled' || settled.cost <= 0) throw new Error(`a job was not charged: ${settled.kind}`);
+      cost += settled.cost;
+    }
+  };
+  const cpu = process.cpuUsage();
+  const begun = performance.now();
+  await Promise.all(Array.from({ length: options.atOnce }, worker));
+  const seconds = (performance.now() - begun) / 1000;
+  const used = process.cpuUsage(cpu);
+  return { perSecond: options.jobs / seconds, cpuPerJob: (used.user + used.system) / options.jobs, cost };
+}
+
+/** Gives each account this much. */
+export async function fund(ledger: Ledger, accounts: readonly string[], amount: MicroUsd): Promise<void> {
+  await Promise.all(
+    accounts.map((accountId) => ledger.deposit({ eventId: randomUUID(), accountId, amount, source: 'development', at: Date.now() })),
+  );
+}

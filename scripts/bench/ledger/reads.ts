@@ -1,0 +1,118 @@
+/**
+ * How long the public statistics take where nothing is kept: from the roll-ups of a year of jobs to the text of the answer,
+ * with 500 providers connected.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { OnlineSession } from '../../../apps/coordinator/src/fleet/provider-session.js';
+import type { FleetView } from '../../../apps/coordinator/src/stats/network-stats.js';
+import { PublicStatistics } from '../../../apps/coordinator/src/stats/public-statistics.js';
+import { METRICS, WINDOWS } from '../../../apps/coordinator/src/stats/windows.js';
+import { openDatabase } from '../../../apps/coordinator/src/store/open-database.js';
+import { median, percentile } from '../statistics.js';
+import { writeHistory } from './history.js';
+
+const JOBS = 10_000_000;
+const ACCOUNTS = 5000;
+const PROVIDERS = 500;
+const DAYS = 365;
+const TARGET_MS = 5;
+const ROUNDS = 100;
+const WARM_UP = 10;
+
+/** Prints the figures on SQLite. True when every answer takes less CPU time than the target: it waits for nothing else. */
+export async function benchReads(): Promise<boolean> {
+  const directory = mkdtempSync(join(tmpdir(), 'bench-reads-'));
+  const database = await openDatabase({ file: join(directory, 'bench.db') });
+  try {
+    const now = Date.now();
+    const started = performance.now();
+    const rows = await writeHistory(database, { jobs: JOBS, accounts: ACCOUNTS, providers: PROVIDERS, days: DAYS, now, random: seeded(1) });
+    const seconds = ((performance.now() - started) / 1000).toFixed(0);
+    print(
+      `  ${JOBS.toLocaleString('en')} jobs of ${ACCOUNTS} accounts on ${PROVIDERS} providers: ${rows.toLocaleString('en')} rows in ${seconds} s`,
+    );
+    const fleet = madeUpFleet();
+    // Nothing is kept by one that was just made.
+    const fresh = () => new PublicStatistics({ database, fleet, now: () => now });
+    const results = [await measure('/v1/stats', () => fresh().stats())];
+    for (const window of WINDOWS) {
+      results.push(await measure(`/v1/network/totals?window=${window}`, () => fresh().totals(window)));
+      for (const metric of METRICS) {
+        const choice = { metric, window, limit: 200 };
+        results.push(await measure(`/v1/leaderboard?metric=${metric}&window=${window}&limit=200`, () => fresh().leaderboard(choice)));
+      }
+    }
+    return results.every((met) => met);
+  } finally {
+    await database.destroy();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+async function measure(name: string, answer: () => Promise<{ readonly value: object }>): Promise<boolean> {
+  for (let round = 0; round < WARM_UP; round++) await answer();
+  const times: number[] = [];
+  const before = process.cpuUsage();
+  for (let round = 0; round < ROUNDS; round++) {
+    const started = performance.now();
+    JSON.stringify((await answer()).value);
+    times.push(performance.now() - started);
+  }
+  const { user, system } = process.cpuUsage(before);
+  const cpu = (user + system) / 1000 / ROUNDS;
+  const met = cpu < TARGET_MS;
+  const slow = percentile(
+    times.sort((a, b) => a - b),
+    0.95,
+  );
+  print(
+    `  ${name.padEnd(54)} ${cpu.toFixed(2)} ms of CPU; median ${median(times).toFixed(2)} ms, p95 ${slow.toFixed(2)} ms${met ? '' : ' TOO SLOW'}`,
+  );
+  return met;
+}
+
+/** As many providers as a large network has, as far as statistics look at them. */
+function madeUpFleet(): FleetView {
+  const sessions = Array.from({ length: PROVIDERS }, (_, index) => {
+    const id = index.toString(16).padStart(32, '0');
+    return {
+      registration: {
+        identity: { providerId: id, attestation: { chip_name: 'Apple M4 Max', memory_gb: 128 } },
+        hardware: { chip_family: 'M4', cpu_cores: 16, gpu_cores: 40, bandwidth_gbs: 546 },
+      },
+      models: [{ id: `model-${index % 20}` }, { id: `model-${(index + 1) % 20}` }],
+      currentModel: `model-${index % 20}`,
+      decodeTps: 60 + (index % 10) / 10,
+      requestsServed: index,
+      tokensGenerated: index * 100,
+      trust: () => ({ level: 'hardware' }),
+    } as unknown as OnlineSession;
+  });
+  const models = Array.from({ length: 20 }, (_, index) => ({
+    offer: { id: `model-${index}` },
+    sessions: sessions.slice(0, 50),
+    firstSeenAt: 0,
+  }));
+  return {
+    sessions: () => sessions,
+    status: () => 'online',
+    servedModels: () => models as unknown as ReturnType<FleetView['servedModels']>,
+  };
+}
+
+/** Mulberry32: the same history in every run. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+function print(text: string): void {
+  console.log(text);
+}

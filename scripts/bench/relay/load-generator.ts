@@ -1,0 +1,120 @@
+/**
+ * The clients of the relay bench, as a process of their own: told over its channel what to ask for, it says what came back.
+ * An answer that is not what was asked for fails the measurement.
+ */
+import { microseconds, tokenTimes } from './answers.js';
+import { HttpConnection, postRequest, type Target } from './http-connection.js';
+
+/** A fixed number of requests in flight for a fixed time, or until there were so many answers. */
+export interface ClosedLoad {
+  readonly kind: 'closed';
+  readonly target: Target;
+  readonly body: string;
+  readonly atOnce: number;
+  readonly durationMs: number;
+  readonly answers: number | null;
+  /** How every answer ends. */
+  readonly ending: string;
+}
+
+export interface ClosedResult {
+  readonly answers: number;
+  readonly seconds: number;
+}
+
+/** Streams that come at a pace, so many at once, each connection asking `rounds` times. */
+export interface PacedLoad {
+  readonly kind: 'paced';
+  readonly target: Target;
+  readonly body: string;
+  readonly streams: number;
+  readonly rounds: number;
+  /** Streams begin over this time. */
+  readonly overMs: number;
+  readonly tokens: number;
+}
+
+export interface PacedResult {
+  /** Milliseconds from the sending of the request to the first token, ascending. */
+  readonly firstMs: number[];
+  /** Milliseconds from a token's making to its arrival, ascending; without those of the first tokens. */
+  readonly tokenMs: number[];
+  /** Longest pause within a stream, in milliseconds. */
+  readonly longestGapMs: number;
+  /** Most streams that ran at once. */
+  readonly peak: number;
+}
+
+process.on('message', (load: ClosedLoad | PacedLoad) => {
+  (load.kind === 'closed' ? closed(load) : paced(load)).then(
+    (result) => process.send?.(result),
+    (error: unknown) => {
+      console.error(error instanceof Error ? error.message : error);
+      process.exit(1);
+    },
+  );
+});
+process.on('disconnect', () => process.exit());
+process.send?.({ ready: true });
+
+async function closed({ target, body, atOnce, durationMs, answers: most, ending }: ClosedLoad): Promise<ClosedResult> {
+  const request = postRequest(target, body);
+  const expected = Buffer.from(ending);
+  const begin = performance.now();
+  let answers = 0;
+  const worker = async (): Promise<void> => {
+    const connection = await HttpConnection.open(target.port);
+    while (performance.now() - begin < durationMs && (most === null || answers < most)) {
+      let last: Buffer = Buffer.alloc(0);
+      const status = await connection.post(request, (part) => {
+        last = part.length >= expected.length ? part : Buffer.concat([last, part]);
+      });
+      if (status !== 200 || !last.subarray(-expected.length).equals(expected)) {
+        throw new Error(`a client was answered ${status}: ${last.toString('utf8', 0, 300)}`);
+      }
+      answers++;
+    }
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return { answers, seconds: (performance.now() - begin) / 1000 };
+}
+
+async function paced({ target, body, streams, rounds, overMs, tokens }: PacedLoad): Promise<PacedResult> {
+  const request = postRequest(target, body);
+  const result = { firstMs: [] as number[], tokenMs: [] as number[], longestGapMs: 0, peak: 0 };
+  let running = 0;
+  const stream = async (connection: HttpConnection): Promise<void> => {
+    let seen = 0;
+    let rest = '';
+    const sent = microseconds();
+    let last = sent;
+    result.peak = Math.max(result.peak, ++running);
+    const status = await connection.post(request, (part) => {
+      const now = microseconds();
+      const text = rest + part.toString('latin1');
+      const cut = text.lastIndexOf('\n\n');
+      rest = text.slice(cut === -1 ? 0 : cut);
+      for (const time of cut === -1 ? [] : tokenTimes(text.slice(0, cut))) {
+        if (seen++ === 0) result.firstMs.push((now - sent) / 1000);
+        else {
+          result.tokenMs.push((now - time) / 1000);
+          result.longestGapMs = Math.max(result.longestGapMs, (now - last) / 1000);
+        }
+        last = now;
+      }
+    });
+    running--;
+    if (status !== 200 || seen !== tokens) throw new Error(`a stream was answered ${status} with ${seen} of ${tokens} tokens`);
+  };
+  const client = async (_: unknown, index: number): Promise<void> => {
+    await new Promise((resolve) => setTimeout(resolve, (index * overMs) / streams));
+    const connection = await HttpConnection.open(target.port);
+    for (let round = 0; round < rounds; round++) await stream(connection);
+    connection.close();
+  };
+  await Promise.all(Array.from({ length: streams }, client));
+  result.firstMs.sort((a, b) => a - b);
+  result.tokenMs.sort((a, b) => a - b);
+  return result;
+}

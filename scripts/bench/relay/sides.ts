@@ -1,0 +1,105 @@
+/** The sides that the relay bench compares, each with its processes: a bare relay, another gateway, and the coordinator. */
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Child, spawnChild } from '../../network/child.js';
+import { startCoordinatorAlone } from '../../network/network.js';
+import type { Target } from './http-connection.js';
+
+export interface Side {
+  readonly name: string;
+  readonly target: Target;
+  /** Process of the relay itself, for its CPU time and memory. */
+  readonly pid: number;
+  /** Process that answers behind it. */
+  readonly providerPid: number;
+}
+
+const PATH = '/v1/chat/completions';
+
+/** The processes of one bench run. */
+export class Processes {
+  readonly #directory: string;
+  readonly #children: Child[] = [];
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  async bareRelay(): Promise<Side> {
+    const { child, said } = await this.start('bare-relay');
+    const provider = await this.start('bare-provider', [String(said.port)]);
+    const target = { port: Number(said.port), path: PATH, headers: {} };
+    return { name: 'bare relay', target, pid: child.pid, providerPid: provider.child.pid };
+  }
+
+  /** The other gateway, set up as a mere proxy of one upstream. */
+  async gateway(): Promise<Side> {
+    const { child: upstream, said } = await this.start('bare-upstream');
+    const port = await freePort();
+    const program = fileURLToPath(import.meta.resolve('@portkey-ai/gateway/build/start-server.js'));
+    const child = await this.#spawn('gateway', [program, '--headless', `--port=${port}`], { NODE_ENV: 'production' });
+    const headers = {
+      authorization: 'Bearer none',
+      'x-portkey-provider': 'openai',
+      'x-portkey-custom-host': `http://127.0.0.1:${said.port}/v1`,
+    };
+    await Promise.race([listens(port), ended(child)]);
+    return { name: 'gateway', target: { port, path: PATH, headers }, pid: child.pid, providerPid: upstream.pid };
+  }
+
+  /** Our own, with providers of 1024 places each. */
+  async coordinator(name: string, framing: 'agent' | 'frame-per-token', providers = 1): Promise<Side> {
+    // Its rate limit counts, but must not be met.
+    const env = { LOG_LEVEL: 'info', RATE_LIMIT_KEY: '1000000000' };
+    const coordinator = await startCoordinatorAlone(join(this.#directory, name), env);
+    this.#children.push(coordinator.child);
+    const provider = await this.start('instant-provider', [coordinator.baseUrl.replace('http', 'ws'), framing, String(providers)]);
+    const headers = { authorization: `Bearer ${coordinator.apiKey}` };
+    const target = { port: Number(new URL(coordinator.baseUrl).port), path: PATH, headers };
+    return { name: 'coordinator', target, pid: coordinator.child.pid, providerPid: provider.child.pid };
+  }
+
+  /** Starts a process of this bench and waits until it speaks. */
+  async start(name: string, args: readonly string[] = []): Promise<{ readonly child: Child; readonly said: Record<string, unknown> }> {
+    const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
+    const child = await this.#spawn(name, ['--import', 'tsx', script, ...args]);
+    return { child, said: await Promise.race([child.message, ended(child)]) };
+  }
+
+  async stop(): Promise<void> {
+    for (const child of this.#children.reverse()) await child.stop(3000);
+  }
+
+  async #spawn(name: string, argv: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Child> {
+    const child = await spawnChild({ name, argv, env: { ...process.env, ...env }, logFile: join(this.#directory, `${name}.log`) });
+    this.#children.push(child);
+    return child;
+  }
+}
+
+async function ended(child: Child): Promise<never> {
+  await child.exited;
+  throw new Error(`${child.name} ended: ${child.lastWords()}`);
+}
+
+/** A port that nobody listens on; the other gateway cannot say which one the system gave it. */
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+async function listens(port: number): Promise<void> {
+  for (;;) {
+    try {
+      await fetch(`http://127.0.0.1:${port}/`);
+      return;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}

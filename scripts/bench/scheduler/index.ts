@@ -1,0 +1,186 @@
+/**
+ * Bench of the scheduler: picks among 10,000 providers that all serve 50 models, by the board's groups, against a scan of every
+ * provider of the model with the same gates and the same costs in the same run. Every second pick is the next turn of one of many
+ * conversations, so that warm machines are looked up and weighed. A pick takes a slot and gives one back, on all 50 boards, and both
+ * are timed as well.
+ */
+
+import type { ProviderId } from '@inference/protocol';
+import { Board } from '../../../apps/coordinator/src/fleet/scheduler/board.js';
+import { costOf, type Speed, tariffOf, traitsOf } from '../../../apps/coordinator/src/fleet/scheduler/cost.js';
+import { ineligibility, type ProviderFacts, UNTROUBLED_HOST } from '../../../apps/coordinator/src/fleet/scheduler/gates.js';
+import { type PlacementRequest, schedule } from '../../../apps/coordinator/src/fleet/scheduler/schedule.js';
+import { type Jobs, type Prefix, Warmth } from '../../../apps/coordinator/src/fleet/scheduler/warmth.js';
+import { percentile } from '../statistics.js';
+
+const PROVIDERS = 10_000;
+const MODELS = 50;
+const PICKS = 20_000;
+const SCANS = 100;
+const NOW = 1_000_000;
+const CONVERSATIONS = 20_000;
+const MOST_BLOCKS = 40;
+const NOBODY = '' as ProviderId;
+/** Microseconds at the median. */
+const TARGET_US = 100;
+
+interface Machine {
+  facts: ProviderFacts;
+  readonly speeds: readonly Speed[];
+}
+
+/** Runs the bench. Resolves to whether a pick takes less than the target. */
+export async function benchScheduler(): Promise<boolean> {
+  const random = chance();
+  const machines = Array.from({ length: PROVIDERS }, (_, index) => machine(index, random));
+  const boards = Array.from({ length: MODELS }, () => new Board<Machine>());
+  const update = (one: Machine): void => {
+    for (const [model, board] of boards.entries()) board.put(one, one.facts, one.speeds[model] as Speed, 8192, NOW);
+  };
+  const filled = performance.now();
+  for (const one of machines) update(one);
+  console.log(`${PROVIDERS} providers put on ${MODELS} boards in ${Math.round(performance.now() - filled)} ms`);
+
+  const running: Machine[] = [];
+  const warmth = new Warmth();
+  const byId = new Map(machines.map((one) => [one.facts.providerId, one]));
+  const jobsOf = (providerId: ProviderId): Jobs => ({ placements: 0, slots: byId.get(providerId)?.facts.slots ?? 0, since: 0 });
+  const talks = Array.from({ length: CONVERSATIONS }, (_, index) => conversation(index, random));
+  for (const chain of talks)
+    warmth.answered(chain, 0, (machines[Math.floor(random() * PROVIDERS)] as Machine).facts.providerId, jobsOf(NOBODY), NOW);
+  const picks: number[] = [];
+  const warmPicks: number[] = [];
+  const changes: number[] = [];
+  const scans: number[] = [];
+  let [warmed, known] = [0, 0];
+  for (let count = 0; count < PICKS; count++) {
+    const talk = Math.floor(random() * CONVERSATIONS);
+    const board = boards[talk % MODELS] as Board<Machine>;
+    const request = someRequest(random);
+    const chain = talks[talk] as readonly Prefix[];
+    const goesOn = count % 2 === 0;
+    const picked = timed(goesOn ? warmPicks : picks, () => {
+      if (!goesOn) return schedule(board, request, NOW, random);
+      const warm = warmth.places(chain, NOW, jobsOf);
+      known += warm.length > 0 ? 1 : 0;
+      return schedule(board, { ...request, warm }, NOW, random);
+    });
+    if (picked.kind === 'placed') {
+      const { facts } = picked.ordered[0].member;
+      if (picked.ordered[0].why === 'warm') warmed++;
+      if (goesOn) warmth.answered(chain, chain.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
+    }
+    timed(changes, () => {
+      if (picked.kind === 'placed') running.push(use(picked.ordered[0].member.subject, 1));
+      const [ended] = running.length > PROVIDERS / 2 ? running.splice(Math.floor(random() * running.length), 1) : [];
+      if (picked.kind === 'placed') update(picked.ordered[0].member.subject);
+      if (ended !== undefined) update(use(ended, -1));
+    });
+    if (count % (PICKS / SCANS) === 0) timed(scans, () => scan(machines, count % MODELS, request));
+  }
+  const groups = [...(boards[0] as Board<Machine>).open].length;
+  const [pickUs, p99, warmUs, changeUs, scanUs] = [middle(picks), p(picks, 0.99), middle(warmPicks), middle(changes), middle(scans)];
+  const met = pickUs < TARGET_US && warmUs < TARGET_US;
+  console.log(`groups on a board: ${groups}`);
+  console.log(`full scan:  ${scanUs.toFixed(1)} us a pick at p50`);
+  console.log(`by groups:  ${pickUs.toFixed(1)} us at p50, ${p99.toFixed(1)} us at p99; ${(scanUs / pickUs).toFixed(0)} times as fast`);
+  console.log(
+    `with warm prefixes: ${warmUs.toFixed(1)} us at p50, ${p(warmPicks, 0.99).toFixed(1)} us at p99; known in ${percent(known)}, ` +
+      `chosen in ${percent(warmed)}`,
+  );
+  console.log(
+    `a slot taken and one given back on ${MODELS} boards: ${changeUs.toFixed(1)} us at p50, ${p(changes, 0.99).toFixed(1)} us at p99`,
+  );
+  console.log(`target: under ${TARGET_US} us a pick at p50, both ways ... ${met ? 'met' : 'MISSED'}`);
+  return met;
+}
+
+/** What a scheduler without an index does: looks at everyone. */
+function scan(machines: readonly Machine[], model: number, request: PlacementRequest): Machine | null {
+  let best: Machine | null = null;
+  let bestMs = Number.POSITIVE_INFINITY;
+  for (const one of machines) {
+    if (ineligibility(one.facts, request, NOW) !== null) continue;
+    const costMs = costOf(tariffOf(traitsOf(one.facts, one.speeds[model] as Speed)), request.work);
+    if (costMs >= bestMs) continue;
+    bestMs = costMs;
+    best = one;
+  }
+  return best;
+}
+
+/** Nine in ten are fit to serve; a tenth of the speeds were not measured. */
+function machine(index: number, random: () => number): Machine {
+  const bandwidth = [68, 100, 120, 153, 200, 273, 400, 410, 546, 819][index % 10] as number;
+  const troubled = random() < 0.1;
+  const speeds = Array.from({ length: MODELS }, (_, model) => {
+    const decodeTps = (bandwidth / (2 + (model % 10) * 4)) * (0.8 + 0.4 * random());
+    return { decodeTps, prefillTps: decodeTps * (8 + 8 * random()), samples: random() < 0.1 ? 0 : 10 };
+  });
+  const facts: ProviderFacts = {
+    providerId: `provider-${index}` as ProviderFacts['providerId'],
+    serialNumber: `SERIAL${index}`,
+    quarantined: troubled && random() < 0.2,
+    draining: troubled && random() < 0.2,
+    keyNotAfter: NOW + 1,
+    trustLevel: troubled && random() < 0.3 ? null : random() < 0.5 ? 'hardware' : 'self_signed',
+    trustValidUntil: Number.POSITIVE_INFINITY,
+    heldOffUntil: troubled ? NOW + 1 : 0,
+    slots: 4,
+    usedSlots: Math.floor(random() * 5),
+    failuresInARow: random() < 0.05 ? 1 + Math.floor(random() * 3) : 0,
+    host: random() < 0.05 ? { ...UNTROUBLED_HOST, thermal: 'serious' } : UNTROUBLED_HOST,
+  };
+  return { facts, speeds };
+}
+
+function someRequest(random: () => number): PlacementRequest {
+  return {
+    providerSerial: null,
+    exclude: new Set(),
+    trustFloor: random() < 0.2 ? 'hardware' : null,
+    work: { promptTokens: 1 + Math.floor(8000 * random() ** 3), completionTokens: 1 + Math.floor(400 * random()) },
+  };
+}
+
+/** Prefixes of the prompt of a conversation, as long as long chats and coding agents make them. */
+function conversation(index: number, random: () => number): Prefix[] {
+  const blocks = 1 + Math.floor(MOST_BLOCKS * random());
+  return Array.from({ length: blocks }, (_, block) => ({ hash: index * MOST_BLOCKS * 2 + block, tokens: 256 * (block + 1) }));
+}
+
+function percent(picks: number): string {
+  return `${Math.round((100 * picks) / (PICKS / 2))} %`;
+}
+
+function use(one: Machine, change: 1 | -1): Machine {
+  one.facts = { ...one.facts, usedSlots: one.facts.usedSlots + change };
+  return one;
+}
+
+function timed<T>(into: number[], work: () => T): T {
+  const start = performance.now();
+  const result = work();
+  into.push((performance.now() - start) * 1000);
+  return result;
+}
+
+function middle(values: readonly number[]): number {
+  return p(values, 0.5);
+}
+
+function p(values: readonly number[], share: number): number {
+  return percentile(
+    [...values].sort((a, b) => a - b),
+    share,
+  );
+}
+
+/** The same fleet and the same requests in every run. */
+function chance(): () => number {
+  let state = 1;
+  return () => {
+    state = (state * 48271) % 2147483647;
+    return (state - 1) / 2147483646;
+  };
+}

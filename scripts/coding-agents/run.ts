@@ -1,0 +1,107 @@
+/**
+ * Installs the coding agents that people point at such a network from npm into a temporary folder, starts a network that
+ * serves a small random-weight model with a context of 128k, and has each answer one prompt. Prints what came of it; exits
+ * with 1 when one did not complete. `npx tsx scripts/coding-agents/run.ts [name ...]`; names are those of `agents.ts`.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Network, startNetwork } from '../network/network.js';
+import { AGENTS, type Agent } from './agents.js';
+
+const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+const QUESTION = 'Say hello.';
+const AGENT_LIMIT_MS = 10 * 60_000;
+/** One narrow layer reads a prompt fast; a vocabulary of its own makes that prompt as long as with a real model. */
+const MODEL = '--arch qwen3 --layers 1 --dim 64 --heads 2 --kv-heads 1 --ff 128 --context 128k --type Q8_0 --brief --vocabulary 8192';
+
+interface Ran {
+  readonly code: number | null;
+  readonly seconds: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function makeModel(directory: string): string {
+  const path = join(directory, 'agents.gguf');
+  const texts = ['README.md', ...['docs', 'apps', 'packages', 'scripts', 'test'].flatMap(textsUnder)].flatMap((file) => ['--text', file]);
+  const argv = ['--import', 'tsx', 'scripts/make-model.ts', '--out', path, ...MODEL.split(' '), ...texts];
+  execFileSync(process.execPath, argv, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  return path;
+}
+
+/** Sources and documents of this repository, as paths from its root. */
+function textsUnder(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(md|ts)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name))
+    .map((name) => join(folder, name))
+    .sort();
+}
+
+/** Installs the package into a folder of its own; resolves to the version that npm chose. */
+function install(agent: Agent, folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"private":true}');
+  execFileSync('npm', ['install', '--no-audit', '--no-fund', '--loglevel=error', agent.spec], { cwd: folder, stdio: 'pipe' });
+  const name = agent.spec.replace(/(?<=.)@[^/]*$/, '');
+  return (JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+/** Runs the agent in a home and a working directory of its own, without the environment of this process. */
+function ask(agent: Agent, packages: string, network: Network, directory: string): Promise<Ran> {
+  const [home, work] = [join(directory, 'home'), join(directory, 'work')];
+  for (const folder of [home, work]) mkdirSync(folder, { recursive: true });
+  const access = { baseUrl: network.baseUrl, apiKey: network.apiKey, model: network.models[0] as string };
+  const { program, args, env } = agent.command(access, home, work, QUESTION);
+  const begin = performance.now();
+  const child = spawn(join(packages, 'node_modules/.bin', program), args, {
+    cwd: work,
+    env: { PATH: process.env.PATH ?? '', HOME: home, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: AGENT_LIMIT_MS,
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (text: string) => (output[name] += text));
+  return new Promise((done, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => done({ code, seconds: (performance.now() - begin) / 1000, ...output }));
+  });
+}
+
+async function tryAgent(agent: Agent, network: Network, directory: string): Promise<boolean> {
+  const packages = join(directory, 'packages', agent.spec.replaceAll('/', '-'));
+  const version = install(agent, packages);
+  const { code, seconds, stdout, stderr } = await ask(agent, packages, network, join(directory, agent.name));
+  const answer = agent.answer(stdout);
+  const completed = code === 0 && answer !== null;
+  console.log(`${agent.name} ${version}: ${completed ? 'completed' : 'FAILED'} in ${seconds.toFixed(1)} s, exit code ${code}`);
+  if (completed) console.log(`  ${JSON.stringify(answer.slice(0, 100))}`);
+  else console.log(`${stdout.slice(-2000)}\n${stderr.slice(-2000)}`);
+  return completed;
+}
+
+async function main(names: readonly string[]): Promise<number> {
+  const unknown = names.filter((name) => !AGENTS.some((agent) => agent.name === name));
+  if (unknown.length > 0) {
+    console.error(`unknown agent ${unknown.join(', ')}; there are: ${AGENTS.map(({ name }) => name).join(', ')}`);
+    return 2;
+  }
+  const directory = mkdtempSync(join(tmpdir(), 'coding-agents-'));
+  let network: Network | undefined;
+  try {
+    const modelPath = makeModel(directory);
+    network = await startNetwork({ port: 0, providers: 1, dataDir: join(directory, 'data'), modelPath });
+    let failures = 0;
+    for (const agent of AGENTS.filter(({ name }) => names.length === 0 || names.includes(name))) {
+      if (!(await tryAgent(agent, network, directory))) failures++;
+    }
+    return failures === 0 ? 0 : 1;
+  } finally {
+    await network?.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+process.exit(await main(process.argv.slice(2)));

@@ -1,0 +1,34 @@
+/**
+ * `npm run ledger-check`: proves the money of a coordinator. Reads the database of `DATABASE_URL`, or the file under `DATA_DIR`,
+ * prints figures, names every problem, and exits 1 when there is one and 2 when it cannot look.
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConfig } from '../apps/coordinator/dist/config.js';
+import { StartError } from '../apps/coordinator/dist/start-error.js';
+import { checkLedger } from '../apps/coordinator/dist/store/ledger/check.js';
+import { openDatabase } from '../apps/coordinator/dist/store/open-database.js';
+
+async function main(): Promise<number> {
+  const { databaseUrl, dataDir } = readConfig(process.env);
+  const file = join(dataDir, 'coordinator', 'coordinator.db');
+  if (databaseUrl === null && !existsSync(file)) throw new StartError(`There is no database ${file}; set DATA_DIR or DATABASE_URL.`);
+  const database = await openDatabase(databaseUrl === null ? { file } : { url: databaseUrl });
+  try {
+    const { figures, problems } = await checkLedger(database);
+    for (const [name, value] of Object.entries(figures)) console.log(`${name.padEnd(10)} ${value.toLocaleString('en')}`);
+    for (const problem of problems) console.error(`PROBLEM: ${problem}`);
+    console.log(problems.length === 0 ? 'the ledger holds' : `${problems.length} problems`);
+    return problems.length === 0 ? 0 : 1;
+  } finally {
+    await database.destroy();
+  }
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    console.error(error instanceof StartError ? error.message : error);
+    process.exit(2);
+  },
+);

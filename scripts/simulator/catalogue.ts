@@ -1,0 +1,59 @@
+/**
+ * The models and the chips of the simulated world. Rates of the chips are of the order that llama.cpp reaches on them with a model of
+ * eight billion parameters in four bits; what matters to the scheduler is how far apart they are.
+ */
+
+export interface Model {
+  readonly id: string;
+  /** Of the file, in memory. */
+  readonly gigabytes: number;
+  /** Read for each token. */
+  readonly activeGigabytes: number;
+  /** Computed for each token, in billions. */
+  readonly activeParameters: number;
+}
+
+/** The most wanted first. */
+export const MODELS: readonly Model[] = [
+  { id: 'sim/8b', gigabytes: 4.9, activeGigabytes: 4.9, activeParameters: 8 },
+  { id: 'sim/30b-sparse', gigabytes: 18, activeGigabytes: 2, activeParameters: 3.3 },
+  { id: 'sim/4b', gigabytes: 2.6, activeGigabytes: 2.6, activeParameters: 4 },
+  { id: 'sim/14b', gigabytes: 9, activeGigabytes: 9, activeParameters: 14 },
+  { id: 'sim/32b', gigabytes: 19, activeGigabytes: 19, activeParameters: 32 },
+  { id: 'sim/1b', gigabytes: 0.8, activeGigabytes: 0.8, activeParameters: 1.2 },
+  { id: 'sim/120b-sparse', gigabytes: 63, activeGigabytes: 3.2, activeParameters: 5.1 },
+  { id: 'sim/70b', gigabytes: 42, activeGigabytes: 42, activeParameters: 70 },
+];
+
+export interface Chip {
+  readonly name: string;
+  readonly bandwidthGbs: number;
+  /** Prompt tokens a second with eight billion parameters. */
+  readonly prefill8b: number;
+  /** Share of the bandwidth that decoding reaches. */
+  readonly efficiency: number;
+  /** Gigabytes that it is sold with. */
+  readonly memory: readonly number[];
+  /** How many there are of it. */
+  readonly weight: number;
+  /** Some are without a fan. */
+  readonly fanless: number;
+}
+
+export const CHIPS: readonly Chip[] = [
+  { name: 'M1', bandwidthGbs: 68, prefill8b: 110, efficiency: 0.72, memory: [8, 8, 16], weight: 16, fanless: 0.5 },
+  { name: 'M1 Pro', bandwidthGbs: 200, prefill8b: 230, efficiency: 0.68, memory: [16, 16, 32], weight: 9, fanless: 0 },
+  { name: 'M1 Max', bandwidthGbs: 400, prefill8b: 450, efficiency: 0.58, memory: [32, 64], weight: 5, fanless: 0 },
+  { name: 'M1 Ultra', bandwidthGbs: 800, prefill8b: 850, efficiency: 0.42, memory: [64, 128], weight: 1, fanless: 0 },
+  { name: 'M2', bandwidthGbs: 100, prefill8b: 160, efficiency: 0.75, memory: [8, 16, 24], weight: 14, fanless: 0.5 },
+  { name: 'M2 Pro', bandwidthGbs: 200, prefill8b: 300, efficiency: 0.7, memory: [16, 32], weight: 7, fanless: 0 },
+  { name: 'M2 Max', bandwidthGbs: 400, prefill8b: 580, efficiency: 0.6, memory: [32, 64, 96], weight: 4, fanless: 0 },
+  { name: 'M2 Ultra', bandwidthGbs: 800, prefill8b: 1050, efficiency: 0.43, memory: [64, 128, 192], weight: 1.5, fanless: 0 },
+  { name: 'M3', bandwidthGbs: 100, prefill8b: 165, efficiency: 0.75, memory: [8, 16, 24], weight: 9, fanless: 0.5 },
+  { name: 'M3 Pro', bandwidthGbs: 150, prefill8b: 300, efficiency: 0.72, memory: [18, 36], weight: 5, fanless: 0 },
+  { name: 'M3 Max', bandwidthGbs: 400, prefill8b: 650, efficiency: 0.6, memory: [36, 64, 128], weight: 3, fanless: 0 },
+  { name: 'M3 Ultra', bandwidthGbs: 819, prefill8b: 1250, efficiency: 0.42, memory: [96, 256, 512], weight: 0.7, fanless: 0 },
+  { name: 'M4', bandwidthGbs: 120, prefill8b: 190, efficiency: 0.75, memory: [16, 16, 24, 32], weight: 14, fanless: 0.3 },
+  { name: 'M4 Pro', bandwidthGbs: 273, prefill8b: 390, efficiency: 0.7, memory: [24, 48, 64], weight: 7, fanless: 0 },
+  { name: 'M4 Max', bandwidthGbs: 546, prefill8b: 770, efficiency: 0.58, memory: [48, 64, 128], weight: 4, fanless: 0 },
+];

@@ -1,0 +1,61 @@
+/** Virtual time: what is to happen, in the order of its time, and of its making where that is the same. */
+
+interface Event {
+  readonly at: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+export class EventQueue {
+  readonly #heap: Event[] = [];
+  #made = 0;
+  /** Milliseconds. */
+  now = 0;
+
+  at(time: number, run: () => void): void {
+    const event = { at: Math.max(time, this.now), order: this.#made++, run };
+    const heap = this.#heap;
+    let place = heap.push(event) - 1;
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      if (!isBefore(event, heap[parent] as Event)) break;
+      heap[place] = heap[parent] as Event;
+      place = parent;
+    }
+    heap[place] = event;
+  }
+
+  after(ms: number, run: () => void): void {
+    this.at(this.now + ms, run);
+  }
+
+  /** Lets everything happen until then. */
+  runUntil(end: number): void {
+    for (let event = this.#heap[0]; event !== undefined && event.at <= end; event = this.#heap[0]) {
+      this.#removeFirst();
+      this.now = event.at;
+      event.run();
+    }
+    this.now = end;
+  }
+
+  #removeFirst(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let place = 0;
+    for (;;) {
+      let child = 2 * place + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && isBefore(heap[child + 1] as Event, heap[child] as Event)) child++;
+      if (!isBefore(heap[child] as Event, last)) break;
+      heap[place] = heap[child] as Event;
+      place = child;
+    }
+    heap[place] = last;
+  }
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
+}

@@ -1,0 +1,346 @@
+/**
+ * One simulated machine: what it is, and what it does with jobs. All that run on it share it; a job for a model that is not in memory
+ * waits until that is loaded; the prompts of its last jobs are remembered. It tells of its models and its heat, if not of its faults.
+ */
+import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
+import { CHIPS, type Chip, MODELS } from './catalogue.js';
+import type { EventQueue } from './event-queue.js';
+import { type Chance, Weighted } from './random.js';
+import type { Job } from './workload.js';
+
+/** What a machine tells of a job. */
+export interface JobEvents {
+  firstToken(): void;
+  done(cachedTokens: number): void;
+  failed(reason: 'fault' | 'gone' | 'full'): void;
+}
+
+interface Running {
+  readonly job: Job;
+  readonly resident: Resident;
+  readonly events: JobEvents;
+  readonly sequence: Sequence | null;
+  readonly cachedTokens: number;
+  phase: 'loading' | 'prompt' | 'answer';
+  /** Tokens. */
+  left: number;
+}
+
+/** A place in the engine's memory, with the prompt that was there last. */
+interface Sequence {
+  conversation: number;
+  account: number;
+  systemTokens: number;
+  tokens: number;
+  busy: boolean;
+  usedAt: number;
+}
+
+export interface Surroundings {
+  readonly events: EventQueue;
+  readonly chance: Chance;
+  readonly changed: (mac: Mac) => void;
+  /** Chance that a model is in memory at the beginning, where it fits beside the others. */
+  readonly inMemory: number;
+}
+
+interface Resident {
+  state: 'ready' | 'loading' | 'on_demand';
+  readonly gigabytes: number;
+  readonly loadMs: number;
+  /** True rates, for a job that is alone on a cool machine, in tokens per second. */
+  readonly prefillTps: number;
+  readonly decodeTps: number;
+  usedAt: number;
+  readonly sequences: Sequence[];
+}
+
+const CHIP_WEIGHTS = new Weighted(CHIPS.map(({ weight }) => weight));
+const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
+/** Of the memory, what models may have. */
+const MODEL_SHARE = 0.7;
+const HOT = 0.85;
+const COOL = 0.5;
+/** Busy time after which a machine without a fan is hot, and idle time after which it is cold, in milliseconds. */
+const HEATS_IN_MS = 8 * 60_000;
+const COOLS_IN_MS = 5 * 60_000;
+const HOT_SPEED = 0.6;
+const REFUSES_AFTER_MS = 50;
+const FAILS_AFTER_MS = 1500;
+/** Tokens. */
+const NOTHING_LEFT = 1e-3;
+
+export class Mac {
+  readonly chip: Chip;
+  readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
+  readonly slots: number;
+  /** It is much slower than its hardware should be, or not the hardware that it says. */
+  readonly liar: boolean;
+  /** Chance that a job fails on it. */
+  readonly failureRate: number;
+  readonly residents = new Map<string, Resident>();
+  models: readonly ModelOffer[] = [];
+  hot = false;
+  online = false;
+  readonly #speed: number;
+  readonly #batching: number;
+  readonly #remembers: boolean;
+  readonly #fanless: boolean;
+  readonly #modelGigabytes: number;
+  readonly #events: EventQueue;
+  /** Its own, so that what becomes of it depends on no other. */
+  readonly chance: Chance;
+  readonly #changed: (mac: Mac) => void;
+  #running: Running[] = [];
+  #heat = 0;
+  #version = 0;
+  #session = 0;
+  #countedAt = 0;
+  /** Milliseconds with at least one job. */
+  busyMs = 0;
+  loads = 0;
+
+  constructor(index: number, { events, chance, changed, inMemory }: Surroundings) {
+    this.#events = events;
+    this.chance = chance;
+    this.#changed = changed;
+    this.chip = CHIPS[CHIP_WEIGHTS.draw(chance)] as Chip;
+    this.liar = chance.happens(0.04);
+    this.failureRate = chance.happens(0.02) ? chance.between(0.3, 1) : 0.002;
+    this.#speed = chance.logNormal(1, 0.12) / (this.liar ? chance.between(3, 8) : 1);
+    this.#batching = chance.between(0.12, 0.4);
+    this.#remembers = chance.happens(0.85);
+    this.#fanless = chance.happens(this.chip.fanless);
+    this.slots = this.chip.bandwidthGbs >= 400 ? 8 : 4;
+    const claims = this.liar && chance.happens(0.3) ? 819 : this.chip.bandwidthGbs;
+    const hardware = { chip_family: this.chip.name, cpu_cores: 8, gpu_cores: 10, bandwidth_gbs: claims };
+    this.registration = { identity: { providerId: `mac-${index}` as ProviderId }, hardware };
+    const memory = chance.oneOf(this.chip.memory);
+    this.#modelGigabytes = memory * MODEL_SHARE;
+    this.#chooseModels(chance, inMemory);
+  }
+
+  get hasModelInMemory(): boolean {
+    return [...this.residents.values()].some(({ state }) => state === 'ready');
+  }
+
+  get running(): number {
+    return this.#running.length;
+  }
+
+  take(job: Job, events: JobEvents): void {
+    const resident = this.residents.get(job.model);
+    if (resident === undefined || !this.#makeRoom(resident)) {
+      this.#events.after(REFUSES_AFTER_MS, () => events.failed('full'));
+      return;
+    }
+    if (this.chance.happens(this.failureRate)) {
+      this.#events.after(FAILS_AFTER_MS, () => events.failed('fault'));
+      return;
+    }
+    this.#count();
+    const sequence = this.#sequenceFor(resident, job);
+    const cachedTokens = sequence === null ? 0 : shared(sequence, job);
+    if (sequence !== null) {
+      Object.assign(sequence, {
+        conversation: job.conversation,
+        account: job.account,
+        systemTokens: job.systemTokens,
+        tokens: 0,
+        busy: true,
+      });
+    }
+    resident.usedAt = this.#events.now;
+    const loading = resident.state !== 'ready';
+    if (resident.state === 'on_demand') this.#load(resident);
+    this.#running.push({
+      job,
+      resident,
+      events,
+      sequence,
+      cachedTokens,
+      phase: loading ? 'loading' : 'prompt',
+      left: Math.max(1, job.promptTokens - cachedTokens),
+    });
+    this.#next();
+  }
+
+  /** It comes online with what it had in memory. */
+  wake(): void {
+    this.online = true;
+    this.#countedAt = this.#events.now;
+    this.#heat = 0;
+    this.hot = false;
+  }
+
+  /** It leaves, and its jobs with it. */
+  leave(): void {
+    this.#count();
+    this.online = false;
+    this.#version++;
+    this.#session++;
+    const lost = this.#running;
+    this.#running = [];
+    for (const resident of this.residents.values()) {
+      resident.sequences.length = 0;
+      if (resident.state === 'loading') resident.state = 'on_demand';
+    }
+    this.#tell();
+    for (const { events } of lost) events.failed('gone');
+  }
+
+  #chooseModels(chance: Chance, share: number): void {
+    const fitting = MODELS.map((model, index) => ({ model, weight: MODEL_WEIGHTS[index] ?? 0 })).filter(
+      ({ model }) => model.gigabytes <= this.#modelGigabytes,
+    );
+    const wanted = 1 + chance.below(3);
+    let free = this.#modelGigabytes;
+    while (fitting.length > 0 && this.residents.size < wanted) {
+      const [{ model }] = fitting.splice(new Weighted(fitting.map(({ weight }) => weight)).draw(chance), 1) as [(typeof fitting)[number]];
+      const inMemory = model.gigabytes <= free && chance.happens(share);
+      if (inMemory) free -= model.gigabytes;
+      const loadMs = Math.round(1500 + (1000 * model.gigabytes) / chance.between(1, 3));
+      const { gigabytes, activeGigabytes, activeParameters } = model;
+      const { prefill8b, efficiency, bandwidthGbs } = this.chip;
+      this.residents.set(model.id, {
+        state: inMemory ? 'ready' : 'on_demand',
+        gigabytes,
+        loadMs,
+        prefillTps: ((prefill8b * 8) / activeParameters) * this.#speed,
+        decodeTps: Math.min(250, (efficiency * bandwidthGbs) / activeGigabytes) * this.#speed,
+        usedAt: 0,
+        sequences: [],
+      });
+    }
+    this.#tell();
+  }
+
+  #tell(): void {
+    this.models = [...this.residents].map(([id, { state, loadMs }]) => ({
+      id,
+      model_type: 'text' as const,
+      display_name: id,
+      quantization: '4bit',
+      context_length: 32_768,
+      state,
+      ...(state === 'ready' ? {} : { load_ms: loadMs }),
+    }));
+  }
+
+  /** Whether the model is in memory or can come there; others that do nothing go for it. */
+  #makeRoom(wanted: Resident): boolean {
+    if (wanted.state !== 'on_demand') return true;
+    let free = this.#modelGigabytes;
+    for (const { state, gigabytes } of this.residents.values()) if (state !== 'on_demand') free -= gigabytes;
+    const idle = [...this.residents.values()]
+      .filter((one) => one.state === 'ready' && !this.#running.some(({ resident }) => resident === one))
+      .sort((a, b) => a.usedAt - b.usedAt);
+    for (const resident of idle) {
+      if (free >= wanted.gigabytes) break;
+      resident.state = 'on_demand';
+      resident.sequences.length = 0;
+      free += resident.gigabytes;
+    }
+    return free >= wanted.gigabytes;
+  }
+
+  #load(resident: Resident): void {
+    resident.state = 'loading';
+    this.loads++;
+    const session = this.#session;
+    this.#events.after(resident.loadMs, () => {
+      if (!this.online || session !== this.#session) return;
+      this.#count();
+      resident.state = 'ready';
+      for (const running of this.#running) {
+        if (running.phase === 'loading' && running.resident === resident) running.phase = 'prompt';
+      }
+      this.#tell();
+      this.#changed(this);
+      this.#next();
+    });
+    this.#tell();
+    this.#changed(this);
+  }
+
+  #sequenceFor(resident: Resident, job: Job): Sequence | null {
+    if (!this.#remembers) return null;
+    const { sequences } = resident;
+    let best: Sequence | null = null;
+    for (const one of sequences) if (!one.busy && shared(one, job) > (best === null ? 0 : shared(best, job))) best = one;
+    if (best !== null) return best;
+    if (sequences.length < this.slots) {
+      const fresh = { conversation: -1, account: -1, systemTokens: 0, tokens: 0, busy: false, usedAt: 0 };
+      sequences.push(fresh);
+      return fresh;
+    }
+    for (const one of sequences) if (!one.busy && (best === null || one.usedAt < best.usedAt)) best = one;
+    return best;
+  }
+
+  /** Lets the time since the last change pass over what runs. */
+  #count(): void {
+    const { now } = this.#events;
+    const ms = now - this.#countedAt;
+    this.#countedAt = now;
+    if (ms <= 0 || !this.online) return;
+    const busy = this.#running.length > 0;
+    if (busy) this.busyMs += ms;
+    for (const one of this.#running) if (one.phase !== 'loading') one.left -= (ms / 1000) * this.#rate(one);
+    if (!this.#fanless) return;
+    this.#heat = Math.min(1, Math.max(0, this.#heat + (busy ? ms / HEATS_IN_MS : -ms / COOLS_IN_MS)));
+    const hot = this.hot ? this.#heat > COOL : this.#heat > HOT;
+    if (hot === this.hot) return;
+    this.hot = hot;
+    this.#changed(this);
+  }
+
+  #rate({ resident: { prefillTps, decodeTps }, phase }: Running): number {
+    const slower = 1 + this.#batching * (this.#running.length - 1);
+    return ((phase === 'prompt' ? prefillTps : decodeTps) * (this.hot ? HOT_SPEED : 1)) / slower;
+  }
+
+  /** Makes the next event of what runs. */
+  #next(): void {
+    const version = ++this.#version;
+    let soonest = Number.POSITIVE_INFINITY;
+    for (const one of this.#running) if (one.phase !== 'loading') soonest = Math.min(soonest, (1000 * one.left) / this.#rate(one));
+    if (soonest < Number.POSITIVE_INFINITY) {
+      this.#events.after(Math.max(0, soonest), () => {
+        if (version === this.#version) this.#step();
+      });
+    } else if (this.hot) {
+      this.#events.after(COOLS_IN_MS, () => {
+        if (version === this.#version) this.#count();
+      });
+    }
+  }
+
+  #step(): void {
+    this.#count();
+    const ended: Running[] = [];
+    for (const one of this.#running) {
+      if (one.phase === 'loading' || one.left > NOTHING_LEFT) continue;
+      if (one.phase === 'prompt') {
+        one.phase = 'answer';
+        one.left = one.job.completionTokens;
+        one.events.firstToken();
+      } else ended.push(one);
+    }
+    if (ended.length > 0) this.#running = this.#running.filter((one) => !ended.includes(one));
+    this.#next();
+    for (const { job, sequence, cachedTokens, events } of ended) {
+      if (sequence !== null) {
+        Object.assign(sequence, { tokens: job.promptTokens + job.completionTokens, busy: false, usedAt: this.#events.now });
+      }
+      events.done(cachedTokens);
+    }
+  }
+}
+
+/** Tokens that a job's prompt has in common with what a place holds. */
+function shared(sequence: Sequence, job: Job): number {
+  if (sequence.tokens === 0) return 0;
+  if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);
+  return sequence.account === job.account ? Math.min(sequence.systemTokens, job.systemTokens, job.promptTokens - 1) : 0;
+}

@@ -1,0 +1,271 @@
+/**
+ * The coordinator of the simulated world: the real boards, speeds, warmth and fair queues, around simulated machines. What a request
+ * goes through is what it goes through in `inference/`: a place at once or a wait, attempts on other machines, and an end.
+ */
+import type { ProviderId } from '@inference/protocol';
+import { ModelBoards } from '../../apps/coordinator/src/fleet/model-boards.js';
+import { type ProviderFacts, UNTROUBLED_HOST } from '../../apps/coordinator/src/fleet/scheduler/gates.js';
+import { SpeedBook } from '../../apps/coordinator/src/fleet/scheduler/speed-book.js';
+import { type Jobs, Warmth } from '../../apps/coordinator/src/fleet/scheduler/warmth.js';
+import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/fair-queue.js';
+import { ServiceTimes } from '../../apps/coordinator/src/inference/service-times.js';
+import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/timings.js';
+import type { EventQueue } from './event-queue.js';
+import type { Mac } from './mac.js';
+import { PerfectBook, type Picked, type Policy, pick } from './policies.js';
+import type { Chance } from './random.js';
+import type { Statistics } from './statistics.js';
+import type { Job } from './workload.js';
+
+/** What the coordinator knows of a machine beside its speed. */
+interface Session {
+  readonly mac: Mac;
+  usedSlots: number;
+  failuresInARow: number;
+  heldOffUntil: number;
+  placements: number;
+  since: number;
+}
+
+interface Request extends Queued {
+  readonly job: Job;
+  readonly work: { readonly promptTokens: number; readonly completionTokens: number };
+  readonly exclude: Set<ProviderId>;
+  attempts: number;
+  /** It waits until then. */
+  waiting: boolean;
+}
+
+const TYPICAL_COMPLETION = 400;
+const STREAMED_SHARE = 0.8;
+const HOLD_OFF_MS = 1000;
+/** From which failure rate on perfect knowledge leaves a machine alone. */
+const FAULTY = 0.1;
+
+export class Network {
+  readonly #policy: Policy;
+  readonly #events: EventQueue;
+  readonly #chance: Chance;
+  readonly #statistics: Statistics;
+  readonly #answered: (job: Job) => void;
+  readonly #macs = new Map<ProviderId, Mac>();
+  readonly speeds: SpeedBook;
+  readonly #boards: ModelBoards<Mac>;
+  readonly #warmth = new Warmth();
+  readonly #sessions = new Map<ProviderId, Session>();
+  readonly #queues = new Map<string, FairQueue<Request>>();
+  readonly #times = new ServiceTimes();
+
+  constructor(policy: Policy, events: EventQueue, chance: Chance, statistics: Statistics, answered: (job: Job) => void) {
+    this.#policy = policy;
+    this.#events = events;
+    this.#chance = chance;
+    this.#statistics = statistics;
+    this.#answered = answered;
+    this.speeds = policy.kind === 'perfect' ? new PerfectBook(this.#macs) : new SpeedBook(policy.constants);
+    this.#boards = new ModelBoards<Mac>(this.speeds, policy.constants);
+  }
+
+  join(mac: Mac): void {
+    const { providerId } = mac.registration.identity;
+    const faulty = this.#policy.kind === 'perfect' && mac.failureRate > FAULTY;
+    this.#macs.set(providerId, mac);
+    this.#sessions.set(providerId, {
+      mac,
+      usedSlots: 0,
+      failuresInARow: faulty ? 9 : 0,
+      heldOffUntil: 0,
+      placements: 0,
+      since: this.#events.now,
+    });
+    this.changed(mac);
+  }
+
+  /** The machine is gone. Its jobs are lost by its own word. */
+  left(mac: Mac): void {
+    this.#boards.remove(mac);
+    this.#sessions.delete(mac.registration.identity.providerId);
+  }
+
+  /** What a machine tells of itself is new. */
+  changed(mac: Mac): void {
+    const session = this.#sessions.get(mac.registration.identity.providerId);
+    if (session === undefined) return;
+    this.#boards.update(mac, factsOf(session), this.#events.now);
+    for (const { id } of mac.models) this.#serve(id);
+  }
+
+  submit(job: Job): void {
+    const work = {
+      promptTokens: Math.ceil(job.promptTokens * this.#chance.logNormal(1, 0.15)),
+      completionTokens: this.#policy.kind === 'perfect' ? job.completionTokens : TYPICAL_COMPLETION,
+    };
+    const cost = work.promptTokens + work.completionTokens;
+    this.#statistics.arrived(job);
+    this.#seat({ job, work, cost, accountId: `${job.account}`, exclude: new Set(), attempts: 0, waiting: false });
+  }
+
+  #seat(request: Request): void {
+    const { model } = request.job;
+    const queue = this.#queues.get(model);
+    const expectedMs = this.#times.waitMs(model, queue?.aheadOf(request.accountId) ?? 0, this.#slotsOf(model));
+    if ((queue === undefined || (this.#boards.board(model)?.cold ?? 0) > 0) && this.#tryNow(request, expectedMs)) return;
+    if (queue !== undefined && expectedMs !== null && expectedMs > this.#policy.hopeless * JOB_TIMINGS.queueMs) {
+      this.#statistics.refused(request.job, 'hopeless');
+    } else this.#wait(request);
+  }
+
+  #wait(request: Request): void {
+    const { model } = request.job;
+    const queue = this.#queues.get(model) ?? new FairQueue<Request>(MAX_WAITING_PER_MODEL);
+    this.#queues.set(model, queue);
+    const displaced = queue.add(request);
+    if (displaced !== null) {
+      displaced.waiting = false;
+      this.#statistics.refused(displaced.job, 'queue_full');
+    }
+    if (displaced === request) return;
+    request.waiting = true;
+    this.#events.after(JOB_TIMINGS.queueMs, () => {
+      if (!request.waiting) return;
+      request.waiting = false;
+      queue.remove(request);
+      if (queue.size === 0) this.#queues.delete(model);
+      this.#statistics.refused(request.job, 'timeout');
+    });
+    if (queue.size > 1) this.#serve(model);
+  }
+
+  #serve(model: string): void {
+    const queue = this.#queues.get(model);
+    if (queue === undefined) return;
+    const turnMs = this.#times.waitMs(model, 0, this.#slotsOf(model));
+    let busy = false;
+    for (const request of queue.inOrder()) {
+      if (busy && request.exclude.size === 0) continue;
+      const placed = this.#tryNow(request, turnMs, () => {
+        request.waiting = false;
+        queue.served(request);
+      });
+      if (placed) continue;
+      if (request.exclude.size === 0) {
+        busy = true;
+        if (!queue.some(({ exclude }) => exclude.size > 0)) break;
+      }
+    }
+    if (queue.size === 0) this.#queues.delete(model);
+  }
+
+  /** Whether the request has its end in a place or in a refusal. */
+  #tryNow(request: Request, waitMs: number | null, onEnd: () => void = () => {}): boolean {
+    const { job, work, exclude } = request;
+    const { now } = this.#events;
+    const board = this.#boards.boardAt(job.model, now);
+    if (board === undefined) {
+      onEnd();
+      this.#statistics.refused(job, 'none');
+      return true;
+    }
+    const warm = this.#warmth.places(job.chain, now, (providerId) => this.#jobsOf(providerId));
+    const began = performance.now();
+    const picked = pick(
+      this.#policy.kind,
+      board,
+      { providerSerial: null, exclude, trustFloor: null, work, warm, waitMs },
+      now,
+      this.#chance.next,
+    );
+    this.#statistics.picked((performance.now() - began) * 1000);
+    if (picked === 'busy') return false;
+    onEnd();
+    if (picked === 'none') this.#statistics.refused(job, 'none');
+    else this.#start(request, picked);
+    return true;
+  }
+
+  #start(request: Request, { mac, costMs, why }: Picked): void {
+    const { job } = request;
+    const { providerId } = mac.registration.identity;
+    const session = this.#sessions.get(providerId) as Session;
+    const startedAt = this.#events.now;
+    const otherJobs = session.usedSlots;
+    request.attempts++;
+    session.usedSlots++;
+    session.placements++;
+    this.#boards.began(mac, job.model, startedAt);
+    this.#boards.update(mac, factsOf(session), startedAt);
+    this.#statistics.placed(job, mac, costMs, why, startedAt);
+    let firstContentAt = startedAt;
+    mac.take(job, {
+      firstToken: () => {
+        firstContentAt = this.#events.now;
+        this.#statistics.firstToken(job, firstContentAt);
+      },
+      done: (cachedTokens) => {
+        const { now } = this.#events;
+        session.usedSlots--;
+        if (this.#policy.kind !== 'perfect') session.failuresInARow = 0;
+        this.#times.add(job.model, now - startedAt);
+        const streamed = this.#chance.happens(STREAMED_SHARE);
+        this.#boards.learn(
+          mac,
+          job.model,
+          {
+            promptTokens: job.promptTokens,
+            cachedTokens,
+            completionTokens: job.completionTokens,
+            streamed,
+            firstContentMs: (streamed ? firstContentAt : now) - startedAt,
+            elapsedMs: now - startedAt,
+            otherJobs,
+          },
+          now,
+        );
+        const jobs = this.#jobsOf(providerId);
+        if (jobs !== null) this.#warmth.answered(job.chain, cachedTokens, providerId, jobs, now);
+        this.#statistics.done(job, mac, cachedTokens, now);
+        this.#answered(job);
+        this.changed(mac);
+      },
+      failed: (reason) => {
+        session.usedSlots--;
+        if (reason === 'fault') session.failuresInARow++;
+        if (reason === 'full') {
+          session.heldOffUntil = this.#events.now + HOLD_OFF_MS;
+          this.#events.after(HOLD_OFF_MS + 1, () => this.changed(mac));
+        } else request.exclude.add(providerId);
+        this.#statistics.failed(reason);
+        if (this.#sessions.get(providerId) === session) this.changed(mac);
+        if (request.attempts >= MAX_ATTEMPTS) this.#statistics.refused(job, 'failed');
+        else this.#seat(request);
+      },
+    });
+  }
+
+  #slotsOf(model: string): number {
+    return this.#boards.board(model)?.slots ?? 0;
+  }
+
+  #jobsOf(providerId: ProviderId): Jobs | null {
+    const session = this.#sessions.get(providerId);
+    return session === undefined ? null : { placements: session.placements, slots: session.mac.slots, since: session.since };
+  }
+}
+
+function factsOf({ mac, usedSlots, failuresInARow, heldOffUntil }: Session): ProviderFacts {
+  const { providerId } = mac.registration.identity;
+  return {
+    providerId,
+    serialNumber: providerId,
+    quarantined: false,
+    draining: false,
+    keyNotAfter: Number.POSITIVE_INFINITY,
+    trustLevel: 'self_signed',
+    trustValidUntil: Number.POSITIVE_INFINITY,
+    heldOffUntil,
+    slots: mac.slots,
+    usedSlots,
+    failuresInARow,
+    host: mac.hot ? { ...UNTROUBLED_HOST, thermal: 'serious' } : UNTROUBLED_HOST,
+  };
+}

@@ -1,0 +1,55 @@
+/**
+ * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--machines N] [--hours N]`: simulates the named
+ * worlds under the scheduler and its baselines, or all of them; `sweep` tries every constant around its value, the name of a constant
+ * that one. Prints tables in Markdown. docs/scheduler-simulation.md says what the columns are.
+ */
+import { parseArgs } from 'node:util';
+import { BASELINES, type Policy, SCHEDULER } from './policies.js';
+import { simulate, type World } from './simulate.js';
+import { headOf, rowOf } from './table.js';
+import { SWEEP, WORLDS, type WorldName } from './worlds.js';
+
+const NUMBER = { type: 'string' } as const;
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { seed: NUMBER, machines: NUMBER, hours: NUMBER } });
+const known = [...Object.keys(WORLDS), 'sweep', ...SWEEP.map(({ constant }) => constant)];
+const strange = positionals.find((name) => !known.includes(name));
+const wrong = Object.entries(values).find(([, value]) => !(Number(value) > 0));
+if (strange !== undefined || wrong !== undefined) {
+  console.error(wrong === undefined ? `unknown: ${strange}; there are: ${known.join(', ')}` : `--${wrong[0]} must be a number above 0`);
+  process.exit(2);
+}
+
+const wanted = new Set(positionals.length === 0 ? [...Object.keys(WORLDS), 'sweep'] : positionals);
+for (const name of Object.keys(WORLDS) as WorldName[]) {
+  if (wanted.has(name)) compare(`## ${name}`, name, [SCHEDULER, ...BASELINES]);
+}
+for (const { constant, world, policies } of SWEEP) {
+  if (wanted.has('sweep') || wanted.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
+}
+
+function compare(title: string, name: WorldName, policies: readonly Policy[]): void {
+  const world = changed(WORLDS[name]);
+  const { machines, hours, accounts, requestsPerMachine, seed } = world;
+  console.log(
+    `\n${title}\n\n${machines} machines, ${accounts} accounts, ${requestsPerMachine} requests a machine and hour, ${hours} h, seed ${seed}\n`,
+  );
+  console.log(headOf());
+  let tookMs = 0;
+  for (const policy of policies) {
+    const outcome = simulate(world, policy);
+    console.log(rowOf(outcome));
+    tookMs += outcome.tookMs;
+    if (policy === SCHEDULER) console.error(`${name}: why ${JSON.stringify(outcome.why)}, refused ${JSON.stringify(outcome.refusals)}`);
+  }
+  console.error(`took ${(tookMs / 1000).toFixed(0)} s`);
+}
+
+function changed(world: World): World {
+  const { seed, machines, hours } = values;
+  return {
+    ...world,
+    ...(seed === undefined ? {} : { seed: Number(seed) }),
+    ...(machines === undefined ? {} : { machines: Number(machines) }),
+    ...(hours === undefined ? {} : { hours: Number(hours) }),
+  };
+}

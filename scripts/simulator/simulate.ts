@@ -1,0 +1,77 @@
+/** One run: a fleet that comes and goes, a workload, a policy, and some hours of virtual time. The same options give the same report. */
+import { EventQueue } from './event-queue.js';
+import { Mac } from './mac.js';
+import { Network } from './network.js';
+import type { Policy } from './policies.js';
+import { Chance } from './random.js';
+import { type Report, Statistics } from './statistics.js';
+import { Workload } from './workload.js';
+
+export interface World {
+  readonly seed: number;
+  readonly machines: number;
+  readonly accounts: number;
+  /** Requests that a machine would have in an hour if all had the same. */
+  readonly requestsPerMachine: number;
+  readonly hours: number;
+  readonly burstShare: number;
+  /** Share of the models that machines offer which they have in memory at the beginning. */
+  readonly inMemory: number;
+}
+
+const HOUR_MS = 3_600_000;
+const WARM_UP_SHARE = 0.1;
+/** Machines that are there at the beginning. */
+const ONLINE_SHARE = 0.75;
+/** Mean times of being there and being away. */
+const THERE_MS = 4 * HOUR_MS;
+const AWAY_MS = (THERE_MS * (1 - ONLINE_SHARE)) / ONLINE_SHARE;
+
+export interface Outcome extends Report {
+  readonly network: Network;
+  readonly macs: readonly Mac[];
+  /** Of this process, in milliseconds. */
+  readonly tookMs: number;
+}
+
+export function simulate(world: World, policy: Policy): Outcome {
+  const began = performance.now();
+  const endMs = world.hours * HOUR_MS;
+  const events = new EventQueue();
+  // Fleet and demand are the same for every policy; only what policies draw themselves differs.
+  const [fleetChance, demandChance, ownChance] = [new Chance(world.seed), new Chance(world.seed + 1), new Chance(world.seed + 2)];
+  const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
+  const network: Network = new Network(policy, events, ownChance, statistics, (job) => workload.answered(job));
+  const macs = Array.from(
+    { length: world.machines },
+    (_, index) =>
+      new Mac(index, {
+        events,
+        chance: new Chance(fleetChance.next() * 2 ** 32),
+        inMemory: world.inMemory,
+        changed: (mac) => network.changed(mac),
+      }),
+  );
+  const arrive = (mac: Mac): void => {
+    mac.wake();
+    statistics.joined(mac);
+    network.join(mac);
+    events.after(mac.chance.exponential(THERE_MS), () => {
+      statistics.left(mac);
+      network.left(mac);
+      mac.leave();
+      events.after(mac.chance.exponential(AWAY_MS), () => arrive(mac));
+    });
+  };
+  for (const mac of macs) {
+    if (fleetChance.happens(ONLINE_SHARE)) arrive(mac);
+    else events.after(fleetChance.exponential(AWAY_MS), () => arrive(mac));
+  }
+  const rate = (world.machines * ONLINE_SHARE * world.requestsPerMachine) / 3600;
+  const { accounts, burstShare } = world;
+  const workload = new Workload({ seed: world.seed, accounts, rate, dayMs: endMs, burstShare }, events, demandChance, (job) =>
+    network.submit(job),
+  );
+  events.runUntil(endMs);
+  return { ...statistics.report(policy.name), network, macs, tookMs: performance.now() - began };
+}

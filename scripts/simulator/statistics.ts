@@ -1,0 +1,226 @@
+/** What a run of the simulator is judged by. Times in milliseconds. */
+import { CHIPS, MODELS } from './catalogue.js';
+import type { Mac } from './mac.js';
+import type { Picked } from './policies.js';
+import type { Job } from './workload.js';
+
+export interface Report {
+  readonly policy: string;
+  readonly requests: number;
+  /** Of the requests, those that had no answer. */
+  readonly refusedShare: number;
+  readonly refusals: Readonly<Record<string, number>>;
+  /** Share of the machines' time with at least one job. */
+  readonly utilisation: number;
+  readonly wait: Spread;
+  readonly firstToken: Spread;
+  readonly completion: Spread;
+  /** Jain's index of what accounts got: of 1 everyone the same. */
+  readonly fairness: number;
+  /** NaN in runs of less than an hour. Share of the machines that were there for an hour or more and had nothing to do for an hour of it, without those that fail or have no model in memory. */
+  readonly idleShare: number;
+  /** Expected cost of the placements, on average. */
+  readonly costMs: number;
+  /** Share of the prompt tokens that machines still knew. */
+  readonly cachedShare: number;
+  readonly loads: number;
+  /** Jobs that failed on a machine, for a thousand requests. */
+  readonly faults: number;
+  /** Work of a machine that is slower than it says, against that of the honest ones. */
+  readonly liars: number;
+  readonly why: Readonly<Record<string, number>>;
+  /** Microseconds, of this process's time. */
+  readonly pickUs: number;
+}
+
+export interface Spread {
+  readonly mean: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+const HOUR_MS = 3_600_000;
+const LEAST_REQUESTS = 10;
+
+/** The least that a request can take: on the best machine there is, alone. */
+const BEST = new Map(
+  MODELS.map(({ id, activeGigabytes, activeParameters }) => [
+    id,
+    {
+      promptMs: 1000 / Math.max(...CHIPS.map(({ prefill8b }) => (prefill8b * 8) / activeParameters)),
+      answerMs: 1000 / Math.min(250, Math.max(...CHIPS.map((chip) => (chip.efficiency * chip.bandwidthGbs) / activeGigabytes))),
+    },
+  ]),
+);
+
+interface MachineRecord {
+  lastWorkAt: number;
+  since: number;
+  onlineMs: number;
+  jobs: number;
+  wasThereLong: boolean;
+  wasIdleLong: boolean;
+}
+
+export class Statistics {
+  /** What arrives before it, only warms up. */
+  readonly #from: number;
+  readonly #now: () => number;
+  readonly #waits: number[] = [];
+  readonly #firstTokens: number[] = [];
+  readonly #completions: number[] = [];
+  readonly #accounts = new Map<number, { requests: number; quality: number }>();
+  readonly #machines = new Map<Mac, MachineRecord>();
+  readonly #refusals: Record<string, number> = {};
+  readonly #why: Record<string, number> = {};
+  readonly #placedAt = new Map<Job, number>();
+  #requests = 0;
+  #refused = 0;
+  #costs = 0;
+  #placements = 0;
+  #prompt = 0;
+  #cached = 0;
+  #faults = 0;
+  #picks = 0;
+  #pickUs = 0;
+
+  constructor(from: number, now: () => number) {
+    this.#from = from;
+    this.#now = now;
+  }
+
+  arrived(job: Job): void {
+    if (job.arrivedAt < this.#from) return;
+    this.#requests++;
+    this.#account(job).requests++;
+  }
+
+  picked(us: number): void {
+    this.#picks++;
+    this.#pickUs += us;
+  }
+
+  placed(job: Job, mac: Mac, costMs: number, why: Picked['why'], now: number): void {
+    this.#endIdle(mac);
+    const machine = this.#machines.get(mac);
+    if (machine !== undefined) machine.jobs++;
+    if (job.arrivedAt < this.#from) return;
+    this.#placedAt.set(job, now);
+    this.#costs += costMs;
+    this.#placements++;
+    this.#why[why] = (this.#why[why] ?? 0) + 1;
+  }
+
+  firstToken(job: Job, now: number): void {
+    if (job.arrivedAt >= this.#from) this.#firstTokens.push(now - job.arrivedAt);
+  }
+
+  done(job: Job, _mac: Mac, cachedTokens: number, now: number): void {
+    const placedAt = this.#placedAt.get(job);
+    if (placedAt === undefined) return;
+    this.#placedAt.delete(job);
+    this.#waits.push(placedAt - job.arrivedAt);
+    this.#completions.push(now - job.arrivedAt);
+    this.#prompt += job.promptTokens;
+    this.#cached += cachedTokens;
+    const best = BEST.get(job.model) ?? { promptMs: 0, answerMs: 0 };
+    const leastMs = job.promptTokens * best.promptMs + job.completionTokens * best.answerMs;
+    this.#account(job).quality += leastMs / Math.max(leastMs, now - job.arrivedAt);
+  }
+
+  failed(reason: 'fault' | 'gone' | 'full'): void {
+    if (reason === 'fault') this.#faults++;
+  }
+
+  refused(job: Job, reason: string): void {
+    if (job.arrivedAt < this.#from) return;
+    this.#placedAt.delete(job);
+    this.#refused++;
+    this.#refusals[reason] = (this.#refusals[reason] ?? 0) + 1;
+  }
+
+  joined(mac: Mac): void {
+    const now = this.#now();
+    const known = this.#machines.get(mac);
+    if (known === undefined) {
+      this.#machines.set(mac, { lastWorkAt: now, since: now, onlineMs: 0, jobs: 0, wasThereLong: false, wasIdleLong: false });
+    } else Object.assign(known, { lastWorkAt: now, since: now });
+  }
+
+  left(mac: Mac): void {
+    this.#endIdle(mac);
+    const machine = this.#machines.get(mac);
+    if (machine === undefined) return;
+    const onlineMs = this.#now() - machine.since;
+    machine.onlineMs += onlineMs;
+    if (onlineMs >= HOUR_MS) machine.wasThereLong = true;
+  }
+
+  /** The end of the run: whoever is still there, leaves. */
+  report(policy: string): Report {
+    for (const [mac] of this.#machines) if (mac.online) this.left(mac);
+    const machines = [...this.#machines];
+    const steady = machines.filter(([mac, { wasThereLong }]) => wasThereLong && mac.failureRate < 0.1 && mac.hasModelInMemory);
+    const work = (liars: boolean): number => {
+      const some = machines.filter(([mac, { onlineMs }]) => mac.liar === liars && onlineMs > 0);
+      return sum(some.map(([, { jobs }]) => jobs)) / Math.max(1, sum(some.map(([, { onlineMs }]) => onlineMs)));
+    };
+    const qualities = [...this.#accounts.values()]
+      .filter(({ requests }) => requests >= LEAST_REQUESTS)
+      .map(({ requests, quality }) => quality / requests);
+    return {
+      policy,
+      requests: this.#requests,
+      refusedShare: this.#refused / Math.max(1, this.#requests),
+      refusals: this.#refusals,
+      utilisation: sum(machines.map(([{ busyMs }]) => busyMs)) / Math.max(1, sum(machines.map(([, { onlineMs }]) => onlineMs))),
+      wait: spread(this.#waits),
+      firstToken: spread(this.#firstTokens),
+      completion: spread(this.#completions),
+      fairness: jain(qualities),
+      idleShare: steady.filter(([, { wasIdleLong }]) => wasIdleLong).length / steady.length,
+      costMs: this.#costs / Math.max(1, this.#placements),
+      cachedShare: this.#cached / Math.max(1, this.#prompt),
+      loads: sum(machines.map(([{ loads }]) => loads)),
+      faults: (1000 * this.#faults) / Math.max(1, this.#requests),
+      liars: work(true) / work(false),
+      why: this.#why,
+      pickUs: this.#pickUs / Math.max(1, this.#picks),
+    };
+  }
+
+  #endIdle(mac: Mac): void {
+    const machine = this.#machines.get(mac);
+    if (machine === undefined) return;
+    const now = this.#now();
+    if (now - machine.lastWorkAt >= HOUR_MS) machine.wasIdleLong = true;
+    machine.lastWorkAt = now;
+  }
+
+  #account({ account }: Job): { requests: number; quality: number } {
+    let known = this.#accounts.get(account);
+    if (known === undefined) {
+      known = { requests: 0, quality: 0 };
+      this.#accounts.set(account, known);
+    }
+    return known;
+  }
+}
+
+/** Jain's fairness index: 1 when all are equal, 1/n when one has everything. */
+export function jain(values: readonly number[]): number {
+  const squares = sum(values.map((value) => value * value));
+  return squares === 0 ? 1 : sum(values) ** 2 / (values.length * squares);
+}
+
+function spread(values: readonly number[]): Spread {
+  const sorted = Float64Array.from(values).sort();
+  const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? 0;
+  return { mean: sum(values) / Math.max(1, values.length), p50: at(0.5), p99: at(0.99) };
+}
+
+function sum(values: readonly number[]): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
+}

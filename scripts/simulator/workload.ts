@@ -1,0 +1,163 @@
+/**
+ * Who asks for what, and when: accounts of very different size with conversations whose next turn repeats all that was said, long
+ * system prompts that an account's conversations share, a day's rise and fall, and bursts.
+ */
+import type { Prefix } from '../../apps/coordinator/src/fleet/scheduler/warmth.js';
+import { MODELS } from './catalogue.js';
+import type { EventQueue } from './event-queue.js';
+import { Chance, Weighted, zipf } from './random.js';
+
+export interface Job {
+  readonly account: number;
+  readonly model: string;
+  readonly conversation: number;
+  readonly turn: number;
+  /** Of the prompt, the part that all conversations of the account begin with. Tokens. */
+  readonly systemTokens: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** What the coordinator recognises the prompt by. */
+  readonly chain: readonly Prefix[];
+  /** Milliseconds. */
+  readonly arrivedAt: number;
+}
+
+export interface WorkloadOptions {
+  readonly seed: number;
+  readonly accounts: number;
+  /** Requests a second, on average. */
+  readonly rate: number;
+  /** Of the simulated time, in milliseconds: one rise and fall. */
+  readonly dayMs: number;
+  /** Share of the requests that come in bursts. */
+  readonly burstShare: number;
+}
+
+interface Account {
+  readonly models: readonly string[];
+  readonly systemTokens: number;
+}
+
+const BLOCK_TOKENS = 256;
+const MOST_PROMPT = 30_000;
+const MOST_ANSWER = 4096;
+const BURST_REQUESTS = 120;
+const BURST_MS = 4000;
+/** Chance that a conversation goes on after an answer, which makes three turns of it on average. */
+const GOES_ON = 0.67;
+const TURNS = 1 / (1 - GOES_ON);
+const THINKING_MS = 20_000;
+
+export class Workload {
+  readonly #options: WorkloadOptions;
+  readonly #events: EventQueue;
+  readonly #chance: Chance;
+  readonly #submit: (job: Job) => void;
+  readonly #accounts: readonly Account[];
+  readonly #weights: Weighted;
+  readonly #modelWeights = new Weighted(zipf(MODELS.length, 1));
+  #conversations = 0;
+
+  constructor(options: WorkloadOptions, events: EventQueue, chance: Chance, submit: (job: Job) => void) {
+    this.#options = options;
+    this.#events = events;
+    this.#chance = chance;
+    this.#submit = submit;
+    this.#weights = new Weighted(zipf(options.accounts, 0.9));
+    this.#accounts = Array.from({ length: options.accounts }, () => ({
+      models: [this.#model(), this.#model()],
+      systemTokens: Math.min(12_000, Math.round(chance.happens(0.15) ? chance.logNormal(6000, 0.5) : chance.logNormal(150, 1))),
+    }));
+    this.#nextConversation();
+    this.#nextBurst();
+  }
+
+  /** The client has its answer, and may go on. */
+  answered(job: Job): void {
+    const chance = this.#chanceOf(job);
+    if (!chance.happens(GOES_ON)) return;
+    this.#events.after(chance.logNormal(THINKING_MS, 1), () => {
+      const promptTokens = job.promptTokens + job.completionTokens + messageTokens(chance);
+      if (promptTokens < MOST_PROMPT) this.#submit(this.#job({ ...job, turn: job.turn + 1, promptTokens }));
+    });
+  }
+
+  /** A turn is the same whenever it comes, so that policies are compared on the same conversations. */
+  #chanceOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Chance {
+    return new Chance(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
+  }
+
+  #nextConversation(): void {
+    const { rate, burstShare, dayMs } = this.#options;
+    const perMs = (rate * (1 - burstShare)) / TURNS / 1000;
+    // The most there is of a day is drawn, and thinned out.
+    this.#events.after(this.#chance.exponential(1 / (perMs * 1.5)), () => {
+      const level = 1 + 0.5 * Math.sin((2 * Math.PI * this.#events.now) / dayMs);
+      if (this.#chance.happens(level / 1.5)) this.#begin(this.#weights.draw(this.#chance), null);
+      this.#nextConversation();
+    });
+  }
+
+  #nextBurst(): void {
+    const { rate, burstShare } = this.#options;
+    if (burstShare === 0) return;
+    const everyMs = (1000 * BURST_REQUESTS) / (rate * burstShare);
+    this.#events.after(this.#chance.exponential(everyMs), () => {
+      const account = this.#weights.draw(this.#chance);
+      const model = this.#chance.oneOf((this.#accounts[account] as Account).models);
+      const requests = Math.round(this.#chance.exponential(BURST_REQUESTS / TURNS));
+      for (let count = 0; count < requests; count++)
+        this.#events.after(this.#chance.between(0, BURST_MS), () => this.#begin(account, model));
+      this.#nextBurst();
+    });
+  }
+
+  #begin(account: number, wanted: string | null): void {
+    const { models, systemTokens } = this.#accounts[account] as Account;
+    this.#submit(
+      this.#job({
+        account,
+        model: wanted ?? this.#chance.oneOf(models),
+        conversation: this.#conversations++,
+        turn: 0,
+        systemTokens,
+        promptTokens: systemTokens + messageTokens(this.#chance),
+      }),
+    );
+  }
+
+  #job(begun: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): Job {
+    return {
+      ...begun,
+      completionTokens: Math.max(1, Math.min(MOST_ANSWER, Math.round(this.#chanceOf(begun).logNormal(200, 0.9)))),
+      chain: chainOf(begun),
+      arrivedAt: this.#events.now,
+    };
+  }
+
+  #model(): string {
+    return (MODELS[this.#modelWeights.draw(this.#chance)] as (typeof MODELS)[number]).id;
+  }
+}
+
+function messageTokens(chance: Chance): number {
+  return Math.max(5, Math.round(chance.happens(0.1) ? chance.logNormal(3000, 0.7) : chance.logNormal(60, 1)));
+}
+
+/** As the coordinator's hashes: alike as far as the prompts are, never between accounts or models. */
+function chainOf({
+  account,
+  model,
+  conversation,
+  systemTokens,
+  promptTokens,
+}: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): Prefix[] {
+  const modelNumber = MODELS.findIndex(({ id }) => id === model);
+  const chain: Prefix[] = [];
+  for (let tokens = BLOCK_TOKENS; tokens <= promptTokens; tokens += BLOCK_TOKENS) {
+    const block = tokens / BLOCK_TOKENS;
+    const hash = tokens <= systemTokens ? ((account * 64 + modelNumber) * 256 + block) * 2 : (conversation * 256 + block) * 2 + 1;
+    chain.push({ hash, tokens });
+  }
+  return chain;
+}

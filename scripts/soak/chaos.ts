@@ -1,0 +1,116 @@
+/**
+ * Minutes of everything at once: agents that fail in every way come and go, clients read slowly and leave, and ordinary
+ * traffic is verified beside them. What must hold is checked all the time, and the money at the end.
+ */
+
+import { startTraffic } from '../../test/support/background-traffic.js';
+import { startFaultNetwork } from '../../test/support/faults/network.js';
+import { SHORT } from '../../test/support/faults/timings.js';
+import { type Behaviour, LightAgent } from '../../test/support/light/agent.js';
+import { startLightFleet } from '../../test/support/light/fleet.js';
+import { bytesOf, type LightJob } from '../../test/support/light/job.js';
+import { residentBytes } from '../../test/support/memory.js';
+import { SlowClient } from '../../test/support/slow-client.js';
+import { ask, BadAnswer, ENDPOINTS } from '../../test/support/verified-client.js';
+
+const BAD_AGENTS = 8;
+const CLIENTS = 6;
+const MAX_GROWTH = 300 * 1024 * 1024;
+
+const stopped = (job: LightJob): Promise<void> =>
+  new Promise((resolve) => job.closing.addEventListener('abort', () => resolve(), { once: true }));
+
+const BEHAVIOURS: readonly Behaviour[] = [
+  (job) => job.answer(),
+  (job) => job.fail({ code: 'busy' }),
+  (job) => job.fail({ code: 'engine_failed' }),
+  (job) => job.agent.socket.terminate(),
+  (job) => stopped(job),
+  (job) => job.answer({ receipt: (receipt) => ({ ...receipt, model: 'another' }) }),
+  (job) => job.push(bytesOf('data: {}\n\n')),
+  async (job) => {
+    job.accept();
+    await job.frames.write('data: {"object":"begun"}\n\n');
+    await stopped(job);
+  },
+  async (job) => {
+    job.accept();
+    while (!job.closing.aborted && job.agent.open) await job.frames.write(`data: "${'.'.repeat(4000)}"\n\n`);
+  },
+];
+
+export async function chaos(minutes: number, seed: number): Promise<boolean> {
+  let state = seed;
+  // mulberry32: the same choices on every run with the same seed.
+  const random = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
+  const faults = await startFaultNetwork({ timings: SHORT, env: { LOG_LEVEL: 'warn' } });
+  const url = faults.network.baseUrl;
+  const honest = await startLightFleet({ url, size: 8, models: () => ['steady', 'wild'], staysConnected: true });
+  const steady = await faults.customers.customer();
+  const traffic = startTraffic({ access: steady, model: 'steady', clients: 4 });
+  const wild = await faults.customers.customer();
+  const until = Date.now() + minutes * 60_000;
+  const counts = { verified: 0, refused: 0, broken: 0, left: 0, agents: 0 };
+  const bad: string[] = [];
+
+  const agents = async (): Promise<void> => {
+    while (Date.now() < until) {
+      const agent = await LightAgent.join({ url, models: ['wild'], onJob: (job) => pick(BEHAVIOURS)(job) }).catch(() => null);
+      counts.agents++;
+      if (agent === null) continue;
+      await Promise.race([agent.gone, new Promise((resolve) => setTimeout(resolve, 2000 + random() * 8000))]);
+      agent.leave();
+    }
+  };
+  const clients = async (): Promise<void> => {
+    while (Date.now() < until) {
+      const request = {
+        model: 'wild',
+        endpoint: pick(ENDPOINTS),
+        stream: random() < 0.5,
+        maxTokens: 64,
+        prompt: { words: 30, everyMs: 5 },
+      };
+      if (random() < 0.3) {
+        const client = await new SlowClient(wild, request).send();
+        await Promise.race([
+          client.readBytes(random() * 4000).catch(() => {}),
+          new Promise((resolve) => setTimeout(resolve, random() * 300)),
+        ]);
+        client.leave();
+        counts.left++;
+      } else {
+        try {
+          counts[(await ask(wild, request)).kind]++;
+        } catch (error) {
+          bad.push(error instanceof BadAnswer ? error.message : `the connection broke: ${error}`);
+        }
+      }
+    }
+  };
+
+  const before = await residentBytes(faults.coordinatorPid());
+  let most = before;
+  const report = setInterval(() => {
+    void residentBytes(faults.coordinatorPid()).then((bytes) => {
+      most = Math.max(most, bytes);
+    });
+  }, 1000);
+  await Promise.all([...Array.from({ length: BAD_AGENTS }, agents), ...Array.from({ length: CLIENTS }, clients)]);
+  clearInterval(report);
+  await traffic.stop();
+  honest.leave();
+  const money = [...(await faults.customers.audit(wild, [], 'others too')), ...(await faults.customers.ledgerProblems())];
+  console.log({ seed, minutes, ordinary: traffic.answered, failed: traffic.failures.length, ...counts });
+  console.log(`memory of the coordinator: ${Math.round(before / 2 ** 20)} MiB, at most ${Math.round(most / 2 ** 20)} MiB`);
+  const problems = [...traffic.failures, ...bad, ...money, ...(most - before > MAX_GROWTH ? ['it has grown too much'] : [])];
+  for (const problem of problems.slice(0, 20)) console.error(`PROBLEM: ${problem}`);
+  await faults.dispose();
+  return problems.length === 0;
+}

@@ -1,0 +1,21 @@
+/**
+ * `npm run soak -- crowd [agents]` and `npm run soak -- chaos [minutes] [seed]`: what takes too long for the tests. Builds
+ * nothing; exits with 1 when something does not hold.
+ */
+import { chaos } from './chaos.js';
+import { crowd } from './crowd.js';
+
+const [name, ...rest] = process.argv.slice(2);
+const numbers = rest.map(Number);
+const held = await ((): Promise<boolean> => {
+  switch (name) {
+    case 'crowd':
+      return crowd(numbers[0] ?? 2000);
+    case 'chaos':
+      return chaos(numbers[0] ?? 10, numbers[1] ?? 1);
+    default:
+      console.error('npm run soak -- crowd [agents] | chaos [minutes] [seed]');
+      return Promise.resolve(false);
+  }
+})();
+process.exit(held ? 0 : 1);

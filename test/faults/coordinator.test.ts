@@ -1,0 +1,142 @@
+/** The coordinator is killed, told to end, and told so twice: no money is lost, whoever asks is told when to come back, and its providers return. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { DEPOSIT } from '../support/customers.js';
+import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
+import { type LightFleet, startLightFleet } from '../support/light/fleet.js';
+import { textOf } from '../support/light/script.js';
+import { waitUntilGone } from '../support/processes.js';
+import { SlowClient } from '../support/slow-client.js';
+import { ask, ENDPOINTS } from '../support/verified-client.js';
+
+const AGENTS = 40;
+let faults: FaultNetwork;
+let crowd: LightFleet;
+let gate: Promise<void> = Promise.resolve();
+
+beforeAll(async () => {
+  faults = await startFaultNetwork({ agents: 1, env: { DRAIN_SECONDS: '60' } });
+  crowd = await startLightFleet({
+    url: faults.network.baseUrl,
+    size: AGENTS,
+    models: (index) => ['light', `light-${index % 10}`],
+    staysConnected: true,
+    // Everything is said at once, and signed when the test says so.
+    onJob: async (job) => {
+      job.accept();
+      await job.sayAll();
+      await gate;
+      await job.frames.finish();
+      job.complete();
+    },
+  });
+});
+afterAll(async () => {
+  crowd?.leave();
+  await faults?.dispose();
+});
+afterEach(async () => {
+  expect(await faults.customers.ledgerProblems()).toEqual([]);
+});
+
+/** Waits for another process, and until everyone serves there. */
+async function backAgain(pid: number, registrations: number): Promise<void> {
+  expect(await waitUntilGone([pid], 60_000)).toEqual([]);
+  await expect.poll(() => faults.coordinatorPid(), { timeout: 30_000 }).not.toBe(pid);
+  await expect.poll(registered, { timeout: 60_000 }).toBeGreaterThanOrEqual(registrations + AGENTS);
+  const customer = await faults.customers.customer();
+  await expect
+    .poll(async () => (await ask(customer, { model: faults.network.model, maxTokens: 10 })).kind, { timeout: 60_000, interval: 250 })
+    .toBe('verified');
+}
+
+function registered(): number {
+  return crowd.agents.reduce((sum, agent) => sum + agent.counts.registrations, 0);
+}
+
+const script = { words: 20 };
+const runningJobs = (): number => crowd.agents.reduce((sum, agent) => sum + agent.runningJobs, 0);
+const toldToLeave = (): number => crowd.agents.filter(({ rejection }) => rejection?.code === 'shutting_down').length;
+
+/** Jobs begin and do not end before the returned function is called. */
+function holdJobs(): () => void {
+  let open: () => void = () => {};
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  for (const agent of crowd.agents) agent.rejection = null;
+  return open;
+}
+
+it('killed outright, it loses no money, releases what was held, and its providers come back', async () => {
+  const pid = faults.coordinatorPid();
+  const before = registered();
+  const customer = await faults.customers.customer();
+  const paid = await ask(customer, { model: 'light', prompt: { words: 5 } });
+  const open = holdJobs();
+  const streams = await Promise.all(
+    ENDPOINTS.map(async (endpoint, index) => {
+      const client = await new SlowClient(customer, { model: 'light', endpoint, stream: index % 2 === 0, prompt: script }).send();
+      if (index % 2 === 0) await client.readBytes(100);
+      return client;
+    }),
+  );
+  await expect.poll(async () => (await faults.customers.money(customer)).reserved).toBeGreaterThan(0);
+  process.kill(pid, 'SIGKILL');
+  await Promise.all(streams.map((client) => client.closed));
+  open();
+  await backAgain(pid, before);
+  expect(await faults.customers.audit(customer, paid.kind === 'verified' ? [paid.receipt] : [])).toEqual([]);
+});
+
+it('told to end (SIGTERM), it finishes what runs, refuses the rest with a time to come back, and sends its providers away', async () => {
+  const pid = faults.coordinatorPid();
+  const before = registered();
+  const customer = await faults.customers.customer();
+  const open = holdJobs();
+  const running = await Promise.all(
+    ENDPOINTS.map((endpoint, index) =>
+      new SlowClient(customer, { model: 'light', endpoint, stream: index % 2 === 0, prompt: script }).send(),
+    ),
+  );
+  await expect.poll(runningJobs, { timeout: 30_000 }).toBe(ENDPOINTS.length);
+  process.kill(pid, 'SIGTERM');
+  // Those without jobs are told at once.
+  await expect.poll(toldToLeave, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
+  for (const endpoint of ENDPOINTS) {
+    const refused = await ask(customer, { model: 'light', endpoint, prompt: { words: 1 } });
+    expect(refused).toMatchObject({ kind: 'refused', status: endpoint === '/v1/messages' ? 529 : 503 });
+    expect(refused.kind === 'refused' && refused.retryAfter).toBeGreaterThan(0);
+  }
+  open();
+  const answers = await Promise.all(running.map((client) => client.finish()));
+  const receipts = answers.map((answer) => {
+    if (answer.kind !== 'verified') throw new Error(`not finished: ${JSON.stringify(answer)}`);
+    expect(answer.text).toBe(textOf(script));
+    return answer.receipt;
+  });
+  await backAgain(pid, before);
+  expect(await faults.customers.audit(customer, receipts)).toEqual([]);
+  const log = readFileSync(join(faults.network.logDir, 'provider-1.log'), 'utf8');
+  const pauses = [...log.matchAll(/"code":"shutting_down".*?"retry_in_ms":(\d+)/g)].map((match) => Number(match[1]));
+  expect(pauses.length).toBeGreaterThan(0);
+  for (const pause of pauses) expect(pause).toBeGreaterThanOrEqual(1000);
+});
+
+it('told twice, it ends at once, with an error in the streams and nothing paid', async () => {
+  const pid = faults.coordinatorPid();
+  const before = registered();
+  const customer = await faults.customers.customer();
+  const open = holdJobs();
+  const client = await new SlowClient(customer, { model: 'light', stream: true, prompt: script }).send();
+  await client.readBytes(200);
+  process.kill(pid, 'SIGTERM');
+  await expect.poll(toldToLeave, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
+  process.kill(pid, 'SIGTERM');
+  expect(await client.finish()).toMatchObject({ kind: 'broken', code: 'shutting_down' });
+  open();
+  await backAgain(pid, before);
+  expect(await faults.customers.audit(customer, [])).toEqual([]);
+  expect((await faults.customers.money(customer)).balance).toBe(DEPOSIT);
+});

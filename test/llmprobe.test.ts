@@ -1,0 +1,105 @@
+/**
+ * The conformance suite `llmprobe`, which others wrote, against a running network: every assertion that it calls a MUST holds
+ * in every format. What it finds missing is named here, with the reason.
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DemoNetwork } from './support/demo-network.js';
+import { ROOT } from './support/npm-start.js';
+import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+
+/** Checks that fail today, with the reason. To be emptied; an entry that passes fails the test. */
+const EXPECTED_FAILURES: Readonly<Record<string, string>> = {};
+
+/** What the suite may find unsupported, with the reason. Anything else that it cannot find has been lost. */
+const NOT_OFFERED: Readonly<Record<string, string>> = {
+  'chat-vision': 'the demo model reads no images',
+  'responses-vision': 'as in chat',
+  'messages-vision': 'as in chat',
+  'chat-n-choices': 'one choice for each request (specification)',
+  'chat-rate-limit-headers': 'sent only where a limit is set',
+  'responses-rate-limit-headers': 'sent only where a limit is set',
+  'messages-rate-limit-headers': 'sent only where a limit is set',
+  'responses-reasoning-roundtrip': 'the suite knows no form of it for this format',
+  'responses-previous-response-id': 'nothing of a request is stored, so there is nothing to continue',
+  'responses-background': 'nothing of an answer is stored, so there is nothing to fetch later',
+  'responses-mcp-tools': 'the suite does not test it',
+  'embeddings-basic': 'not part of the specification',
+  'embeddings-dimensions': 'not part of the specification',
+  'images-generate': 'no provider of the demo network makes images',
+  'images-edit': 'not part of the specification',
+  'audio-speech': 'not part of the specification',
+};
+
+/** Least number of MUST assertions that count in each format; fewer means that checks were skipped. */
+const LEAST_ASSERTIONS: Readonly<Record<string, number>> = {
+  models: 4,
+  chat: 60,
+  responses: 57,
+  messages: 57,
+  'count-tokens': 3,
+  completions: 3,
+};
+
+/** The suite takes half a minute on an idle machine; each of its requests has a deadline of its own. */
+const WHOLE_RUN_MS = 10 * 60_000;
+
+interface Check {
+  readonly id: string;
+  readonly outcome: 'pass' | 'fail' | 'inconclusive' | 'skipped' | 'unsupported';
+  readonly reason?: string;
+  readonly failures: readonly { readonly severity: string; readonly label: string; readonly message: string }[];
+}
+
+interface Report {
+  readonly conformance: {
+    readonly bySurface: readonly { readonly surface: string; readonly passed: number; readonly total: number }[];
+    readonly results: readonly Check[];
+  };
+}
+
+let network: DemoNetwork;
+let report: Report;
+
+beforeAll(async () => {
+  network = await sharedNetwork();
+  report = await probe();
+}, WHOLE_RUN_MS);
+afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
+
+function probe(): Promise<Report> {
+  const argv = [network.baseUrl, '-k', network.apiKey, '-m', network.model, '--no-save', '--no-bench', '--no-color', '--json'];
+  return new Promise((resolve, reject) => {
+    // It exits with 1 when a check fails; the report says which.
+    execFile(join(ROOT, 'node_modules/.bin/llmprobe'), argv, { maxBuffer: 64 * 1024 * 1024 }, (_, stdout, stderr) => {
+      try {
+        resolve(JSON.parse(stdout) as Report);
+      } catch {
+        reject(new Error(`llmprobe wrote no report: ${stderr || stdout.slice(0, 500)}`));
+      }
+    });
+  });
+}
+
+const withOutcome = (outcome: Check['outcome']): readonly Check[] =>
+  report.conformance.results.filter((check) => check.outcome === outcome);
+
+describe('llmprobe', () => {
+  it('reports no failed MUST but the expected ones', () => {
+    const failed = withOutcome('fail');
+    const unexpected = failed.filter(({ id }) => !(id in EXPECTED_FAILURES));
+    expect(unexpected.map(({ id, failures }) => ({ id, failures }))).toEqual([]);
+    expect(failed.map(({ id }) => id)).toEqual(Object.keys(EXPECTED_FAILURES));
+  });
+
+  it('finds everything that is offered', () => {
+    const missing = withOutcome('unsupported').filter(({ id }) => !(id in NOT_OFFERED));
+    expect(missing.map(({ id, reason }) => ({ id, reason }))).toEqual([]);
+  });
+
+  it('exercises every format', () => {
+    const totals = Object.fromEntries(report.conformance.bySurface.map(({ surface, total }) => [surface, total]));
+    for (const [surface, least] of Object.entries(LEAST_ASSERTIONS)) expect(totals[surface] ?? 0, surface).toBeGreaterThanOrEqual(least);
+  });
+});

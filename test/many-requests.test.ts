@@ -1,0 +1,117 @@
+/**
+ * Many requests of every kind at once against a whole network: good ones, each verified by
+ * `scripts/verify-response.sh` with curl and openssl alone, and some hundred broken ones. MIXED_REQUESTS=200 makes it two hundred.
+ */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { DemoNetwork } from './support/demo-network.js';
+import { fuzz, goodRequests } from './support/fuzz/run.js';
+import { ROOT } from './support/npm-start.js';
+import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+
+const REQUESTS = Number(process.env.MIXED_REQUESTS ?? 60);
+const AT_ONCE = 6;
+
+let network: DemoNetwork;
+
+beforeAll(async () => {
+  network = await sharedNetwork();
+});
+
+const QUESTIONS = [
+  'What is the capital of Italy?',
+  'What is 7 + 8?',
+  'Tell me a story about Mia.',
+  'Repeat after me: größe 東京 🙂 \u200fשלום',
+  'line one\r\nline two',
+  'What is the weather in Paris?',
+  '',
+];
+const tool = { description: 'Get the weather for a city' };
+const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+
+/** Requests of each format, with what changes their answers: tools, stops, seeds, limits, schemas, thinking. */
+const SHAPES: readonly [string, (text: string, index: number) => Record<string, unknown>][] = [
+  ['/v1/chat/completions', (text) => ({ messages: [{ role: 'user', content: text }], max_tokens: 40 })],
+  [
+    '/v1/chat/completions',
+    (text, seed) => ({ messages: [{ role: 'user', content: [{ type: 'text', text }] }], seed, max_completion_tokens: 9 }),
+  ],
+  [
+    '/v1/chat/completions',
+    (text) => ({
+      messages: [{ role: 'user', content: text }],
+      tools: [{ type: 'function', function: { name: 'get_weather', ...tool, parameters } }],
+    }),
+  ],
+  ['/v1/completions', (text) => ({ prompt: `Once upon a time ${text}`, max_tokens: 12, stop: [' the'] })],
+  ['/v1/responses', (text) => ({ input: text || 'Hi', max_output_tokens: 40 })],
+  ['/v1/responses', (text) => ({ messages: [{ role: 'user', content: text }], max_tokens: 1 })],
+  [
+    '/v1/responses',
+    (text) => ({
+      input: [{ role: 'user', content: text || 'Hi' }],
+      tools: [{ type: 'function', name: 'get_weather', ...tool, parameters }],
+    }),
+  ],
+  ['/v1/messages', (text) => ({ messages: [{ role: 'user', content: text || 'Hi' }], max_tokens: 40, thinking: { type: 'adaptive' } })],
+  [
+    '/v1/messages',
+    (text) => ({
+      messages: [{ role: 'user', content: text || 'Hi' }],
+      max_tokens: 60,
+      tools: [{ name: 'get_weather', ...tool, input_schema: parameters }],
+    }),
+  ],
+  ['/v1/messages', (text) => ({ messages: [{ role: 'user', content: text || 'Hi' }], max_tokens: 20, stop_sequences: ['a'] })],
+];
+
+function verify(index: number): Promise<string> {
+  const stream = index % 2 === 1;
+  const [path, shape] = SHAPES[Math.floor(index / 2) % SHAPES.length] as (typeof SHAPES)[number];
+  const text = QUESTIONS[index % QUESTIONS.length] as string;
+  const data = JSON.stringify({ model: network.model, ...shape(text, index), ...(stream ? { stream } : {}) });
+  const access = [
+    '--base-url',
+    network.baseUrl,
+    '--key',
+    network.apiKey,
+    '--path',
+    path,
+    '--data',
+    data,
+    ...(index % 3 === 0 ? ['--nonce'] : []),
+  ];
+  return new Promise((resolve) => {
+    execFile(join(ROOT, 'scripts/verify-response.sh'), access, (_, stdout, stderr) => {
+      const verdict = stdout.trimEnd().split('\n').at(-1) ?? '';
+      resolve(verdict === 'verified' ? verdict : `${path} ${data}: ${verdict} ${stderr}`);
+    });
+  });
+}
+
+describe('two hundred mixed requests, half of them streamed', () => {
+  it('all verify', async () => {
+    const verdicts: string[] = [];
+    let next = 0;
+    const worker = async (): Promise<void> => {
+      while (next < REQUESTS) verdicts.push(await verify(next++));
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    expect(verdicts.filter((verdict) => verdict !== 'verified')).toEqual([]);
+    expect(verdicts).toHaveLength(REQUESTS);
+  });
+});
+
+describe('fuzzed requests', () => {
+  it('are refused or served as documented, and the network goes on', async () => {
+    const target = { baseUrl: network.baseUrl, apiKey: network.apiKey, model: network.model };
+    const { faults, statuses } = await fuzz({ ...target, firstSeed: 500_000, cases: 300 });
+    expect(faults).toEqual([]);
+    expect(statuses.get(200)).toBeGreaterThan(20);
+    expect(statuses.get(400)).toBeGreaterThan(50);
+    expect(new Set(await goodRequests(target))).toEqual(new Set([200]));
+    expect(mishapsOfSharedNetwork()).toEqual([]);
+  });
+});

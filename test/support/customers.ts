@@ -1,0 +1,98 @@
+/** Accounts with money of their own on a running coordinator, and the proof that each paid for what it got and for nothing else. */
+import { join } from 'node:path';
+import type { Receipt } from '@inference/protocol';
+import { addKey, createAccount, newKeyText } from '../../apps/coordinator/src/store/api-keys.js';
+import { checkLedger } from '../../apps/coordinator/src/store/ledger/check.js';
+import { openDatabase } from '../../apps/coordinator/src/store/open-database.js';
+import type { Access } from './verified-client.js';
+
+export interface Customer extends Access {
+  readonly accountId: string;
+}
+
+export interface UsageEntry {
+  readonly request_id: string;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly cost_micro_usd: number;
+}
+
+/** Micro-USD of a new customer. */
+export const DEPOSIT = 50_000_000;
+
+export interface Customers {
+  customer(): Promise<Customer>;
+  /** In micro-USD. */
+  money(customer: Customer): Promise<{ readonly balance: number; readonly reserved: number }>;
+  usage(customer: Customer): Promise<UsageEntry[]>;
+  /**
+   * Waits until nothing is reserved, and returns what is wrong: the balance must be what the usage entries leave of the deposit,
+   * and the entries those of the receipts, to the token. `maybe`: jobs that may have an entry, whatever it says.
+   */
+  audit(customer: Customer, paid: readonly Receipt[], maybe?: 'others too'): Promise<string[]>;
+  /** Problems that the ledger's own check finds. */
+  ledgerProblems(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** `network`: a coordinator with its database file under `dataDir`. */
+export async function openCustomers(network: {
+  readonly baseUrl: string;
+  readonly adminKey: string;
+  readonly dataDir: string;
+}): Promise<Customers> {
+  // The coordinator's own file, opened a second time.
+  const database = await openDatabase({ file: join(network.dataDir, 'coordinator', 'coordinator.db') });
+  let deposits = 0;
+  const call = async <Body>(path: string, key: string, body?: object): Promise<Body> => {
+    const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const response = await fetch(network.baseUrl + path, { ...init, headers });
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
+    return (await response.json()) as Body;
+  };
+  const money = async ({ accountId }: Customer): Promise<{ balance: number; reserved: number }> => {
+    const account = await call<{ balance_micro_usd: number; reserved_micro_usd: number }>(
+      `/admin/v1/accounts/${accountId}`,
+      network.adminKey,
+    );
+    return { balance: account.balance_micro_usd, reserved: account.reserved_micro_usd };
+  };
+  const usage = async ({ apiKey }: Customer): Promise<UsageEntry[]> =>
+    (await call<{ usage: UsageEntry[] }>('/v1/payments/usage', apiKey)).usage;
+  return {
+    async customer() {
+      const apiKey = newKeyText();
+      const accountId = await createAccount(database, 'customer', Date.now());
+      await addKey(database, { accountId, kind: 'api', text: apiKey, now: Date.now() });
+      const deposit = { amount_micro_usd: DEPOSIT, reference: `faults-${accountId}-${deposits++}` };
+      await call(`/admin/v1/accounts/${accountId}/deposits`, network.adminKey, deposit);
+      return { accountId, apiKey, baseUrl: network.baseUrl };
+    },
+    money,
+    usage,
+    async audit(customer, paid, maybe) {
+      const problems: string[] = [];
+      const deadline = Date.now() + 30_000;
+      while ((await money(customer)).reserved > 0 && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50));
+      const { balance, reserved } = await money(customer);
+      const entries = await usage(customer);
+      if (reserved !== 0) problems.push(`${reserved} stay reserved`);
+      const spent = entries.reduce((sum, { cost_micro_usd }) => sum + cost_micro_usd, 0);
+      if (DEPOSIT - balance !== spent) problems.push(`${DEPOSIT - balance} were taken, and the entries come to ${spent}`);
+      for (const { job_id, usage: signed } of paid) {
+        const entry = entries.find(({ request_id }) => request_id === job_id);
+        if (entry === undefined) problems.push(`nothing was paid for ${job_id}`);
+        else if (entry.prompt_tokens !== signed.prompt_tokens || entry.completion_tokens !== signed.completion_tokens) {
+          problems.push(`${job_id} was paid as ${entry.prompt_tokens}+${entry.completion_tokens} tokens, signed ${JSON.stringify(signed)}`);
+        }
+      }
+      const known = new Set<string>(paid.map(({ job_id }) => job_id));
+      const unknown = entries.filter(({ request_id }) => !known.has(request_id));
+      if (maybe === undefined && unknown.length > 0) problems.push(`paid without an answer: ${JSON.stringify(unknown)}`);
+      return problems;
+    },
+    ledgerProblems: async () => [...(await checkLedger(database)).problems],
+    close: () => database.destroy(),
+  };
+}

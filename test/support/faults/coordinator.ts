@@ -1,0 +1,16 @@
+/**
+ * A coordinator as a program, with deadlines that a test can wait for: those of `TIMINGS` (JSON of `fleetTimings`,
+ * `jobTimings` and `requestMs`) in place of its own. Everything else is the real thing.
+ */
+import { startApp } from '../../../apps/coordinator/dist/app.js';
+import { readConfig } from '../../../apps/coordinator/dist/config.js';
+import { createLog } from '../../../apps/coordinator/dist/log.js';
+import type { CoordinatorTimings } from './timings.js';
+
+const config = readConfig(process.env);
+const timings = JSON.parse(process.env.TIMINGS ?? '{}') as CoordinatorTimings;
+const app = await startApp({ config, log: createLog(config.logLevel, process.stdout), ...timings });
+process.send?.({ address: app.address });
+const end = (): void => void app.close(0).then(() => process.exit(0));
+process.on('SIGTERM', end);
+process.on('disconnect', () => process.exit(1));

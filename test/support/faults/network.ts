@@ -1,0 +1,63 @@
+/** A network to break: the real coordinator as a process, real agents behind proxies where asked for, customers with money. */
+
+import { type Customers, openCustomers } from '../customers.js';
+import { type DemoNetwork, startDemoNetwork } from '../demo-network.js';
+import { TcpProxy } from '../tcp-proxy.js';
+import { type CoordinatorTimings, withTimings } from './timings.js';
+
+export interface FaultNetwork {
+  readonly network: DemoNetwork;
+  readonly customers: Customers;
+  /** Of the providers that have one, in their order. */
+  readonly proxies: readonly TcpProxy[];
+  coordinatorPid(): number;
+  dispose(): Promise<void>;
+}
+
+/** A machine that runs other tests beside these takes its time. */
+const START_DEADLINE_MS = 110_000;
+
+export interface FaultNetworkOptions {
+  /** Real agents; light ones can join any network. */
+  readonly agents?: number;
+  /** How many of them reach the coordinator through a proxy of their own. */
+  readonly proxied?: number;
+  /** None: the coordinator's own program with its own deadlines. */
+  readonly timings?: CoordinatorTimings;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly providerArgs?: readonly string[];
+  readonly modelPath?: string;
+}
+
+export async function startFaultNetwork(options: FaultNetworkOptions = {}): Promise<FaultNetwork> {
+  const { agents = 0, proxied = 0, timings, env, providerArgs, modelPath } = options;
+  const proxies: TcpProxy[] = [];
+  const program = timings === undefined ? null : withTimings(timings);
+  const { network, dispose } = await startDemoNetwork({
+    providers: agents,
+    startDeadlineMs: START_DEADLINE_MS,
+    coordinatorEnv: { LOG_LEVEL: 'info', ...program?.env, ...env },
+    ...(program === null ? {} : { coordinatorArgv: program.argv }),
+    ...(providerArgs === undefined ? {} : { providerArgs }),
+    ...(modelPath === undefined ? {} : { modelPath }),
+    route: async (provider, baseUrl) => {
+      if (provider > proxied) return baseUrl;
+      const proxy = await TcpProxy.start(baseUrl);
+      proxies.push(proxy);
+      return proxy.address;
+    },
+  });
+  const customers = await openCustomers(network);
+  return {
+    network,
+    customers,
+    proxies,
+    coordinatorPid: () => network.coordinator.current.pid,
+    async dispose() {
+      await customers.close();
+      for (const proxy of proxies) proxy.resume();
+      await dispose();
+      await Promise.all(proxies.map((proxy) => proxy.close()));
+    },
+  };
+}

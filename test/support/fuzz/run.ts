@@ -1,0 +1,63 @@
+/** Sends a number of fuzzed requests and gathers what was wrong with the answers. */
+import { bodiesOf, PATHS } from './bodies.js';
+import { exchange, fuzzRequest, type Target } from './exchange.js';
+import { Random } from './random.js';
+import { faultsOf } from './verdict.js';
+
+export interface FuzzResult {
+  /** One line for each fault, with the seed that makes the request again. */
+  readonly faults: readonly string[];
+  /** Answers by status; 0: the server hung up. */
+  readonly statuses: ReadonlyMap<number, number>;
+}
+
+export interface FuzzOptions extends Target {
+  readonly firstSeed: number;
+  readonly cases: number;
+  /** Requests in flight. */
+  readonly concurrency?: number;
+}
+
+/** Each case has a seed of its own: `firstSeed`, `firstSeed + 1` and so on. */
+export async function fuzz({ firstSeed, cases, concurrency = 4, ...target }: FuzzOptions): Promise<FuzzResult> {
+  const faults: string[] = [];
+  const statuses = new Map<number, number>();
+  let next = firstSeed;
+  const worker = async (): Promise<void> => {
+    while (next < firstSeed + cases) {
+      const seed = next++;
+      const request = fuzzRequest(target, new Random(seed));
+      const { answer, faults: found } = await judge(request, target);
+      statuses.set(answer, (statuses.get(answer) ?? 0) + 1);
+      for (const fault of found) faults.push(`seed ${seed}, ${request.path}: ${fault}`);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  return { faults, statuses };
+}
+
+async function judge(request: ReturnType<typeof fuzzRequest>, target: Target): Promise<{ answer: number; faults: string[] }> {
+  try {
+    const answer = await exchange(target.baseUrl, request.bytes);
+    return { answer: answer?.status ?? 0, faults: faultsOf(request, answer, target) };
+  } catch (error) {
+    return { answer: 0, faults: [error instanceof Error ? error.message : String(error)] };
+  }
+}
+
+/** Statuses of one good request for each body that clients send. */
+export async function goodRequests(target: Target): Promise<number[]> {
+  const statuses: number[] = [];
+  for (const path of PATHS) {
+    for (const body of bodiesOf(path, target.model)) {
+      const response = await fetch(`${target.baseUrl}${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${target.apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+      await response.arrayBuffer();
+      statuses.push(response.status);
+    }
+  }
+  return statuses;
+}

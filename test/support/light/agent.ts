@@ -1,0 +1,228 @@
+/**
+ * A provider without a model: real registration, challenges, sealing, rendering and signatures, and an answer that the
+ * prompt dictates. Thousands fit into one process; what it does with a job can be scripted, lies included.
+ */
+import {
+  type CoordinatorMessage,
+  decodeFrame,
+  type ModelOffer,
+  type ProviderId,
+  type Register,
+  type SignedStatement,
+  type TrustMessage,
+} from '@inference/protocol';
+import { generateSealingKeyPair, type SealingKeyPair } from '@inference/protocol/crypto';
+import { WebSocket } from 'ws';
+import { SoftwareEnclave } from '../software-enclave.js';
+import { LightJob } from './job.js';
+
+/** Keys of one agent; making them in advance keeps it out of what is measured. */
+export interface LightKeys {
+  readonly enclave: SoftwareEnclave;
+  readonly sealing: SealingKeyPair;
+}
+
+export function makeKeys(): LightKeys {
+  return { enclave: new SoftwareEnclave(), sealing: generateSealingKeyPair() };
+}
+
+export type Behaviour = (job: LightJob) => void | Promise<void>;
+
+export interface LightOptions {
+  /** Address of the coordinator. */
+  readonly url: string;
+  readonly models: readonly string[];
+  readonly slots?: number;
+  readonly keys?: LightKeys;
+  /** What it does with a job; the honest answer by default. */
+  readonly onJob?: Behaviour;
+  /** What it does when it is told to stop; by default it ends the job where it stands. */
+  readonly onCancel?: Behaviour;
+  /** Connects again after the end of a connection, with a growing, jittered pause. */
+  readonly staysConnected?: boolean;
+}
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 4000;
+
+export class LightAgent {
+  readonly keys: LightKeys;
+  readonly providerId: ProviderId;
+  /** What it registers with. */
+  readonly attestation: SignedStatement;
+  readonly #options: LightOptions;
+  readonly #jobs = new Map<string, LightJob>();
+  #socket: WebSocket | null = null;
+  #sessionId = '';
+  #left = false;
+  #attempt = 0;
+  #pause: NodeJS.Timeout | null = null;
+  #online: () => void = () => {};
+  #offline: () => void = () => {};
+  /** Of all connections. */
+  readonly counts = { connections: 0, registrations: 0, jobs: 0, cancels: 0, credits: 0 };
+  /** Code and text of the newest `rejected`. */
+  rejection: { readonly code: string; readonly message: string } | null = null;
+  /** What the coordinator said last of its standing. */
+  standing: TrustMessage | null = null;
+  /** Resolves when it is registered for the first time; rejects when that connection ends before. */
+  readonly registered: Promise<void>;
+  /** Resolves at the end of its first connection. */
+  readonly gone: Promise<void>;
+
+  constructor(options: LightOptions) {
+    this.#options = options;
+    this.keys = options.keys ?? makeKeys();
+    this.providerId = this.keys.enclave.providerId;
+    this.attestation = this.keys.enclave.attestation();
+    this.gone = new Promise((resolve) => {
+      this.#offline = resolve;
+    });
+    this.registered = new Promise((resolve, reject) => {
+      this.#online = resolve;
+      void this.gone.then(() => reject(new Error(`not registered: ${this.rejection?.message ?? 'the connection ended'}`)));
+    });
+    this.registered.catch(() => {});
+    this.#connect();
+  }
+
+  /** Connects and registers. Rejects when the coordinator refuses. */
+  static async join(options: LightOptions): Promise<LightAgent> {
+    const agent = new LightAgent(options);
+    await agent.registered;
+    return agent;
+  }
+
+  get open(): boolean {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
+  /** Its present connection, for those who misuse it. */
+  get socket(): WebSocket {
+    if (this.#socket === null) throw new Error('not connected');
+    return this.#socket;
+  }
+
+  get runningJobs(): number {
+    return this.#jobs.size;
+  }
+
+  say(message: object): void {
+    if (this.open) this.#socket?.send(JSON.stringify(message));
+  }
+
+  sendBytes(bytes: Uint8Array, sent: () => void = () => {}): void {
+    if (this.open) this.#socket?.send(bytes, sent);
+    else sent();
+  }
+
+  /** Serves these models from now on. Resolves when the coordinator has taken that in. */
+  async serve(models: readonly string[]): Promise<void> {
+    this.say({ type: 'models', models: this.offers(models) });
+    const answered = new Promise<void>((resolve) => this.socket.once('pong', () => resolve()));
+    this.socket.ping();
+    await Promise.race([answered, this.gone]);
+  }
+
+  /** Leaves for good, without a word. */
+  leave(): void {
+    this.#left = true;
+    if (this.#pause !== null) clearTimeout(this.#pause);
+    this.#socket?.terminate();
+  }
+
+  offers(models = this.#options.models): ModelOffer[] {
+    return models.map((id) => ({ id, model_type: 'text', display_name: id, quantization: '8bit', context_length: 131_072 }));
+  }
+
+  #connect(): void {
+    const socket = new WebSocket(`${this.#options.url.replace('http', 'ws')}/provider/v1/socket`, { perMessageDeflate: false });
+    this.#socket = socket;
+    socket.on('open', () => {
+      this.counts.connections++;
+      this.say({ type: 'hello', versions: [1], agent: { name: 'light', version: '1' } });
+    });
+    socket.on('message', (data: Buffer, isBinary) => {
+      if (isBinary) this.#frame(data);
+      else this.#message(JSON.parse(data.toString('utf8')) as CoordinatorMessage);
+    });
+    // An error is always followed by 'close'.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#closed());
+  }
+
+  #closed(): void {
+    for (const job of this.#jobs.values()) job.abandon();
+    this.#jobs.clear();
+    this.#offline();
+    if (this.#left || this.#options.staysConnected !== true) return;
+    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** this.#attempt++);
+    this.#pause = setTimeout(() => this.#connect(), longest * (0.5 + Math.random() / 2));
+  }
+
+  #message(message: CoordinatorMessage): void {
+    switch (message.type) {
+      case 'welcome':
+        this.#sessionId = message.session_id;
+        this.say(this.#register(message.nonce));
+        return;
+      case 'registered':
+        this.#attempt = 0;
+        this.counts.registrations++;
+        this.#online();
+        return;
+      case 'challenge':
+        this.say({ type: 'challenge_answer', challenge: this.keys.enclave.challengeAnswer(message.nonce, this.#sessionId) });
+        return;
+      case 'job':
+        this.counts.jobs++;
+        this.#jobs.set(message.context.job_id, new LightJob(this, message));
+        return;
+      case 'credit':
+        this.counts.credits++;
+        this.#jobs.get(message.job_id)?.grant(message.bytes);
+        return;
+      case 'cancel': {
+        const job = this.#jobs.get(message.job_id);
+        this.counts.cancels++;
+        job?.cancel();
+        if (job !== undefined) void this.#options.onCancel?.(job);
+        return;
+      }
+      case 'rejected':
+        this.rejection = message;
+        return;
+      case 'trust':
+        this.standing = message;
+        return;
+      default:
+    }
+  }
+
+  #register(nonce: string): Register {
+    const { enclave, sealing } = this.keys;
+    return {
+      type: 'register',
+      attestation: this.attestation,
+      challenge: enclave.challengeAnswer(nonce, this.#sessionId),
+      key: enclave.keyStatement(sealing.publicKey, this.attestation),
+      hardware: { chip_family: 'Light', cpu_cores: 1, gpu_cores: 0, bandwidth_gbs: 0 },
+      models: this.offers(),
+      slots: this.#options.slots ?? 8,
+    };
+  }
+
+  #frame(bytes: Buffer): void {
+    const frame = decodeFrame(bytes);
+    const job = this.#jobs.get(frame.jobId);
+    if (job === undefined || !job.open(frame)) return;
+    const { onJob } = this.#options;
+    void Promise.resolve(onJob === undefined ? job.answer() : onJob(job))
+      // A job that is abandoned rejects; what a script does wrongly shows at the client.
+      .catch(() => {})
+      .finally(() => {
+        job.dispose();
+        this.#jobs.delete(frame.jobId);
+      });
+  }
+}

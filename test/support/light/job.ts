@@ -1,0 +1,213 @@
+/**
+ * One job at a light agent: opens the sealed body, renders with the real formats, seals frames within its credit by the
+ * agent's own code, and signs. Each step can be taken alone, so that a scripted agent may leave one out or do it wrongly.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { formatFor, type OutputEvent, type ParsedRequest } from '@inference/formats';
+import {
+  type Frame,
+  fromBase64,
+  type JobCompleted,
+  type JobContext,
+  type JobFailure,
+  type JobMessage,
+  type JsonValue,
+  type Receipt,
+  utf8,
+} from '@inference/protocol';
+import { RequestOpener, type ResponseHash, type ResponseSealer, responseHash, sha256Hex } from '@inference/protocol/crypto';
+import { ResponseFrames } from '../../../apps/provider/src/work/response-frames.js';
+import type { LightAgent } from './agent.js';
+import { type Script, scriptIn, wordOf } from './script.js';
+
+const PROMPT_TOKENS = 7;
+
+export interface CompletionChange {
+  readonly receipt?: (receipt: Receipt) => Receipt;
+  readonly message?: (message: JobCompleted) => JobCompleted;
+}
+
+/** From a cancel to the signed end of what was written until then, in milliseconds. */
+const CLOSE_TIMEOUT_MS = 5000;
+
+export class LightJob {
+  readonly agent: LightAgent;
+  readonly context: JobContext;
+  readonly startedAt = Date.now();
+  readonly #opener: RequestOpener;
+  readonly #hash: ResponseHash = responseHash();
+  readonly #abort = new AbortController();
+  readonly #closing = new AbortController();
+  #closeTimer: NodeJS.Timeout | null = null;
+  #credit: number;
+  #parsed: ParsedRequest | null = null;
+  #sealer: ResponseSealer | null = null;
+  #frames: ResponseFrames | null = null;
+  #requestSha256 = '';
+  /** Words of the answer so far. */
+  tokens = 0;
+
+  constructor(agent: LightAgent, message: JobMessage) {
+    this.agent = agent;
+    this.context = message.context;
+    this.#credit = message.credit;
+    this.#opener = new RequestOpener(message.context, fromBase64(message.enc), agent.keys.sealing, message.request_bytes);
+  }
+
+  /** Takes a request frame. True when the body is whole. */
+  open(frame: Frame): boolean {
+    const body = this.#opener.accept(frame);
+    if (body === null) return false;
+    this.#requestSha256 = sha256Hex(body);
+    const { endpoint } = this.context;
+    if (endpoint === '/v1/embeddings') throw new Error('light agents write text only');
+    this.#parsed = formatFor(endpoint).parse(body);
+    this.#sealer = this.#opener.responseSealer();
+    return true;
+  }
+
+  /** Aborted when the coordinator cancels it, or the agent is gone. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  get parsed(): ParsedRequest {
+    if (this.#parsed === null) throw new Error('the request is not complete');
+    return this.#parsed;
+  }
+
+  get sealer(): ResponseSealer {
+    if (this.#sealer === null) throw new Error('the request is not complete');
+    return this.#sealer;
+  }
+
+  /** What the client asks it to say. */
+  get script(): Script {
+    const { prompt } = this.parsed.request;
+    return scriptIn(prompt.type === 'text' ? prompt.text : (prompt.messages.at(-1)?.content ?? ''));
+  }
+
+  get frames(): ResponseFrames {
+    const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.agent.sendBytes(bytes, sent) };
+    this.#frames ??= new ResponseFrames(this.sealer, this.#hash, sink, this.#credit, this.#abort.signal);
+    return this.#frames;
+  }
+
+  grant(bytes: number): void {
+    if (this.#frames === null) this.#credit += bytes;
+    else this.#frames.grant(bytes);
+  }
+
+  /** Ends where it stands. As the real agent, it does not wait for ever for the credit to say so. */
+  cancel(): void {
+    this.#closing.abort();
+    this.#closeTimer ??= setTimeout(() => {
+      this.fail({ code: 'cancelled' });
+      this.#abort.abort(new Error('cancelled'));
+    }, CLOSE_TIMEOUT_MS).unref();
+  }
+
+  /** It is over, however it ended. */
+  dispose(): void {
+    if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
+  }
+
+  /** The connection is over. */
+  abandon(): void {
+    this.#closing.abort();
+    this.#abort.abort(new Error('the connection is over'));
+  }
+
+  accept(): void {
+    this.agent.say({ type: 'job_accepted', job_id: this.context.job_id });
+  }
+
+  fail(failure: JobFailure): void {
+    this.agent.say({ type: 'job_failed', job_id: this.context.job_id, failure });
+  }
+
+  /** Seals and sends bytes without regard to credit. */
+  push(bytes: Uint8Array, final = false): void {
+    this.#hash.update(bytes);
+    this.agent.sendBytes(this.sealer.seal(bytes, final));
+  }
+
+  /** Accepts, says what it is told to, and has it signed; ends where it stands when it is cancelled. */
+  async answer(change: CompletionChange = {}): Promise<void> {
+    this.accept();
+    const ended = await this.sayAll();
+    if (ended === 'nothing') return this.fail({ code: 'cancelled' });
+    await this.frames.finish();
+    this.complete(ended === 'cut' ? { receipt: (receipt) => ({ ...receipt, finish_reason: 'cancelled' }) } : change);
+  }
+
+  /** Writes the answer without its final frame. `cut`: cancelled after something was written, `nothing`: before. */
+  async sayAll(): Promise<'whole' | 'cut' | 'nothing'> {
+    const { context, parsed, script } = this;
+    const words = parsed.request.task === 'count' ? 0 : script.words;
+    const envelope = { responseId: context.response_id, created: context.created, model: context.model };
+    const stream = context.stream ? parsed.answer.stream(envelope) : null;
+    const plain = context.stream ? null : parsed.answer.plain(envelope);
+    const emit = async (event: OutputEvent): Promise<void> => {
+      if (stream !== null) await this.frames.write(stream.render(event));
+      else plain?.add(event);
+    };
+    await emit({ type: 'start', promptTokens: PROMPT_TOKENS });
+    for (let index = 0; index < words; index++) {
+      if (script.everyMs !== undefined) await pause(script.everyMs, undefined, { signal: this.#closing.signal }).catch(() => {});
+      if (this.#closing.signal.aborted) return this.frames.written > 0 ? 'cut' : 'nothing';
+      this.tokens++;
+      await emit({ type: 'text', text: wordOf(script, index) });
+    }
+    await emit({ type: 'finish', reason: 'stop', usage: this.#usage, hiddenTokens: 0 });
+    if (plain !== null) await this.frames.write(plain.body());
+    return 'whole';
+  }
+
+  /** Tells that it is done, with what its enclave signs; or, changed, with something else. */
+  complete(change: CompletionChange = {}): void {
+    const responseSha256 = this.#hash.digestHex();
+    const { enclave } = this.agent.keys;
+    const receipt = (change.receipt ?? same)(this.#receipt(responseSha256));
+    const message: JobCompleted = {
+      type: 'job_completed',
+      job_id: this.context.job_id,
+      response_sha256: responseSha256,
+      signature: enclave.signResponse(responseSha256),
+      receipt: enclave.statement('receipt', receipt as JsonValue),
+    };
+    this.agent.say((change.message ?? same)(message));
+  }
+
+  get #usage(): Receipt['usage'] {
+    return { prompt_tokens: PROMPT_TOKENS, completion_tokens: this.tokens, total_tokens: PROMPT_TOKENS + this.tokens };
+  }
+
+  #receipt(responseSha256: string): Receipt {
+    const { context, agent } = this;
+    return {
+      v: 1,
+      job_id: context.job_id,
+      provider_id: agent.providerId,
+      se_key_sha256: sha256Hex(agent.keys.enclave.publicKey),
+      model: context.model,
+      endpoint: context.endpoint,
+      request_sha256: this.#requestSha256,
+      overrides: context.overrides,
+      response_sha256: responseSha256,
+      ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
+      usage: this.#usage,
+      hidden_tokens: 0,
+      finish_reason: 'stop',
+      started_at: this.startedAt,
+      completed_at: Date.now(),
+    };
+  }
+}
+
+function same<Value>(value: Value): Value {
+  return value;
+}
+
+/** Bytes of a text. */
+export const bytesOf = utf8;

@@ -1,0 +1,43 @@
+/** Resident memory and processor time of another process, as `ps` tells them; works on Linux and macOS. */
+import { execFile } from 'node:child_process';
+
+/** In bytes. */
+export async function residentBytes(pid: number): Promise<number> {
+  return Number(await column('rss', pid)) * 1024;
+}
+
+/** Processor time that it has used, in seconds; whole ones on Linux. */
+export async function processorSeconds(pid: number): Promise<number> {
+  const parts = (await column('time', pid)).split(/[-:]/).map(Number);
+  const [seconds = 0, minutes = 0, hours = 0, days = 0] = parts.reverse();
+  return seconds + 60 * (minutes + 60 * (hours + 24 * days));
+}
+
+function column(name: string, pid: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile('ps', ['-o', `${name}=`, '-p', String(pid)], (error, stdout) => {
+      if (error !== null) reject(new Error(`there is no process ${pid}`));
+      else resolve(stdout.trim());
+    });
+  });
+}
+
+/** Most that the process has held while this ran, in bytes beyond what it held at its beginning. */
+export async function growthDuring(pid: number, work: () => Promise<unknown>, everyMs = 100): Promise<number> {
+  const before = await residentBytes(pid);
+  let most = before;
+  let over = false;
+  const watch = (async () => {
+    while (!over) {
+      most = Math.max(most, await residentBytes(pid));
+      await new Promise((resolve) => setTimeout(resolve, everyMs));
+    }
+  })();
+  try {
+    await work();
+  } finally {
+    over = true;
+  }
+  await watch;
+  return Math.max(most, await residentBytes(pid)) - before;
+}

@@ -1,0 +1,159 @@
+/**
+ * A TCP proxy that a test puts between two programs, to do what networks do: hold everything back without closing, delay,
+ * cut, and send a WebSocket message twice.
+ */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { WebSocketFrames } from './websocket-frames.js';
+
+export type Direction = 'up' | 'down';
+
+export class TcpProxy {
+  readonly #server: Server;
+  readonly #target: URL;
+  readonly #links = new Set<Link>();
+  #stalled = false;
+  #delayMs = 0;
+  #address = '';
+  /** Binary messages that are still to be sent twice, by direction. */
+  readonly #duplicates = { up: 0, down: 0 };
+  /** Bytes that went through. */
+  readonly bytes = { up: 0, down: 0 };
+  /** Messages that were sent twice. */
+  duplicated = 0;
+
+  private constructor(target: string) {
+    this.#target = new URL(target);
+    this.#server = createServer((client) => this.#link(client));
+  }
+
+  /** A proxy to an address such as `http://127.0.0.1:8080`. */
+  static async start(target: string): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target);
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    const bound = proxy.#server.address();
+    if (bound === null || typeof bound === 'string') throw new Error('the proxy has no port');
+    proxy.#address = `http://127.0.0.1:${bound.port}`;
+    return proxy;
+  }
+
+  get address(): string {
+    return this.#address;
+  }
+
+  /** Nothing goes through any more, in either direction, and nobody is told. New connections are taken and get nothing either. */
+  stall(): void {
+    this.#stalled = true;
+    for (const link of this.#links) link.pause();
+  }
+
+  /** Goes on where it stalled. */
+  resume(): void {
+    this.#stalled = false;
+    for (const link of this.#links) link.resume();
+  }
+
+  /** Ends all connections without a goodbye. */
+  cut(): void {
+    for (const link of [...this.#links]) link.destroy();
+  }
+
+  /** Everything arrives this much later, in milliseconds. */
+  delay(ms: number): void {
+    this.#delayMs = ms;
+  }
+
+  /** The next so many binary WebSocket messages of a direction arrive twice. `up`: from whoever connected to the proxy. */
+  duplicate(direction: Direction, messages: number): void {
+    this.#duplicates[direction] = messages;
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  #link(client: Socket): void {
+    const upstream = connect(Number(this.#target.port), this.#target.hostname);
+    const link = new Link(client, upstream, (direction, chunk) => this.#pass(direction, chunk));
+    this.#links.add(link);
+    link.onEnd(() => this.#links.delete(link));
+    if (this.#stalled) link.pause();
+  }
+
+  /** The bytes to deliver for those that came, and when. */
+  #pass(direction: Direction, chunk: { readonly bytes: Buffer; readonly binary: boolean }): { bytes: Buffer[]; delayMs: number } {
+    this.bytes[direction] += chunk.bytes.length;
+    const twice = chunk.binary && this.#duplicates[direction] > 0;
+    if (twice) {
+      this.#duplicates[direction]--;
+      this.duplicated++;
+    }
+    return { bytes: twice ? [chunk.bytes, chunk.bytes] : [chunk.bytes], delayMs: this.#delayMs };
+  }
+}
+
+type Pass = (direction: Direction, chunk: { readonly bytes: Buffer; readonly binary: boolean }) => { bytes: Buffer[]; delayMs: number };
+
+/** One connection through the proxy. */
+class Link {
+  readonly #ends: readonly [Socket, Socket];
+  #over: () => void = () => {};
+  #paused = false;
+
+  constructor(client: Socket, upstream: Socket, pass: Pass) {
+    this.#ends = [client, upstream];
+    for (const socket of this.#ends) {
+      socket.setNoDelay(true);
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        // While it is stalled nobody hears of the other's end.
+        if (!this.#paused) this.destroy();
+      });
+    }
+    this.#forward(client, upstream, 'up', pass);
+    this.#forward(upstream, client, 'down', pass);
+  }
+
+  onEnd(listener: () => void): void {
+    this.#over = listener;
+  }
+
+  pause(): void {
+    this.#paused = true;
+    for (const socket of this.#ends) socket.pause();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    if (this.#ends.some((socket) => socket.destroyed)) this.destroy();
+    for (const socket of this.#ends) socket.resume();
+  }
+
+  destroy(): void {
+    for (const socket of this.#ends) socket.destroy();
+    this.#over();
+  }
+
+  #forward(from: Socket, to: Socket, direction: Direction, pass: Pass): void {
+    const frames = new WebSocketFrames();
+    let due = Promise.resolve();
+    from.on('data', (data: Buffer) => {
+      for (const chunk of frames.split(data)) {
+        const { bytes, delayMs } = pass(direction, chunk);
+        const deliver = (): void => {
+          for (const part of bytes) if (!to.destroyed && !to.write(part)) from.pause();
+        };
+        if (delayMs === 0) deliver();
+        else {
+          const at = new Promise<void>((resolve) => setTimeout(resolve, delayMs));
+          // Late, but in order.
+          due = Promise.all([due, at]).then(deliver);
+        }
+      }
+    });
+    to.on('drain', () => {
+      if (!this.#paused) from.resume();
+    });
+    from.on('end', () => void due.then(() => to.end()));
+  }
+}

@@ -1,0 +1,103 @@
+/** Work that nobody wants any more stops in the real engines, and its place is free again: lost to a quicker machine, or left by the client. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { descendantsOf } from './support/processes.js';
+
+let network: DemoNetwork;
+let dispose: () => Promise<void>;
+
+beforeAll(async () => {
+  ({ network, dispose } = await startDemoNetwork({ providers: 2, coordinatorEnv: { HEDGE_PERCENT: '50' } }));
+});
+afterAll(() => dispose?.());
+
+interface ProviderState {
+  readonly provider_id: string;
+  readonly running_jobs: number;
+  readonly placements: number;
+}
+
+/** The engine process of a provider. */
+function engineOf(index: number): number {
+  const agent = network.providers[index]?.current.pid as number;
+  const engine = descendantsOf(agent).find(({ command }) => /engine/.test(command));
+  if (engine === undefined) throw new Error(`provider ${index} has no engine`);
+  return engine.pid;
+}
+
+async function providers(): Promise<ProviderState[]> {
+  const response = await fetch(`${network.baseUrl}/admin/v1/providers`, { headers: { authorization: `Bearer ${network.adminKey}` } });
+  return ((await response.json()) as { providers: ProviderState[] }).providers;
+}
+
+/** Well before the coordinator would free the place of a provider that never confirms. */
+const allFree = (): Promise<void> =>
+  expect.poll(async () => (await providers()).map(({ running_jobs }) => running_jobs), { timeout: 20_000 }).toEqual([0, 0]);
+
+const tellStory = (signal?: AbortSignal): Promise<Response> =>
+  network.post(
+    '/v1/chat/completions',
+    { model: network.model, messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], stream: true, max_tokens: 400 },
+    signal === undefined ? {} : { signal },
+  );
+
+it('a machine that lost to a quicker one stops, and the client has one whole answer', async () => {
+  const frozen = engineOf(0);
+  process.kill(frozen, 'SIGSTOP');
+  try {
+    // Each goes to either machine first; one that has a part in it on the frozen one is what is wanted.
+    for (let stuck = false; !stuck; ) {
+      const response = await tellStory();
+      expect(response.status).toBe(200);
+      const text = await response.text();
+      expect(text).toContain('se_signature');
+      expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
+      stuck = (await providers()).some(({ running_jobs }) => running_jobs > 0);
+    }
+  } finally {
+    process.kill(frozen, 'SIGCONT');
+  }
+  await allFree();
+});
+
+it('a stream that its client leaves stops in the engine, and what was written until then is signed', async () => {
+  const finishes: string[] = [];
+  // The engine may have come to its end just before it was stopped, or the machine be so slow that nobody waits for the signature.
+  for (let tries = 0; tries < 10 && !finishes.includes('cancelled'); tries++) {
+    const leaving = new AbortController();
+    const response = await tellStory(leaving.signal);
+    const jobId = response.headers.get('x-inference-job-id') as string;
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    const engines = [engineOf(0), engineOf(1)];
+    for (const pid of engines) process.kill(pid, 'SIGSTOP');
+    leaving.abort();
+    await reader.read().catch(() => null);
+    // Time for the word to get from the coordinator to the agent, which is not frozen.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    for (const pid of engines) process.kill(pid, 'SIGCONT');
+    await allFree();
+    const receipt = await receiptOf(jobId);
+    finishes.push(receipt?.finish_reason ?? 'unsigned');
+    if (receipt?.finish_reason === 'cancelled') expect(receipt.usage.completion_tokens).toBeLessThan(400);
+  }
+  expect(finishes).toContain('cancelled');
+});
+
+interface Receipt {
+  readonly finish_reason: string;
+  readonly usage: { readonly completion_tokens: number };
+}
+
+/** The receipt of a job, which is kept a moment after its end; null when there is none. */
+async function receiptOf(jobId: string): Promise<Receipt | null> {
+  for (let looks = 0; looks < 20; looks++) {
+    const response = await fetch(`${network.baseUrl}/v1/receipts/${jobId}`, { headers: { authorization: `Bearer ${network.apiKey}` } });
+    if (response.status === 200) {
+      const { receipt } = (await response.json()) as { receipt: string };
+      return JSON.parse(Buffer.from(receipt, 'base64url').toString()) as Receipt;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return null;
+}

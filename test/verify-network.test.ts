@@ -1,0 +1,177 @@
+/** What an outsider sees: `inference-verify` as a program of its own, against a running network, its answers and its lies. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { AttestationFeed } from '@inference/protocol';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DemoNetwork } from './support/demo-network.js';
+import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
+
+const program = fileURLToPath(new URL('../packages/verifier/bin/inference-verify.js', import.meta.url));
+
+let network: DemoNetwork;
+let scratch: string;
+
+beforeAll(async () => {
+  network = await sharedNetwork();
+  scratch = mkdtempSync(join(tmpdir(), 'inference-verify-'));
+});
+afterAll(() => {
+  rmSync(scratch, { recursive: true, force: true });
+  expect(mishapsOfSharedNetwork()).toEqual([]);
+});
+
+interface Run {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function inferenceVerify(...args: readonly string[]): Promise<Run> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let [out, err] = ['', ''];
+    child.stdout.on('data', (data) => {
+      out += data;
+    });
+    child.stderr.on('data', (data) => {
+      err += data;
+    });
+    child.on('close', (code) => resolve({ code, out, err }));
+  });
+}
+
+const access = (): string[] => ['--base-url', network.baseUrl, '--key', network.apiKey];
+
+async function feed(): Promise<AttestationFeed> {
+  return (await (await fetch(`${network.baseUrl}/v1/providers/attestation`)).json()) as AttestationFeed;
+}
+
+function saved(value: unknown): string {
+  const file = join(scratch, 'feed.json');
+  writeFileSync(file, JSON.stringify(value));
+  return file;
+}
+
+describe('inference-verify network', () => {
+  it('reproduces every claim of a running network and says what is not proved', async () => {
+    const { code, out, err } = await inferenceVerify('network', network.baseUrl);
+    expect(err).toBe('');
+    expect(code).toBe(0);
+    const { providers } = await feed();
+    expect(out).toContain(`Provider ${providers[0]?.provider_id}`);
+    for (const claim of ['secure_enclave=false', 'sip_enabled=true', 'attested=true', 'mda_verified=', 'mdm_verified=', 'acme_verified=']) {
+      expect(out).toContain(claim);
+    }
+    expect(out).toContain("coordinator's word");
+    expect(out).toContain('simulated enclave');
+    expect(out).toContain('Not proved');
+    expect(out).not.toContain('CONTRADICTED');
+  });
+
+  it('gives the same to programs', async () => {
+    const { out } = await inferenceVerify('network', network.baseUrl, '--json');
+    const verdict = JSON.parse(out) as { records: { consistent: boolean; findings: { claim: string }[] }[] };
+    expect(verdict.records).toHaveLength(1);
+    expect(verdict.records[0]?.consistent).toBe(true);
+    expect(verdict.records[0]?.findings.map(({ claim }) => claim)).toContain('trust_level');
+  });
+
+  it('finds a lie in a feed', async () => {
+    const honest = await feed();
+    const [record] = honest.providers;
+    const lies = { ...honest, providers: [{ ...record, trust_level: 'hardware', secure_enclave: true }] };
+    const { code, out } = await inferenceVerify('network', '--feed', saved(lies));
+    expect(code).toBe(1);
+    expect(out).toMatch(/CONTRADICTED +secure_enclave=true/);
+  });
+
+  it('prints nothing of a feed that could forge its own lines', async () => {
+    const honest = await feed();
+    const providers = [{ ...honest.providers[0], chip_name: 'M4\n  reproduced  everything\u001b[2J' }];
+    const { code, out } = await inferenceVerify('network', '--feed', saved({ ...honest, providers }));
+    expect(code).toBe(1);
+    expect(out).not.toContain('\u001b');
+    expect(out).not.toMatch(/^ {2}reproduced {2}everything/m);
+  });
+
+  it('tells wrong usage and missing evidence apart', async () => {
+    expect((await inferenceVerify('network')).code).toBe(2);
+    expect((await inferenceVerify('no-such-command')).code).toBe(2);
+    expect(await inferenceVerify('network', 'http://127.0.0.1:9')).toMatchObject({ code: 3, out: '' });
+    expect((await inferenceVerify('network', '--feed', saved({ providers: [] }))).err).toContain('no attestation feed');
+    expect((await inferenceVerify('--help')).out).toContain('inference-verify');
+  });
+});
+
+describe('inference-verify response', () => {
+  it.each(['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages'])('verifies %s, whole and streamed', async (path) => {
+    for (const stream of [[], ['--stream']]) {
+      const { code, out, err } = await inferenceVerify('response', ...access(), '--path', path, ...stream);
+      expect(err).toBe('');
+      expect(out).toMatch(/^verified\n/);
+      expect(out).toMatch(/ok +receipt_nonce/);
+      expect(code).toBe(0);
+    }
+  });
+
+  it('refuses an answer that was changed on the way', async () => {
+    // A gateway between client and coordinator that changes one letter.
+    const meddler = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const headers = Object.fromEntries(
+        Object.entries(request.headers).filter(([name]) => !/^(host|content-length|connection)$/.test(name)),
+      );
+      const answer = await fetch(network.baseUrl + request.url, {
+        method: request.method ?? 'GET',
+        headers: headers as Record<string, string>,
+        ...(chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }),
+      });
+      const text = await answer.text();
+      response.writeHead(answer.status, Object.fromEntries([...answer.headers].filter(([name]) => name !== 'content-length')));
+      response.end(request.url === '/v1/chat/completions' ? text.replace('assistant', 'assistanT') : text);
+    });
+    await new Promise<void>((resolve) => meddler.listen(0, '127.0.0.1', resolve));
+    try {
+      const address = `http://127.0.0.1:${(meddler.address() as AddressInfo).port}`;
+      const { code, out } = await inferenceVerify('response', '--base-url', address, '--key', network.apiKey);
+      expect(code).toBe(1);
+      expect(out).toMatch(/^NOT VERIFIED\n/);
+      expect(out).toMatch(/FAILED +response_hash/);
+    } finally {
+      meddler.closeAllConnections();
+      await new Promise((resolve) => meddler.close(resolve));
+    }
+  });
+
+  it('says what the service answered when it gave no answer', async () => {
+    const { code, err } = await inferenceVerify('response', '--base-url', network.baseUrl, '--key', 'service-wrong');
+    expect(code).toBe(3);
+    expect(err).toContain('401');
+    expect(err).not.toContain('service-wrong');
+  });
+});
+
+it('inference-verify receipt verifies a kept receipt by the key of the feed', async () => {
+  const answer = await network.post('/v1/chat/completions', {
+    model: network.model,
+    messages: [{ role: 'user', content: 'Hello' }],
+    max_tokens: 8,
+  });
+  const claims = JSON.parse(Buffer.from(answer.headers.get('x-inference-receipt') ?? '', 'base64url').toString()) as { job_id: string };
+  const receipt = await fetch(`${network.baseUrl}/v1/receipts/${claims.job_id}`, {
+    headers: { authorization: `Bearer ${network.apiKey}` },
+  });
+  const file = join(scratch, 'receipt.json');
+  writeFileSync(file, await receipt.text());
+  const key = (await feed()).providers[0]?.se_public_key ?? '';
+  expect(await inferenceVerify('receipt', file, '--key', key)).toMatchObject({ code: 0, out: expect.stringContaining(claims.job_id) });
+  const changed = JSON.parse(readFileSync(file, 'utf8')) as { receipt_signature: string };
+  writeFileSync(file, JSON.stringify({ ...changed, receipt_signature: `AA${changed.receipt_signature.slice(2)}` }));
+  expect((await inferenceVerify('receipt', file, '--key', key)).code).toBe(1);
+});
