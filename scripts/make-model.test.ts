@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,16 +9,18 @@ import { afterAll, expect, test } from 'vitest';
 import { program } from '../test/support/program.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'make-model-'));
-const script = program('scripts/make-model.ts');
+const script = await program('scripts/make-model.ts');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function run(...args: string[]) {
-  return spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
+function run(...args: string[]): Promise<{ readonly status: number | string | null | undefined; readonly stderr: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, [script, ...args], (error, _, stderr) => resolve({ status: error === null ? 0 : error.code, stderr }));
+  });
 }
 
-function make(name: string, ...args: string[]): string {
+async function make(name: string, ...args: string[]): Promise<string> {
   const path = join(folder, name);
-  const { status, stderr } = run('--out', path, ...args);
+  const { status, stderr } = await run('--out', path, ...args);
   expect(stderr).toBe('');
   expect(status).toBe(0);
   return path;
@@ -29,7 +31,7 @@ test.each([
   ['qwen3', 'Q8_0', '128k', 131072],
   ['qwen3', 'F32', '2048', 2048],
 ] as const)('llama.cpp loads a random %s model in %s with context %s and generates from it', async (arch, type, context, tokens) => {
-  const modelPath = make(`${arch}-${type}.gguf`, '--arch', arch, '--type', type, '--context', context);
+  const modelPath = await make(`${arch}-${type}.gguf`, '--arch', arch, '--type', type, '--context', context);
   const llama = await getLlama({ gpu: false, build: 'never', maxThreads: 1 });
   const model = await llama.loadModel({ modelPath });
   expect(model.trainContextSize).toBe(tokens);
@@ -45,8 +47,8 @@ test.each([
 
 test('a learned vocabulary reads its text in far fewer tokens, and a brief model ends by itself', async () => {
   const text = fileURLToPath(new URL('../docs/architecture.md', import.meta.url));
-  const plain = make('plain.gguf');
-  const learned = make('learned.gguf', '--text', text, '--vocabulary', '2000', '--brief', '--context', '4k');
+  const plain = await make('plain.gguf');
+  const learned = await make('learned.gguf', '--text', text, '--vocabulary', '2000', '--brief', '--context', '4k');
   const llama = await getLlama({ gpu: false, build: 'never', maxThreads: 1 });
   const model = await llama.loadModel({ modelPath: learned });
   const sample = readFileSync(text, 'utf8').slice(0, 2000);
@@ -66,11 +68,11 @@ test('a learned vocabulary reads its text in far fewer tokens, and a brief model
   expect(ended).toBeGreaterThan(4);
 });
 
-test('the same seed gives the same file, another seed another', () => {
+test('the same seed gives the same file, another seed another', async () => {
   const digest = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
-  const first = digest(make('a.gguf', '--seed', '7'));
-  expect(digest(make('b.gguf', '--seed', '7'))).toBe(first);
-  expect(digest(make('c.gguf', '--seed', '8'))).not.toBe(first);
+  const first = digest(await make('a.gguf', '--seed', '7'));
+  expect(digest(await make('b.gguf', '--seed', '7'))).toBe(first);
+  expect(digest(await make('c.gguf', '--seed', '8'))).not.toBe(first);
 });
 
 test.each([
@@ -83,8 +85,8 @@ test.each([
   [['--out', 'x.gguf', '--text', 'no-such.txt'], '--text no-such.txt: there is no such file'],
   [['--out', 'x.gguf', '--brief', '--endless'], 'exclude each other'],
   [['--out', '/no/such/folder/x.gguf'], 'its folder does not exist'],
-])('bad arguments %j are named, and the exit code is 2', (args, message) => {
-  const { status, stderr } = run(...args);
+])('bad arguments %j are named, and the exit code is 2', async (args, message) => {
+  const { status, stderr } = await run(...args);
   expect(status).toBe(2);
   expect(stderr).toContain(message);
 });

@@ -1,5 +1,4 @@
 /** Vectors through a whole network: an embedding model beside a text model, loaded when it is asked for, by the official client. */
-import { execFileSync } from 'node:child_process';
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +7,7 @@ import { p256PublicKeyPem } from '@inference/protocol/crypto';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
-import { program } from './support/program.js';
+import { runProgram } from './support/program.js';
 
 const model = 'tiny-embedding';
 const directory = mkdtempSync(join(tmpdir(), 'embedding-model-'));
@@ -19,16 +18,7 @@ let dispose: () => Promise<void>;
 let text: string;
 
 beforeAll(async () => {
-  execFileSync(process.execPath, [
-    program('scripts/make-model.ts'),
-    '--out',
-    file,
-    '--embedding',
-    '--type',
-    'F32',
-    '--name',
-    'Tiny embedding',
-  ]);
+  await runProgram('scripts/make-model.ts', ['--out', file, '--embedding', '--type', 'F32', '--name', 'Tiny embedding']);
   ({ network, dispose } = await startDemoNetwork({ providerArgs: ['--model', demo, '--model', `${file}@on_demand`, '--context', '512'] }));
   text = network.models.find((id) => id !== model) as string;
 });

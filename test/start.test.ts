@@ -1,6 +1,6 @@
 /** What a newcomer does: `npm start`, the printed curl, Ctrl-C; and what is said when something is wrong. */
-import { execFile, execFileSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NpmStart, ROOT } from './support/npm-start.js';
 import { processTable } from './support/processes.js';
-import { program } from './support/program.js';
+import { runProgram } from './support/program.js';
 
 const run = promisify(execFile);
 const DEMO_MODEL = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf');
@@ -71,7 +71,7 @@ describe('npm start', () => {
 
   it('serves another GGUF when MODEL_PATH names one', async () => {
     const model = join(directory, 'my-own-model.gguf');
-    execFileSync(process.execPath, [program('scripts/make-model.ts'), '--preset', 'tiny', '--out', model]);
+    await runProgram('scripts/make-model.ts', ['--preset', 'tiny', '--out', model]);
     const start = new NpmStart(join(directory, 'data'), { MODEL_PATH: model });
     const demo = await start.ready();
     const response = await fetch(`${demo.base_url}/v1/chat/completions`, {
@@ -125,7 +125,7 @@ describe('npm start says what is wrong and leaves nothing running when', () => {
 
   it('the database is damaged', async () => {
     const dataDir = join(directory, 'data');
-    execFileSync('mkdir', ['-p', join(dataDir, 'coordinator')]);
+    mkdirSync(join(dataDir, 'coordinator'), { recursive: true });
     writeFileSync(
       join(dataDir, 'coordinator', 'coordinator.db'),
       'this is no database, and it is long enough to be read as one'.repeat(100),

@@ -2,7 +2,6 @@
  * Structured output and tools through a whole network whose model has random weights: whatever such a model would say, in
  * every format the answer fits the schema that was asked for.
  */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +10,7 @@ import type OpenAI from 'openai';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
-import { program } from './support/program.js';
+import { runProgram } from './support/program.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'inference-structured-'));
 let network: DemoNetwork;
@@ -20,7 +19,7 @@ let anthropic: Anthropic;
 
 beforeAll(async () => {
   const modelPath = join(directory, 'random.gguf');
-  execFileSync(process.execPath, [program('scripts/make-model.ts'), '--out', modelPath, '--seed', '2'], { stdio: 'ignore' });
+  await runProgram('scripts/make-model.ts', ['--out', modelPath, '--seed', '2']);
   ({ network, dispose } = await startDemoNetwork({ modelPath }));
   anthropic = new Anthropic({ baseURL: network.baseUrl, apiKey: network.apiKey, maxRetries: 0 });
 });

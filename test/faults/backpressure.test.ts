@@ -3,15 +3,13 @@
  * lost, no other job waits, and in the end it is given up.
  */
 
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
 import { growthDuring } from '../support/memory.js';
-import { ROOT } from '../support/npm-start.js';
-import { program } from '../support/program.js';
+import { runProgram } from '../support/program.js';
 import { SlowClient } from '../support/slow-client.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
 import { type Ask, ask } from '../support/verified-client.js';
@@ -30,8 +28,7 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'inference-backpressure-'));
   const modelPath = join(directory, 'endless.gguf');
   // Small, fast, and it never stops by itself.
-  const make = [program('scripts/make-model.ts'), '--out', modelPath, '--endless', '--context', '16384'];
-  execFileSync(process.execPath, make, { cwd: ROOT, stdio: 'ignore' });
+  await runProgram('scripts/make-model.ts', ['--out', modelPath, '--endless', '--context', '16384']);
   const timings = { jobTimings: { clientDrainMs: CLIENT_DRAIN_MS } };
   faults = await startFaultNetwork({ agents: 1, proxied: 1, timings, modelPath, providerArgs: ['--slots', '4'] });
   proxy = faults.proxies[0] as TcpProxy;

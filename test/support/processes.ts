@@ -1,6 +1,9 @@
 /** What runs on this machine, as `ps` tells it; works on Linux and macOS. */
 import { execFileSync } from 'node:child_process';
 
+/** Nothing is heard while it runs, so it may not hang. */
+const PS_MS = 30_000;
+
 export interface ProcessRow {
   readonly pid: number;
   readonly parent: number;
@@ -8,7 +11,12 @@ export interface ProcessRow {
 }
 
 export function processTable(): ProcessRow[] {
-  const text = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8', maxBuffer: 16 * 1024 * 1024 });
+  const text = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], {
+    encoding: 'utf8',
+    maxBuffer: 16 * 1024 * 1024,
+    timeout: PS_MS,
+    killSignal: 'SIGKILL',
+  });
   return text
     .split('\n')
     .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))

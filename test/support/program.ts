@@ -1,26 +1,40 @@
 /**
  * Programs in TypeScript that tests start as processes. Each is bundled once into one plain file: a compiler and hundreds of
- * modules in every start would cost more than what most of these programs do.
+ * modules in every start would cost more than what most of these programs do. Nothing here waits without the event loop, where
+ * no time limit of a test would be felt: a wait of that kind once held up a whole run.
  */
-import { renameSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildSync } from 'esbuild';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
 import { BUNDLE } from '../../scripts/bundle/options.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const built = new Map<string, string>();
+const built = new Map<string, Promise<string>>();
 
-/** Path of the bundle of a TypeScript program, which is named by its path in the repository. Throws when it does not compile. */
-export function program(source: string): string {
-  const known = built.get(source);
-  if (known !== undefined) return known;
+/** Path of the bundle of a TypeScript program, which is named by its path in the repository. Rejects when it does not compile. */
+export function program(source: string): Promise<string> {
+  let path = built.get(source);
+  if (path === undefined) {
+    path = bundle(source);
+    built.set(source, path);
+  }
+  return path;
+}
+
+/** Runs such a program to its end. Rejects with its output when it fails. */
+export async function runProgram(source: string, args: readonly string[]): Promise<void> {
+  await promisify(execFile)(process.execPath, [await program(source), ...args], { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 });
+}
+
+async function bundle(source: string): Promise<string> {
   // Beside its source, so that it finds what its source finds.
   const path = join(ROOT, source.replace(/\.ts$/, '.bundle.js'));
   // Written beside and renamed: another process may bundle or start the same program now.
   const fresh = `${path}.${process.pid}`;
-  buildSync({ ...BUNDLE, entryPoints: [join(ROOT, source)], outfile: fresh, sourcemap: 'inline' });
-  renameSync(fresh, path);
-  built.set(source, path);
+  await build({ ...BUNDLE, entryPoints: [join(ROOT, source)], outfile: fresh, sourcemap: 'inline' });
+  await rename(fresh, path);
   return path;
 }

@@ -3,20 +3,19 @@
  * warm cache, on weights whose kernels compute a row the same way in any batch (the demo model), on those that do not (half
  * precision), and where such streams are kept apart, as on a GPU.
  */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { program } from '../../../test/support/program.js';
+import { runProgram } from '../../../test/support/program.js';
 import { Engine } from '../src/engine/engine.js';
 import type { GenerationRequest } from '../src/engine/messages.js';
 import { ask, collect, conversation, demoModel, seededRandom } from './demo-model.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'repeatable-'));
 const half = join(directory, 'half.gguf');
-beforeAll(() => {
-  execFileSync(process.execPath, [program('scripts/make-model.ts'), '--out', half, '--preset', 'tiny', '--type', 'F16', '--endless']);
+beforeAll(async () => {
+  await runProgram('scripts/make-model.ts', ['--out', half, '--preset', 'tiny', '--type', 'F16', '--endless']);
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 

@@ -1,11 +1,10 @@
 /** Outputs of a demanded form from the real engine: it keeps to a grammar whatever the model wants, and ends in time. */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { program } from '../../../test/support/program.js';
+import { runProgram } from '../../../test/support/program.js';
 import { Engine } from '../src/engine/engine.js';
 import { type Grammar, GrammarBuilder } from '../src/engine/grammar/grammar.js';
 import { SchemaCompiler } from '../src/work/schema/compile.js';
@@ -39,9 +38,9 @@ const directory = mkdtempSync(join(tmpdir(), 'grammar-'));
 const randomModel = join(directory, 'random.gguf');
 const endlessModel = join(directory, 'endless.gguf');
 
-beforeAll(() => {
+beforeAll(async () => {
   for (const [path, ...options] of [[randomModel], [endlessModel, '--endless', '--seed', '3']] as const) {
-    execFileSync(process.execPath, [program('scripts/make-model.ts'), '--out', path, ...options], { stdio: 'ignore' });
+    await runProgram('scripts/make-model.ts', ['--out', path, ...options]);
   }
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -32,7 +32,7 @@ export interface FaultNetworkOptions {
 export async function startFaultNetwork(options: FaultNetworkOptions = {}): Promise<FaultNetwork> {
   const { agents = 0, proxied = 0, timings, env, providerArgs, modelPath } = options;
   const proxies: TcpProxy[] = [];
-  const program = timings === undefined ? null : withTimings(timings);
+  const program = timings === undefined ? null : await withTimings(timings);
   const { network, dispose } = await startDemoNetwork({
     providers: agents,
     startDeadlineMs: START_DEADLINE_MS,

@@ -24,6 +24,6 @@ export const SHORT: CoordinatorTimings = {
 };
 
 /** Arguments for Node, and the environment, of a coordinator with these deadlines. */
-export function withTimings(timings: CoordinatorTimings): { readonly argv: string[]; readonly env: Record<string, string> } {
-  return { argv: [program('test/support/faults/coordinator.ts')], env: { TIMINGS: JSON.stringify(timings) } };
+export async function withTimings(timings: CoordinatorTimings): Promise<{ readonly argv: string[]; readonly env: Record<string, string> }> {
+  return { argv: [await program('test/support/faults/coordinator.ts')], env: { TIMINGS: JSON.stringify(timings) } };
 }

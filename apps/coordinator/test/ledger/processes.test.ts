@@ -26,8 +26,8 @@ interface Worker {
   readonly ended: Promise<unknown>;
 }
 
-function startWorker(target: DatabaseTarget, seed: number, shared: number): Worker {
-  const child = fork(program('apps/coordinator/test/ledger/worker.ts'), [JSON.stringify(target), String(seed), String(shared)], {
+async function startWorker(target: DatabaseTarget, seed: number, shared: number): Promise<Worker> {
+  const child = fork(await program('apps/coordinator/test/ledger/worker.ts'), [JSON.stringify(target), String(seed), String(shared)], {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
@@ -48,9 +48,11 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
 
     const promised: WorkerSaid[] = [];
     for (let kill = 0; kill < KILLS; kill++) {
-      const { child, said, errors, ended } = startWorker(place.target, kill, 0);
-      while (!said.some((one) => 'settled' in one) && errors.length === 0) await Promise.race([once(child, 'message'), ended]);
-      expect(errors).toEqual([]);
+      const { child, said, errors, ended } = await startWorker(place.target, kill, 0);
+      // One that ends by itself has said why; waiting on for its words would be for ever.
+      const settledOne = new Promise<void>((resolve) => child.on('message', (message) => 'settled' in (message as object) && resolve()));
+      await Promise.race([settledOne, ended]);
+      expect({ errors, ended: child.exitCode }).toEqual({ errors: [], ended: null });
       await new Promise((resolve) => setTimeout(resolve, upTo(Math.random, MOST_MS_ALIVE)));
       child.kill('SIGKILL');
       await ended;
@@ -101,7 +103,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
       });
       for (const account of [0, 1, 2]) await give(first, `customer-${account}`, STARTING_BALANCE);
       await first.close();
-      const workers = [startWorker(place.target, 7, SHARED_JOBS), startWorker(place.target, 8, SHARED_JOBS)];
+      const workers = await Promise.all([startWorker(place.target, 7, SHARED_JOBS), startWorker(place.target, 8, SHARED_JOBS)]);
       await Promise.all(workers.map((worker) => worker.ended));
       expect(workers.flatMap((worker) => worker.errors)).toEqual([]);
       for (const { said } of workers) expect(said.at(-1)).toEqual({ done: true });
