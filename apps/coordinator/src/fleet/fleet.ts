@@ -10,15 +10,14 @@ import { DecisionBook, type Given } from './decisions/decision-book.js';
 import type { DecisionEntry } from './decisions/decision-history.js';
 import { Demand } from './decisions/demand.js';
 import { ModelBoards } from './model-boards.js';
+import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
 import { type Fault, type ReputationState, type Restraint, recentFailures, stateAt } from './reputation/reputation.js';
 import { ReputationBook } from './reputation/reputation-book.js';
-import type { Member } from './scheduler/board.js';
 import type { Speed } from './scheduler/cost.js';
 import { type Demands, type Gate, gateOf, type Ineligible, type ProviderFacts } from './scheduler/gates.js';
-import { withProbe } from './scheduler/probing.js';
-import { type Decision, explain, type PlacementRequest, schedule } from './scheduler/schedule.js';
+import { type Decision, explain } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
@@ -51,12 +50,6 @@ export interface Standing {
   readonly recentFailures: number;
 }
 
-/** A job for a machine, as far as it says which. */
-export interface PlacementDemand extends PlacementRequest {
-  /** Nothing of the answer is delivered before it is verified. */
-  readonly revocable?: boolean;
-}
-
 export interface ServedModel {
   readonly offer: ModelOffer;
   readonly sessions: readonly OnlineSession[];
@@ -66,7 +59,6 @@ export interface ServedModel {
 
 export class Fleet {
   readonly #rules: SessionRules;
-  readonly #random: () => number;
   readonly #onEvent: (event: FleetEvent) => void;
   readonly #connected = new Set<ProviderSession>();
   readonly #providers = new Map<ProviderId, OnlineSession>();
@@ -74,6 +66,7 @@ export class Fleet {
   readonly #warmth = new Warmth();
   readonly #decisions = new DecisionBook<OnlineSession>();
   readonly #demand = new Demand();
+  readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new Map<string, number>();
   readonly #reputations: ReputationBook;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
@@ -82,7 +75,6 @@ export class Fleet {
 
   constructor(options: { rules: SessionRules; random: () => number; onEvent: (event: FleetEvent) => void }) {
     this.#rules = options.rules;
-    this.#random = options.random;
     this.#onEvent = options.onEvent;
     this.#reputations = new ReputationBook({
       now: options.rules.now,
@@ -92,6 +84,13 @@ export class Fleet {
         const session = this.#providers.get(providerId);
         if (session !== undefined) this.#change(session);
       },
+    });
+    this.#placement = new Placement({
+      boards: this.#models,
+      now: options.rules.now,
+      random: options.random,
+      facts: (session, now) => (this.#isCurrent(session) ? this.#factsAt(session, now) : null),
+      isDistrusted: (facts) => this.#isDistrusted(facts),
     });
     this.#life = setInterval(() => this.#checkLife(), options.rules.timings.pingMs);
   }
@@ -154,24 +153,13 @@ export class Fleet {
    * `chain`: its prefixes, the shortest first. With `placed`, take a slot of the first before anything else happens.
    */
   choose(model: string, request: PlacementDemand, chain: readonly Prefix[] = []): Decision<OnlineSession> {
-    const now = this.#rules.now();
-    const warm = chain.length === 0 ? [] : this.#warmth.places(chain, now, (providerId) => this.#jobsOf(providerId));
+    const at = this.#rules.now();
+    const warm = chain.length === 0 ? [] : this.#warmth.places(chain, at, (providerId) => this.#jobsOf(providerId));
     const demand = warm.length === 0 ? request : { ...request, warm };
-    for (;;) {
-      const board = this.#models.boardAt(model, now);
-      if (board === undefined)
-        return { kind: 'none', reason: request.providerSerial === null ? 'none_routable' : 'no_such_serial', lapsed: [] };
-      const scheduled = schedule(board, demand, now, this.#random);
-      if (scheduled.kind === 'placed' || scheduled.lapsed.length === 0) {
-        const rules = { now, random: this.#random, isDistrusted: ({ facts }: Member<OnlineSession>) => this.#isDistrusted(facts) };
-        const decision = withProbe(board, demand, scheduled, rules);
-        // A look for a spare machine is no placement.
-        if (request.idleOnly !== true) this.#decisions.decided(model, board, demand, decision, now);
-        return decision;
-      }
-      // The clock was ahead of the timers. Some of them may be as good as before, after a look at their evidence.
-      for (const { subject } of scheduled.lapsed) this.#place(subject);
-    }
+    const { decision, board, now } = this.#placement.choose(model, demand);
+    // A look for a spare machine is no placement.
+    if (board !== null && request.idleOnly !== true) this.#decisions.decided(model, board, demand, decision, now);
+    return decision;
   }
 
   /** Why each provider of a model may not have such a request now. */
@@ -355,7 +343,7 @@ export class Fleet {
   }
 
   #change(session: OnlineSession): void {
-    if (this.#providers.get(session.registration.identity.providerId) !== session) return;
+    if (!this.#isCurrent(session)) return;
     this.#place(session);
     this.#decisions.follow(session);
     for (const { id } of session.models) if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, this.#rules.now());
@@ -378,8 +366,17 @@ export class Fleet {
     this.#onEvent({ type: 'left', session, end });
   }
 
+  /** Whether it stands for its provider: no newer session of the same key has come, and it has not ended. */
+  #isCurrent(session: OnlineSession): boolean {
+    return this.#providers.get(session.registration.identity.providerId) === session;
+  }
+
   #facts(session: OnlineSession): ProviderFacts {
-    return factsOf(session, this.#reputations.of(session.registration.identity.providerId), this.#rules.now());
+    return this.#factsAt(session, this.#rules.now());
+  }
+
+  #factsAt(session: OnlineSession, now: number): ProviderFacts {
+    return factsOf(session, this.#reputations.of(session.registration.identity.providerId), now);
   }
 
   #isServing(session: OnlineSession): boolean {
@@ -412,8 +409,9 @@ export class Fleet {
 
   /** Puts a session where it belongs on the boards of its models. */
   #place(session: OnlineSession): void {
-    if (this.#providers.get(session.registration.identity.providerId) !== session) return;
-    this.#models.update(session, this.#facts(session), this.#rules.now());
+    if (!this.#isCurrent(session)) return;
+    const now = this.#rules.now();
+    this.#models.update(session, this.#factsAt(session, now), now);
   }
 
   #tellCapacity(models: readonly ModelOffer[]): void {

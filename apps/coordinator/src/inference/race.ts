@@ -45,6 +45,9 @@ export interface Finish {
   readonly elapsedMs: number;
 }
 
+/** A timer of more than this would fire at once, and again and again. Milliseconds. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export class Race {
   readonly #delivery: Delivery;
   readonly #rules: RaceRules;
@@ -177,7 +180,7 @@ export class Race {
     if (only !== undefined && !this.#hedged) waits.push(this.#rules.lateAfterMs(only.entrant) - only.attempt.elapsedMs);
     if (waits.length === 0) return;
     const soonest = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#rules.timings.lateMs)));
-    this.#timer = setTimeout(() => this.#look(), Math.ceil(soonest));
+    this.#timer = setTimeout(() => this.#look(), Math.min(Math.ceil(soonest), LONGEST_TIMER_MS));
   }
 
   #look(): void {

@@ -2,7 +2,8 @@
  * Gives jobs their place on a provider, and a short wait when all are busy: fair between accounts, bounded in number and time,
  * and refused at once where the wait would come to nothing. Someone who waits for one particular machine holds up nobody else.
  */
-import type { Fleet, PlacementDemand } from '../fleet/fleet.js';
+import type { Fleet } from '../fleet/fleet.js';
+import type { PlacementDemand } from '../fleet/placement.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Estimate } from '../fleet/scheduler/cost.js';
 import type { Choice, NoPlacement } from '../fleet/scheduler/schedule.js';
