@@ -19,6 +19,7 @@ import { failed, type JobEnd, type Tried, type Try, UNTRIED, unseated } from './
 import type { JobObserver } from './job-observer.js';
 import { expectedWork, type JobRequest, jobContext } from './job-request.js';
 import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
+import { tokenMsOf } from './patience.js';
 import { Punctuality } from './punctuality.js';
 import { type Entrant, Race } from './race.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
@@ -181,7 +182,8 @@ export class JobRunner {
     const context = run.gone.aborted || this.#stopping ? null : this.#context(run.job, session);
     run.begun++;
     if (context !== null && key !== null) {
-      return { slot, context, recipientKey: key.publicKey, estimate, otherJobs: session.jobs.used - 1, role };
+      const tokenMs = tokenMsOf(estimate, run.request.work);
+      return { slot, context, recipientKey: key.publicKey, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
     }
     slot.release();
     return null;

@@ -8,6 +8,7 @@ import type { Estimate } from '../fleet/scheduler/cost.js';
 import type { Slot } from '../fleet/slot.js';
 import { Attempt, type Outcome, type Outlet } from './attempt.js';
 import type { Delivery } from './delivery.js';
+import { Patience } from './patience.js';
 import type { JobTimings } from './timings.js';
 
 /** What an attempt is made with. */
@@ -16,6 +17,8 @@ export interface Entrant {
   readonly context: JobContext;
   readonly recipientKey: Uint8Array;
   readonly estimate: Estimate;
+  /** What a token of the answer is expected to take there, in milliseconds. */
+  readonly tokenMs: number;
   /** Jobs that the provider had beside this one when it began. */
   readonly otherJobs: number;
   readonly role: 'first' | 'retry' | 'hedge';
@@ -229,7 +232,8 @@ class Lane implements Outlet {
     this.#delivery = delivery;
     this.#race = race;
     this.entrant = entrant;
-    this.attempt = new Attempt(this, timings);
+    const { tokenMs, context } = entrant;
+    this.attempt = new Attempt(this, timings, new Patience({ mostMs: timings.patienceMs, tokenMs, maxTokens: context.max_tokens }));
   }
 
   get committed(): boolean {
