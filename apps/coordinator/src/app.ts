@@ -220,12 +220,13 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const close = async (graceMs = config.drainMs, hurry?: AbortSignal): Promise<void> => {
     stopping = true;
-    fleet.dismiss('idle');
-    waitingRoom.close();
+    fleet.drain(() => runner.wanted());
+    waitingRoom.drain();
     await Promise.race([runner.whenIdle(), pause(graceMs, hurry)]);
     const closed = server.close();
+    waitingRoom.close();
     runner.stop();
-    fleet.dismiss('all');
+    fleet.dismiss();
     await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
     await billing.close(FLUSH_MS);
     server.server.closeAllConnections();

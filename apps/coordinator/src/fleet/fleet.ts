@@ -23,6 +23,7 @@ import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
 import { providerOfToken } from './session-token.js';
 import { Slot } from './slot.js';
+import { sparesFor, type Wanted } from './spares.js';
 import { factsOf, isServing, type ProviderStatus, statusOf } from './standing.js';
 import type { RestraintMessage } from './trust-message.js';
 
@@ -50,6 +51,10 @@ export interface Standing {
   readonly recentFailures: number;
 }
 
+const NOTHING_WANTED = (): Iterable<Wanted> => [];
+/** Between a provider's last job and its dismissal, in milliseconds. */
+const DISMISS_AFTER_MS = 50;
+
 export interface ServedModel {
   readonly offer: ModelOffer;
   readonly sessions: readonly OnlineSession[];
@@ -71,7 +76,9 @@ export class Fleet {
   readonly #reputations: ReputationBook;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   readonly #life: NodeJS.Timeout;
-  #closing = false;
+  /** What jobs that run may still need, while the coordinator goes away; null while it stays. */
+  #wanted: (() => Iterable<Wanted>) | null = null;
+  #dismissal: NodeJS.Timeout | null = null;
 
   constructor(options: { rules: SessionRules; random: () => number; onEvent: (event: FleetEvent) => void }) {
     this.#rules = options.rules;
@@ -108,7 +115,7 @@ export class Fleet {
       closed: (closed, end) => this.#leave(closed, end),
     });
     this.#connected.add(session);
-    if (this.#closing) session.reject('shutting_down', 'the coordinator is shutting down');
+    if (this.#wanted !== null) this.#sayGoodbye(session);
   }
 
   /** Whether at least one provider serves the model now, free or not. */
@@ -315,17 +322,25 @@ export class Fleet {
     return () => this.#capacityListeners.delete(listener);
   }
 
-  /** Tells providers that the coordinator goes away: those without jobs, or all. New ones are turned away from now on. */
-  dismiss(which: 'idle' | 'all'): void {
-    this.#closing = true;
-    for (const session of [...this.#connected]) {
-      if (which === 'all' || session.jobs.used === 0) session.reject('shutting_down', 'the coordinator is shutting down');
-    }
+  /**
+   * The coordinator goes away: new connections are turned away from now on, and providers without jobs are told to connect again,
+   * but for those that running jobs may still need. `wanted` is asked again whenever a provider has become idle.
+   */
+  drain(wanted: () => Iterable<Wanted>): void {
+    this.#wanted = wanted;
+    this.#dismissIdle();
+  }
+
+  /** The coordinator goes away now: all are told to connect again. */
+  dismiss(): void {
+    this.#wanted = NOTHING_WANTED;
+    for (const session of [...this.#connected]) this.#sayGoodbye(session);
   }
 
   /** Ends what is left. */
   close(): void {
     clearInterval(this.#life);
+    if (this.#dismissal !== null) clearTimeout(this.#dismissal);
     this.#reputations.close();
     for (const session of [...this.#connected]) session.terminate();
   }
@@ -350,7 +365,8 @@ export class Fleet {
     const status = this.status(session);
     if (session.tellStanding(status, this.#restraintOf(session))) this.#onEvent({ type: 'standing', session, status });
     this.#tellCapacity(session.models);
-    if (this.#closing && session.jobs.used === 0) session.reject('shutting_down', 'the coordinator is shutting down');
+    // Not at once: its job may have failed, and be placed again in a moment.
+    if (this.#wanted !== null && session.jobs.used === 0) this.#dismissal ??= setTimeout(() => this.#dismissIdle(), DISMISS_AFTER_MS);
   }
 
   #leave(session: ProviderSession, end: SessionEnd): void {
@@ -369,6 +385,20 @@ export class Fleet {
   /** Whether it stands for its provider: no newer session of the same key has come, and it has not ended. */
   #isCurrent(session: OnlineSession): boolean {
     return this.#providers.get(session.registration.identity.providerId) === session;
+  }
+
+  #dismissIdle(): void {
+    this.#dismissal = null;
+    const kept = new Set<ProviderSession>();
+    for (const wanted of this.#wanted?.() ?? []) {
+      const members = this.#models.board(wanted.model)?.members() ?? [];
+      for (const { subject } of sparesFor(wanted, members, this.#rules.now())) kept.add(subject);
+    }
+    for (const session of [...this.#connected]) if (session.jobs.used === 0 && !kept.has(session)) this.#sayGoodbye(session);
+  }
+
+  #sayGoodbye(session: ProviderSession): void {
+    session.reject('shutting_down', 'the coordinator is shutting down');
   }
 
   #facts(session: OnlineSession): ProviderFacts {

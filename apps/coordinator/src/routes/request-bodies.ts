@@ -41,7 +41,10 @@ export class RequestBodies {
 
   #read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const { bodyLimit } = request.routeOptions;
-    if (Number(request.headers['content-length']) > bodyLimit) return done(refusal('body_too_large'));
+    if (Number(request.headers['content-length']) > bodyLimit) {
+      done(refusal('body_too_large'));
+      return;
+    }
     const chunks: Buffer[] = [];
     let bytes = 0;
     let full = false;
@@ -53,12 +56,13 @@ export class RequestBodies {
     };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bodyLimit) return stop(refusal('body_too_large'));
-      // The rest is read and dropped, so that the client gets to read why.
-      if (full) return;
-      full = !this.#hold(request, chunk.length);
-      if (full) chunks.length = 0;
-      else chunks.push(chunk);
+      if (bytes > bodyLimit) stop(refusal('body_too_large'));
+      else if (!full) {
+        full = !this.#hold(request, chunk.length);
+        chunks.push(chunk);
+        // The rest is read and dropped, so that the client gets to read why.
+        if (full) chunks.length = 0;
+      }
     };
     // Joined in any case: a single chunk is a view of what the socket reads into.
     const end = (): void => (full ? stop(refusal('overloaded')) : stop(null, Buffer.concat(chunks, bytes)));
