@@ -22,7 +22,7 @@ import type { PriceBook } from './ledger/price-book.js';
 import { errorFacts, type Log } from './log.js';
 import { logFleet } from './log-fleet.js';
 import { openDevices } from './managed-devices.js';
-import { EndedSessions, readFleet } from './metrics/fleet-readings.js';
+import { EndedSessions, readBodies, readFleet } from './metrics/fleet-readings.js';
 import { Metrics } from './metrics/metrics.js';
 import { type MetricsServer, startMetricsServer } from './metrics/metrics-server.js';
 import { openMoney } from './money.js';
@@ -42,6 +42,7 @@ import { addPrices } from './routes/prices.js';
 import { addProviderMe } from './routes/provider-me/provider-me.js';
 import { createRateLimits } from './routes/rate-limits.js';
 import { addReceipts } from './routes/receipts.js';
+import { RequestBodies } from './routes/request-bodies.js';
 import { addStatistics } from './routes/statistics.js';
 import { reasonOf, StartError } from './start-error.js';
 import { PublicStatistics } from './stats/public-statistics.js';
@@ -179,7 +180,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   let stopping = false;
   const { maxRequestBytes, trustedProxies } = config;
   const { requestMs } = options;
-  const http = { maxRequestBytes, trustedProxies, log, stopping: () => stopping };
+  const bodies = new RequestBodies(config.maxHeldBytes);
+  readBodies(metrics, bodies);
+  const http = { maxRequestBytes, bodies, trustedProxies, log, stopping: () => stopping };
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
   const limits = await createRateLimits(server, config.rateLimits);
   const keys = { keyRing, limits, now, onFailure: onWriteError };
@@ -217,12 +220,13 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   const close = async (graceMs = config.drainMs, hurry?: AbortSignal): Promise<void> => {
     stopping = true;
-    fleet.dismiss('idle');
-    waitingRoom.close();
+    fleet.drain(() => runner.wanted());
+    waitingRoom.drain();
     await Promise.race([runner.whenIdle(), pause(graceMs, hurry)]);
     const closed = server.close();
+    waitingRoom.close();
     runner.stop();
-    fleet.dismiss('all');
+    fleet.dismiss();
     await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
     await billing.close(FLUSH_MS);
     server.server.closeAllConnections();

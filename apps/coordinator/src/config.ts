@@ -38,6 +38,8 @@ export interface Config {
   readonly ownMachinesFree: boolean;
   /** Largest request body, in bytes; at most what the wire carries. */
   readonly maxRequestBytes: number;
+  /** Bytes of request bodies that are in memory at once, over all clients. */
+  readonly maxHeldBytes: number;
   /** Running jobs may take this long to end after a shutdown began, in milliseconds. */
   readonly drainMs: number;
   /** Null: this coordinator manages no devices. */
@@ -112,7 +114,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),
     providerSharePercent: integer(env, 'PROVIDER_SHARE_PERCENT', 90, 0, 100),
     ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
-    maxRequestBytes: integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES),
+    ...readRequestBounds(env),
     drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
     deviceManagement: readDeviceManagement(env),
     trustedProxies: addressRanges(env, 'TRUSTED_PROXIES'),
@@ -137,6 +139,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
 function readMetrics(env: Env): { readonly host: string; readonly port: number } {
   return { host: text(env, 'METRICS_HOST', '127.0.0.1'), port: integer(env, 'METRICS_PORT', 0, 0, 65_535) };
 }
+
+function readRequestBounds(env: Env): Pick<Config, 'maxRequestBytes' | 'maxHeldBytes'> {
+  const maxRequestBytes = integer(env, 'MAX_REQUEST_BYTES', MAX_REQUEST_BYTES, 1, MAX_REQUEST_BYTES);
+  return { maxRequestBytes, maxHeldBytes: integer(env, 'MAX_HELD_REQUEST_BYTES', MAX_HELD_BYTES, maxRequestBytes, 2 ** 40) };
+}
+
+/** 256 MiB: 32 of the largest requests, or 60,000 of the usual ones. */
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
 
 /** 10,000 USD, and 1000 USD for an image, as for prices that are set through the API. */
 const MAX_RATE = 10_000_000_000;

@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { createLog } from '../src/log.js';
 import { addHealth } from '../src/routes/health.js';
 import { createHttpServer } from '../src/routes/http-server.js';
+import { RequestBodies } from '../src/routes/request-bodies.js';
 import { type DatabaseState, databaseState } from '../src/store/readiness.js';
 import { describeDatabases } from './databases.js';
 
@@ -16,7 +17,7 @@ interface Ready {
 function server(facts: { stopping: boolean; state: DatabaseState; asked?: () => void }) {
   const log = createLog('silent', { write: () => {} });
   const stopping = (): boolean => facts.stopping;
-  const made = createHttpServer({ maxRequestBytes: 1000, trustedProxies: [], log, stopping });
+  const made = createHttpServer({ maxRequestBytes: 1000, bodies: new RequestBodies(1000), trustedProxies: [], log, stopping });
   let clock = 0;
   const database = async (): Promise<DatabaseState> => {
     facts.asked?.();

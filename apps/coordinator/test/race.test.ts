@@ -1,6 +1,5 @@
 /** When attempts begin, are left and win, in virtual time: the providers are scripts, sealing is real. */
-import type { JobContext } from '@inference/protocol';
-import { decodeFrame } from '@inference/protocol';
+import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import { generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { JobSink } from '../src/fleet/job-sink.js';
@@ -23,7 +22,7 @@ class Script {
   readonly session: OnlineSession;
   sink: JobSink | null = null;
   cancelled = false;
-  #seal: ((text: string) => Uint8Array) | null = null;
+  #seal: ((text: string, final: boolean) => Uint8Array) | null = null;
 
   constructor(readonly name: string) {
     this.session = { name } as unknown as OnlineSession;
@@ -53,7 +52,7 @@ class Script {
         const opener = new RequestOpener(context, Buffer.from(message.enc, 'base64'), key, message.request_bytes);
         for (const frame of frames) opener.accept(decodeFrame(frame));
         const sealer = opener.responseSealer();
-        this.#seal = (text) => sealer.seal(Buffer.from(text), false);
+        this.#seal = (text, final) => sealer.seal(Buffer.from(text), final);
         this.sink = sink;
         const cancel = (): void => {
           this.cancelled = true;
@@ -62,11 +61,11 @@ class Script {
       },
     } as unknown as Slot;
     const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
-    return { slot, context, recipientKey: key.publicKey, estimate, otherJobs: 0, role };
+    return { slot, context, recipientKey: key.publicKey, estimate, tokenMs: 20, otherJobs: 0, role };
   }
 
-  says(text: string): void {
-    if (this.#seal !== null) this.sink?.frame(decodeFrame(this.#seal(text)));
+  says(text: string, final = false): void {
+    if (this.#seal !== null) this.sink?.frame(decodeFrame(this.#seal(text, final)));
   }
 }
 
@@ -201,6 +200,77 @@ it('when the headers can wait no longer, they name the one that was heard of las
   expect(ended).toEqual([['hedge', 'overtaken']]);
   await pass(30_000);
   expect(first.cancelled).toBe(false);
+});
+
+/** A race whose first attempt has begun to answer. */
+function startAnswer(changes: Partial<RaceRules> = {}) {
+  const race = startRace({ second: () => null, ...changes });
+  race.first.sink?.accepted();
+  race.first.says('data');
+  return race;
+}
+
+it('one that trickles is left when its patience is used up, however often it sends a byte', async () => {
+  const { first, finishes, client } = startAnswer();
+  let minutes = 0;
+  for (; minutes < 30 && !first.cancelled; minutes += 0.5) {
+    await pass(30_000);
+    first.says('.');
+  }
+  expect(minutes).toBeLessThan(3);
+  await pass(0);
+  expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'timeout', phase: 'progress' }]);
+  expect(client.text.startsWith('data.')).toBe(true);
+});
+
+it('and so is one that trickles and says that it is at work, if later', async () => {
+  const { first, finishes } = startAnswer();
+  let minutes = 0;
+  for (; minutes < 600 && !first.cancelled; minutes += 0.5) {
+    await pass(30_000);
+    first.sink?.progressed();
+    if (minutes % 10 === 0) first.says('.');
+  }
+  // Eight tokens come to no more than what any answer may take.
+  expect(minutes).toBeLessThan(13);
+  await pass(0);
+  expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'timeout', phase: 'progress' }]);
+});
+
+it('a machine that takes ten seconds for each token is slow, and goes on', async () => {
+  const { first, finishes } = startAnswer();
+  for (let tokens = 0; tokens < 60; tokens++) {
+    await pass(10_000);
+    first.says(`data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":" word"}}]}\n\n${'x'.repeat(80)}`);
+  }
+  expect([first.cancelled, finishes.length]).toEqual([false, 0]);
+});
+
+it('a machine whose credit is used up is waited for no longer than its client', async () => {
+  const grants: ((bytes: number) => void)[] = [];
+  const client = new Client();
+  client.begin = (_session: OnlineSession, grant?: (bytes: number) => void) => {
+    if (grant !== undefined) grants.push(grant);
+  };
+  const late = new Script('late');
+  const race = new Race(client, {
+    timings: { ...JOB_TIMINGS, betweenFramesMs: 3_600_000 },
+    body: BODY,
+    lateAfterMs: () => 3_600_000,
+    silentAfterMs: () => 3_600_000,
+    second: () => null,
+    couldMove: () => false,
+    decides: isClientsFault,
+    ended: () => {},
+  });
+  race.enter(late.entrant('first'));
+  late.sink?.accepted();
+  for (let sent = 0; sent < INITIAL_CREDIT_BYTES; sent += 32_768) late.says('x'.repeat(32_768));
+  // The client takes nothing for longer than the provider could be waited for.
+  await pass(40 * 60_000);
+  for (const grant of grants) grant(INITIAL_CREDIT_BYTES);
+  late.says('goes on');
+  expect([late.cancelled, client.text.endsWith('goes on')]).toEqual([false, true]);
 });
 
 it('a late time follows what the model really takes', () => {

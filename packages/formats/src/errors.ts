@@ -277,6 +277,17 @@ export const ERRORS = {
     retryAfter: 5,
     message: 'No provider is free to serve this model now.',
   },
+  /** More requests than fit into memory. Nothing of this one has begun. */
+  overloaded: {
+    status: 503,
+    type: server,
+    code: 'overloaded',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
+    retry: true,
+    retryAfter: 2,
+    message: 'The service holds as many requests as it can. Try again in a moment.',
+  },
   /** Nothing runs that could not be paid for. */
   billing_unavailable: {
     status: 503,

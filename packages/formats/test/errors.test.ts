@@ -56,6 +56,7 @@ describe('particular errors', () => {
     ['provider_failed', 502, 'provider_failed'],
     ['bad_signature', 502, 'response_verification_failed'],
     ['no_provider', 503, 'no_provider'],
+    ['overloaded', 503, 'overloaded'],
     ['provider_not_available', 503, 'provider_not_available'],
     ['shutting_down', 503, 'shutting_down'],
     ['provider_timeout', 504, 'provider_timeout'],

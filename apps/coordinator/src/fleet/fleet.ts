@@ -10,20 +10,20 @@ import { DecisionBook, type Given } from './decisions/decision-book.js';
 import type { DecisionEntry } from './decisions/decision-history.js';
 import { Demand } from './decisions/demand.js';
 import { ModelBoards } from './model-boards.js';
+import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
 import { type Fault, type ReputationState, type Restraint, recentFailures, stateAt } from './reputation/reputation.js';
 import { ReputationBook } from './reputation/reputation-book.js';
-import type { Member } from './scheduler/board.js';
 import type { Speed } from './scheduler/cost.js';
 import { type Demands, type Gate, gateOf, type Ineligible, type ProviderFacts } from './scheduler/gates.js';
-import { withProbe } from './scheduler/probing.js';
-import { type Decision, explain, type PlacementRequest, schedule } from './scheduler/schedule.js';
+import { type Decision, explain } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
 import { providerOfToken } from './session-token.js';
 import { Slot } from './slot.js';
+import { sparesFor, type Wanted } from './spares.js';
 import { factsOf, isServing, type ProviderStatus, statusOf } from './standing.js';
 import type { RestraintMessage } from './trust-message.js';
 
@@ -51,11 +51,9 @@ export interface Standing {
   readonly recentFailures: number;
 }
 
-/** A job for a machine, as far as it says which. */
-export interface PlacementDemand extends PlacementRequest {
-  /** Nothing of the answer is delivered before it is verified. */
-  readonly revocable?: boolean;
-}
+const NOTHING_WANTED = (): Iterable<Wanted> => [];
+/** Between a provider's last job and its dismissal, in milliseconds. */
+const DISMISS_AFTER_MS = 50;
 
 export interface ServedModel {
   readonly offer: ModelOffer;
@@ -66,7 +64,6 @@ export interface ServedModel {
 
 export class Fleet {
   readonly #rules: SessionRules;
-  readonly #random: () => number;
   readonly #onEvent: (event: FleetEvent) => void;
   readonly #connected = new Set<ProviderSession>();
   readonly #providers = new Map<ProviderId, OnlineSession>();
@@ -74,15 +71,17 @@ export class Fleet {
   readonly #warmth = new Warmth();
   readonly #decisions = new DecisionBook<OnlineSession>();
   readonly #demand = new Demand();
+  readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new Map<string, number>();
   readonly #reputations: ReputationBook;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   readonly #life: NodeJS.Timeout;
-  #closing = false;
+  /** What jobs that run may still need, while the coordinator goes away; null while it stays. */
+  #wanted: (() => Iterable<Wanted>) | null = null;
+  #dismissal: NodeJS.Timeout | null = null;
 
   constructor(options: { rules: SessionRules; random: () => number; onEvent: (event: FleetEvent) => void }) {
     this.#rules = options.rules;
-    this.#random = options.random;
     this.#onEvent = options.onEvent;
     this.#reputations = new ReputationBook({
       now: options.rules.now,
@@ -92,6 +91,13 @@ export class Fleet {
         const session = this.#providers.get(providerId);
         if (session !== undefined) this.#change(session);
       },
+    });
+    this.#placement = new Placement({
+      boards: this.#models,
+      now: options.rules.now,
+      random: options.random,
+      facts: (session, now) => (this.#isCurrent(session) ? this.#factsAt(session, now) : null),
+      isDistrusted: (facts) => this.#isDistrusted(facts),
     });
     this.#life = setInterval(() => this.#checkLife(), options.rules.timings.pingMs);
   }
@@ -109,7 +115,7 @@ export class Fleet {
       closed: (closed, end) => this.#leave(closed, end),
     });
     this.#connected.add(session);
-    if (this.#closing) session.reject('shutting_down', 'the coordinator is shutting down');
+    if (this.#wanted !== null) this.#sayGoodbye(session);
   }
 
   /** Whether at least one provider serves the model now, free or not. */
@@ -154,24 +160,13 @@ export class Fleet {
    * `chain`: its prefixes, the shortest first. With `placed`, take a slot of the first before anything else happens.
    */
   choose(model: string, request: PlacementDemand, chain: readonly Prefix[] = []): Decision<OnlineSession> {
-    const now = this.#rules.now();
-    const warm = chain.length === 0 ? [] : this.#warmth.places(chain, now, (providerId) => this.#jobsOf(providerId));
+    const at = this.#rules.now();
+    const warm = chain.length === 0 ? [] : this.#warmth.places(chain, at, (providerId) => this.#jobsOf(providerId));
     const demand = warm.length === 0 ? request : { ...request, warm };
-    for (;;) {
-      const board = this.#models.boardAt(model, now);
-      if (board === undefined)
-        return { kind: 'none', reason: request.providerSerial === null ? 'none_routable' : 'no_such_serial', lapsed: [] };
-      const scheduled = schedule(board, demand, now, this.#random);
-      if (scheduled.kind === 'placed' || scheduled.lapsed.length === 0) {
-        const rules = { now, random: this.#random, isDistrusted: ({ facts }: Member<OnlineSession>) => this.#isDistrusted(facts) };
-        const decision = withProbe(board, demand, scheduled, rules);
-        // A look for a spare machine is no placement.
-        if (request.idleOnly !== true) this.#decisions.decided(model, board, demand, decision, now);
-        return decision;
-      }
-      // The clock was ahead of the timers. Some of them may be as good as before, after a look at their evidence.
-      for (const { subject } of scheduled.lapsed) this.#place(subject);
-    }
+    const { decision, board, now } = this.#placement.choose(model, demand);
+    // A look for a spare machine is no placement.
+    if (board !== null && request.idleOnly !== true) this.#decisions.decided(model, board, demand, decision, now);
+    return decision;
   }
 
   /** Why each provider of a model may not have such a request now. */
@@ -327,17 +322,25 @@ export class Fleet {
     return () => this.#capacityListeners.delete(listener);
   }
 
-  /** Tells providers that the coordinator goes away: those without jobs, or all. New ones are turned away from now on. */
-  dismiss(which: 'idle' | 'all'): void {
-    this.#closing = true;
-    for (const session of [...this.#connected]) {
-      if (which === 'all' || session.jobs.used === 0) session.reject('shutting_down', 'the coordinator is shutting down');
-    }
+  /**
+   * The coordinator goes away: new connections are turned away from now on, and providers without jobs are told to connect again,
+   * but for those that running jobs may still need. `wanted` is asked again whenever a provider has become idle.
+   */
+  drain(wanted: () => Iterable<Wanted>): void {
+    this.#wanted = wanted;
+    this.#dismissIdle();
+  }
+
+  /** The coordinator goes away now: all are told to connect again. */
+  dismiss(): void {
+    this.#wanted = NOTHING_WANTED;
+    for (const session of [...this.#connected]) this.#sayGoodbye(session);
   }
 
   /** Ends what is left. */
   close(): void {
     clearInterval(this.#life);
+    if (this.#dismissal !== null) clearTimeout(this.#dismissal);
     this.#reputations.close();
     for (const session of [...this.#connected]) session.terminate();
   }
@@ -355,14 +358,15 @@ export class Fleet {
   }
 
   #change(session: OnlineSession): void {
-    if (this.#providers.get(session.registration.identity.providerId) !== session) return;
+    if (!this.#isCurrent(session)) return;
     this.#place(session);
     this.#decisions.follow(session);
     for (const { id } of session.models) if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, this.#rules.now());
     const status = this.status(session);
     if (session.tellStanding(status, this.#restraintOf(session))) this.#onEvent({ type: 'standing', session, status });
     this.#tellCapacity(session.models);
-    if (this.#closing && session.jobs.used === 0) session.reject('shutting_down', 'the coordinator is shutting down');
+    // Not at once: its job may have failed, and be placed again in a moment.
+    if (this.#wanted !== null && session.jobs.used === 0) this.#dismissal ??= setTimeout(() => this.#dismissIdle(), DISMISS_AFTER_MS);
   }
 
   #leave(session: ProviderSession, end: SessionEnd): void {
@@ -378,8 +382,31 @@ export class Fleet {
     this.#onEvent({ type: 'left', session, end });
   }
 
+  /** Whether it stands for its provider: no newer session of the same key has come, and it has not ended. */
+  #isCurrent(session: OnlineSession): boolean {
+    return this.#providers.get(session.registration.identity.providerId) === session;
+  }
+
+  #dismissIdle(): void {
+    this.#dismissal = null;
+    const kept = new Set<ProviderSession>();
+    for (const wanted of this.#wanted?.() ?? []) {
+      const members = this.#models.board(wanted.model)?.members() ?? [];
+      for (const { subject } of sparesFor(wanted, members, this.#rules.now())) kept.add(subject);
+    }
+    for (const session of [...this.#connected]) if (session.jobs.used === 0 && !kept.has(session)) this.#sayGoodbye(session);
+  }
+
+  #sayGoodbye(session: ProviderSession): void {
+    session.reject('shutting_down', 'the coordinator is shutting down');
+  }
+
   #facts(session: OnlineSession): ProviderFacts {
-    return factsOf(session, this.#reputations.of(session.registration.identity.providerId), this.#rules.now());
+    return this.#factsAt(session, this.#rules.now());
+  }
+
+  #factsAt(session: OnlineSession, now: number): ProviderFacts {
+    return factsOf(session, this.#reputations.of(session.registration.identity.providerId), now);
   }
 
   #isServing(session: OnlineSession): boolean {
@@ -412,8 +439,9 @@ export class Fleet {
 
   /** Puts a session where it belongs on the boards of its models. */
   #place(session: OnlineSession): void {
-    if (this.#providers.get(session.registration.identity.providerId) !== session) return;
-    this.#models.update(session, this.#facts(session), this.#rules.now());
+    if (!this.#isCurrent(session)) return;
+    const now = this.#rules.now();
+    this.#models.update(session, this.#factsAt(session, now), now);
   }
 
   #tellCapacity(models: readonly ModelOffer[]): void {

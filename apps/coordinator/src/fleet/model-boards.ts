@@ -52,6 +52,12 @@ export class ModelBoards<S extends Offering> {
     this.#listed.delete(session);
   }
 
+  /** Forgets a session that is on boards although it should not be, whatever else is known of it. */
+  strike(session: S): void {
+    this.remove(session);
+    for (const model of [...this.#boards.keys()]) this.#unlist(session, model);
+  }
+
   /** Takes in how fast a verified answer was. */
   learn(session: S, model: string, sample: Sample, now: number): void {
     const { identity, hardware } = session.registration;

@@ -8,13 +8,15 @@ import type { JobHandle, JobSink } from '../fleet/job-sink.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Slot } from '../fleet/slot.js';
 import { CreditAccount } from './credit-account.js';
+import type { Patience } from './patience.js';
 import type { JobTimings } from './timings.js';
 
 /** Ways in which a provider breaks the protocol of a job. */
 export type Violation = 'tampered_frame' | 'credit_exceeded' | 'out_of_turn' | 'too_large';
-export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'completion';
+/** `progress`: content comes, but so little of it that the answer would never be done. */
+export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
 /** `closing`: the client has gone, and the signed end of what it got is waited for. */
-type Phase = TimedPhase | 'closing';
+type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 
 export type Outcome =
   /** The provider says that it is done; nothing of it is verified yet. */
@@ -59,6 +61,7 @@ export class Attempt implements JobSink {
   readonly #delivery: Outlet;
   readonly #timings: JobTimings;
   readonly #credit: CreditAccount;
+  readonly #patience: Patience;
   readonly #hash: ResponseHash = responseHash();
   readonly #settle: (outcome: Outcome) => void;
   #opener: ResponseOpener | null = null;
@@ -71,13 +74,19 @@ export class Attempt implements JobSink {
   /** Acceptance counts as one. */
   #lastFrameAt = 0;
   #lastSignAt = this.#startedAt;
+  /** Since when the provider could send more of what it began; null: it is the client that is waited for. */
+  #turnSince: number | null = null;
   #over = false;
   readonly outcome: Promise<Outcome>;
 
-  constructor(delivery: Outlet, timings: JobTimings) {
+  constructor(delivery: Outlet, timings: JobTimings, patience: Patience) {
     this.#delivery = delivery;
     this.#timings = timings;
-    this.#credit = new CreditAccount((bytes) => this.#handle?.grant(bytes));
+    this.#patience = patience;
+    this.#credit = new CreditAccount((bytes) => {
+      this.#turnSince ??= performance.now();
+      this.#handle?.grant(bytes);
+    });
     let settle: (outcome: Outcome) => void = () => {};
     this.outcome = new Promise((resolve) => {
       settle = resolve;
@@ -162,7 +171,10 @@ export class Attempt implements JobSink {
     const now = performance.now();
     if (now - this.#lastFrameAt >= this.#timings.wordlessMs) return;
     this.#lastSignAt = now;
-    this.#timer.refresh();
+    this.#spendPatience(now);
+    this.#patience.working();
+    if (this.#patience.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
+    else this.#timer.refresh();
   }
 
   frame(frame: Frame): void {
@@ -170,10 +182,12 @@ export class Attempt implements JobSink {
     this.#lastFrameAt = performance.now();
     this.#lastSignAt = this.#lastFrameAt;
     this.#firstContentAt ??= this.#lastFrameAt;
+    this.#spendPatience(this.#lastFrameAt);
     const violation = this.#take(frame, this.#opener);
     if (violation !== null) this.#abandon({ kind: 'violated', violation });
     else if (this.#phase === 'closing') return;
     else if (frame.final) this.#enter('completion', this.#timings.completionMs);
+    else if (this.#patience.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
     else if (this.#phase === 'next_frame') this.#timer.refresh();
     else this.#enter('next_frame', this.#timings.betweenFramesMs);
   }
@@ -213,7 +227,16 @@ export class Attempt implements JobSink {
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
     this.#hash.update(plaintext);
     this.#bytes += plaintext.length;
+    this.#patience.got(plaintext.length);
+    this.#turnSince = this.#credit.isUsedUp ? null : this.#lastFrameAt;
     return this.#delivery.push(plaintext, this.#lastFrameAt) ? null : 'too_large';
+  }
+
+  /** The provider's turn until now is over, and the next one begins. */
+  #spendPatience(now: number): void {
+    if (this.#turnSince === null) return;
+    this.#patience.spend(now - this.#turnSince);
+    this.#turnSince = now;
   }
 
   #enter(phase: Phase, ms: number): void {

@@ -11,6 +11,11 @@ export class CreditAccount {
     this.#tell = tell;
   }
 
+  /** The provider may send nothing before the client has drained more. */
+  get isUsedUp(): boolean {
+    return this.#left <= 0;
+  }
+
   /** Takes received bytes from the credit. False when the provider sent more than it had. */
   spend(bytes: number): boolean {
     this.#left -= bytes;

@@ -6,6 +6,7 @@ import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES, type JobContext, type ProviderId, type TrustLevel } from '@inference/protocol';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
+import type { Wanted } from '../fleet/spares.js';
 import { promptTokenBound, settlementBounds } from '../ledger/settlement-bounds.js';
 import type { Outcome } from './attempt.js';
 import { type Bill, chargedCost } from './bill.js';
@@ -19,6 +20,7 @@ import { failed, type JobEnd, type Tried, type Try, UNTRIED, unseated } from './
 import type { JobObserver } from './job-observer.js';
 import { expectedWork, type JobRequest, jobContext } from './job-request.js';
 import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
+import { tokenMsOf } from './patience.js';
 import { Punctuality } from './punctuality.js';
 import { type Entrant, Race } from './race.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
@@ -57,6 +59,7 @@ type Step = { readonly done: JobEnd } | { readonly retry: JobEnd };
 export class JobRunner {
   readonly #options: JobRunnerOptions;
   readonly #races = new Set<Race>();
+  readonly #runs = new Set<Run>();
   readonly #hedges: HedgeBudget;
   readonly #punctuality: Punctuality;
   #running = 0;
@@ -80,6 +83,20 @@ export class JobRunner {
       this.#running--;
       if (this.#running === 0) for (const wake of this.#idle.splice(0)) wake();
     }
+  }
+
+  /** What jobs that run may still need when their provider fails, by kind. */
+  wanted(): Iterable<Wanted> {
+    const kinds = new Map<string, { -readonly [Name in keyof Wanted]: Wanted[Name] }>();
+    for (const run of this.#runs) {
+      if (!this.#mayTryAnother(run)) continue;
+      const { model, providerSerial, trustFloor } = run.request;
+      const key = JSON.stringify([model, providerSerial, trustFloor]);
+      const kind = kinds.get(key);
+      if (kind === undefined) kinds.set(key, { model, providerSerial, trustFloor, jobs: 1 });
+      else kind.jobs++;
+    }
+    return kinds.values();
   }
 
   /** Resolves when no job is in the queue or on a provider. */
@@ -116,7 +133,9 @@ export class JobRunner {
         chain: job.chain,
         revocable: !stream,
       };
-      return await this.#tryProviders({ job, delivery, bill, gone, request, deadline: now() + timings.overallMs, tries: [], begun: 0 });
+      const run: Run = { job, delivery, bill, gone, request, deadline: now() + timings.overallMs, tries: [], begun: 0 };
+      this.#runs.add(run);
+      return await this.#tryProviders(run).finally(() => this.#runs.delete(run));
     } finally {
       await bill.close();
     }
@@ -129,7 +148,7 @@ export class JobRunner {
     for (;;) {
       const waitMs = Math.min(timings.queueMs, run.deadline - now());
       const askedAt = performance.now();
-      const seat = await waitingRoom.seat(run.request, waitMs, run.gone);
+      const seat = await waitingRoom.seat(run.begun === 0 ? run.request : { ...run.request, retried: true }, waitMs, run.gone);
       const outcome = seat.kind === 'seated' ? seat.why : seat.reason;
       observer.event({ type: 'placed', outcome, waitMs: performance.now() - askedAt });
       if (seat.kind === 'refused') {
@@ -181,7 +200,8 @@ export class JobRunner {
     const context = run.gone.aborted || this.#stopping ? null : this.#context(run.job, session);
     run.begun++;
     if (context !== null && key !== null) {
-      return { slot, context, recipientKey: key.publicKey, estimate, otherJobs: session.jobs.used - 1, role };
+      const tokenMs = tokenMsOf(estimate, run.request.work);
+      return { slot, context, recipientKey: key.publicKey, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
     }
     slot.release();
     return null;

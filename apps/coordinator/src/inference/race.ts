@@ -8,6 +8,7 @@ import type { Estimate } from '../fleet/scheduler/cost.js';
 import type { Slot } from '../fleet/slot.js';
 import { Attempt, type Outcome, type Outlet } from './attempt.js';
 import type { Delivery } from './delivery.js';
+import { Patience } from './patience.js';
 import type { JobTimings } from './timings.js';
 
 /** What an attempt is made with. */
@@ -16,6 +17,8 @@ export interface Entrant {
   readonly context: JobContext;
   readonly recipientKey: Uint8Array;
   readonly estimate: Estimate;
+  /** What a token of the answer is expected to take there, in milliseconds. */
+  readonly tokenMs: number;
   /** Jobs that the provider had beside this one when it began. */
   readonly otherJobs: number;
   readonly role: 'first' | 'retry' | 'hedge';
@@ -44,6 +47,9 @@ export interface Finish {
   readonly outcome: Outcome;
   readonly elapsedMs: number;
 }
+
+/** A timer of more than this would fire at once, and again and again. Milliseconds. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Race {
   readonly #delivery: Delivery;
@@ -177,7 +183,7 @@ export class Race {
     if (only !== undefined && !this.#hedged) waits.push(this.#rules.lateAfterMs(only.entrant) - only.attempt.elapsedMs);
     if (waits.length === 0) return;
     const soonest = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#rules.timings.lateMs)));
-    this.#timer = setTimeout(() => this.#look(), Math.ceil(soonest));
+    this.#timer = setTimeout(() => this.#look(), Math.min(Math.ceil(soonest), LONGEST_TIMER_MS));
   }
 
   #look(): void {
@@ -226,7 +232,8 @@ class Lane implements Outlet {
     this.#delivery = delivery;
     this.#race = race;
     this.entrant = entrant;
-    this.attempt = new Attempt(this, timings);
+    const { tokenMs, context } = entrant;
+    this.attempt = new Attempt(this, timings, new Patience({ mostMs: timings.patienceMs, tokenMs, maxTokens: context.max_tokens }));
   }
 
   get committed(): boolean {

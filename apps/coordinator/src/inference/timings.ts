@@ -14,6 +14,8 @@ export interface JobTimings extends BillingTimings {
   readonly silentMs: number;
   /** Between two response frames, or words that the provider is at work, while the client drains. */
   readonly betweenFramesMs: number;
+  /** Time that an answer which has begun may take without anything to show for it; see `Patience`. */
+  readonly patienceMs: number;
   /** Most time that a provider may be at work without a response frame. */
   readonly wordlessMs: number;
   /** From the final frame to `job_completed`. */
@@ -39,6 +41,7 @@ export const JOB_TIMINGS: JobTimings = {
   lateMs: 1000,
   silentMs: 8000,
   betweenFramesMs: 60_000,
+  patienceMs: 120_000,
   wordlessMs: 30 * 60_000,
   completionMs: 15_000,
   closingMs: 5000,

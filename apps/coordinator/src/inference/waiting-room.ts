@@ -2,7 +2,8 @@
  * Gives jobs their place on a provider, and a short wait when all are busy: fair between accounts, bounded in number and time,
  * and refused at once where the wait would come to nothing. Someone who waits for one particular machine holds up nobody else.
  */
-import type { Fleet, PlacementDemand } from '../fleet/fleet.js';
+import type { Fleet } from '../fleet/fleet.js';
+import type { PlacementDemand } from '../fleet/placement.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Estimate } from '../fleet/scheduler/cost.js';
 import type { Choice, NoPlacement } from '../fleet/scheduler/schedule.js';
@@ -33,6 +34,8 @@ export interface SeatRequest extends PlacementDemand {
   readonly chain: readonly Prefix[];
   /** It asks for more trust than its model does. */
   readonly ownFloor?: boolean;
+  /** A machine that had it has failed. */
+  readonly retried?: boolean;
 }
 
 interface Waiter extends Queued {
@@ -109,9 +112,20 @@ export class WaitingRoom {
     return { waiting, waitMs: waiting === 0 && this.#fleet.isFree(model) ? 0 : this.#expectedMs(model, null) };
   }
 
+  /** Refuses those who wait and have not begun. What has begun and failed may still get a place. */
+  drain(): void {
+    this.#turnAway((waiter) => waiter.request.retried !== true);
+  }
+
   close(): void {
     this.#stopListening();
-    for (const queue of this.#queues.values()) for (const waiter of [...queue.inOrder()]) waiter.settle(refused('aborted'));
+    this.#turnAway(() => true);
+  }
+
+  #turnAway(whom: (waiter: Waiter) => boolean): void {
+    for (const queue of [...this.#queues.values()]) {
+      for (const waiter of [...queue.inOrder()]) if (whom(waiter)) waiter.settle(refused('aborted'));
+    }
   }
 
   #wait(request: SeatRequest, waitMs: number, signal: AbortSignal): Promise<Seat> {

@@ -22,6 +22,11 @@ export class EndedSessions {
   }
 }
 
+/** `held`: bytes. */
+export function readBodies(metrics: Metrics, bodies: { readonly held: number }): void {
+  metrics.reading('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.held]]);
+}
+
 export function readFleet(metrics: Metrics, fleet: Fleet, waitingRoom: WaitingRoom, ended: EndedSessions): void {
   metrics.reading('queue_length', 'Requests that wait for a place on a provider.', [], () => [[{}, waitingRoom.waiting]]);
   metrics.reading('provider_connections', 'Open sockets of providers, registered or not.', [], () => [[{}, fleet.connections]]);

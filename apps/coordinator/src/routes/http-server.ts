@@ -8,10 +8,13 @@ import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
 import { isHealthPath } from './health.js';
+import type { RequestBodies } from './request-bodies.js';
 import { sendError } from './send-error.js';
 
 export interface HttpServerOptions {
   readonly maxRequestBytes: number;
+  /** How bodies are read, and how many bytes of them are held at once. */
+  readonly bodies: RequestBodies;
   /** Proxies whose word on a request's address counts: addresses and ranges (CIDR). */
   readonly trustedProxies: readonly string[];
   readonly log: Log;
@@ -48,7 +51,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   server.decorateRequest('apiKey', null);
   server.decorateRequest('sessionAccountId', null);
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  options.bodies.addTo(server);
   server.addHook('onRequest', (request, reply, done) => {
     nameRequest(reply);
     // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way. Where
@@ -107,7 +110,6 @@ function refuseBrokenRequest(error: Error & { readonly code?: string }, socket: 
 function answerErrors(server: FastifyInstance, log: Log): void {
   server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
     if (error instanceof RequestError) sendError(reply, error);
-    else if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') sendError(reply, apiError('body_too_large'));
     else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
     else {
       log.error({ request: request.id, error: errorFacts(error) }, 'request failed');

@@ -200,11 +200,14 @@ export class Board<S> implements Snapshot<S> {
 
   /** Takes in that time has passed: what loads is nearer to its end, and who had no work becomes overdue. `now` in milliseconds. */
   refresh(now: number): void {
-    if (now - this.#refreshedAt < REFRESH_MS) return;
+    // A clock that was set back is no reason to wait until it is there again.
+    const wasSetBack = now < this.#refreshedAt;
+    if (!wasSetBack && now - this.#refreshedAt < REFRESH_MS) return;
     this.#refreshedAt = now;
+    if (wasSetBack) this.#idle.notAfter(now);
     for (const entry of [...this.#loading]) this.#resettle(entry, now);
-    const latest = now - this.constants.overdueMs;
-    for (let entry = this.#idle.first; entry !== null && entry.idleSince <= latest; entry = this.#idle.first) {
+    // Listed first, because one that has a job goes to the end of the line, where this must not find it again.
+    for (const entry of this.#idle.until(now - this.constants.overdueMs)) {
       this.#idle.remove(entry);
       // A long job is work as well.
       entry.overdue = entry.facts.usedSlots === 0;

@@ -1,0 +1,70 @@
+/**
+ * How long a provider that has begun an answer may take for the rest. Time is spent while it could send, and given back for what it
+ * sends and for its word that it is at work; both out of a store that is filled once, by the answer's longest length. So one that
+ * trickles is noticed within minutes, and nothing holds a job for ever. Pure: times come in, in milliseconds.
+ */
+import type { Estimate, Work } from '../fleet/scheduler/cost.js';
+
+export interface PatienceRules {
+  /** Time that may be spent without anything coming back. */
+  readonly mostMs: number;
+  /** What one token is expected to take. */
+  readonly tokenMs: number;
+  /** Tokens that the answer may have. */
+  readonly maxTokens: number;
+}
+
+/** A machine may be this many times slower than it was thought to be; and no token has to come sooner than within a second. */
+const SLOWER = 16;
+const LEAST_TOKEN_MS = 1000;
+/** Bytes that count as a token: every format takes more for one that is streamed by itself. */
+const TOKEN_BYTES = 16;
+/** What there is beside that, for answers that are short and slow to be sent. */
+const LEAST_STORE_MS = 10 * 60_000;
+
+export class Patience {
+  readonly #mostMs: number;
+  readonly #byteMs: number;
+  #leftMs: number;
+  #storeMs: number;
+
+  constructor({ mostMs, tokenMs, maxTokens }: PatienceRules) {
+    const allowedMs = Math.max(LEAST_TOKEN_MS, SLOWER * tokenMs);
+    this.#mostMs = mostMs;
+    this.#byteMs = allowedMs / TOKEN_BYTES;
+    this.#leftMs = mostMs;
+    this.#storeMs = Math.max(LEAST_STORE_MS, maxTokens * allowedMs);
+  }
+
+  /** Whether it is over. */
+  get isOver(): boolean {
+    return this.#leftMs <= 0;
+  }
+
+  /** Time passed in which the provider could have sent something. */
+  spend(ms: number): void {
+    this.#leftMs -= ms;
+  }
+
+  /** Content came. */
+  got(bytes: number): void {
+    this.#give(bytes * this.#byteMs);
+  }
+
+  /** The provider says that it is at work on what does not show: thinking, or an answer that goes out whole. */
+  working(): void {
+    this.#give(this.#mostMs);
+  }
+
+  #give(ms: number): void {
+    if (this.isOver) return;
+    const given = Math.min(ms, this.#mostMs - this.#leftMs, this.#storeMs);
+    this.#leftMs += given;
+    this.#storeMs -= given;
+  }
+}
+
+/** What a token is expected to take on the machine that an estimate is for, in milliseconds. `work`: what was estimated. */
+export function tokenMsOf({ firstTokenMs, completionMs }: Estimate, { completionTokens }: Work): number {
+  return Math.max(0, completionMs - firstTokenMs) / Math.max(1, completionTokens);
+}
