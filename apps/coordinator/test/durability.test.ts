@@ -130,6 +130,22 @@ describe('steps in groups', () => {
     expect(await Promise.all([first, second])).toEqual(['did settle one', 'did settle two']);
   });
 
+  it('are run whenever they come, also while the run before them is ending', async () => {
+    const { commit } = group();
+    for (let turns = 0; turns < 16; turns++) {
+      await commit.submit('hold one');
+      for (let turn = 0; turn < turns; turn++) await null;
+      let ran = false;
+      const later = commit.submit('hold two').then(() => {
+        ran = true;
+      });
+      // No clock: what was submitted runs within the next rounds of the event loop, or never.
+      for (let round = 0; round < 8 && !ran; round++) await new Promise((resolve) => setImmediate(resolve));
+      expect(ran, `submitted ${turns} turns after the step before it`).toBe(true);
+      await later;
+    }
+  });
+
   it('fail when the disk does, and closing waits for it', async () => {
     const { commit, flushes } = group();
     const step = commit.submit('settle').catch((error: unknown) => error);

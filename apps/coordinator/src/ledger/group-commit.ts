@@ -57,9 +57,7 @@ export class GroupCommit<Step, Outcome> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ step, resolve, reject });
       if (this.#queue.length >= ENOUGH || this.#options.isUrgent(step)) this.#endRest?.();
-      this.#running ??= this.#runAll().finally(() => {
-        this.#running = null;
-      });
+      this.#running ??= this.#runAll();
     });
   }
 
@@ -72,12 +70,17 @@ export class GroupCommit<Step, Outcome> {
   }
 
   async #runAll(): Promise<void> {
-    while (this.#queue.length > 0) {
-      await this.#rest();
-      const batch = this.#queue.splice(0, MOST_PER_BATCH);
-      const begun = performance.now();
-      await this.#runBatch(batch);
-      if (this.#options.blocking) this.#restUntil = performance.now() + Math.min(LONGEST_REST_MS, REST * (performance.now() - begun));
+    try {
+      while (this.#queue.length > 0) {
+        await this.#rest();
+        const batch = this.#queue.splice(0, MOST_PER_BATCH);
+        const begun = performance.now();
+        await this.#runBatch(batch);
+        if (this.#options.blocking) this.#restUntil = performance.now() + Math.min(LONGEST_REST_MS, REST * (performance.now() - begun));
+      }
+    } finally {
+      // In the turn that saw the queue empty: a step that comes later must find that it has to begin a new run.
+      this.#running = null;
     }
   }
 
