@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../../test/support/program.js';
 import { Engine } from '../src/engine/engine.js';
+import type { Generation } from '../src/engine/generation.js';
 import type { GenerationRequest } from '../src/engine/messages.js';
 import { ask, collect, conversation, demoModel, seededRandom } from './demo-model.js';
 
@@ -35,6 +36,22 @@ const requests: GenerationRequest[] = [
   ask(`Tell me about this: ${words}`, 40, { temperature: 1, seed: 12, topP: 0.9 }),
   ask(`Tell me about all this: ${words.repeat(4)}`, 20),
 ].map((request) => ({ ...request, cacheScope: scope }));
+
+/** The log probabilities of each token. After the first ones it reads no more before `until`, so that the engine has to pause it. */
+async function numbers(generation: Generation, until?: Promise<unknown>): Promise<string[]> {
+  const seen: string[] = [];
+  for await (const batch of generation) {
+    for (const { logprobs = [] } of batch) for (const each of logprobs) seen.push(JSON.stringify(each));
+    await until;
+  }
+  return seen;
+}
+
+/** The first token whose numbers differ. Null: none. */
+function firstDifference(one: readonly string[], other: readonly string[]): Readonly<Record<string, unknown>> | null {
+  const at = Array.from({ length: Math.max(one.length, other.length) }).findIndex((_, index) => one[index] !== other[index]);
+  return at === -1 ? null : { token: at, of: [one.length, other.length], one: one[at], other: other[at] };
+}
 
 describe.each(models)('on %s', (_what, modelPath, keepApart) => {
   let engine: Engine;
@@ -69,6 +86,18 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
     }
     running = false;
     await Promise.all(load);
+  });
+
+  test('numbers are the same to the last bit beside others that join, leave, pause and leave gaps between', async () => {
+    const wanted = { ...ask('Tell me a story about Mia.', 350), logprobs: 20 };
+    const alone = await numbers(engine.generate(wanted));
+    expect(alone.length).toBeGreaterThan(20);
+    // The first sequences are taken in order; those that end early leave gaps between the ids of the others.
+    const crowd = [wanted, ask('One.', 4), wanted, ask('Two.', 12), wanted, ask('Three.', 30, { temperature: 1 })];
+    const [first, , paused, , third] = crowd.map((request) => engine.generate(request));
+    const quick = Promise.all([first, third].map((generation) => numbers(generation as Generation)));
+    const slow = numbers(paused as Generation, quick);
+    for (const beside of [...(await quick), await slow]) expect(firstDifference(beside, alone)).toBeNull();
   });
 
   test('a second turn gives the text that it gives when all of it is computed anew', async () => {

@@ -8,6 +8,7 @@ import { type NativeContext, nativeTokens } from './native.js';
 import type { Outbox } from './outbox.js';
 import { RawLogprobs } from './raw-logprobs.js';
 import type { Repeatability } from './repeatability.js';
+import { type Rows, rowsOf } from './rows.js';
 import type { Held, Sequences } from './sequences.js';
 import type { TextStream } from './text-stream.js';
 
@@ -20,6 +21,7 @@ const KEEP_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
 
 const FIRST = Uint32Array.of(0);
+const BOTH = Uint32Array.of(0, 1);
 const NONE = new Uint32Array(0);
 
 export interface DecoderOptions {
@@ -138,21 +140,28 @@ export class Decoder {
 
   async #decode(batch: readonly Running[]): Promise<void> {
     const { context, repeatability } = this.options;
-    const least = repeatability.leastRows ?? 1;
-    const rows = batch.some(({ stream }) => stream.options.repeatable) ? Math.max(1, least + 1 - batch.length) : 1;
+    const { leastRows } = repeatability;
     // llama.cpp decodes neighbours together only when they come in the order of their ids.
     const ordered = [...batch].sort((a, b) => a.held.id - b.held.id);
-    context.initBatch(ordered.length - 1 + rows);
+    const least = batch.some(({ stream }) => stream.options.repeatable) ? (leastRows ?? 1) : 1;
+    const ids = ordered.map(({ held }) => held.id);
+    const rows = rowsOf(ids, least);
+    context.initBatch(rows.reduce((sum, { own }) => sum + own, 0));
     const places = ordered.map(({ held, next }, index) => {
-      // Where single rows are computed in another way, a lone token has itself as company; the copy is forgotten after.
-      const row = new Uint32Array(index === 0 ? rows : 1).fill(next as Token);
-      return context.addToBatch(held.id, held.tokens.length, row, FIRST)[0] as number;
+      const { own } = rows[index] as Rows;
+      // The logits of copies are wanted too: rows without are left out of the last layer.
+      return context.addToBatch(
+        held.id,
+        held.tokens.length,
+        new Uint32Array(own).fill(next as Token),
+        own === 1 ? FIRST : BOTH,
+      )[0] as number;
     });
-    const isSame = repeatability.leastRows !== null && ordered.length - 1 + rows >= least;
     await this.#compute(ordered, places, () => {
       for (const [index, { held, next }] of ordered.entries()) {
-        this.#hold(held, [next as Token], isSame);
-        if (index === 0 && rows > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
+        const { own, together } = rows[index] as Rows;
+        this.#hold(held, [next as Token], leastRows !== null && together >= leastRows);
+        if (own > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
       }
     });
   }
