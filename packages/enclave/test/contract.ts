@@ -101,6 +101,19 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(value.overrides).toEqual({});
     });
 
+    it('signs what images were made and where they are', async () => {
+      const receipt = receiptDraft({
+        endpoint: '/v1/images/generations',
+        overrides: { image_urls: ["https://a.example:8443/v1/images/files/Ab-_~.!$&'()*+,;=%20@[]?x=1#y", 'http://b/1'] },
+        image_sha256: ['c'.repeat(64), 'd'.repeat(64)],
+        usage: { prompt_tokens: 11, completion_tokens: 0, total_tokens: 11, images: 2 },
+        hidden_tokens: 0,
+      });
+      const reply = await helper.request('sign_response', { receipt });
+      expect(reply.error).toBeUndefined();
+      expect(openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256).value).toMatchObject(receipt);
+    });
+
     it.each([
       ['quotes and backslashes', 'a"b\\c/d'],
       ['control characters', '\u0000\u0001\b\t\n\u000b\f\r\u001f\u007f\u0080'],
@@ -177,6 +190,29 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       ['sign_response', 'a request hash that is short', { receipt: { ...draft, request_sha256: '' } }],
       ['sign_response', 'an unknown override', { receipt: { ...draft, overrides: { temperature: 1 } } }],
       ['sign_response', 'an override of no tokens', { receipt: { ...draft, overrides: { max_tokens: 0 } } }],
+      ['sign_response', 'an override of no addresses', { receipt: { ...draft, overrides: { image_urls: [] } } }],
+      ['sign_response', 'five addresses', { receipt: { ...draft, overrides: { image_urls: Array(5).fill('https://a/1') } } }],
+      ...[
+        'https://',
+        'ftp://a/1',
+        'https://a/"',
+        'https://a/\\',
+        'https://a/ 1',
+        'https://a/é',
+        'https://a/<',
+        `https://${'a'.repeat(505)}`,
+        7,
+      ].map((url): [string, string, object] => [
+        'sign_response',
+        `the address ${url}`,
+        { receipt: { ...draft, overrides: { image_urls: [url] } } },
+      ]),
+      ['sign_response', 'no image hashes', { receipt: { ...draft, image_sha256: [] } }],
+      ['sign_response', 'five image hashes', { receipt: { ...draft, image_sha256: Array(5).fill('a'.repeat(64)) } }],
+      ['sign_response', 'an image hash in upper case', { receipt: { ...draft, image_sha256: ['A'.repeat(64)] } }],
+      ['sign_response', 'an image hash that is no list', { receipt: { ...draft, image_sha256: 'a'.repeat(64) } }],
+      ['sign_response', 'no images', { receipt: { ...draft, usage: { ...draft.usage, images: 0 } } }],
+      ['sign_response', 'five images', { receipt: { ...draft, usage: { ...draft.usage, images: 5 } } }],
       ['sign_response', 'a client nonce of 42 characters', { receipt: { ...draft, client_nonce: 'a'.repeat(42) } }],
       ['sign_response', 'a client nonce that is null', { receipt: { ...draft, client_nonce: null } }],
       ['sign_response', 'usage that does not add up', usage(1, 2, 4)],

@@ -2,7 +2,7 @@
 import type { Endpoint } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors.js';
 import type { OutputEvent } from './output-event.js';
-import type { EmbeddingRequest, TextRequest } from './request.js';
+import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';
 
 /** What the coordinator decided for a response; it stays the same in every chunk. */
 export interface Envelope {
@@ -23,6 +23,17 @@ export interface RequestFacts {
   readonly maxTokens: number | null;
   /** Serial number of the only machine that may serve, or null. */
   readonly providerSerial: string | null;
+  /** Of image requests alone. */
+  readonly image?: ImageFacts;
+}
+
+/** What the answer to an image request will be. */
+export interface ImageFacts {
+  readonly count: number;
+  readonly size: ImageSize;
+  readonly format: ImageRequest['format'];
+  /** Whether the answer names addresses of the images, or holds them. */
+  readonly delivery: ImageRequest['delivery'];
 }
 
 /** Renders a stream's signed bytes. Nothing may follow the finish event. */
@@ -87,5 +98,20 @@ export interface EmbeddingFormat {
   readonly endpoint: Endpoint;
   /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
   parse(body: Uint8Array): ParsedEmbeddings;
+  error(error: ApiError, requestId?: string): HttpError;
+}
+
+/** A request for images. Its answer is never streamed. */
+export interface ParsedImages {
+  readonly request: ImageRequest;
+  /** `model` is null where the client leaves the choice to the coordinator, which then says it in the job's context. */
+  readonly facts: Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageFacts };
+  readonly answer: AnswerFormat;
+}
+
+export interface ImageFormat {
+  readonly endpoint: Endpoint;
+  /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
+  parse(body: Uint8Array): ParsedImages;
   error(error: ApiError, requestId?: string): HttpError;
 }

@@ -1,17 +1,18 @@
 /** The formats, one per endpoint. */
-import type { Endpoint } from '@inference/protocol';
+import type { Endpoint, ModelType } from '@inference/protocol';
 import { anthropicError } from './anthropic-error.js';
 import { chatCompletions } from './chat-completions/chat-completions.js';
 import { completions } from './completions/completions.js';
 import { embeddings } from './embeddings/embeddings.js';
 import type { ApiError, HttpError } from './errors.js';
-import type { EmbeddingFormat, TextFormat } from './format.js';
+import type { EmbeddingFormat, ImageFormat, TextFormat } from './format.js';
+import { images } from './images/images.js';
 import { countTokens, messages } from './messages/messages.js';
 import { openAiError } from './open-ai-error.js';
 import { responses } from './responses/responses.js';
 
 /** Endpoints whose answers are text that a model writes. */
-export type TextEndpoint = Exclude<Endpoint, '/v1/embeddings'>;
+export type TextEndpoint = Exclude<Endpoint, '/v1/embeddings' | '/v1/images/generations'>;
 
 const FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
   '/v1/chat/completions': chatCompletions,
@@ -22,14 +23,28 @@ const FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
 };
 
 export function formatFor(endpoint: TextEndpoint): TextFormat;
-export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat;
-export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat {
-  return endpoint === '/v1/embeddings' ? embeddings : FORMATS[endpoint];
+export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | ImageFormat;
+export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | ImageFormat {
+  switch (endpoint) {
+    case '/v1/embeddings':
+      return embeddings;
+    case '/v1/images/generations':
+      return images;
+    default:
+      return FORMATS[endpoint];
+  }
 }
 
 /** What a model must be for, to serve an endpoint. */
-export function modelTypeOf(endpoint: Endpoint): 'text' | 'embedding' {
-  return endpoint === '/v1/embeddings' ? 'embedding' : 'text';
+export function modelTypeOf(endpoint: Endpoint): ModelType {
+  switch (endpoint) {
+    case '/v1/embeddings':
+      return 'embedding';
+    case '/v1/images/generations':
+      return 'image';
+    default:
+      return 'text';
+  }
 }
 
 /**

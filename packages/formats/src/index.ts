@@ -8,6 +8,8 @@ export { type EmbeddingsOutput, embeddingsBody } from './embeddings/answer.js';
 export * from './errors.js';
 export * from './format.js';
 export * from './formats.js';
+export * from './images/answer.js';
+export * from './images/size.js';
 export { readJsonBody } from './json-body.js';
 export * from './json-value.js';
 export * from './open-ai-error.js';

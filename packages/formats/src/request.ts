@@ -125,3 +125,28 @@ export interface EmbeddingRequest {
   /** How the vectors are written: as JSON numbers, or as base64 of little-endian 32-bit floats. */
   readonly encoding: 'float' | 'base64';
 }
+
+/** Pixels as `<width>x<height>`; `auto`: the size that the model makes by itself; null: the client did not say. */
+export type ImageSize = `${number}x${number}` | 'auto' | null;
+
+/** The internal job of a request for images. */
+export interface ImageRequest {
+  readonly task: 'image';
+  /** Null: the model that the job's context names. */
+  readonly model: string | null;
+  /** 1 to 32,000 characters, not all of them blank. */
+  readonly prompt: string;
+  /** 1 to 4. */
+  readonly count: number;
+  /** What that is for a model, `imageSizeOf` says. */
+  readonly size: ImageSize;
+  readonly format: 'png' | 'jpeg' | 'webp';
+  /** `url`: the answer names the addresses that the job's context gives; `b64_json`: it holds the images. */
+  readonly delivery: 'url' | 'b64_json';
+  /** An integer from -2^63 to 2^63; engines with narrower seeds reduce it. Null: any. */
+  readonly seed: number | null;
+  /** More of it takes more steps; null: what the model does by itself. */
+  readonly quality: 'low' | 'medium' | 'high' | null;
+  /** Quality of JPEG and WebP in percent, 0 to 100; null: what the encoder does by itself. Says nothing for PNG. */
+  readonly compression: number | null;
+}

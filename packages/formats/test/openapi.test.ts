@@ -26,6 +26,7 @@ describe('the description of the API', () => {
       '/v1/messages',
       '/v1/messages/count_tokens',
       '/v1/embeddings',
+      '/v1/images/generations',
       '/v1/models',
     ]);
   });

@@ -35,6 +35,7 @@ export const EndpointSchema = Type.Union([
   Type.Literal('/v1/messages'),
   Type.Literal('/v1/messages/count_tokens'),
   Type.Literal('/v1/embeddings'),
+  Type.Literal('/v1/images/generations'),
 ]);
 export type Endpoint = Static<typeof EndpointSchema>;
 

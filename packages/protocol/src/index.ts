@@ -6,6 +6,7 @@ export * from './bytes.js';
 export * from './canonical-json.js';
 export * from './ecdsa-der.js';
 export * from './ids.js';
+export * from './image-parts.js';
 export * from './job-context.js';
 export * from './label.js';
 export * from './provider-status.js';

@@ -6,11 +6,17 @@ import Type, { type Static } from 'typebox';
 import { concatBytes, utf8 } from './bytes.js';
 import { canonicalJsonBytes } from './canonical-json.js';
 import { EndpointSchema, JobIdSchema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from './ids.js';
+import { MAX_IMAGES } from './wire/limits.js';
+
+/** An absolute address of one image: characters of RFC 3986 alone, so that it needs no escape in JSON. */
+export const ImageUrlSchema = Type.String({ pattern: "^https?://[A-Za-z0-9._~:/?#\\[\\]@!$&'()*+,;=%-]+$", maxLength: 512 });
 
 /** What the coordinator decided in the client's place. Repeated in the receipt, so that a client sees it. */
 export const OverridesSchema = Type.Object({
   /** Tokens; present when the client named no limit (spec: 8192 injected). */
   max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+  /** Where the images of the answer can be fetched, one address for each, in order; present when the answer names them by URL. */
+  image_urls: Type.Optional(Type.Array(ImageUrlSchema, { minItems: 1, maxItems: MAX_IMAGES })),
 });
 export type Overrides = Static<typeof OverridesSchema>;
 

@@ -55,10 +55,11 @@ const samples: Record<StatementKind, Members> = {
     model: 'pico',
     endpoint: '/v1/chat/completions',
     request_sha256: sha256,
-    overrides: { max_tokens: 8192 },
+    overrides: { max_tokens: 8192, image_urls: ['https://a.example/1'] },
     response_sha256: sha256,
+    image_sha256: [sha256],
     client_nonce: 'A'.repeat(43),
-    usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+    usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, images: 1 },
     hidden_tokens: 0,
     finish_reason: 'stop',
     started_at: 1,
@@ -68,7 +69,14 @@ const samples: Record<StatementKind, Members> = {
 
 const openers = { attestation: openAttestation, challenge: openChallengeAnswer, key: openKeyStatement, receipt: openReceipt };
 const kinds = Object.keys(openers) as StatementKind[];
-const OPTIONAL = new Set(['attestation.agent.sha256', 'receipt.client_nonce', 'receipt.overrides.max_tokens']);
+const OPTIONAL = new Set([
+  'attestation.agent.sha256',
+  'receipt.client_nonce',
+  'receipt.overrides.max_tokens',
+  'receipt.overrides.image_urls',
+  'receipt.image_sha256',
+  'receipt.usage.images',
+]);
 
 function problemOf(kind: StatementKind, statement: SignedStatement, publicKey = key.x963): StatementProblem | null {
   try {
@@ -87,7 +95,8 @@ function problemOf(kind: StatementKind, statement: SignedStatement, publicKey = 
 function pathsOf(value: Members, prefix = ''): string[] {
   return Object.entries(value).flatMap(([name, member]) => {
     const path = prefix + name;
-    return typeof member === 'object' && member !== null ? [path, ...pathsOf(member as Members, `${path}.`)] : [path];
+    const nested = typeof member === 'object' && member !== null && !Array.isArray(member);
+    return nested ? [path, ...pathsOf(member as Members, `${path}.`)] : [path];
   });
 }
 

@@ -29,6 +29,8 @@ export function fieldNames({ facts, answer }: Pick<ParsedRequest, 'facts' | 'ans
       return { prompt: 'messages', responseFormat: 'output_config.format', responseSchema: 'output_config.format.schema' };
     case '/v1/embeddings':
       return { prompt: 'input', responseFormat: 'encoding_format', responseSchema: 'encoding_format' };
+    case '/v1/images/generations':
+      return { prompt: 'prompt', responseFormat: 'response_format', responseSchema: 'response_format' };
     default:
       return facts.endpoint satisfies never;
   }

@@ -5,6 +5,7 @@
 import {
   type EmbeddingFormat,
   formatFor,
+  type ImageFormat,
   type ParsedEmbeddings,
   type ParsedRequest,
   RequestError,
@@ -25,9 +26,16 @@ export type Opened = ({ readonly kind: 'text' } & OpenedRequest) | ({ readonly k
 /** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`. */
 export function readRequest(context: JobContext, body: Uint8Array): Opened {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
-  const parsed = parse(formatFor(context.endpoint), body);
+  const format = formatFor(context.endpoint);
+  // No engine here makes images yet.
+  if (isImageFormat(format)) throw new JobError('unsupported');
+  const parsed = parse(format, body);
   if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
   return isText(parsed) ? { kind: 'text', ...parsed, form: outputForm(parsed) } : { kind: 'embeddings', ...parsed };
+}
+
+function isImageFormat(format: ReturnType<typeof formatFor>): format is ImageFormat {
+  return format.endpoint === '/v1/images/generations';
 }
 
 function isText(parsed: ParsedRequest | ParsedEmbeddings): parsed is ParsedRequest {

@@ -37,6 +37,15 @@ struct Members {
         return text
     }
 
+    /// A list of texts that the pattern describes: at least one, and no more than this many.
+    func texts(_ name: String, like pattern: TextPattern, atMost most: Int) throws -> JsonValue {
+        guard case .array(let values)? = members[name], (1...most).contains(values.count) else { throw bad(name) }
+        for value in values {
+            guard case .string(let text) = value, pattern.matches(text) else { throw bad(name) }
+        }
+        return .array(values)
+    }
+
     func integer(_ name: String, atLeast least: Int64) throws -> Int64 {
         guard case .integer(let number)? = members[name], number >= least else { throw bad(name) }
         return number
@@ -53,17 +62,23 @@ struct Members {
     private func bad(_ name: String) -> Refusal { Refusal(.badRequest, "\(place).\(name) is missing or not valid") }
 }
 
-/// The forms of text in the contract, checked byte by byte; all are ASCII of a fixed length.
+/// The forms of text in the contract, checked byte by byte; all are ASCII.
 enum TextPattern {
     case sha256Hex
     case uuid
     case base64Url32
+    /// `http://` or `https://` and characters of RFC 3986, at most 512 in all.
+    case url
 
     func matches(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         switch self {
         case .sha256Hex: return bytes.count == 64 && bytes.allSatisfy(TextPattern.isHex)
         case .base64Url32: return bytes.count == 43 && bytes.allSatisfy(TextPattern.isBase64Url)
+        case .url:
+            let scheme = ["https://", "http://"].first { text.hasPrefix($0) }
+            guard let scheme, bytes.count > scheme.utf8.count, bytes.count <= 512 else { return false }
+            return bytes.allSatisfy(TextPattern.isUrl)
         case .uuid:
             guard bytes.count == 36 else { return false }
             return bytes.enumerated().allSatisfy { index, byte in
@@ -80,6 +95,13 @@ enum TextPattern {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): return true
         default: return byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        }
+    }
+
+    private static func isUrl(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): return true
+        default: return "._~:/?#[]@!$&'()*+,;=%-".utf8.contains(byte)
         }
     }
 }

@@ -6,10 +6,11 @@ let contractVersion: Int64 = 1
 let longestLine = 64 * 1024
 private let longestKeyLife: Int64 = 60 * 60_000
 private let clockTolerance: Int64 = 120_000
+private let mostImages = 4
 /// Endpoints whose answers are signed.
 private let endpoints = [
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
-    "/v1/embeddings",
+    "/v1/embeddings", "/v1/images/generations",
 ]
 
 enum Request {
@@ -82,8 +83,8 @@ struct ReceiptDraft {
     let members: [String: JsonValue]
 
     private static let known: Set<String> = [
-        "v", "job_id", "model", "endpoint", "request_sha256", "overrides", "response_sha256", "client_nonce", "usage",
-        "hidden_tokens", "finish_reason", "started_at", "completed_at",
+        "v", "job_id", "model", "endpoint", "request_sha256", "overrides", "response_sha256", "image_sha256", "client_nonce",
+        "usage", "hidden_tokens", "finish_reason", "started_at", "completed_at",
     ]
 
     fileprivate init(_ value: JsonValue?) throws {
@@ -110,19 +111,22 @@ struct ReceiptDraft {
             "started_at": .integer(started),
             "completed_at": .integer(completed),
         ]
+        if receipt.has("image_sha256") { members["image_sha256"] = try receipt.texts("image_sha256", like: .sha256Hex, atMost: mostImages) }
         if receipt.has("client_nonce") { members["client_nonce"] = .string(try receipt.text("client_nonce", like: .base64Url32)) }
         self.members = members
     }
 
     private static func overrides(_ value: JsonValue?) throws -> JsonValue {
-        let overrides = try Members(value, of: "receipt.overrides", allowed: ["max_tokens"])
-        guard overrides.has("max_tokens") else { return .object([:]) }
-        return .object(["max_tokens": .integer(try overrides.integer("max_tokens", atLeast: 1))])
+        let overrides = try Members(value, of: "receipt.overrides", allowed: ["max_tokens", "image_urls"])
+        var members: [String: JsonValue] = [:]
+        if overrides.has("max_tokens") { members["max_tokens"] = .integer(try overrides.integer("max_tokens", atLeast: 1)) }
+        if overrides.has("image_urls") { members["image_urls"] = try overrides.texts("image_urls", like: .url, atMost: mostImages) }
+        return .object(members)
     }
 
     private static func usage(_ value: JsonValue?) throws -> (value: JsonValue, completion: Int64) {
         let usage = try Members(
-            value, of: "receipt.usage", allowed: ["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens"])
+            value, of: "receipt.usage", allowed: ["prompt_tokens", "completion_tokens", "total_tokens", "cached_tokens", "images"])
         let prompt = try usage.integer("prompt_tokens", atLeast: 0)
         let completion = try usage.integer("completion_tokens", atLeast: 0)
         let total = try usage.integer("total_tokens", atLeast: 0)
@@ -131,6 +135,11 @@ struct ReceiptDraft {
             "prompt_tokens": .integer(prompt), "completion_tokens": .integer(completion), "total_tokens": .integer(total),
         ]
         if usage.has("cached_tokens") { members["cached_tokens"] = .integer(try usage.integer("cached_tokens", atLeast: 0)) }
+        if usage.has("images") {
+            let images = try usage.integer("images", atLeast: 1)
+            guard images <= Int64(mostImages) else { throw Refusal(.badRequest, "more images than a job has") }
+            members["images"] = .integer(images)
+        }
         return (.object(members), completion)
     }
 }

@@ -7,6 +7,7 @@ import { ChatCompletionRequestSchema } from '../chat-completions/schema.js';
 import { CompletionRequestSchema } from '../completions/schema.js';
 import { EmbeddingsRequestSchema } from '../embeddings/schema.js';
 import { ERRORS } from '../errors.js';
+import { ImagesRequestSchema } from '../images/schema.js';
 import { CountTokensRequestSchema, MessagesRequestSchema } from '../messages/schema.js';
 import { ResponsesRequestSchema } from '../responses/schema.js';
 import { ANSWER_SCHEMAS } from './answer-schemas.js';
@@ -37,6 +38,7 @@ const REQUEST_SCHEMAS = {
   MessagesRequest: MessagesRequestSchema,
   CountTokensRequest: CountTokensRequestSchema,
   EmbeddingsRequest: EmbeddingsRequestSchema,
+  ImagesRequest: ImagesRequestSchema,
 };
 
 const TRUST_HEADER = {
@@ -89,6 +91,13 @@ const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
     summary: 'Makes vectors of texts, with an embedding model. Only the tokens of the texts are billed.',
     request: 'EmbeddingsRequest',
     answer: 'Embeddings',
+    stream: null,
+    errors: 'OpenAiError',
+  },
+  '/v1/images/generations': {
+    summary: 'Makes images of a prompt, with an image model. Waits for a machine that can, and answers when the images are made.',
+    request: 'ImagesRequest',
+    answer: 'Images',
     stream: null,
     errors: 'OpenAiError',
   },

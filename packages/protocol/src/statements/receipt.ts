@@ -5,6 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { ClientNonceSchema, OverridesSchema } from '../job-context.js';
+import { MAX_IMAGES } from '../wire/limits.js';
 import { asyncStatementOpener, statementOpener } from './signed-statement.js';
 
 const Tokens = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
@@ -16,6 +17,8 @@ export const UsageSchema = Type.Object({
   total_tokens: Tokens,
   /** Of the prompt tokens, those whose prefix another request had left behind. */
   cached_tokens: Type.Optional(Tokens),
+  /** Images that were made. */
+  images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
 });
 export type Usage = Static<typeof UsageSchema>;
 
@@ -41,6 +44,8 @@ export const ReceiptSchema = Type.Object({
   overrides: OverridesSchema,
   /** SHA-256 of the signed response bytes B. */
   response_sha256: Sha256HexSchema,
+  /** SHA-256 of each image's bytes, in order, whether the response holds them or names where they are. */
+  image_sha256: Type.Optional(Type.Array(Sha256HexSchema, { minItems: 1, maxItems: MAX_IMAGES })),
   client_nonce: Type.Optional(ClientNonceSchema),
   usage: UsageSchema,
   /** Tokens of think sections that were stripped from the response. */

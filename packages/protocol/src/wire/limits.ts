@@ -14,3 +14,7 @@ export const MAX_PLAIN_RESPONSE_BYTES = 32 * 1024 * 1024;
 export const INITIAL_CREDIT_BYTES = 256 * 1024;
 /** Bytes queued in a socket towards a peer that does not drain, after which it is closed. */
 export const MAX_UNSENT_BYTES = 16 * 1024 * 1024;
+/** Images of one job. */
+export const MAX_IMAGES = 4;
+/** Pixels of one image: 2048 × 2048, or another shape of as many. */
+export const MAX_IMAGE_PIXELS = 2048 * 2048;

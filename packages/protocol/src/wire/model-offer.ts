@@ -2,15 +2,28 @@
 import Type, { type Static } from 'typebox';
 import { Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
+import { MAX_IMAGES } from './limits.js';
+
+export const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
+export type ModelType = Static<typeof ModelTypeSchema>;
+
+/** What an image model makes. */
+export const ImageOfferSchema = Type.Object({
+  /** Sizes in pixels as `<width>x<height>`, the one it makes by itself first. */
+  sizes: Type.Array(Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }), { minItems: 1, maxItems: 64 }),
+  /** Images of one job. */
+  max_images: Type.Integer({ minimum: 1, maximum: MAX_IMAGES }),
+});
+export type ImageOffer = Static<typeof ImageOfferSchema>;
 
 export const ModelOfferSchema = Type.Object({
   /** Opaque id that clients pass as `model`. */
   id: Type.String({ minLength: 1, maxLength: 256, pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$' }),
-  model_type: Type.Union([Type.Literal('text'), Type.Literal('embedding')]),
+  model_type: ModelTypeSchema,
   display_name: labelSchema(256),
   /** For example `8bit`. */
   quantization: labelSchema(32),
-  /** Tokens that prompt and answer may have together. */
+  /** Tokens that prompt and answer may have together; of image models, tokens of a prompt that its text encoder reads. */
   context_length: Type.Integer({ minimum: 1 }),
   /** Whether it is in memory. `on_demand`: it is loaded when a job for it comes. Left out: `ready`. */
   state: Type.Optional(Type.Union([Type.Literal('ready'), Type.Literal('loading'), Type.Literal('on_demand')])),
@@ -18,6 +31,8 @@ export const ModelOfferSchema = Type.Object({
   load_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
   /** SHA-256 of the model's file, in hexadecimal; as the provider tells it. */
   file_sha256: Type.Optional(Sha256HexSchema),
+  /** There when `model_type` is `image`; an image model without it is given no work. */
+  image: Type.Optional(ImageOfferSchema),
 });
 export type ModelOffer = Static<typeof ModelOfferSchema>;
 

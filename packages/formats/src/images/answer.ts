@@ -1,0 +1,80 @@
+/** How the answer to an image request is written: one body that names the images' addresses, or holds them. */
+import type { Usage } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import type { AnswerFormat, Envelope } from '../format.js';
+import type { ImageRequest } from '../request.js';
+
+export interface ImagesOutput {
+  /** One for each image, in their order: its address, or its bytes in padded base64. */
+  readonly images: readonly ({ readonly url: string } | { readonly base64: string })[];
+  readonly format: ImageRequest['format'];
+  /** `<width>x<height>` of all of them. */
+  readonly size: string;
+  readonly usage: Usage;
+}
+
+const tokens = Type.Integer({ minimum: 0 });
+const closed = { additionalProperties: false } as const;
+
+/** The body of an answer. Nothing else may stand in it: a provider has no words of its own for a client. */
+export const ImagesAnswerSchema = Type.Object(
+  {
+    created: Type.Integer({ description: 'Seconds since 1970.' }),
+    data: Type.Array(
+      Type.Union([
+        Type.Object({ url: Type.String({ description: 'Where the image is, for a while.' }) }, closed),
+        Type.Object({ b64_json: Type.String({ description: 'The image in base64.' }) }, closed),
+      ]),
+      { minItems: 1 },
+    ),
+    output_format: Type.Enum(['png', 'jpeg', 'webp']),
+    size: Type.String({ description: '<width>x<height> in pixels.' }),
+    usage: Type.Object(
+      {
+        input_tokens: tokens,
+        input_tokens_details: Type.Object({ image_tokens: tokens, text_tokens: tokens }, closed),
+        output_tokens: tokens,
+        total_tokens: tokens,
+      },
+      closed,
+    ),
+  },
+  closed,
+);
+export type ImagesAnswer = Static<typeof ImagesAnswerSchema>;
+
+/** The body of the answer. */
+export function imagesBody({ created }: Pick<Envelope, 'created'>, { images, format, size, usage }: ImagesOutput): string {
+  const answer: ImagesAnswer = {
+    created,
+    data: images.map((image) => ('url' in image ? { url: image.url } : { b64_json: image.base64 })),
+    output_format: format,
+    size,
+    usage: {
+      input_tokens: usage.prompt_tokens,
+      input_tokens_details: { image_tokens: 0, text_tokens: usage.prompt_tokens },
+      output_tokens: usage.completion_tokens,
+      total_tokens: usage.total_tokens,
+    },
+  };
+  return JSON.stringify(answer);
+}
+
+/** Of an image as it is served. */
+export const IMAGE_CONTENT_TYPES = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' } as const satisfies Record<
+  ImageRequest['format'],
+  string
+>;
+
+/** For the coordinator, which needs the beginning of ids alone: the answer has no events. */
+export const imagesAnswer: AnswerFormat = {
+  idPrefix: 'img-',
+  stream: neverStreamed,
+  plain: neverStreamed,
+  signatureEvent: neverStreamed,
+  streamError: neverStreamed,
+};
+
+function neverStreamed(): never {
+  throw new Error('images have no events');
+}

@@ -1,0 +1,55 @@
+/** From the bytes of an image request to the internal job. */
+import type { ImageFacts, ParsedImages } from '../format.js';
+import { readJsonBody } from '../json-body.js';
+import { refuse } from '../refusal.js';
+import type { ImageRequest, ImageSize } from '../request.js';
+import { schemaCheck } from '../schema-check.js';
+import { imagesAnswer } from './answer.js';
+import { type ImagesRequest, ImagesRequestSchema } from './schema.js';
+
+export const ENDPOINT = '/v1/images/generations';
+
+const check = schemaCheck(ImagesRequestSchema);
+
+/** Throws RequestError. */
+export function parseImages(bytes: Uint8Array): ParsedImages {
+  const body = check(readJsonBody(bytes));
+  if (body.stream === true) refuse('stream', 'stream is not supported: images come whole.');
+  const model = body.model ?? null;
+  const image: ImageFacts = {
+    count: body.n ?? 1,
+    size: (body.size ?? null) as ImageSize,
+    format: body.output_format ?? 'png',
+    delivery: body.response_format ?? 'url',
+  };
+  return {
+    request: {
+      task: 'image',
+      model,
+      prompt: body.prompt,
+      ...image,
+      seed: body.seed ?? null,
+      quality: qualityOf(body.quality),
+      compression: body.output_compression ?? null,
+    },
+    // No token is generated; one is the least that the terms of a job can say.
+    facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, image },
+    answer: imagesAnswer,
+  };
+}
+
+/** Clients of different generations name the same thing differently. */
+function qualityOf(given: ImagesRequest['quality']): ImageRequest['quality'] {
+  switch (given) {
+    case undefined:
+    case null:
+    case 'auto':
+      return null;
+    case 'standard':
+      return 'medium';
+    case 'hd':
+      return 'high';
+    default:
+      return given;
+  }
+}

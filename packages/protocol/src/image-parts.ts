@@ -1,0 +1,150 @@
+/**
+ * The plaintext of an answer to `/v1/images/generations`: a sequence of parts, so that the bytes of images travel sealed beside
+ * the response that names them. A part is
+ *
+ *   offset 0  kind    u8   0 = body, 1 = image
+ *   offset 1  index   u8   of the image, from 0; zero for the body
+ *   offset 2  length  u32  big endian
+ *   offset 6  bytes
+ *
+ * Images come first, in order; then exactly one body, which is last. An answer that holds its images itself (`b64_json`) has
+ * the body alone. The signed bytes B of the response are those of the body, without its header. Parts know nothing of frames: a
+ * frame may end anywhere in one.
+ */
+import { concatBytes } from './bytes.js';
+import { MAX_IMAGES } from './wire/limits.js';
+
+export const IMAGE_PART_HEADER_BYTES = 6;
+
+const BODY = 0;
+const IMAGE = 1;
+
+/** Why parts were refused. */
+export type ImagePartsProblem =
+  | 'unknown_kind'
+  | 'wrong_index'
+  | 'too_many_images'
+  | 'too_few_images'
+  | 'empty'
+  | 'image_too_large'
+  | 'body_too_large'
+  | 'after_body'
+  | 'cut_off';
+
+export class ImagePartsError extends Error {
+  constructor(readonly problem: ImagePartsProblem) {
+    super(`image parts: ${problem}`);
+    this.name = 'ImagePartsError';
+  }
+}
+
+/** Most bytes that an image of this many pixels may have, in any format: four for each pixel, and room for headers. */
+export function mostImageBytes(width: number, height: number): number {
+  return 4 * width * height + 65_536;
+}
+
+/** Header of an image's part; `length` bytes of the image follow it. */
+export function imagePartHeader(index: number, length: number): Uint8Array {
+  return partHeader(IMAGE, index, length);
+}
+
+/** Header of the body's part; `length` bytes of the body follow it, and then nothing. */
+export function bodyPartHeader(length: number): Uint8Array {
+  return partHeader(BODY, 0, length);
+}
+
+/** A whole answer in pieces, which are sent one after the other. Up to {@link MAX_IMAGES} images; none where the body holds them. */
+export function encodeImageParts(images: readonly Uint8Array[], body: Uint8Array): Uint8Array[] {
+  return [...images.flatMap((image, index) => [imagePartHeader(index, image.length), image]), bodyPartHeader(body.length), body];
+}
+
+/** What a reader lets through. */
+export interface ImagePartsBounds {
+  /** Images that come as parts: exactly this many, 0 where the body holds them. */
+  readonly images: number;
+  readonly mostImageBytes: number;
+  readonly mostBodyBytes: number;
+}
+
+export interface ImageParts {
+  readonly images: readonly Uint8Array[];
+  readonly body: Uint8Array;
+}
+
+/**
+ * Reads parts as their bytes come. A length over its bound is refused when its header is read, so no more is ever kept than
+ * what the bounds allow and what has come.
+ */
+export class ImagePartsReader {
+  readonly #bounds: ImagePartsBounds;
+  readonly #header = new Uint8Array(IMAGE_PART_HEADER_BYTES);
+  #headerBytes = 0;
+  /** Bytes of the present part that are still to come. */
+  #missing = 0;
+  #pieces: Uint8Array[] = [];
+  readonly #images: Uint8Array[] = [];
+  #body: Uint8Array | null = null;
+
+  constructor(bounds: ImagePartsBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** Takes the next bytes, of which it keeps a copy. Throws {@link ImagePartsError}, after which the reader is of no use. */
+  push(bytes: Uint8Array): void {
+    let offset = 0;
+    while (offset < bytes.length) {
+      if (this.#body !== null) throw new ImagePartsError('after_body');
+      if (this.#headerBytes < IMAGE_PART_HEADER_BYTES) {
+        this.#header[this.#headerBytes++] = bytes[offset++] as number;
+        if (this.#headerBytes === IMAGE_PART_HEADER_BYTES) this.#missing = this.#lengthOfPart();
+        continue;
+      }
+      const piece = bytes.slice(offset, offset + this.#missing);
+      this.#pieces.push(piece);
+      offset += piece.length;
+      this.#missing -= piece.length;
+      if (this.#missing === 0) this.#endPart();
+    }
+  }
+
+  /** All parts, when no more bytes come. Throws {@link ImagePartsError} `cut_off` when they are not whole. */
+  end(): ImageParts {
+    if (this.#body === null) throw new ImagePartsError('cut_off');
+    return { images: this.#images, body: this.#body };
+  }
+
+  #lengthOfPart(): number {
+    const [kind, index] = this.#header;
+    const length = new DataView(this.#header.buffer).getUint32(2);
+    if (kind !== BODY && kind !== IMAGE) throw new ImagePartsError('unknown_kind');
+    if (length === 0) throw new ImagePartsError('empty');
+    if (kind === IMAGE) {
+      if (this.#images.length >= this.#bounds.images) throw new ImagePartsError('too_many_images');
+      if (index !== this.#images.length) throw new ImagePartsError('wrong_index');
+      if (length > this.#bounds.mostImageBytes) throw new ImagePartsError('image_too_large');
+    } else {
+      if (index !== 0) throw new ImagePartsError('wrong_index');
+      if (this.#images.length < this.#bounds.images) throw new ImagePartsError('too_few_images');
+      if (length > this.#bounds.mostBodyBytes) throw new ImagePartsError('body_too_large');
+    }
+    return length;
+  }
+
+  #endPart(): void {
+    const bytes = concatBytes(...this.#pieces);
+    this.#pieces = [];
+    this.#headerBytes = 0;
+    if (this.#header[0] === IMAGE) this.#images.push(bytes);
+    else this.#body = bytes;
+  }
+}
+
+function partHeader(kind: number, index: number, length: number): Uint8Array {
+  if (!Number.isInteger(index) || index < 0 || index >= MAX_IMAGES) throw new RangeError(`there is no image ${index} in an answer`);
+  if (!Number.isInteger(length) || length < 1 || length > 0xffff_ffff) throw new RangeError(`a part of ${length} bytes cannot be written`);
+  const header = new Uint8Array(IMAGE_PART_HEADER_BYTES);
+  header[0] = kind;
+  header[1] = index;
+  new DataView(header.buffer).setUint32(2, length);
+  return header;
+}
