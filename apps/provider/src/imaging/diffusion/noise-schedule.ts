@@ -21,7 +21,9 @@ export function alphasOf(config: SchedulerConfig): Float64Array {
 export function timestepsOf({ spacing, trainSteps, stepsOffset }: SchedulerConfig, steps: number): number[] {
   switch (spacing) {
     case 'linspace':
-      return Array.from({ length: steps }, (_, index) => (steps === 1 ? trainSteps - 1 : ((trainSteps - 1) * (steps - 1 - index)) / (steps - 1)));
+      return Array.from({ length: steps }, (_, index) =>
+        steps === 1 ? trainSteps - 1 : ((trainSteps - 1) * (steps - 1 - index)) / (steps - 1),
+      );
     case 'leading': {
       const ratio = Math.floor(trainSteps / steps);
       return Array.from({ length: steps }, (_, index) => Math.min(trainSteps - 1, (steps - 1 - index) * ratio + stepsOffset));

@@ -70,5 +70,8 @@ function readWords(folder: string): { readonly ids: ReadonlyMap<string, number>;
   const whole = join(folder, 'tokenizer.json');
   if (!hasFile(whole)) throw new ModelFileError(`the model needs the file ${vocabulary}, which is missing`);
   const { model } = readJson(whole, WholeSchema);
-  return { ids: new Map(Object.entries(model.vocab)), merges: model.merges.map((pair) => (typeof pair === 'string' ? pair : pair.join(' '))) };
+  return {
+    ids: new Map(Object.entries(model.vocab)),
+    merges: model.merges.map((pair) => (typeof pair === 'string' ? pair : pair.join(' '))),
+  };
 }

@@ -3,8 +3,9 @@
  * read and checked without native code, so that a folder that is wrong is refused with a sentence and not by a crash. The
  * layout is the usual one: `model_index.json`, `tokenizer/`, `text_encoder/`, `unet/`, `vae_decoder/`, `scheduler/`.
  */
-import { basename, dirname, join } from 'node:path';
+
 import { readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { MAX_IMAGE_PIXELS } from '@inference/protocol';
 import Type from 'typebox';
 import { ModelFileError } from '../gguf-header.js';
@@ -70,7 +71,9 @@ export function readOnnxFolder(folder: string): OnnxImageModel {
   const index = readJson(join(folder, INDEX), IndexSchema);
   for (const part of FOREIGN) {
     if (statSync(join(folder, part), { throwIfNoEntry: false }) !== undefined) {
-      throw new ModelFileError(`the model ${folder} has a part ${part}, which is not supported: models with one text encoder and a UNet are`);
+      throw new ModelFileError(
+        `the model ${folder} has a part ${part}, which is not supported: models with one text encoder and a UNet are`,
+      );
     }
   }
   const vocabulary = readClipVocabulary(join(folder, 'tokenizer'));
@@ -147,14 +150,18 @@ function checkParts(folder: string, headers: Readonly<Record<'textEncoder' | 'un
   if (latent === undefined || vaeDecoder.inputs.length !== 1) return wrong('the decoder does not take a latent alone');
   const channels = sample.shape[1] ?? latent.shape[1] ?? 4;
   if (channels > 64 || (latent.shape[1] ?? channels) !== channels) wrong('the UNet and the decoder have latents of other depths');
-  if (vaeDecoder.outputs.length < 1 || (vaeDecoder.outputs[0]?.shape[1] ?? 3) !== 3) wrong('the decoder does not make pictures of three colours');
+  if (vaeDecoder.outputs.length < 1 || (vaeDecoder.outputs[0]?.shape[1] ?? 3) !== 3)
+    wrong('the decoder does not make pictures of three colours');
   const fixed = (axis: 2 | 3): number | null => sample.shape[axis] ?? latent.shape[axis] ?? null;
   return { channels, height: fixed(2), width: fixed(3) };
 }
 
 function sizesOf(folder: string, said: readonly string[] | undefined, { height, width }: Parts, scale: number): ImageSize[] {
   const config = optional(join(folder, 'unet', 'config.json'), UnetSchema);
-  const own: ImageSize = { width: (width ?? config.sample_size ?? USUAL.latent) * scale, height: (height ?? config.sample_size ?? USUAL.latent) * scale };
+  const own: ImageSize = {
+    width: (width ?? config.sample_size ?? USUAL.latent) * scale,
+    height: (height ?? config.sample_size ?? USUAL.latent) * scale,
+  };
   const isFree = width === null && height === null;
   const long = (3 * own.width) / 2;
   const wider: ImageSize[] =

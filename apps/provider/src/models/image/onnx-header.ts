@@ -182,7 +182,8 @@ class OnnxReader {
     const external = new Map<string, string>();
     const dimension = (size: number): void => {
       elements *= size;
-      if (++dimensions > MOST_DIMENSIONS || size < 0 || !Number.isSafeInteger(elements)) throw new Damaged('the size of a tensor in it is not possible');
+      if (++dimensions > MOST_DIMENSIONS || size < 0 || !Number.isSafeInteger(elements))
+        throw new Damaged('the size of a tensor in it is not possible');
     };
     for (const field of this.#fields(of.start, of.end)) {
       if (field.number === 1 && field.end > field.start) for (const size of this.#packed(field)) dimension(size);

@@ -73,7 +73,8 @@ export function readSchedulerConfig(path: string): SchedulerConfig {
   const config = readJson(path, ConfigSchema);
   const name = config._class_name;
   const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
-  if (method === undefined) throw new ModelFileError(`the file ${path} names a scheduler that is not supported; known are ${Object.keys(METHODS).join(', ')}`);
+  if (method === undefined)
+    throw new ModelFileError(`the file ${path} names a scheduler that is not supported; known are ${Object.keys(METHODS).join(', ')}`);
   const betas = config.trained_betas ?? null;
   const clips = method.kind === 'ddim' || method.kind === 'ddpm' ? (config.clip_sample ?? true) : false;
   return {

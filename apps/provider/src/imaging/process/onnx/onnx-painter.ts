@@ -139,7 +139,10 @@ export class OnnxPainter implements Painter {
       [1, ...shape],
     );
     const wanted = [1, 3, height, width];
-    const output = await vaeDecoder.run({ [name]: input }, ({ dims }) => dims.length === 4 && dims.every((size, index) => size === wanted[index]));
+    const output = await vaeDecoder.run(
+      { [name]: input },
+      ({ dims }) => dims.length === 4 && dims.every((size, index) => size === wanted[index]),
+    );
     const rgb = pixelsOf(floatsOf(output), width * height);
     overwrite(output);
     overwrite(input);
