@@ -3,12 +3,13 @@
  * which of them cannot be served here and why. Called once by the daemon, which closes what it gets.
  */
 import { Engine, type EngineEvent } from './engine/engine.js';
+import { ImageEngine, type ImageEngineEvent } from './imaging/image-engine.js';
 import { memoryCeiling, planModels } from './models/capacity.js';
 import type { FileHashes } from './models/file-hash.js';
 import { ModelFileError } from './models/gguf-header.js';
 import { type ModelFacts, readModelFacts } from './models/model-facts.js';
 import type { Keep } from './serving/keep.js';
-import type { ModelEvent, ServedModel } from './serving/served-model.js';
+import type { ModelEvent, RunningEngine, ServedModel } from './serving/served-model.js';
 import { ServedModels } from './serving/served-models.js';
 import { StartError } from './start-error.js';
 
@@ -48,6 +49,9 @@ export interface OpenedModels {
 
 /** An engine that dies so often within so long a time takes its model out. */
 const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
+
+/** An image process that takes this many times what was planned for it is ended: the plan is an estimate, the ceiling is the owner's. */
+const MEMORY_SLACK = 2;
 
 interface Readable {
   readonly choice: ModelChoice;
@@ -114,16 +118,25 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   return { models, refused };
 }
 
-function startEngine({ serving }: ServedModel, onEvent: (event: EngineEvent) => void, signal: AbortSignal): Promise<Engine> {
-  const { facts, capacity } = serving;
+function startEngine(
+  { serving }: ServedModel,
+  onEvent: (event: EngineEvent | ImageEngineEvent) => void,
+  signal: AbortSignal,
+): Promise<RunningEngine> {
+  const { facts, capacity, need } = serving;
+  const gpu = process.platform === 'darwin' ? 'auto' : 'none';
+  if (facts.image !== null) {
+    const { engine } = facts.image;
+    const memoryLimit = MEMORY_SLACK * need;
+    return ImageEngine.start(
+      { settings: { engine, modelPath: facts.path, gpu, memoryLimit, addOnPath: null }, giveUpAfter: GIVE_UP_AFTER, onEvent },
+      signal,
+    );
+  }
+  const { slots, contextSize } = capacity;
   return Engine.start(
     {
-      settings: {
-        type: facts.embedding === null ? 'text' : 'embedding',
-        modelPath: facts.path,
-        ...capacity,
-        gpu: process.platform === 'darwin' ? 'auto' : 'none',
-      },
+      settings: { type: facts.embedding === null ? 'text' : 'embedding', modelPath: facts.path, slots, contextSize, gpu },
       giveUpAfter: GIVE_UP_AFTER,
       onEvent,
     },

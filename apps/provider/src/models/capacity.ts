@@ -2,12 +2,15 @@
  * How many streams of what length a machine can hold beside its models, and what memory each model takes then. Pure: the
  * numbers come in, the plan goes out. What does not fit beside the owner's share is said here, before anything is loaded.
  */
+import { drawingBytes, type ImageFacts, type ImageSize, sizesWithin } from './image/image-facts.js';
 import type { ModelFacts } from './model-facts.js';
 
 export interface Capacity {
   readonly slots: number;
   /** Tokens of one stream, prompt and answer together. */
   readonly contextSize: number;
+  /** Of image models: what can be drawn in the memory that there is, the model's own size first where that is among them. */
+  readonly sizes?: readonly ImageSize[];
 }
 
 export interface CapacityWishes {
@@ -32,6 +35,10 @@ const USABLE_PART = 0.6;
 const OVERHEAD = 200e6;
 /** An embedding model reads its text in one batch, whose buffers grow with it. */
 const LONGEST_EMBEDDING_CONTEXT = 8192;
+/** What ONNX Runtime makes of weights on a processor: some of them are kept a second time, in the order in which they are used. */
+const IMAGE_WEIGHTS = 1.5;
+/** Drawings are made one after the other. */
+const IMAGE_SLOTS = 1;
 /** Requests for vectors that are let in at once; the engine reads them one after the other. */
 const EMBEDDING_SLOTS = 8;
 
@@ -52,6 +59,8 @@ export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacit
       contextSize: Math.min(wishes.context ?? LONGEST_EMBEDDING_CONTEXT, model.trainedContext),
     };
   }
+  if (model.image !== null)
+    return { slots: IMAGE_SLOTS, contextSize: model.trainedContext, sizes: imageSizes(model, model.image, wishes.budget) };
   const free = wishes.budget - OVERHEAD - model.fileBytes;
   const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize));
   let contextSize = Math.min(wishes.context ?? LONGEST_CONTEXT, model.trainedContext);
@@ -65,8 +74,19 @@ export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacit
   return { slots: wishes.slots ?? Math.max(1, Math.min(MOST_SLOTS, slotsAt(contextSize))), contextSize };
 }
 
+/** Those that fit; where none does, the smallest, which then says what is missing. */
+function imageSizes(model: ModelFacts, facts: ImageFacts, budget: number): readonly ImageSize[] {
+  const fitting = sizesWithin(facts, budget - OVERHEAD - IMAGE_WEIGHTS * model.fileBytes);
+  const smallest = facts.sizes.toSorted((a, b) => a.width * a.height - b.width * b.height).slice(0, 1);
+  return fitting.length > 0 ? fitting : smallest;
+}
+
 /** Bytes that a model takes when it is loaded so. */
-export function memoryNeed(model: ModelFacts, { slots, contextSize }: Capacity): number {
+export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Capacity): number {
+  const { image } = model;
+  if (image !== null) {
+    return OVERHEAD + IMAGE_WEIGHTS * model.fileBytes + Math.max(...(sizes ?? image.sizes).map((size) => drawingBytes(image, size)));
+  }
   const streams = model.embedding === null ? slots : 1;
   return OVERHEAD + model.fileBytes + model.cacheBytesPerToken * contextSize * streams;
 }

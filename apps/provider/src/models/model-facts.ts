@@ -1,9 +1,12 @@
 /** What a provider says of a model file: what it is for, the id clients pass, its names and limits, and how it thinks. */
+import { statSync } from 'node:fs';
 import { basename, extname } from 'node:path';
-import { cleanLabel } from '@inference/protocol';
+import { cleanLabel, type ModelType } from '@inference/protocol';
 import { type EmbeddingFacts, embeddingFacts } from './embedding-facts.js';
 import { quantizationLabel } from './ggml-types.js';
 import { type GgufHeader, ModelFileError, readGgufHeader } from './gguf-header.js';
+import type { ImageFacts } from './image/image-facts.js';
+import { isOnnxFolder, readOnnxFolder } from './image/onnx-folder.js';
 import { modelFiles } from './split-files.js';
 import { type ThinkTags, thinkTagsOf } from './think-tags.js';
 
@@ -16,8 +19,10 @@ export interface ModelFacts {
   /** Tokens the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
-  /** Null: the model writes text. */
+  /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
+  /** Null: the model makes no images. Without either it writes text. */
+  readonly image: ImageFacts | null;
   /** Of all its files together. */
   readonly fileBytes: number;
   /** The files, `path` first; several where the model is split. */
@@ -28,10 +33,46 @@ export interface ModelFacts {
   readonly cacheBytesPerToken: number;
 }
 
-/** Reads and checks a model file. Throws {@link ModelFileError}. */
+/** Reads and checks a model: a GGUF file, or the folder of an image model. Throws {@link ModelFileError}. */
 export function readModelFacts(path: string): ModelFacts {
-  return modelFacts(path, readGgufHeader(path));
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  return isFolder ? imageModelFacts(path) : modelFacts(path, readGgufHeader(path));
 }
+
+/** What the model is for, in the words of the wire. */
+export function modelTypeOf({ embedding, image }: Pick<ModelFacts, 'embedding' | 'image'>): ModelType {
+  if (image !== null) return 'image';
+  return embedding === null ? 'text' : 'embedding';
+}
+
+/** Throws {@link ModelFileError} when the folder holds no image model, or one that cannot be served. */
+function imageModelFacts(path: string): ModelFacts {
+  if (!isOnnxFolder(path)) throw new ModelFileError(`the folder ${path} holds no image model: there is no model_index.json in it`);
+  const model = readOnnxFolder(path);
+  const folder = basename(path);
+  return {
+    path,
+    id: slug(model.name) || slug(folder) || 'model',
+    displayName: cleanLabel(model.name, 128, 'model'),
+    quantization: WEIGHT_LABELS[model.weightType] ?? model.weightType,
+    trainedContext: model.vocabulary.length,
+    thinkTags: null,
+    embedding: null,
+    image: model.facts,
+    fileBytes: model.bytes,
+    files: model.files,
+    activeBytes: model.bytes,
+    cacheBytesPerToken: 0,
+  };
+}
+
+const WEIGHT_LABELS: Readonly<Record<string, string>> = {
+  float32: '32bit',
+  float16: '16bit',
+  bfloat16: '16bit',
+  int8: '8bit',
+  uint8: '8bit',
+};
 
 /** Facts of a checked header. Throws {@link ModelFileError} when the file holds no language model. */
 export function modelFacts(path: string, header: GgufHeader): ModelFacts {
@@ -55,6 +96,7 @@ export function modelFacts(path: string, header: GgufHeader): ModelFacts {
     quantization: quantizationLabel(number(header, 'general.file_type')),
     trainedContext,
     embedding,
+    image: null,
     thinkTags: thinkTagsOf(text(header, 'tokenizer.chat_template')),
     fileBytes: files.bytes,
     files: files.paths,

@@ -7,15 +7,25 @@ import type { Embedding } from '../engine/embedding.js';
 import type { Engine, EngineEvent } from '../engine/engine.js';
 import type { Generation } from '../engine/generation.js';
 import type { EmbeddingRequest, GenerationRequest } from '../engine/messages.js';
+import type { Drawing } from '../imaging/drawing.js';
+import type { ImageEngine, ImageEngineEvent } from '../imaging/image-engine.js';
+import type { DrawRequest } from '../imaging/messages.js';
 import type { Capacity } from '../models/capacity.js';
-import type { ModelFacts } from '../models/model-facts.js';
+import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../models/image/image-facts.js';
+import { type ModelFacts, modelTypeOf } from '../models/model-facts.js';
 import { idleLimitMs, type Keep } from './keep.js';
 
-/** An engine with the model in it. */
-export type RunningEngine = Pick<Engine, 'facts' | 'generate' | 'embed' | 'close' | 'pid'>;
+/** An engine with the model in it, for text and vectors or for images. */
+export type RunningEngine = TextEngine | PaintingEngine;
+type TextEngine = Pick<Engine, 'facts' | 'generate' | 'embed' | 'close' | 'pid'>;
+type PaintingEngine = Pick<ImageEngine, 'facts' | 'draw' | 'close' | 'pid'>;
 
 /** Starts an engine for a model. Rejects with an Error whose message is for the owner. */
-export type StartEngine = (model: ServedModel, onEvent: (event: EngineEvent) => void, signal: AbortSignal) => Promise<RunningEngine>;
+export type StartEngine = (
+  model: ServedModel,
+  onEvent: (event: EngineEvent | ImageEngineEvent) => void,
+  signal: AbortSignal,
+) => Promise<RunningEngine>;
 
 /** What the owner is told of a model. */
 export type ModelEvent =
@@ -125,7 +135,13 @@ export class ServedModel {
   }
 
   get contextSize(): number {
-    return this.#engine?.facts?.contextSize ?? this.serving.capacity.contextSize;
+    const facts = this.#engine?.facts ?? null;
+    return facts !== null && 'contextSize' in facts ? facts.contextSize : this.serving.capacity.contextSize;
+  }
+
+  /** Sizes of the images that it makes here; none for other models. */
+  get sizes(): readonly ImageSize[] {
+    return this.serving.capacity.sizes ?? [];
   }
 
   /** What the coordinator is told of it; null while it is set aside. */
@@ -135,7 +151,7 @@ export class ServedModel {
     const sha256 = fileSha256();
     return {
       id: facts.id,
-      model_type: facts.embedding === null ? 'text' : 'embedding',
+      model_type: modelTypeOf(facts),
       display_name: facts.displayName,
       quantization: facts.quantization,
       context_length: this.contextSize,
@@ -143,15 +159,22 @@ export class ServedModel {
         ? { state: 'ready' }
         : { state: this.#state === 'loading' ? 'loading' : 'on_demand', load_ms: this.#expectedMs() }),
       ...(sha256 === null ? {} : { file_sha256: sha256 }),
+      ...(facts.image === null ? {} : { image: { sizes: this.sizes.map(sizeText), max_images: MAX_IMAGES_OF_A_JOB } }),
     };
   }
 
   generate(request: GenerationRequest): Generation {
-    return this.#running().generate(request);
+    return this.#textEngine().generate(request);
   }
 
   embed(request: EmbeddingRequest): Embedding {
-    return this.#running().embed(request);
+    return this.#textEngine().embed(request);
+  }
+
+  draw(request: DrawRequest): Drawing {
+    const engine = this.#running();
+    if (!('draw' in engine)) throw new Error(`the model ${this.id} makes no images`);
+    return engine.draw(request);
   }
 
   /** Loads it; only for one that is `cold`. Resolves when it is ready or set aside, with the error in that case. */
@@ -228,7 +251,13 @@ export class ServedModel {
     return this.#engine;
   }
 
-  #follow(event: EngineEvent): void {
+  #textEngine(): TextEngine {
+    const engine = this.#running();
+    if (!('generate' in engine)) throw new Error(`the model ${this.id} makes images alone`);
+    return engine;
+  }
+
+  #follow(event: EngineEvent | ImageEngineEvent): void {
     switch (event.type) {
       case 'output':
         this.#tell({ type: 'output', id: this.id, line: event.line });

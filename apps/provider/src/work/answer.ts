@@ -40,6 +40,8 @@ export interface Answered {
   readonly finishReason: FinishReason;
   /** Tokens per second from the first piece to the last, or null when there were too few to tell. */
   readonly decodeTps: number | null;
+  /** Of images, in their order: hexadecimal SHA-256 of the bytes. */
+  readonly imageSha256?: readonly string[];
 }
 
 /** Outputs of which none has the form that was asked for. A grammar sees to the form, so that already the second is luck. */

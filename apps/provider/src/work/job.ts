@@ -7,6 +7,7 @@ import { type Frame, fromBase64, type JobContext, type JobFailure, type JobMessa
 import { RequestOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 import { type Answered, answer } from './answer.js';
 import { answerEmbeddings } from './answer-embeddings.js';
+import { answerImages } from './answer-images.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
 import { type Opened, readRequest } from './opened-request.js';
@@ -48,6 +49,8 @@ export class Job {
   #refuse: (error: unknown) => void = () => {};
   #frames: ResponseFrames | null = null;
   #extraCredit = 0;
+  /** Plaintext that is overwritten when the job is over. */
+  readonly #toErase: Uint8Array[] = [];
 
   /** Throws {@link JobError} `unsealing_failed` when the encapsulated key is malformed. */
   constructor(
@@ -133,13 +136,16 @@ export class Job {
       return { kind: 'failed', failure, ...(error instanceof JobError ? {} : { cause: error }) };
     } finally {
       if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
+      for (const bytes of this.#toErase.splice(0)) bytes.fill(0);
     }
   }
 
   async #run(): Promise<Answered> {
     const { context, surroundings } = this;
     const { signal } = this.#abort;
-    const opened = readRequest(context, await this.#bodyInTime());
+    const body = await this.#bodyInTime();
+    this.#toErase.push(body);
+    const opened = readRequest(context, body);
     surroundings.send({ type: 'job_accepted', job_id: context.job_id });
     const startedAt = Date.now();
     const hash = responseHash();
@@ -167,7 +173,17 @@ export class Job {
       if (opened.kind === 'embeddings') {
         return await answerEmbeddings({ ...shared, opened, model: { ...model, embed: (request) => work.watch(model.embed(request)) } });
       }
-      if (model.embedding !== null) throw new JobError('unsupported', { param: 'model' });
+      if (opened.kind === 'images') {
+        return await answerImages({
+          ...shared,
+          opened,
+          overrides: context.overrides,
+          model: { ...model, draw: (request) => work.watch(model.draw(request)) },
+          writeUnsigned: (bytes) => frames.writeUnsigned(bytes),
+          eraseLater: (bytes) => void this.#toErase.push(bytes),
+        });
+      }
+      if (model.embedding !== null || model.image !== null) throw new JobError('unsupported', { param: 'model' });
       return await answer({
         ...shared,
         opened,
@@ -227,6 +243,7 @@ export class Job {
       request_sha256: context.request_sha256,
       overrides: context.overrides,
       response_sha256: responseSha256,
+      ...(answered.imageSha256 === undefined ? {} : { image_sha256: [...answered.imageSha256] }),
       ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
       usage: answered.usage,
       hidden_tokens: answered.hiddenTokens,

@@ -2,17 +2,23 @@
 import type { Embedding } from '../engine/embedding.js';
 import type { Generation } from '../engine/generation.js';
 import type { EmbeddingRequest, GenerationRequest } from '../engine/messages.js';
+import type { Drawing } from '../imaging/drawing.js';
+import type { DrawRequest } from '../imaging/messages.js';
 import type { EmbeddingFacts } from '../models/embedding-facts.js';
+import { type ImageFacts, sizeText } from '../models/image/image-facts.js';
 import type { ThinkTags } from '../models/think-tags.js';
 import { ModelUnavailable, type ServedModels } from '../serving/served-models.js';
 import { JobError } from './job-error.js';
 
 export interface ModelLease {
   readonly thinkTags: ThinkTags | null;
-  /** Null: the model writes text. */
+  /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
+  /** With the sizes that it makes on this machine, as `<width>x<height>`. Null: it makes no images; without either it writes text. */
+  readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
   generate(request: GenerationRequest): Generation;
   embed(request: EmbeddingRequest): Embedding;
+  draw(request: DrawRequest): Drawing;
   /** The job is over. */
   release(): void;
 }
@@ -21,8 +27,16 @@ export interface ModelLease {
 export async function leaseModel(models: ServedModels, id: string, signal: AbortSignal): Promise<ModelLease> {
   try {
     const { model, release } = await models.lease(id, signal);
-    const { thinkTags, embedding } = model.serving.facts;
-    return { thinkTags, embedding, generate: (request) => model.generate(request), embed: (request) => model.embed(request), release };
+    const { thinkTags, embedding, image } = model.serving.facts;
+    return {
+      thinkTags,
+      embedding,
+      image: image === null ? null : { ...image, sizes: model.sizes.map(sizeText) },
+      generate: (request) => model.generate(request),
+      embed: (request) => model.embed(request),
+      draw: (request) => model.draw(request),
+      release,
+    };
   } catch (error) {
     throw error instanceof ModelUnavailable ? new JobError('model_not_loaded') : error;
   }

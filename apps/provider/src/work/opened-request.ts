@@ -7,6 +7,7 @@ import {
   formatFor,
   type ImageFormat,
   type ParsedEmbeddings,
+  type ParsedImages,
   type ParsedRequest,
   RequestError,
   type RequestFacts,
@@ -21,28 +22,31 @@ export interface OpenedRequest extends ParsedRequest {
   readonly form: OutputForm | null;
 }
 
-export type Opened = ({ readonly kind: 'text' } & OpenedRequest) | ({ readonly kind: 'embeddings' } & ParsedEmbeddings);
+export type Opened =
+  | ({ readonly kind: 'text' } & OpenedRequest)
+  | ({ readonly kind: 'embeddings' } & ParsedEmbeddings)
+  | ({ readonly kind: 'images' } & ParsedImages);
+
+type Parsed = ParsedRequest | ParsedEmbeddings | ParsedImages;
 
 /** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`. */
 export function readRequest(context: JobContext, body: Uint8Array): Opened {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
-  const format = formatFor(context.endpoint);
-  // No engine here makes images yet.
-  if (isImageFormat(format)) throw new JobError('unsupported');
-  const parsed = parse(format, body);
+  const parsed = parse(formatFor(context.endpoint), body);
   if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
+  if (isImages(parsed)) return { kind: 'images', ...parsed };
   return isText(parsed) ? { kind: 'text', ...parsed, form: outputForm(parsed) } : { kind: 'embeddings', ...parsed };
 }
 
-function isImageFormat(format: ReturnType<typeof formatFor>): format is ImageFormat {
-  return format.endpoint === '/v1/images/generations';
+function isImages(parsed: Parsed): parsed is ParsedImages {
+  return parsed.request.task === 'image';
 }
 
 function isText(parsed: ParsedRequest | ParsedEmbeddings): parsed is ParsedRequest {
   return parsed.request.task !== 'embed';
 }
 
-function parse(format: TextFormat | EmbeddingFormat, body: Uint8Array): ParsedRequest | ParsedEmbeddings {
+function parse(format: TextFormat | EmbeddingFormat | ImageFormat, body: Uint8Array): Parsed {
   try {
     return format.parse(body);
   } catch (error) {
@@ -56,11 +60,15 @@ function isParam(param: string | null): param is string {
   return param !== null && /^[A-Za-z0-9_.[\]]{1,64}$/.test(param);
 }
 
-function agrees(facts: RequestFacts, context: JobContext): boolean {
+function agrees(facts: RequestFacts | ParsedImages['facts'], context: JobContext): boolean {
   // The limit is the client's own, or else the one that the coordinator put in its place; never both, never another.
   const limit =
     facts.maxTokens === null ? context.overrides.max_tokens : context.overrides.max_tokens === undefined ? facts.maxTokens : null;
   return (
-    facts.endpoint === context.endpoint && facts.model === context.model && facts.stream === context.stream && limit === context.max_tokens
+    facts.endpoint === context.endpoint &&
+    // Who names no model leaves the choice to the coordinator; only image requests may.
+    (facts.model ?? context.model) === context.model &&
+    facts.stream === context.stream &&
+    limit === context.max_tokens
   );
 }

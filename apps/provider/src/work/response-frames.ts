@@ -1,5 +1,5 @@
 /**
- * Turns response text into sealed frames, as far as credit and the socket allow. Text that has to wait is held here and
+ * Turns a response into sealed frames, as far as credit and the socket allow. What has to wait is held here and
  * goes out in fewer, larger frames; whoever writes waits while much is held, so nothing is dropped and memory is bounded.
  */
 import { utf8 } from '@inference/protocol';
@@ -53,6 +53,15 @@ export class ResponseFrames {
     if (text === '') return;
     const bytes = utf8(text);
     this.hash.update(bytes);
+    await this.#push(bytes);
+  }
+
+  /** As {@link write}, for bytes that are no part of what is signed: images, which the receipt names by their hashes. They must stay as they are until `finish`. */
+  async writeUnsigned(bytes: Uint8Array): Promise<void> {
+    if (bytes.length > 0) await this.#push(bytes);
+  }
+
+  async #push(bytes: Uint8Array): Promise<void> {
     this.#written += bytes.length;
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;

@@ -1,0 +1,53 @@
+/**
+ * Normally distributed noise that a seed determines. The generator is xoshiro128** (Blackman and Vigna), its state a hash of
+ * the seed, so that any seed is as good as another; the same seed gives the same numbers on every machine.
+ */
+import { createHash } from 'node:crypto';
+
+/** `seed`: any text; those of one request differ by what stands after a slash. */
+export class Noise {
+  readonly #state: Uint32Array;
+  #spare: number | null = null;
+
+  constructor(seed: string) {
+    const digest = createHash('sha256').update(`image noise ${seed}`).digest();
+    this.#state = Uint32Array.from({ length: 4 }, (_, index) => digest.readUInt32LE(4 * index));
+  }
+
+  /** The next number of a normal distribution of mean 0 and variance 1 (Box and Muller). */
+  next(): number {
+    if (this.#spare !== null) {
+      const spare = this.#spare;
+      this.#spare = null;
+      return spare;
+    }
+    // Above 0, so that the logarithm is finite.
+    const radius = Math.sqrt(-2 * Math.log((this.#word() + 1) / 2 ** 32));
+    const angle = (2 * Math.PI * this.#word()) / 2 ** 32;
+    this.#spare = radius * Math.sin(angle);
+    return radius * Math.cos(angle);
+  }
+
+  /** So many numbers, multiplied by `scale`. */
+  fill(values: Float32Array, scale: number): Float32Array {
+    for (let index = 0; index < values.length; index++) values[index] = scale * this.next();
+    return values;
+  }
+
+  #word(): number {
+    const state = this.#state;
+    const [a, b, c, d] = state as unknown as [number, number, number, number];
+    const result = Math.imul(rotated(Math.imul(b, 5), 7), 9) >>> 0;
+    const fourth = d ^ b;
+    const third = c ^ a;
+    state[1] = b ^ third;
+    state[0] = a ^ fourth;
+    state[2] = third ^ (b << 9);
+    state[3] = rotated(fourth, 11);
+    return result;
+  }
+}
+
+function rotated(value: number, by: number): number {
+  return (value << by) | (value >>> (32 - by));
+}

@@ -1,0 +1,123 @@
+/**
+ * One child process that holds an image model. It answers no ping while it computes a step, so it is given minutes before it is
+ * taken for dead; otherwise it is kept like the process of a text model: what it writes comes back line by line, for the log.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { createInterface } from 'node:readline';
+import type { FromImageEngine, ImageEngineFacts, ImageSettings, ToImageEngine } from './messages.js';
+
+const PING_EVERY_MS = 10_000;
+/** The longest that a step, or the decoding of a picture, may take. */
+const SILENCE_LIMIT_MS = 10 * 60_000;
+/** Characters of one line of output. */
+const MAX_LINE = 512;
+
+/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+const ENTRY = createRequire(import.meta.url).resolve('#image-process');
+
+type Loaded = FromImageEngine & { type: 'loaded' | 'load_failed' };
+export type DrawingNews = Exclude<FromImageEngine, { type: 'loaded' | 'load_failed' | 'pong' }>;
+
+export interface ImageProcessHandlers {
+  readonly onNews: (news: DrawingNews) => void;
+  /** One line that the native library wrote, cut to a sane length. */
+  readonly onOutput: (line: string) => void;
+}
+
+export class ImageProcess {
+  readonly #child: ChildProcess;
+  /** Settles with the reason when the process is gone. */
+  readonly exited: Promise<string>;
+  #alive = true;
+  #lastSign = Date.now();
+  #onLoad: ((result: Loaded) => void) | null = null;
+
+  constructor(private readonly handlers: ImageProcessHandlers) {
+    this.#child = fork(ENTRY, [], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      execArgv: [],
+      // Pictures travel as bytes.
+      serialization: 'advanced',
+    });
+    const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);
+    this.exited = new Promise((resolve) => {
+      const gone = (reason: string): void => {
+        this.#alive = false;
+        clearInterval(watchdog);
+        resolve(reason);
+      };
+      this.#child.once('error', (error) => gone(`the image process failed: ${error.message}`));
+      this.#child.once('exit', (code, signal) => gone(`the image process ended (${signal ?? `exit code ${code}`})`));
+    });
+    for (const output of [this.#child.stdout, this.#child.stderr]) {
+      if (output === null) continue;
+      createInterface({ input: output }).on('line', (line) => handlers.onOutput(line.slice(0, MAX_LINE)));
+    }
+    this.#child.on('message', (message) => this.#receive(message as FromImageEngine));
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Loads the model. Throws an Error with a sentence for the owner when it cannot be loaded in time. */
+  async load(settings: ImageSettings, timeoutMs: number, signal?: AbortSignal): Promise<ImageEngineFacts> {
+    signal?.throwIfAborted();
+    let timer: NodeJS.Timeout | undefined;
+    let onAbort: (() => void) | undefined;
+    try {
+      const loaded = new Promise<Loaded>((resolve) => (this.#onLoad = resolve));
+      this.send({ type: 'load', settings });
+      const result = await Promise.race([
+        loaded,
+        this.exited.then((reason) => Promise.reject(new Error(`${reason} while it loaded the model`))),
+        new Promise<never>((_, reject) => {
+          timer = setTimeout(() => reject(new Error(`the model was not loaded within ${timeoutMs / 1000} s`)), timeoutMs);
+          onAbort = () => reject(new Error('loading the model was interrupted'));
+          signal?.addEventListener('abort', onAbort, { once: true });
+        }),
+      ]);
+      this.#lastSign = Date.now();
+      if (result.type === 'load_failed') throw new Error(result.message);
+      return result.facts;
+    } finally {
+      clearTimeout(timer);
+      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
+      this.#onLoad = null;
+    }
+  }
+
+  send(message: ToImageEngine): void {
+    // The callback takes the error of a channel that is closing; `exited` tells the rest.
+    if (this.#alive && this.#child.connected) this.#child.send(message, () => {});
+  }
+
+  /** Kills the process and waits until it is gone. There is nothing in it to save. */
+  async kill(): Promise<void> {
+    if (this.#alive) this.#child.kill('SIGKILL');
+    await this.exited;
+  }
+
+  #receive(message: FromImageEngine): void {
+    this.#lastSign = Date.now();
+    switch (message.type) {
+      case 'loaded':
+      case 'load_failed':
+        this.#onLoad?.(message);
+        return;
+      case 'pong':
+        return;
+      default:
+        this.handlers.onNews(message);
+    }
+  }
+
+  #watch(): void {
+    if (this.#onLoad === null && Date.now() - this.#lastSign > SILENCE_LIMIT_MS) {
+      this.#child.kill('SIGKILL');
+      return;
+    }
+    this.send({ type: 'ping' });
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * Entry of the image process. It holds one model and nothing else: no socket, no keys. It ends with its parent, and whatever
+ * kills it (a bad model, memory) kills no more than the drawings it was making.
+ */
+import type { FromImageEngine, ImageSettings, ToImageEngine } from '../messages.js';
+import { Easel } from './easel.js';
+import { guardMemory } from './memory-guard.js';
+import type { Painter } from './painter.js';
+
+let easel: Easel | null = null;
+
+function send(message: FromImageEngine, sent: () => void = () => {}): void {
+  process.send?.(message, undefined, undefined, sent);
+}
+
+/** Each engine is read only where it is used: its native code is large, and one of them may not be installed. */
+async function painterFor(settings: ImageSettings): Promise<Painter> {
+  switch (settings.engine) {
+    case 'onnx':
+      return await (await import('./onnx/onnx-painter.js')).OnnxPainter.load(settings);
+    case 'stable-diffusion.cpp':
+      throw new Error('the engine stable-diffusion.cpp is not part of this program');
+    default:
+      return settings.engine satisfies never;
+  }
+}
+
+async function load(settings: ImageSettings): Promise<void> {
+  try {
+    if (settings.memoryLimit !== null) guardMemory(settings.memoryLimit);
+    const painter = await painterFor(settings);
+    easel = new Easel(painter, send);
+    send({ type: 'loaded', facts: painter.facts });
+  } catch (error) {
+    send({ type: 'load_failed', message: error instanceof Error ? error.message : 'unknown' });
+  }
+}
+
+process.on('message', (message: ToImageEngine) => {
+  switch (message.type) {
+    case 'load':
+      void load(message.settings);
+      return;
+    case 'draw':
+      easel?.add(message.job, message.request);
+      return;
+    case 'cancel':
+      easel?.cancel(message.job);
+      return;
+    case 'ping':
+      send({ type: 'pong' });
+      return;
+    default:
+      message satisfies never;
+  }
+});
+
+// The signals of a terminal reach the whole process group; the daemon decides when the engine ends.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+// An ordinary exit would wait for native threads; there is nothing here to save.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));

@@ -1,0 +1,61 @@
+/** One loaded ONNX graph: what it takes and gives, by name. */
+import { InferenceSession, type Tensor } from 'onnxruntime-node';
+
+export interface GraphInput {
+  readonly name: string;
+  readonly type: string;
+  /** A name where the size is left open. */
+  readonly shape: readonly (number | string)[];
+}
+
+/** Runs where it is told; the first way that loads. */
+export type Device = 'coreml' | 'webgpu' | 'cpu';
+
+export class Graph {
+  private constructor(
+    private readonly session: InferenceSession,
+    readonly device: Device,
+  ) {}
+
+  /** `devices` in the order of preference. Throws an Error whose message is for the owner. */
+  static async load(path: string, devices: readonly Device[], threads: number): Promise<Graph> {
+    let failure: unknown;
+    for (const device of devices) {
+      try {
+        const session = await InferenceSession.create(path, {
+          executionProviders: device === 'cpu' ? ['cpu'] : [device, 'cpu'],
+          intraOpNumThreads: threads,
+          interOpNumThreads: 1,
+          executionMode: 'sequential',
+          graphOptimizationLevel: 'all',
+          // Errors come as exceptions; nothing else is worth a line in the log.
+          logSeverityLevel: 3,
+          // A thread that spins for work takes a core from whoever shares the machine.
+          extra: { session: { intra_op: { allow_spinning: '0' } } },
+        });
+        return new Graph(session, device);
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw new Error(`${path} cannot be loaded: ${failure instanceof Error ? failure.message : 'unknown'}`);
+  }
+
+  input(name: string): GraphInput {
+    const found = this.session.inputMetadata.find((input) => input.name === name);
+    if (found?.isTensor !== true) throw new Error(`the model has no input ${name}`);
+    return { name, type: found.type, shape: found.shape };
+  }
+
+  get inputNames(): readonly string[] {
+    return this.session.inputNames;
+  }
+
+  /** The first output that `fits`. Throws an Error whose message is for the owner. */
+  async run(feeds: Readonly<Record<string, Tensor>>, fits: (output: Tensor) => boolean): Promise<Tensor> {
+    const outputs = await this.session.run(feeds);
+    const wanted = this.session.outputNames.map((name) => outputs[name]).find((output) => output !== undefined && fits(output as Tensor));
+    if (wanted === undefined) throw new Error('the model gave something of another size than it should');
+    return wanted as Tensor;
+  }
+}

@@ -1,0 +1,36 @@
+/** Tensors in the number types that graphs ask for: 32-bit and 16-bit floats, and whole numbers of 32 and 64 bits. */
+import { Tensor } from 'onnxruntime-node';
+import { halfOf, ofHalf } from '../../diffusion/half.js';
+
+/** Floats for an input of the given type. Throws an Error for types that no image model takes. */
+export function floats(type: string, values: Float32Array, shape: readonly number[]): Tensor {
+  if (type === 'float32') return new Tensor('float32', values, shape);
+  if (type === 'float16') return new Tensor('float16', Uint16Array.from(values, halfOf), shape);
+  throw new Error(`the model takes numbers of type ${type}, which is not supported`);
+}
+
+/** Whole numbers, or floats where the graph wants those. */
+export function wholes(type: string, values: readonly number[], shape: readonly number[]): Tensor {
+  switch (type) {
+    case 'int64':
+      return new Tensor(
+        'int64',
+        BigInt64Array.from(values, (value) => BigInt(Math.round(value))),
+        shape,
+      );
+    case 'int32':
+      return new Tensor('int32', Int32Array.from(values, Math.round), shape);
+    default:
+      return floats(type, Float32Array.from(values), shape);
+  }
+}
+
+/** The floats of an output. Throws an Error when it holds none. */
+export function floatsOf(tensor: Tensor): Float32Array {
+  const { data } = tensor;
+  if (tensor.type === 'float32' && data instanceof Float32Array) return data;
+  // Node 24 and later have a class for halves, which reads as numbers.
+  if (tensor.type === 'float16')
+    return data instanceof Uint16Array ? Float32Array.from(data, ofHalf) : Float32Array.from(data as ArrayLike<number>);
+  throw new Error(`the model gives numbers of type ${tensor.type}, which is not supported`);
+}

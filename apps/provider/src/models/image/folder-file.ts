@@ -1,0 +1,38 @@
+/** The small files of a model's folder, read with a bound and checked against a schema. */
+import { readFileSync, statSync } from 'node:fs';
+import type { Static, TSchema } from 'typebox';
+import { Check } from 'typebox/value';
+import { ModelFileError } from '../gguf-header.js';
+
+/** Vocabularies are the largest of them. Bytes. */
+const MOST_BYTES = 32 << 20;
+
+/** Whether there is such a file. */
+export function hasFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+}
+
+/** Throws {@link ModelFileError} for a file that is missing, too large, or not as the schema has it. */
+export function readJson<Schema extends TSchema>(path: string, schema: Schema): Static<Schema> {
+  let value: unknown;
+  try {
+    value = JSON.parse(readText(path));
+  } catch (error) {
+    if (error instanceof ModelFileError) throw error;
+    throw new ModelFileError(`the file ${path} is no valid JSON`);
+  }
+  if (!Check(schema, value)) throw new ModelFileError(`the file ${path} is not what such a file should be`);
+  return value as Static<Schema>;
+}
+
+/** Throws {@link ModelFileError}. */
+export function readText(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat?.isFile() !== true) throw new ModelFileError(`the model needs the file ${path}, which is missing`);
+  if (stat.size > MOST_BYTES) throw new ModelFileError(`the file ${path} is too large`);
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw new ModelFileError(`the file ${path} cannot be read`);
+  }
+}

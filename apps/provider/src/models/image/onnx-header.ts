@@ -1,0 +1,284 @@
+/**
+ * What an ONNX file says of itself, read without any library: inputs, outputs, and where its weights lie. Every length is held
+ * against the file before it is believed, so that a file that was cut off or made up is refused with a sentence, before native
+ * code sees it. The format is protocol buffers (onnx.proto3); the weights themselves are skipped.
+ */
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ModelFileError } from '../gguf-header.js';
+
+export interface OnnxValue {
+  readonly name: string;
+  readonly type: string;
+  /** Null where the size is left open. */
+  readonly shape: readonly (number | null)[];
+}
+
+export interface OnnxHeader {
+  readonly inputs: readonly OnnxValue[];
+  readonly outputs: readonly OnnxValue[];
+  /** Names of files beside it that hold weights. */
+  readonly external: readonly string[];
+  /** Type of most of the weights. */
+  readonly weightType: string | null;
+}
+
+/** `TensorProto.DataType` by number, with the bytes of one element (4-bit types share a byte). */
+const TYPES: Readonly<Record<number, readonly [name: string, bytes: number]>> = {
+  1: ['float32', 4],
+  2: ['uint8', 1],
+  3: ['int8', 1],
+  4: ['uint16', 2],
+  5: ['int16', 2],
+  6: ['int32', 4],
+  7: ['int64', 8],
+  8: ['string', 0],
+  9: ['bool', 1],
+  10: ['float16', 2],
+  11: ['float64', 8],
+  12: ['uint32', 4],
+  13: ['uint64', 8],
+  16: ['bfloat16', 2],
+  21: ['uint4', 0.5],
+  22: ['int4', 0.5],
+};
+const EXTERNAL_LOCATION = 1;
+/** Names, shapes and the like; weights are not read. */
+const LONGEST_TEXT = 4096;
+const MOST_DIMENSIONS = 16;
+const WINDOW = 1 << 16;
+
+/** Throws {@link ModelFileError}. */
+export function readOnnxHeader(path: string): OnnxHeader {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r');
+  } catch {
+    throw new ModelFileError(`the model needs the file ${path}, which is missing or cannot be read`);
+  }
+  try {
+    const bytes = fstatSync(fd).size;
+    return new OnnxReader(new Window(fd, bytes), path).read(bytes);
+  } catch (error) {
+    if (error instanceof Damaged) throw new ModelFileError(`the model file ${path} is no valid ONNX file: ${error.message}`);
+    throw error;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+class Damaged extends Error {}
+
+/** Reads a file in pieces, so that a field costs no call of its own. */
+class Window {
+  readonly #buffer = Buffer.alloc(WINDOW);
+  #start = 0;
+  #length = 0;
+
+  constructor(
+    private readonly fd: number,
+    private readonly fileBytes: number,
+  ) {}
+
+  byte(at: number): number {
+    if (at < this.#start || at >= this.#start + this.#length) {
+      if (at >= this.fileBytes) throw new Damaged('it ends too early');
+      this.#start = at;
+      this.#length = readSync(this.fd, this.#buffer, 0, WINDOW, at);
+      if (this.#length <= 0) throw new Damaged('it ends too early');
+    }
+    return this.#buffer[at - this.#start] as number;
+  }
+
+  text(at: number, length: number): string {
+    if (length > LONGEST_TEXT) throw new Damaged('a name in it is too long');
+    const bytes = Buffer.alloc(length);
+    for (let index = 0; index < length; index++) bytes[index] = this.byte(at + index);
+    return bytes.toString('utf8');
+  }
+}
+
+interface Field {
+  readonly number: number;
+  /** Of a number: itself. Of bytes: 0. */
+  readonly value: number;
+  /** Of bytes: where they are. Else empty. */
+  readonly start: number;
+  readonly end: number;
+}
+
+class OnnxReader {
+  readonly #inputs: OnnxValue[] = [];
+  readonly #outputs: OnnxValue[] = [];
+  readonly #weights = new Set<string>();
+  readonly #external = new Map<string, number>();
+  readonly #bytesOfType = new Map<string, number>();
+
+  constructor(
+    private readonly window: Window,
+    private readonly path: string,
+  ) {}
+
+  read(fileBytes: number): OnnxHeader {
+    let graphs = 0;
+    // ModelProto: graph = 7.
+    for (const field of this.#fields(0, fileBytes)) {
+      if (field.number !== 7 || field.end === field.start) continue;
+      graphs++;
+      this.#graph(field);
+    }
+    if (graphs !== 1) throw new Damaged('it holds no graph');
+    const [weightType] = [...this.#bytesOfType].sort((a, b) => b[1] - a[1]).map(([type]) => type);
+    return {
+      inputs: this.#inputs.filter(({ name }) => !this.#weights.has(name)),
+      outputs: this.#outputs,
+      external: this.#checkedExternal(),
+      weightType: weightType ?? null,
+    };
+  }
+
+  /** GraphProto: initializer = 5, input = 11, output = 12. */
+  #graph({ start, end }: Field): void {
+    for (const field of this.#fields(start, end)) {
+      if (field.number === 5) this.#tensor(field);
+      else if (field.number === 11) this.#inputs.push(this.#value(field));
+      else if (field.number === 12) this.#outputs.push(this.#value(field));
+    }
+  }
+
+  /** ValueInfoProto: name = 1, type = 2; TypeProto: tensor_type = 1; its elem_type = 1, shape = 2. */
+  #value(of: Field): OnnxValue {
+    let name = '';
+    let type = 'unknown';
+    const shape: (number | null)[] = [];
+    for (const field of this.#fields(of.start, of.end)) {
+      if (field.number === 1) name = this.window.text(field.start, field.end - field.start);
+      if (field.number !== 2) continue;
+      for (const tensor of this.#only(field, 1)) {
+        for (const part of this.#fields(tensor.start, tensor.end)) {
+          if (part.number === 1) type = TYPES[part.value]?.[0] ?? 'unknown';
+          if (part.number === 2) for (const dimension of this.#only(part, 1)) shape.push(this.#dimension(dimension));
+        }
+      }
+    }
+    if (shape.length > MOST_DIMENSIONS) throw new Damaged('a tensor in it has too many dimensions');
+    return { name, type, shape };
+  }
+
+  /** TensorShapeProto.Dimension: dim_value = 1, dim_param = 2. */
+  #dimension(of: Field): number | null {
+    const [size] = this.#only(of, 1);
+    return size === undefined || size.value <= 0 ? null : size.value;
+  }
+
+  /** TensorProto: dims = 1, data_type = 2, name = 8, raw_data = 9, external_data = 13, data_location = 14; others hold typed data. */
+  #tensor(of: Field): void {
+    let elements = 1;
+    let dimensions = 0;
+    let type = 0;
+    let raw: number | null = null;
+    let typed = 0;
+    let location = 0;
+    const external = new Map<string, string>();
+    const dimension = (size: number): void => {
+      elements *= size;
+      if (++dimensions > MOST_DIMENSIONS || size < 0 || !Number.isSafeInteger(elements))
+        throw new Damaged('the size of a tensor in it is not possible');
+    };
+    for (const field of this.#fields(of.start, of.end)) {
+      if (field.number === 1 && field.end > field.start) for (const size of this.#packed(field)) dimension(size);
+      else if (field.number === 1) dimension(field.value);
+      else if (field.number === 2) type = field.value;
+      else if (field.number === 8) this.#weights.add(this.window.text(field.start, field.end - field.start));
+      else if (field.number === 9) raw = field.end - field.start;
+      else if (field.number === 13) {
+        const [key, value] = [1, 2].map((number) => this.#only(field, number)[0]);
+        if (key !== undefined && value !== undefined) {
+          external.set(this.window.text(key.start, key.end - key.start), this.window.text(value.start, value.end - value.start));
+        }
+      } else if (field.number === 14) location = field.value;
+      else typed += field.end - field.start;
+    }
+    const [name, size] = TYPES[type] ?? ['unknown', 0];
+    const wanted = Math.ceil(elements * size);
+    this.#bytesOfType.set(name, (this.#bytesOfType.get(name) ?? 0) + wanted);
+    if (location === EXTERNAL_LOCATION) this.#takeExternal(external, wanted);
+    else if (raw !== null ? raw !== wanted : typed === 0 && wanted > 0) throw new Damaged('a tensor in it has not the size that it says');
+    // A number takes a byte at least where numbers are written one by one.
+    else if (raw === null && elements > Math.max(1, typed) * 2) throw new Damaged('a tensor in it has not the size that it says');
+  }
+
+  #takeExternal(entries: ReadonlyMap<string, string>, wanted: number): void {
+    const location = entries.get('location') ?? '';
+    const offset = Number(entries.get('offset') ?? 0);
+    const length = Number(entries.get('length') ?? wanted);
+    const isPlain = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(location);
+    if (!isPlain || !Number.isSafeInteger(offset) || offset < 0 || length !== wanted) {
+      throw new Damaged('its weights lie in a place that is not possible');
+    }
+    this.#external.set(location, Math.max(this.#external.get(location) ?? 0, offset + length));
+  }
+
+  #checkedExternal(): string[] {
+    for (const [name, bytes] of this.#external) {
+      const stat = statSync(join(dirname(this.path), name), { throwIfNoEntry: false });
+      if (stat === undefined) throw new Damaged(`its weights should lie in ${name}, which is missing`);
+      if (stat.size < bytes) throw new Damaged(`${name} is shorter than its weights`);
+    }
+    return [...this.#external.keys()];
+  }
+
+  #only(of: Field, number: number): Field[] {
+    return [...this.#fields(of.start, of.end)].filter((field) => field.number === number);
+  }
+
+  *#packed({ start, end }: Field): Generator<number> {
+    for (let at = start; at < end; ) {
+      const [value, next] = this.#varint(at);
+      yield value;
+      at = next;
+    }
+  }
+
+  *#fields(start: number, end: number): Generator<Field> {
+    for (let at = start; at < end; ) {
+      const [key, afterKey] = this.#varint(at);
+      const number = Math.floor(key / 8);
+      switch (key % 8) {
+        case 0: {
+          const [value, next] = this.#varint(afterKey);
+          yield { number, value, start: next, end: next };
+          at = next;
+          break;
+        }
+        case 1:
+          at = afterKey + 8;
+          break;
+        case 2: {
+          const [length, next] = this.#varint(afterKey);
+          at = next + length;
+          if (!Number.isSafeInteger(at) || at > end) throw new Damaged('a part of it is longer than the whole');
+          yield { number, value: 0, start: next, end: at };
+          break;
+        }
+        case 5:
+          at = afterKey + 4;
+          break;
+        default:
+          throw new Damaged('its fields cannot be read');
+      }
+      if (at > end) throw new Damaged('it ends too early');
+    }
+  }
+
+  /** Numbers that are negative come out as large ones, which nothing here allows. */
+  #varint(at: number): [value: number, next: number] {
+    let value = 0;
+    for (let index = 0; index < 10; index++) {
+      const byte = this.window.byte(at + index);
+      value += (byte & 127) * 2 ** (7 * index);
+      if (byte < 128) return [value, at + index + 1];
+    }
+    throw new Damaged('its fields cannot be read');
+  }
+}

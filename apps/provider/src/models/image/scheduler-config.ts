@@ -1,0 +1,95 @@
+/** How an image model was taught to remove noise, from the `scheduler_config.json` of its folder. */
+import Type from 'typebox';
+import { ModelFileError } from '../gguf-header.js';
+import { readJson } from './folder-file.js';
+
+export interface SchedulerConfig {
+  readonly kind: 'euler' | 'euler_ancestral' | 'ddim' | 'ddpm' | 'flow_euler';
+  readonly trainSteps: number;
+  readonly betaStart: number;
+  readonly betaEnd: number;
+  readonly betaSchedule: 'linear' | 'scaled_linear' | 'squaredcos_cap_v2';
+  /** In place of a schedule. */
+  readonly betas: readonly number[] | null;
+  /** What the model tells: the noise, the clean image, or the velocity between them. */
+  readonly prediction: 'epsilon' | 'sample' | 'v_prediction';
+  readonly spacing: 'leading' | 'linspace' | 'trailing';
+  readonly stepsOffset: number;
+  /** After the last step nothing of the noise is left; else what the first timestep has. */
+  readonly endsClean: boolean;
+  /** The clean image is kept within ±this; null: it is not. */
+  readonly clip: number | null;
+  /** The last timestep is pure noise, whatever the betas say. */
+  readonly zeroTerminalSnr: boolean;
+  /** Of flow models: how far timesteps are moved towards noise. */
+  readonly shift: number;
+}
+
+const ConfigSchema = Type.Object({
+  _class_name: Type.String(),
+  num_train_timesteps: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000 })),
+  beta_start: Type.Optional(Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 })),
+  beta_end: Type.Optional(Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 })),
+  beta_schedule: Type.Optional(Type.Enum(['linear', 'scaled_linear', 'squaredcos_cap_v2'])),
+  trained_betas: Type.Optional(
+    Type.Union([Type.Array(Type.Number({ minimum: 0, exclusiveMaximum: 1 }), { minItems: 1, maxItems: 100_000 }), Type.Null()]),
+  ),
+  prediction_type: Type.Optional(Type.Enum(['epsilon', 'sample', 'v_prediction'])),
+  timestep_spacing: Type.Optional(Type.Enum(['leading', 'linspace', 'trailing'])),
+  steps_offset: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000 })),
+  set_alpha_to_one: Type.Optional(Type.Boolean()),
+  clip_sample: Type.Optional(Type.Boolean()),
+  clip_sample_range: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+  rescale_betas_zero_snr: Type.Optional(Type.Boolean()),
+  shift: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 1000 })),
+});
+
+interface Method {
+  readonly kind: SchedulerConfig['kind'];
+  /** Where the config does not say. */
+  readonly spacing: SchedulerConfig['spacing'];
+}
+
+/**
+ * Methods by the name of their class. Those that are not written here and differ from Euler's in their accuracy alone, not in
+ * what the model has to be, give way to it.
+ */
+const METHODS: Readonly<Record<string, Method>> = {
+  EulerDiscreteScheduler: { kind: 'euler', spacing: 'linspace' },
+  EulerAncestralDiscreteScheduler: { kind: 'euler_ancestral', spacing: 'linspace' },
+  HeunDiscreteScheduler: { kind: 'euler', spacing: 'linspace' },
+  LMSDiscreteScheduler: { kind: 'euler', spacing: 'linspace' },
+  DPMSolverMultistepScheduler: { kind: 'euler', spacing: 'linspace' },
+  DPMSolverSinglestepScheduler: { kind: 'euler', spacing: 'linspace' },
+  UniPCMultistepScheduler: { kind: 'euler', spacing: 'linspace' },
+  PNDMScheduler: { kind: 'euler', spacing: 'leading' },
+  DDIMScheduler: { kind: 'ddim', spacing: 'leading' },
+  DDPMScheduler: { kind: 'ddpm', spacing: 'leading' },
+  FlowMatchEulerDiscreteScheduler: { kind: 'flow_euler', spacing: 'linspace' },
+};
+
+/** Throws {@link ModelFileError}. */
+export function readSchedulerConfig(path: string): SchedulerConfig {
+  const config = readJson(path, ConfigSchema);
+  const name = config._class_name;
+  const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined;
+  if (method === undefined)
+    throw new ModelFileError(`the file ${path} names a scheduler that is not supported; known are ${Object.keys(METHODS).join(', ')}`);
+  const betas = config.trained_betas ?? null;
+  const clips = method.kind === 'ddim' || method.kind === 'ddpm' ? (config.clip_sample ?? true) : false;
+  return {
+    ...method,
+    trainSteps: betas?.length ?? config.num_train_timesteps ?? 1000,
+    betaStart: config.beta_start ?? 0.0001,
+    betaEnd: config.beta_end ?? 0.02,
+    betaSchedule: config.beta_schedule ?? 'linear',
+    betas,
+    prediction: config.prediction_type ?? 'epsilon',
+    spacing: config.timestep_spacing ?? method.spacing,
+    stepsOffset: config.steps_offset ?? 0,
+    endsClean: config.set_alpha_to_one ?? true,
+    clip: clips ? (config.clip_sample_range ?? 1) : null,
+    zeroTerminalSnr: config.rescale_betas_zero_snr ?? false,
+    shift: config.shift ?? 1,
+  };
+}
