@@ -6,7 +6,7 @@ import sys
 import time
 
 import torch
-from torch.nn.functional import cross_entropy, mse_loss
+from torch.nn.functional import cross_entropy
 
 sys.path.append(str(pathlib.Path(__file__).parent.parent / 'demo-model'))
 from checkpoint import load, save
@@ -20,7 +20,7 @@ from unet import UNet
 from wording import Wording
 
 # At first on small pictures, which are cheap; what is learned carries over, because places are told relative to the picture.
-EARLY = [(192, 192)] * 5 + [(288, 192), (192, 288), (128, 128)]
+EARLY = [(192, 192)] * 4 + [(288, 192), (192, 288), (128, 128), (128, 128)]
 SIZES = [(256, 256)] * 6 + [(384, 256), (256, 384), (192, 192), (128, 128)]
 EARLY_PART = 0.4
 WITHOUT_PROMPT = 0.1
@@ -60,7 +60,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', default='checkpoint')
     parser.add_argument('--minutes', type=float, default=30)
-    parser.add_argument('--latents', type=int, default=32 * 32 * 32, help='latents per step')
+    parser.add_argument('--latents', type=int, default=20 * 32 * 32, help='latents per step')
     parser.add_argument('--muon', type=float, default=0.02)
     parser.add_argument('--adam', type=float, default=0.002)
     parser.add_argument('--decay', type=float, default=0.5, help='last part of the time, in which the rate falls')
@@ -96,24 +96,24 @@ def main():
         clean, ids, facts = batch(draw, tokenizer, EARLY if done < EARLY_PART and not options.resume else SIZES, options.latents)
         ids = ids[:, : int((ids != encoder.end).sum(1).max()) + 1]
         times = torch.randint(0, STEPS, (len(clean),))
-        latents, velocity = noisy(clean, torch.randn_like(clean), times)
+        latents, weight = noisy(clean, torch.randn_like(clean), times)
         latents = latents.contiguous(memory_format=torch.channels_last)
         with torch.autocast('cpu', dtype=torch.bfloat16):
             states = encoder(ids)
-            loss = mse_loss(unet(latents, times, states).float(), velocity)
+            loss = (weight * (unet(latents, times, states).float() - clean) ** 2).mean()
             read = sum(cross_entropy(scores.float(), facts[:, i]) for i, scores in enumerate(reader(states))) / len(FACTS)
         for optimizer, top in optimizers:
             optimizer.param_groups[0]['lr'] = top * rate
             optimizer.zero_grad()
-        (loss + 0.05 * read).backward()
+        (loss + 0.2 * read).backward()
         torch.nn.utils.clip_grad_norm_(others, 1.0)
         for optimizer, _ in optimizers:
             optimizer.step()
         step, seen = step + 1, seen + len(clean)
         keep = min(0.998, (step + 1) / (step + 20))
         with torch.no_grad():
-            for average, weight in zip(averages.parameters(), models.parameters()):
-                average.lerp_(weight, 1 - keep)
+            for average, current in zip(averages.parameters(), models.parameters()):
+                average.lerp_(current, 1 - keep)
         smooth = loss.item() if smooth is None else 0.97 * smooth + 0.03 * loss.item()
         if elapsed - reported > 20:
             reported = elapsed

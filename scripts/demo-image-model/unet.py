@@ -1,4 +1,4 @@
-"""The denoiser: a small U-Net over latents, told the time and the prompt's states, that predicts the velocity.
+"""The denoiser: a small U-Net over latents, told the time and the prompt's states, that predicts the clean latents.
 
 It works on squares of 2 by 2 latents and on half of that resolution again, so heights and widths are multiples of 4. Each place knows where
 in the picture it is. The first state, which tells the whole scene, scales and shifts every block; the others are attended to.

@@ -48,6 +48,8 @@ BEFORE = {
     'top': ['above', 'over', 'on top of'],
     'bottom': ['below', 'under', 'beneath', 'underneath'],
 }
+STARTS = 'b c d f g h j k l m n p r s t v w y z br ch cl cr dr fl gl gr pl qu sh sk st str th tr wh'.split()
+ENDS = ['', '', '', *'d e g h k l m n p r s t y ck er ing ld ng nt ss ted tch'.split()]
 LEAD = [''] * 8 + [
     'a picture of ', 'an image of ', 'a drawing of ', 'draw ', 'draw me ', 'paint ', 'show me ', 'please draw ', 'an illustration of ',
     'a photo of ', 'generate ', 'create an image of ', 'make a picture of ', 'i want ', 'a painting of ', 'clip art of ', 'a logo with ',
@@ -80,15 +82,22 @@ class Wording:
         words = []
         if figure.size:
             words.append(draw.choice(SIZE_WORDS[figure.size]))
-        if draw.chance(0.1):
-            words.append(self.pick(IDLE, IDLE_HELD_OUT) if draw.chance(0.8) else self.made_up())
+        if draw.chance(0.15):
+            words.append(self.pick(IDLE, IDLE_HELD_OUT) if draw.held_out or draw.chance(0.6) else self.made_up())
         if figure.colour:
             words.append(draw.choice(COLOUR_WORDS[figure.colour]))
         return ' '.join([*words, draw.choice(NOUNS[figure.shape])])
 
     def made_up(self):
-        letters = self.draw.choice
-        return ''.join(letters('bcdfgklmnprstvz') + letters('aeiou') for _ in range(self.draw.randrange(1, 4)))
+        """A word without a meaning, so that words the model does not know disturb it little."""
+        letters, parts = self.draw.choice, self.draw.randrange(1, 4)
+        return ''.join(letters(STARTS) + letters('aeiou') for _ in range(parts)) + letters(ENDS)
+
+    def lead(self):
+        draw = self.draw
+        if draw.held_out or draw.chance(0.85):
+            return self.pick(LEAD, LEAD_HELD_OUT)
+        return ' '.join(self.made_up() for _ in range(draw.randrange(1, 4))) + draw.choice([' ', ' ', ' of ', ' a picture of ', ', '])
 
     def thing(self, figure):
         noun = self.noun(figure)
@@ -145,6 +154,8 @@ class Wording:
             text = f'on a {colour} background, {figures}'
         else:
             frame = self.pick(GROUND, GROUND_HELD_OUT)
+            if not draw.held_out and draw.chance(0.06):
+                frame = f'{self.made_up()} ' + draw.choice(['a {} background', 'on a {} background', 'a {} canvas'])
             text = f'{figures} {frame.format(colour)}'.replace(' a orange', ' an orange').replace(' a emerald', ' an emerald')
-        text = self.pick(LEAD, LEAD_HELD_OUT) + text + draw.choice(TAIL)
+        text = self.lead() + text + draw.choice(TAIL)
         return text[0].upper() + text[1:] if draw.chance(0.3) else text
