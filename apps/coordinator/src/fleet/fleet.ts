@@ -14,7 +14,7 @@ import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
 import { type Fault, type ReputationState, type Restraint, recentFailures, stateAt } from './reputation/reputation.js';
-import { ReputationBook } from './reputation/reputation-book.js';
+import { ReputationBook, type ReputationKeeper } from './reputation/reputation-book.js';
 import type { Speed } from './scheduler/cost.js';
 import { type Demands, type Gate, gateOf, type Ineligible, type ProviderFacts } from './scheduler/gates.js';
 import { type Decision, explain } from './scheduler/schedule.js';
@@ -80,12 +80,19 @@ export class Fleet {
   #wanted: (() => Iterable<Wanted>) | null = null;
   #dismissal: NodeJS.Timeout | null = null;
 
-  constructor(options: { rules: SessionRules; random: () => number; onEvent: (event: FleetEvent) => void }) {
+  constructor(options: {
+    rules: SessionRules;
+    random: () => number;
+    onEvent: (event: FleetEvent) => void;
+    /** Left out: reputations end with the process. */
+    reputations?: ReputationKeeper;
+  }) {
     this.#rules = options.rules;
     this.#onEvent = options.onEvent;
     this.#reputations = new ReputationBook({
       now: options.rules.now,
       random: options.random,
+      ...(options.reputations === undefined ? {} : { keeper: options.reputations }),
       onChange: (providerId) => {
         // Those who wait for its models may have nobody left to wait for, or one more.
         const session = this.#providers.get(providerId);
