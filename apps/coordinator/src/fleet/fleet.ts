@@ -303,6 +303,7 @@ export class Fleet {
   /** An answer of the provider verified. */
   answeredWell(providerId: ProviderId): void {
     this.#reputations.answered(providerId);
+    this.#providers.get(providerId)?.answeredWell();
   }
 
   /** Another machine was quicker with the first content of a job. */
