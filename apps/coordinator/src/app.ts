@@ -165,9 +165,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   devices.informs(fleet);
   catalogue.onChange = () => fleet.judgeOffersAgain();
-  const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL);
   const hardwareOnly = new Set(config.hardwareOnlyModels);
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
+  const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
   const runner = new JobRunner({
     fleet,
     waitingRoom,

@@ -2,7 +2,7 @@
  * The registry of connected providers: who is here, what they serve, and who takes jobs. One session per enclave key, the
  * newest; every entry belongs to the session that made it, so that the late end of an old one never removes the new one.
  */
-import type { ModelOffer, ProviderId, RestraintReason } from '@inference/protocol';
+import type { ModelOffer, ProviderId, RestraintReason, TrustLevel } from '@inference/protocol';
 import type { WebSocket } from 'ws';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
@@ -16,7 +16,7 @@ import type { Transport } from './provider-socket.js';
 import { type Fault, type ReputationState, type Restraint, recentFailures, stateAt } from './reputation/reputation.js';
 import { ReputationBook, type ReputationKeeper } from './reputation/reputation-book.js';
 import type { Speed } from './scheduler/cost.js';
-import { type Demands, type Gate, gateOf, type Ineligible, type ProviderFacts } from './scheduler/gates.js';
+import { type Demands, type Gate, gateOf, type Ineligible, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { type Decision, explain } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
@@ -50,6 +50,11 @@ export interface Standing {
   /** Failures that still count; each makes other machines be preferred. */
   readonly recentFailures: number;
 }
+
+/** Whom a request is for. */
+export type Audience = Pick<Demands, 'providerSerial' | 'trustFloor'>;
+
+export const EVERYBODY: Audience = { providerSerial: null, trustFloor: null };
 
 const NOTHING_WANTED = (): Iterable<Wanted> => [];
 /** Between a provider's last job and its dismissal, in milliseconds. */
@@ -135,9 +140,19 @@ export class Fleet {
     return this.#models.isOfType(model, type);
   }
 
-  /** Jobs that the providers of a model take at once which have it in memory or load it, all together. */
-  slotsOf(model: string): number {
-    return this.#models.board(model)?.slots ?? 0;
+  /**
+   * Jobs that the providers of a model take at once which have it in memory or load it, all together; with an audience, those of them
+   * that may have such a request.
+   */
+  slotsOf(model: string, { providerSerial, trustFloor }: Audience = EVERYBODY): number {
+    const board = this.#models.board(model);
+    if (board === undefined) return 0;
+    if (providerSerial === null) return trustFloor === 'hardware' ? board.hardwareSlots : board.slots;
+    let slots = 0;
+    for (const { subject, facts, load } of board.ofSerial(providerSerial)) {
+      if (load.kind !== 'cold' && meetsFloor(facts.trustLevel, trustFloor) && this.#isServing(subject)) slots += facts.slots;
+    }
+    return slots;
   }
 
   /** Whether a machine could load the model for one more job. */
@@ -145,9 +160,10 @@ export class Fleet {
     return (this.#models.board(model)?.cold ?? 0) > 0;
   }
 
-  /** Whether some machine would take a request for the model at this moment, perhaps after loading it. */
-  isFree(model: string): boolean {
-    return (this.#models.board(model)?.open.length ?? 0) > 0;
+  /** Whether some machine of at least this trust would take a request for the model at this moment, perhaps after loading it. */
+  isFree(model: string, trustFloor: TrustLevel | null = null): boolean {
+    const open = this.#models.board(model)?.open ?? [];
+    return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hardwareTrust) : open.length > 0;
   }
 
   /** The longest context among the machines that serve the model (only that of this serial, when one is named), in tokens. Null: none. */
