@@ -50,6 +50,7 @@ import { ensureAdminKey } from './store/admin-key.js';
 import { findKey, hashKey } from './store/api-keys.js';
 import { CatalogueBook } from './store/catalogue-book.js';
 import { type DevelopmentKeys, ensureDevelopmentKeys } from './store/development-keys.js';
+import { KeptReputations } from './store/kept-reputations.js';
 import { KeyRing } from './store/key-ring.js';
 import type { MachineCodes } from './store/machine-codes.js';
 import { openDatabase } from './store/open-database.js';
@@ -114,8 +115,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   const onWriteError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'database write failed');
   const metrics = new Metrics();
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings };
-  const { authSecret, cacheScopes, money, catalogue } = await orDestroy(database, async () => ({
+  const { authSecret, cacheScopes, money, catalogue, reputations } = await orDestroy(database, async () => ({
     catalogue: await CatalogueBook.open({ database, now, onError: onWriteError }),
+    reputations: await KeptReputations.open({ database, onWriteError }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     authSecret: config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret')),
     money: await openMoney({
@@ -153,6 +155,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       judgeOffers: (offers) => judgeOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
     },
     random,
+    reputations,
     onEvent: (event) => {
       logFleet(log, event);
       metrics.fleetEvent(event);
@@ -162,9 +165,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   devices.informs(fleet);
   catalogue.onChange = () => fleet.judgeOffersAgain();
-  const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL);
   const hardwareOnly = new Set(config.hardwareOnlyModels);
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
+  const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
   const runner = new JobRunner({
     fleet,
     waitingRoom,
@@ -212,6 +215,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     await people.close();
     await devices.management.close();
     catalogue.close();
+    await reputations.close();
     await keyRing.close();
     await receipts.close();
     await money.close();

@@ -90,6 +90,8 @@ export const ProviderStatusSchema = Type.Object({
     /** Failures that still count: others are preferred meanwhile. */
     recent_failures: Count,
     held_off_until: nullable(Time),
+    /** Times in a row that it refused a request as full, each with a longer pause; an answer ends them. */
+    refused_in_a_row: Type.Optional(Count),
   }),
   earnings: nullable(
     Type.Object({

@@ -2,7 +2,7 @@
  * The registry of connected providers: who is here, what they serve, and who takes jobs. One session per enclave key, the
  * newest; every entry belongs to the session that made it, so that the late end of an old one never removes the new one.
  */
-import type { ModelOffer, ProviderId, RestraintReason } from '@inference/protocol';
+import type { ModelOffer, ProviderId, RestraintReason, TrustLevel } from '@inference/protocol';
 import type { WebSocket } from 'ws';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
@@ -14,9 +14,9 @@ import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
 import { type Fault, type ReputationState, type Restraint, recentFailures, stateAt } from './reputation/reputation.js';
-import { ReputationBook } from './reputation/reputation-book.js';
+import { ReputationBook, type ReputationKeeper } from './reputation/reputation-book.js';
 import type { Speed } from './scheduler/cost.js';
-import { type Demands, type Gate, gateOf, type Ineligible, type ProviderFacts } from './scheduler/gates.js';
+import { type Demands, type Gate, gateOf, type Ineligible, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { type Decision, explain } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
@@ -51,6 +51,11 @@ export interface Standing {
   readonly recentFailures: number;
 }
 
+/** Whom a request is for. */
+export type Audience = Pick<Demands, 'providerSerial' | 'trustFloor'>;
+
+export const EVERYBODY: Audience = { providerSerial: null, trustFloor: null };
+
 const NOTHING_WANTED = (): Iterable<Wanted> => [];
 /** Between a provider's last job and its dismissal, in milliseconds. */
 const DISMISS_AFTER_MS = 50;
@@ -80,12 +85,19 @@ export class Fleet {
   #wanted: (() => Iterable<Wanted>) | null = null;
   #dismissal: NodeJS.Timeout | null = null;
 
-  constructor(options: { rules: SessionRules; random: () => number; onEvent: (event: FleetEvent) => void }) {
+  constructor(options: {
+    rules: SessionRules;
+    random: () => number;
+    onEvent: (event: FleetEvent) => void;
+    /** Left out: reputations end with the process. */
+    reputations?: ReputationKeeper;
+  }) {
     this.#rules = options.rules;
     this.#onEvent = options.onEvent;
     this.#reputations = new ReputationBook({
       now: options.rules.now,
       random: options.random,
+      ...(options.reputations === undefined ? {} : { keeper: options.reputations }),
       onChange: (providerId) => {
         // Those who wait for its models may have nobody left to wait for, or one more.
         const session = this.#providers.get(providerId);
@@ -128,9 +140,19 @@ export class Fleet {
     return this.#models.isOfType(model, type);
   }
 
-  /** Jobs that the providers of a model take at once which have it in memory or load it, all together. */
-  slotsOf(model: string): number {
-    return this.#models.board(model)?.slots ?? 0;
+  /**
+   * Jobs that the providers of a model take at once which have it in memory or load it, all together; with an audience, those of them
+   * that may have such a request.
+   */
+  slotsOf(model: string, { providerSerial, trustFloor }: Audience = EVERYBODY): number {
+    const board = this.#models.board(model);
+    if (board === undefined) return 0;
+    if (providerSerial === null) return trustFloor === 'hardware' ? board.hardwareSlots : board.slots;
+    let slots = 0;
+    for (const { subject, facts, load } of board.ofSerial(providerSerial)) {
+      if (load.kind !== 'cold' && meetsFloor(facts.trustLevel, trustFloor) && this.#isServing(subject)) slots += facts.slots;
+    }
+    return slots;
   }
 
   /** Whether a machine could load the model for one more job. */
@@ -138,9 +160,10 @@ export class Fleet {
     return (this.#models.board(model)?.cold ?? 0) > 0;
   }
 
-  /** Whether some machine would take a request for the model at this moment, perhaps after loading it. */
-  isFree(model: string): boolean {
-    return (this.#models.board(model)?.open.length ?? 0) > 0;
+  /** Whether some machine of at least this trust would take a request for the model at this moment, perhaps after loading it. */
+  isFree(model: string, trustFloor: TrustLevel | null = null): boolean {
+    const open = this.#models.board(model)?.open ?? [];
+    return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hardwareTrust) : open.length > 0;
   }
 
   /** The longest context among the machines that serve the model (only that of this serial, when one is named), in tokens. Null: none. */
@@ -296,6 +319,7 @@ export class Fleet {
   /** An answer of the provider verified. */
   answeredWell(providerId: ProviderId): void {
     this.#reputations.answered(providerId);
+    this.#providers.get(providerId)?.answeredWell();
   }
 
   /** Another machine was quicker with the first content of a job. */

@@ -88,7 +88,8 @@ export class ProviderSession {
     this.#budget = new MessageBudget(rules.now);
     this.#offers = new SessionOffers(rules.judgeOffers);
     this.jobs = new RunningJobs(() => this.#changed());
-    this.#holdOff = new HoldOff(rules.now, () => this.#changed());
+    const { holdOffMs: firstMs, holdOffMostMs: mostMs } = rules.timings;
+    this.#holdOff = new HoldOff({ firstMs, mostMs }, rules.now, () => this.#changed());
     this.#socket = new ProviderSocket(socket, transport, rules.now, {
       text: (text) => this.#receiveText(text),
       binary: (bytes) => this.#receiveFrame(bytes),
@@ -158,6 +159,11 @@ export class ProviderSession {
     return this.#holdOff.until;
   }
 
+  /** Times in a row that it was left alone for that reason, and no answer came in between. */
+  get heldOffInARow(): number {
+    return this.#holdOff.inARow;
+  }
+
   trust(): TrustVerdict {
     return this.#trust.verdict();
   }
@@ -208,11 +214,16 @@ export class ProviderSession {
     };
   }
 
-  /** Sends no new job to a provider that said it is full, for a moment. */
+  /** Sends no new job to a provider that said it is full, for a moment; longer when it says so again and again. */
   holdOff(): void {
-    this.#holdOff.begin(this.#rules.timings.holdOffMs);
+    this.#holdOff.begin();
     // Its slot was free before the pause began, and placement has to hear of that, too.
     this.#changed();
+  }
+
+  /** An answer of it verified: it is not full. */
+  answeredWell(): void {
+    if (this.#holdOff.end()) this.#changed();
   }
 
   drain(): void {

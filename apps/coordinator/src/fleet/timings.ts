@@ -7,8 +7,9 @@ export interface FleetTimings {
   readonly pingMs: number;
   /** Silence after which a peer counts as gone. With `pingMs` added, a dead one is noticed within 30 s. */
   readonly silenceMs: number;
-  /** For how long a provider that said it is full is left alone. */
+  /** For how long a provider that said it is full is left alone the first time, and at most. */
   readonly holdOffMs: number;
+  readonly holdOffMostMs: number;
   /** How long a cancelled job keeps its slot when the provider never confirms. */
   readonly cancelConfirmMs: number;
 }
@@ -20,6 +21,7 @@ export const FLEET_TIMINGS: FleetTimings = {
   pingMs: 8000,
   silenceMs: 20_000,
   holdOffMs: 1000,
+  holdOffMostMs: 30_000,
   cancelConfirmMs: 30_000,
 };
 

@@ -33,11 +33,16 @@ export class FairQueue<T extends Queued> {
     return this.#size;
   }
 
-  /** How many would be served before a new one of this account, if all cost the same and nobody else came. */
-  aheadOf(accountId: string): number {
-    const own = this.#waitingOf(accountId);
-    let ahead = own;
-    for (const [other, { waiting }] of this.#lines) if (other !== accountId) ahead += Math.min(waiting.length, own + 1);
+  /**
+   * How many would be served before a new one of this account, or after all others (null), if all cost the same and nobody else
+   * came. With `counts`, only those of which it holds are looked at.
+   */
+  aheadOf(accountId: string | null, counts: ((item: T) => boolean) | null = null): number {
+    const lengthOf = (waiting: readonly T[]): number => (counts === null ? waiting.length : waiting.filter(counts).length);
+    const line = accountId === null ? undefined : this.#lines.get(accountId);
+    const own = accountId === null ? Number.POSITIVE_INFINITY : lengthOf(line?.waiting ?? []);
+    let ahead = 0;
+    for (const { waiting } of this.#lines.values()) ahead += Math.min(lengthOf(waiting), own + 1);
     return ahead;
   }
 

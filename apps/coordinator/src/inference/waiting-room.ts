@@ -2,7 +2,8 @@
  * Gives jobs their place on a provider, and a short wait when all are busy: fair between accounts, bounded in number and time,
  * and refused at once where the wait would come to nothing. Someone who waits for one particular machine holds up nobody else.
  */
-import type { Fleet } from '../fleet/fleet.js';
+import type { TrustLevel } from '@inference/protocol';
+import type { Audience, Fleet } from '../fleet/fleet.js';
 import type { PlacementDemand } from '../fleet/placement.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Estimate } from '../fleet/scheduler/cost.js';
@@ -54,13 +55,16 @@ const LONGEST_RETRY_MS = 120_000;
 export class WaitingRoom {
   readonly #fleet: Fleet;
   readonly #mostPerModel: number;
+  readonly #floorOf: (model: string) => TrustLevel | null;
   readonly #queues = new Map<string, FairQueue<Waiter>>();
   readonly #times = new ServiceTimes();
   readonly #stopListening: () => void;
 
-  constructor(fleet: Fleet, mostPerModel: number) {
+  /** `floorOf`: least trust that a model asks of machines, or null: any. */
+  constructor(fleet: Fleet, mostPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
     this.#fleet = fleet;
     this.#mostPerModel = mostPerModel;
+    this.#floorOf = floorOf;
     this.#stopListening = fleet.onCapacity((models) => {
       if (this.#queues.size === 0) return;
       for (const { id } of models) this.#serve(id);
@@ -73,7 +77,7 @@ export class WaitingRoom {
    */
   seat(request: SeatRequest, waitMs: number, signal: AbortSignal): Seat | Promise<Seat> {
     if (signal.aborted) return refused('aborted');
-    const expectedMs = this.#expectedMs(request.model, request.accountId);
+    const expectedMs = this.#expectedMs(request.model, request.accountId, request);
     // Behind a queue, a machine that has to load the model first may be quicker than one's turn.
     if (!this.#queues.has(request.model) || this.#fleet.canLoad(request.model)) {
       const seat = this.#tryNow(request, expectedMs);
@@ -106,10 +110,11 @@ export class WaitingRoom {
     return count;
   }
 
-  /** Requests that wait for a model, and how long a new one would, in milliseconds; null: not known. */
-  outlook(model: string): { readonly waiting: number; readonly waitMs: number | null } {
+  /** Requests that wait for a model, and how long a new one that asks for this trust would, in milliseconds; null: not known. */
+  outlook(model: string, trustFloor = this.#floorOf(model)): { readonly waiting: number; readonly waitMs: number | null } {
     const waiting = this.#queues.get(model)?.size ?? 0;
-    return { waiting, waitMs: waiting === 0 && this.#fleet.isFree(model) ? 0 : this.#expectedMs(model, null) };
+    const isFree = waiting === 0 && this.#fleet.isFree(model, trustFloor);
+    return { waiting, waitMs: isFree ? 0 : this.#expectedMs(model, null, { providerSerial: null, trustFloor }) };
   }
 
   /** Refuses those who wait and have not begun. What has begun and failed may still get a place. */
@@ -164,9 +169,9 @@ export class WaitingRoom {
     let anyoneBusy = false;
     const queue = this.#queues.get(model);
     if (queue === undefined) return;
-    const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotsOf(model));
     for (const waiter of queue.inOrder()) {
       if (anyoneBusy && !waiter.particular) continue;
+      const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotsOf(model, waiter.request));
       const seat = this.#tryNow(waiter.request, turnMs);
       if (seat !== null) waiter.settle(seat);
       else if (!waiter.particular) {
@@ -196,15 +201,23 @@ export class WaitingRoom {
   }
 
   /** A refusal that says when it would be one's turn after those who wait now. */
-  #comeBack(reason: SeatRefusal, { model, accountId }: SeatRequest): Seat {
-    return refused(reason, this.#expectedMs(model, accountId));
+  #comeBack(reason: SeatRefusal, request: SeatRequest): Seat {
+    return refused(reason, this.#expectedMs(request.model, request.accountId, request));
   }
 
-  /** When a new request of this account would begin, or one that comes after all others; null: not known. */
-  #expectedMs(model: string, accountId: string | null): number | null {
+  /**
+   * When a new request of this account would begin, or one that comes after all others; null: not known. One that may not go
+   * anywhere waits for its turn, which all places bring nearer, and for one of its own places behind those that want the same.
+   */
+  #expectedMs(model: string, accountId: string | null, audience: Audience): number | null {
     const queue = this.#queues.get(model);
-    const ahead = accountId === null ? (queue?.size ?? 0) : (queue?.aheadOf(accountId) ?? 0);
-    return this.#times.waitMs(model, ahead, this.#fleet.slotsOf(model));
+    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#fleet.slotsOf(model));
+    const { providerSerial, trustFloor } = audience;
+    if (providerSerial === null && trustFloor !== 'hardware') return turnMs;
+    const wantsTheSame = ({ request }: Waiter): boolean =>
+      providerSerial === null ? request.trustFloor === trustFloor : request.providerSerial === providerSerial;
+    const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#fleet.slotsOf(model, audience));
+    return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
   }
 }
 

@@ -21,11 +21,14 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
 /** How much the model is asked for at this moment, and what that means for one more request. */
 function demandOf(id: string, fleet: Fleet, waitingRoom: WaitingRoom) {
   const { waiting, waitMs } = waitingRoom.outlook(id);
+  const hardware = waitingRoom.outlook(id, 'hardware');
   return {
     slots: fleet.slotsOf(id),
+    hardware_slots: fleet.slotsOf(id, { providerSerial: null, trustFloor: 'hardware' }),
     requests_last_5_minutes: fleet.askedLately(id),
     waiting_requests: waiting,
     expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
+    hardware_expected_wait_ms: hardware.waitMs === null ? null : Math.round(hardware.waitMs),
   };
 }
 

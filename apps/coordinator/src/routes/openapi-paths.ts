@@ -27,6 +27,14 @@ const Model = Type.Object({
         description: 'Of one model: for a new request; null when it is not known.',
       }),
     ),
+    hardware_slots: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'Of one model: those of `slots` on machines of trust level hardware.' }),
+    ),
+    hardware_expected_wait_ms: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
+        description: 'Of one model: for a new request that asks for trust level hardware; null when it is not known.',
+      }),
+    ),
   }),
 });
 

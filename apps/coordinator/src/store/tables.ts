@@ -10,10 +10,19 @@ import type { DeviceTables } from './tables/devices.js';
 import type { LedgerTables } from './tables/ledger.js';
 import type { PaymentTables } from './tables/payments.js';
 import type { ReceiptTables } from './tables/receipts.js';
+import type { ReputationTables } from './tables/reputations.js';
 import type { SecretTables } from './tables/secrets.js';
 
 export type { ApiKeyKind } from './tables/accounts.js';
 
-export interface Tables extends AccountTables, ReceiptTables, LedgerTables, PaymentTables, SecretTables, DeviceTables, CatalogueTables {}
+export interface Tables
+  extends AccountTables,
+    ReceiptTables,
+    LedgerTables,
+    PaymentTables,
+    SecretTables,
+    DeviceTables,
+    CatalogueTables,
+    ReputationTables {}
 
 export type Database = Kysely<Tables>;

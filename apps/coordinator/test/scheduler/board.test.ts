@@ -52,6 +52,8 @@ describe('a board', () => {
         });
         expect(board.serving).toBe(serving.length);
         expect(board.slots).toBe(serving.reduce((sum, { facts }) => sum + facts.slots, 0));
+        const hardware = serving.filter(({ facts }) => facts.trustLevel === 'hardware');
+        expect(board.hardwareSlots).toBe(hardware.reduce((sum, { facts }) => sum + facts.slots, 0));
       }),
     );
   });

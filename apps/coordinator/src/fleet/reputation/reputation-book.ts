@@ -1,6 +1,6 @@
 /**
  * The reputation of every enclave key that has one, in memory. It outlives connections, so that nobody clears theirs by coming
- * back; it is bounded, and what time has cleared is dropped.
+ * back, and with somebody who keeps it also the process; it is bounded, and what time has cleared is dropped.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -14,6 +14,7 @@ import {
   type Reputation,
   type Restraint,
   stateAt,
+  takenUp,
 } from './reputation.js';
 
 export interface ReputationBookOptions {
@@ -22,6 +23,15 @@ export interface ReputationBookOptions {
   /** What placement goes by may have changed. */
   readonly onChange: (providerId: ProviderId) => void;
   readonly most?: number;
+  readonly keeper?: ReputationKeeper;
+}
+
+/** Keeps reputations over restarts. */
+export interface ReputationKeeper {
+  /** What was kept, the oldest first. */
+  readonly known: Iterable<readonly [ProviderId, Reputation]>;
+  /** Takes in what is new of a key, null when nothing of it counts any more. Returns at once. */
+  put(providerId: ProviderId, reputation: Reputation | null): void;
 }
 
 interface Entry {
@@ -39,6 +49,7 @@ export class ReputationBook {
 
   constructor(options: ReputationBookOptions) {
     this.#options = options;
+    for (const [providerId, kept] of options.keeper?.known ?? []) this.#enter(providerId, takenUp(kept, options.now()));
   }
 
   get size(): number {
@@ -75,7 +86,7 @@ export class ReputationBook {
   /** Forgets all of it. False when the key was not held back. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.of(providerId), this.#options.now()) === 'well') return false;
-    this.#drop(providerId);
+    this.#forget(providerId);
     this.#options.onChange(providerId);
     return true;
   }
@@ -85,14 +96,22 @@ export class ReputationBook {
   }
 
   #put(providerId: ProviderId, reputation: Reputation): void {
-    this.#drop(providerId);
-    const now = this.#options.now();
-    if (!isClean(reputation, now)) {
-      // The newest stands last, so that the first to go is the oldest.
-      this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
-      if (this.#entries.size > (this.#options.most ?? MOST_REMEMBERED)) this.#drop(this.#leastMissed());
-    }
+    if (this.#enter(providerId, reputation)) this.#options.keeper?.put(providerId, reputation);
     this.#options.onChange(providerId);
+  }
+
+  /** False: nothing of it counts, and the key has none. */
+  #enter(providerId: ProviderId, reputation: Reputation): boolean {
+    const now = this.#options.now();
+    if (isClean(reputation, now)) {
+      this.#forget(providerId);
+      return false;
+    }
+    this.#drop(providerId);
+    // The newest stands last, so that the first to go is the oldest.
+    this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
+    if (this.#entries.size > (this.#options.most ?? MOST_REMEMBERED)) this.#forget(this.#leastMissed());
+    return true;
   }
 
   #timerFor(providerId: ProviderId, reputation: Reputation, now: number): NodeJS.Timeout | null {
@@ -107,7 +126,7 @@ export class ReputationBook {
     const entry = this.#entries.get(providerId);
     if (entry === undefined) return;
     const now = this.#options.now();
-    if (isClean(entry.reputation, now)) this.#drop(providerId);
+    if (isClean(entry.reputation, now)) this.#forget(providerId);
     else entry.timer = this.#timerFor(providerId, entry.reputation, now);
     this.#options.onChange(providerId);
   }
@@ -120,6 +139,12 @@ export class ReputationBook {
       oldest ??= providerId;
     }
     return oldest as ProviderId;
+  }
+
+  /** For good. */
+  #forget(providerId: ProviderId): void {
+    this.#drop(providerId);
+    this.#options.keeper?.put(providerId, null);
   }
 
   #drop(providerId: ProviderId): void {

@@ -125,6 +125,23 @@ export function quarantined(before: Reputation, reason: RestraintReason, detail:
   return { ...before, restraint, quarantines: quarantines + 1, quarantinesAt: until };
 }
 
+/**
+ * One that was kept elsewhere, by this clock: nothing of it lies ahead of `now`, and nobody is held back for longer than they can be,
+ * whatever the clock said that it was written by.
+ */
+export function takenUp(kept: Reputation, now: number): Reputation {
+  const restraint = kept.restraint;
+  const latest = now + jittered(MOST_QUARANTINE_MS, 1);
+  return {
+    ...kept,
+    at: Math.min(kept.at, now),
+    restraint:
+      restraint === null ? null : { ...restraint, since: Math.min(restraint.since, now), until: Math.min(restraint.until, latest) },
+    cooldownsAt: Math.min(kept.cooldownsAt, latest),
+    quarantinesAt: Math.min(kept.quarantinesAt, latest),
+  };
+}
+
 /** Whether nothing of it counts any more. */
 export function isClean(reputation: Reputation, now: number): boolean {
   const { restraint, cooldowns, cooldownsAt, quarantines, quarantinesAt } = reputation;

@@ -102,6 +102,7 @@ export class Board<S> implements Snapshot<S> {
   #overdue = 0;
   #serving = 0;
   #slots = 0;
+  #hardwareSlots = 0;
   #ready = 0;
   #refreshedAt = 0;
   /** Null: not known until someone asks. */
@@ -139,6 +140,11 @@ export class Board<S> implements Snapshot<S> {
   /** Jobs that those take at once which have the model in memory, or load it. */
   get slots(): number {
     return this.#slots;
+  }
+
+  /** Of these, those on machines of trust level `hardware`. */
+  get hardwareSlots(): number {
+    return this.#hardwareSlots;
   }
 
   get loading(): number {
@@ -243,6 +249,7 @@ export class Board<S> implements Snapshot<S> {
     this.#serving++;
     if (entry.load.kind === 'cold') return;
     this.#slots += entry.facts.slots;
+    if (entry.facts.trustLevel === 'hardware') this.#hardwareSlots += entry.facts.slots;
     if (entry.load.kind === 'ready') this.#ready++;
     else this.#loading.add(entry);
   }
@@ -253,6 +260,7 @@ export class Board<S> implements Snapshot<S> {
     this.#serving--;
     if (entry.load.kind === 'cold') return;
     this.#slots -= entry.facts.slots;
+    if (entry.facts.trustLevel === 'hardware') this.#hardwareSlots -= entry.facts.slots;
     if (entry.load.kind === 'ready') this.#ready--;
     else this.#loading.delete(entry);
   }

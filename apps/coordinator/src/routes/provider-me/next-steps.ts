@@ -17,6 +17,8 @@ const RESTRAINED = {
   cooling_down: 'Jobs failed here, so that it is left alone for a while; then one job decides.',
   on_probation: 'Jobs failed here. One job at a time decides whether it is well again.',
 } as const;
+/** Fewer refusals in a row than this are a moment's crowd. */
+const OFTEN_REFUSED = 3;
 /** Decisions of this age say little about now. */
 const RECENT_MS = 30 * 60_000;
 
@@ -69,6 +71,11 @@ function lost({ decisions, models, trust_parts, host, reputation, server_time }:
     steps.push({ code: reputation.state, text: `${RESTRAINED[reputation.state]} Look into the log.` });
   } else if (reputation.recent_failures > 0) {
     steps.push({ code: 'failing', text: 'Jobs failed here lately, so that others are preferred for a while. Look into the log.' });
+  }
+  const refused = reputation.refused_in_a_row ?? 0;
+  if (refused >= OFTEN_REFUSED) {
+    const text = `This Mac has refused ${refused} requests in a row as full, so that it is left alone for longer each time. Offer fewer slots, or free memory.`;
+    steps.push({ code: 'refuses', text });
   }
   if (recent.some(({ reason }) => reason === 'below_trust_floor')) {
     const gap = trust_parts.find(({ state }) => state !== 'ok');

@@ -12,6 +12,7 @@ export function reputationOf(fleet: Fleet, session: OnlineSession, now: number):
     until: time(until),
     recent_failures: recentFailures,
     held_off_until: session.heldOffUntil > now ? time(session.heldOffUntil) : null,
+    refused_in_a_row: session.heldOffInARow,
   };
 }
 

@@ -13,6 +13,7 @@ import { payments } from './0011-payments.js';
 import { earningsByMachine } from './0012-earnings-by-machine.js';
 import { devices } from './0020-devices.js';
 import { catalogue } from './0032-catalogue.js';
+import { reputations } from './0033-reputations.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -25,4 +26,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0012_earnings_by_machine': earningsByMachine,
   '0020_devices': devices,
   '0032_catalogue': catalogue,
+  '0033_reputations': reputations,
 };

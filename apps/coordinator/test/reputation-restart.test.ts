@@ -1,0 +1,190 @@
+/** Reputations outlive the process, on both databases, and go on to be forgotten by the clock. */
+import type { ProviderId } from '@inference/protocol';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  afterAnswer,
+  afterFault,
+  afterLateness,
+  CLEAN,
+  FIRST_QUARANTINE_MS,
+  HALF_LIFE_MS,
+  MOST_QUARANTINE_MS,
+  type Reputation,
+  recentFailures,
+  stateAt,
+  takenUp,
+} from '../src/fleet/reputation/reputation.js';
+import { ReputationBook } from '../src/fleet/reputation/reputation-book.js';
+import { KeptReputations } from '../src/store/kept-reputations.js';
+import type { Database } from '../src/store/tables.js';
+import { describeDatabases, type TestDatabase } from './databases.js';
+import { type Harness, startHarness, until } from './harness.js';
+import type { ScriptedJob } from './scripted-provider.js';
+
+const id = (name: string): ProviderId => name as ProviderId;
+/** Never fires within a test: what is written is written when it is asked for. */
+const NEVER = 2 ** 30;
+
+describeDatabases('kept reputations', (fresh) => {
+  let place: TestDatabase;
+  let database: Database;
+  const errors: unknown[] = [];
+  const open = (): Promise<KeptReputations> =>
+    KeptReputations.open({ database, onWriteError: (error) => void errors.push(error), writeEveryMs: NEVER });
+  beforeEach(async () => {
+    errors.length = 0;
+    place = await fresh();
+    database = await place.open();
+  });
+  afterEach(async () => {
+    await database.destroy();
+    await place.remove();
+  });
+
+  it('come back as they were, whatever they went through', async () => {
+    const now = 1_700_000_000_000;
+    const book = await open();
+    const reputations = new Map<string, Reputation>([
+      ['failed', afterFault(CLEAN, 'failed', 'engine_failed', now, 0.5)],
+      ['late', afterLateness(CLEAN, now + 0.25)],
+      ['cooling', [1, 2, 3].reduce((before) => afterFault(before, 'timed_out', 'timeout_next_frame', now, 0.123), CLEAN)],
+      [
+        'mended',
+        afterAnswer(
+          [1, 2, 3].reduce((before) => afterFault(before, 'lost', 'x', now, 0.9), CLEAN),
+          now,
+        ),
+      ],
+      ['lied', afterFault(CLEAN, 'unverified', 'receipt.model', now, 0.987)],
+    ]);
+    for (const [name, reputation] of reputations) book.put(id(name), reputation);
+    book.put(id('gone'), afterFault(CLEAN, 'failed', 'x', now, 0.5));
+    await book.flush();
+    book.put(id('gone'), null);
+    book.put(id('never'), null);
+    await book.close();
+    const again = await open();
+    await again.close();
+    const expected = [...reputations].map(([name, reputation]) => [name, { ...reputation, at: Math.round(reputation.at) }]);
+    expect(Object.fromEntries(again.known)).toEqual(Object.fromEntries(expected));
+    expect(errors).toEqual([]);
+  });
+
+  it('are written in pieces, the newest of each key', async () => {
+    const book = await open();
+    for (let times = 0; times < 2; times++) {
+      for (let index = 0; index < 1200; index++) book.put(id(`p${index}`), { ...CLEAN, weight: 1 + times + index, at: 5 });
+      if (times === 0) await book.flush();
+    }
+    await book.close();
+    const again = await open();
+    await again.close();
+    expect(new Map(again.known).size).toBe(1200);
+    expect(new Map(again.known).get(id('p1199'))?.weight).toBe(1201);
+  });
+
+  it('wait while the database does not take them, and what this program does not know is left alone', async () => {
+    const book = await open();
+    book.put(id('a'), { ...CLEAN, weight: 1, at: 1 });
+    await database.schema.alterTable('provider_reputations').renameTo('elsewhere').execute();
+    await book.flush();
+    expect(errors).toHaveLength(1);
+    await database.schema.alterTable('elsewhere').renameTo('provider_reputations').execute();
+    await book.close();
+    const row = await database.selectFrom('provider_reputations').selectAll().executeTakeFirstOrThrow();
+    const strange = {
+      ...row,
+      provider_id: 'b',
+      restraint_kind: 'exile',
+      restraint_reason: 'unheard_of',
+      restraint_since: 1,
+      restraint_until: 2,
+    };
+    await database.insertInto('provider_reputations').values(strange).execute();
+    const again = await open();
+    await again.close();
+    expect(again.known).toEqual([['a', { ...CLEAN, weight: 1, at: 1 }]]);
+  });
+});
+
+describe('a book that takes up what was kept', () => {
+  const bookOf = (known: readonly [ProviderId, Reputation][], now: number) => {
+    const put: [ProviderId, Reputation | null][] = [];
+    const keeper = { known, put: (...entry: (typeof put)[number]) => void put.push(entry) };
+    return { put, book: new ReputationBook({ now: () => now, random: () => 0.5, onChange: () => {}, keeper }) };
+  };
+  const twice = [1, 2].reduce((before) => afterFault(before, 'failed', 'x', 1000, 0.5), CLEAN);
+
+  it('counts by the clock what has faded meanwhile, and forgets for good what is over', () => {
+    const { book, put } = bookOf([[id('a'), twice]], 1000 + HALF_LIFE_MS);
+    expect(recentFailures(book.of(id('a')), 1000 + HALF_LIFE_MS)).toBe(1);
+    book.close();
+    // Ending is no forgetting.
+    expect(put).toEqual([]);
+    const later = bookOf([[id('a'), twice]], 1000 + 20 * HALF_LIFE_MS);
+    expect([later.book.size, later.put]).toEqual([0, [[id('a'), null]]]);
+    later.book.close();
+  });
+
+  it('tells its keeper what is new of a key, and when nothing is left of it', () => {
+    const { book, put } = bookOf([], 1000);
+    book.faulted(id('a'), 'unverified', 'receipt.model');
+    expect(put.at(-1)).toEqual([id('a'), book.of(id('a'))]);
+    expect(book.clear(id('a'))).toBe(true);
+    expect(put.at(-1)).toEqual([id('a'), null]);
+    book.close();
+  });
+
+  it('holds nobody for longer than they can be held, whatever clock it was kept by', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -(10 ** 12), max: 10 ** 12 }), fc.integer({ min: 1, max: 20 }), (ahead, faults) => {
+        const now = 1_700_000_000_000;
+        let reputation: Reputation = CLEAN;
+        for (let fault = 0; fault < faults; fault++) reputation = afterFault(reputation, 'unverified', 'x', now + ahead, 0.9);
+        const taken = takenUp(reputation, now);
+        expect(stateAt(taken, now + 1.25 * MOST_QUARANTINE_MS)).toBe('on_probation');
+        expect(Math.max(taken.at, taken.restraint?.since ?? 0)).toBeLessThanOrEqual(now);
+      }),
+    );
+  });
+});
+
+describe('a coordinator that starts again', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  it('still knows who lied and whose jobs failed, until that is forgiven', async () => {
+    let ahead = 0;
+    const options = { random: () => 0.5, now: () => Date.now() + ahead };
+    harness = await startHarness(options);
+    const { dataDir } = harness;
+    const liar = await harness.provider({
+      models: ['test/liar'],
+      onJob: (job) => job.answerHonestly(undefined, { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) }),
+    });
+    const broken = await harness.provider({ onJob: (job: ScriptedJob) => job.fail({ code: 'engine_failed' }) });
+    expect((await harness.chat({ model: 'test/liar' })).status).toBe(502);
+    for (let count = 0; count < 3; count++) expect((await harness.chat()).status).toBe(502);
+    const before = [liar, broken].map(({ providerId }) => harness.app.fleet.standing(providerId));
+    expect(before.map(({ state }) => state)).toEqual(['quarantined', 'cooling_down']);
+    await harness.app.close(50);
+
+    harness = await startHarness({ ...options, config: { dataDir } });
+    const after = [liar, broken].map(({ providerId }) => harness.app.fleet.standing(providerId));
+    expect(after.map(({ reason, detail, until }) => [reason, detail, until])).toEqual(
+      before.map(({ reason, detail, until }) => [reason, detail, until]),
+    );
+    const back = await harness.provider({ enclave: liar.enclave, models: ['test/liar'] });
+    await until(() => back.standing?.status === 'quarantined');
+    expect((await harness.chat({ model: 'test/liar' })).status).toBe(404);
+    const reinstate = await harness.post(`/admin/v1/providers/${broken.providerId}/reinstate`, {}, { 'x-api-key': harness.adminKey });
+    expect(reinstate.status).toBeLessThan(300);
+    back.close();
+    await harness.app.close(50);
+
+    ahead = FIRST_QUARANTINE_MS + 1;
+    harness = await startHarness({ ...options, config: { dataDir } });
+    expect([liar, broken].map(({ providerId }) => harness.app.fleet.standing(providerId).state)).toEqual(['on_probation', 'well']);
+  });
+});
