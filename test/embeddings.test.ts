@@ -7,6 +7,7 @@ import { p256PublicKeyPem } from '@inference/protocol/crypto';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { fuzz, goodRequests } from './support/fuzz/run.js';
 import { runProgram } from './support/program.js';
 
 const model = 'tiny-embedding';
@@ -119,4 +120,14 @@ it('serves text from the other model meanwhile, and lists both with what they ar
     await fetch(`${network.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${network.apiKey}` } })
   ).json()) as { data: { id: string; metadata: { model_type: string } }[] };
   expect(Object.fromEntries(data.map(({ id, metadata }) => [id, metadata.model_type]))).toEqual({ [text]: 'text', [model]: 'embedding' });
+});
+
+it('answers fuzzed requests as documented, and goes on', async () => {
+  const target = { baseUrl: network.baseUrl, apiKey: network.apiKey, model: text, embeddingModel: model };
+  const paths = ['/v1/embeddings'] as const;
+  const { faults, statuses } = await fuzz({ ...target, firstSeed: 700_000, cases: 200, paths });
+  expect(faults).toEqual([]);
+  expect(statuses.get(200)).toBeGreaterThan(20);
+  expect(statuses.get(400)).toBeGreaterThan(50);
+  expect(new Set(await goodRequests(target, paths))).toEqual(new Set([200]));
 });

@@ -399,7 +399,8 @@ export class ScriptedJob {
 
   answerHonestly(words: readonly string[] = ['Hello', ' from', ' here', '.'], change: Parameters<ScriptedJob['complete']>[0] = {}): void {
     this.accept();
-    for (const part of this.render(words)) if (part.length > 0) this.push(part);
+    const within = words.slice(0, this.context.max_tokens);
+    for (const part of this.render(within)) if (part.length > 0) this.push(part);
     this.push(new Uint8Array(), true);
     this.complete(change);
   }

@@ -2,7 +2,14 @@
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
-export const PATHS = ['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages', '/v1/messages/count_tokens'] as const;
+export const PATHS = [
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/responses',
+  '/v1/messages',
+  '/v1/messages/count_tokens',
+  '/v1/embeddings',
+] as const;
 export type FuzzedPath = (typeof PATHS)[number];
 
 const parameters = {
@@ -100,14 +107,32 @@ const structured = (model: string): Json => ({
   response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: answer } },
 });
 
-/** Bodies that are served as they stand, for each path. */
+/** Everything that shapes the choice of tokens. */
+const sampled = (model: string): Json => ({
+  model,
+  messages: [{ role: 'user', content: 'Hi' }],
+  max_tokens: 8,
+  temperature: 1.2,
+  top_p: 0.8,
+  top_k: 20,
+  min_p: 0.05,
+  frequency_penalty: 0.5,
+  presence_penalty: -0.5,
+  logit_bias: { '5': -100, '40': 3.5 },
+  seed: -9,
+  logprobs: true,
+  top_logprobs: 3,
+});
+
+/** Bodies that are served as they stand, for each path. The model of `/v1/embeddings` is one that makes vectors. */
 export function bodiesOf(path: FuzzedPath, model: string): readonly Json[] {
   switch (path) {
     case '/v1/chat/completions':
-      return [chat(model), structured(model), { model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 }];
+      return [chat(model), structured(model), sampled(model), { model, messages: [{ role: 'user', content: 'Hi' }], max_tokens: 5 }];
     case '/v1/completions':
       return [
         { model, prompt: 'Once upon a time', max_tokens: 8, temperature: 1, stop: 'END', stream: false, logprobs: null, echo: false },
+        { model, prompt: 'Once', max_tokens: 8, logprobs: 2, logit_bias: { '7': 1 }, seed: 3, stream: true },
       ];
     case '/v1/responses':
       return [codex(model), structuredResponse(model), { model, input: 'Hi', max_output_tokens: 20 }, chat(model)];
@@ -115,5 +140,12 @@ export function bodiesOf(path: FuzzedPath, model: string): readonly Json[] {
       return [claudeCode(model), { model, max_tokens: 20, messages: [{ role: 'user', content: 'Hi' }], stop_sequences: ['END'], top_k: 3 }];
     case '/v1/messages/count_tokens':
       return [{ model, messages: [{ role: 'user', content: 'Hi' }], system: 'Rules.', tools: [{ name: 'x', input_schema: parameters }] }];
+    case '/v1/embeddings':
+      return [
+        { model, input: 'The sun is a star.', encoding_format: 'float', user: 'someone' },
+        { model, input: ['One text.', 'Another.'], encoding_format: 'base64', dimensions: null },
+        { model, input: [5, 6, 7] },
+        { model, input: [[5, 6, 7], [8]] },
+      ];
   }
 }

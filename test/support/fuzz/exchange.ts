@@ -9,6 +9,8 @@ export interface Target {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly model: string;
+  /** One that makes vectors. Left out: there is none, and requests for vectors are refused. */
+  readonly embeddingModel?: string;
 }
 
 export interface Fuzzed {
@@ -52,10 +54,10 @@ const EXTRA_HEADERS: readonly (readonly [string, string])[] = [
   ['origin', 'http://evil.example'],
 ];
 
-/** A request for any endpoint, broken in any way. */
-export function fuzzRequest(target: Target, random: Random): Fuzzed {
-  const path = random.pick(PATHS);
-  const body = random.chance(0.1) ? rubbish(random) : mutated(random.pick(bodiesOf(path, target.model)), random);
+/** A request for any of these endpoints, broken in any way. */
+export function fuzzRequest(target: Target, random: Random, paths: readonly FuzzedPath[] = PATHS): Fuzzed {
+  const path = random.pick(paths);
+  const body = random.chance(0.1) ? rubbish(random) : mutated(random.pick(bodiesOf(path, modelFor(path, target))), random);
   const query = random.chance(0.15) ? random.pick(QUERIES) : '';
   const headers: [string, string][] = [
     ['host', new URL(target.baseUrl).host],
@@ -69,6 +71,11 @@ export function fuzzRequest(target: Target, random: Random): Fuzzed {
     return { path, validHttp: true, bytes: Buffer.concat([Buffer.from(`${head}content-length: ${body.length}\r\n\r\n`), body]) };
   }
   return { path, validHttp: false, bytes: brokenFraming(head, body, random) };
+}
+
+/** The model that a request to this path names. */
+export function modelFor(path: FuzzedPath, { model, embeddingModel = model }: Target): string {
+  return path === '/v1/embeddings' ? embeddingModel : model;
 }
 
 /** Bodies whose length or chunks are not what they say. */

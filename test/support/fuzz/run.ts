@@ -1,6 +1,6 @@
 /** Sends a number of fuzzed requests and gathers what was wrong with the answers. */
-import { bodiesOf, PATHS } from './bodies.js';
-import { exchange, fuzzRequest, type Target } from './exchange.js';
+import { bodiesOf, type FuzzedPath, PATHS } from './bodies.js';
+import { exchange, fuzzRequest, modelFor, type Target } from './exchange.js';
 import { Random } from './random.js';
 import { faultsOf } from './verdict.js';
 
@@ -14,19 +14,21 @@ export interface FuzzResult {
 export interface FuzzOptions extends Target {
   readonly firstSeed: number;
   readonly cases: number;
+  /** Default: all. */
+  readonly paths?: readonly FuzzedPath[];
   /** Requests in flight. */
   readonly concurrency?: number;
 }
 
 /** Each case has a seed of its own: `firstSeed`, `firstSeed + 1` and so on. */
-export async function fuzz({ firstSeed, cases, concurrency = 4, ...target }: FuzzOptions): Promise<FuzzResult> {
+export async function fuzz({ firstSeed, cases, paths, concurrency = 4, ...target }: FuzzOptions): Promise<FuzzResult> {
   const faults: string[] = [];
   const statuses = new Map<number, number>();
   let next = firstSeed;
   const worker = async (): Promise<void> => {
     while (next < firstSeed + cases) {
       const seed = next++;
-      const request = fuzzRequest(target, new Random(seed));
+      const request = fuzzRequest(target, new Random(seed), paths);
       const { answer, faults: found } = await judge(request, target);
       statuses.set(answer, (statuses.get(answer) ?? 0) + 1);
       for (const fault of found) faults.push(`seed ${seed}, ${request.path}: ${fault}`);
@@ -45,11 +47,12 @@ async function judge(request: ReturnType<typeof fuzzRequest>, target: Target): P
   }
 }
 
-/** Statuses of one good request for each body that clients send. */
-export async function goodRequests(target: Target): Promise<number[]> {
+/** Statuses of one good request for each body that clients send and the models can serve. */
+export async function goodRequests(target: Target, paths: readonly FuzzedPath[] = PATHS): Promise<number[]> {
   const statuses: number[] = [];
-  for (const path of PATHS) {
-    for (const body of bodiesOf(path, target.model)) {
+  for (const path of paths) {
+    if (path === '/v1/embeddings' && target.embeddingModel === undefined) continue;
+    for (const body of bodiesOf(path, modelFor(path, target))) {
       const response = await fetch(`${target.baseUrl}${path}`, {
         method: 'POST',
         headers: { authorization: `Bearer ${target.apiKey}`, 'content-type': 'application/json' },
