@@ -46,14 +46,20 @@ function build(): void {
 }
 
 /** Writes what a program needs to use this network. Readable by its owner only: it holds keys. */
-function writeDemoFile(dataDir: string, network: Network, textModel: string): void {
+function writeDemoFile(dataDir: string, network: Network, textModel: string, imageModel: string | undefined): void {
   const path = join(dataDir, 'demo.json');
-  const demo = { base_url: network.baseUrl, api_key: network.apiKey, admin_key: network.adminKey, text_model: textModel };
+  const demo = {
+    base_url: network.baseUrl,
+    api_key: network.apiKey,
+    admin_key: network.adminKey,
+    text_model: textModel,
+    ...(imageModel === undefined ? {} : { image_model: imageModel }),
+  };
   writeFileSync(`${path}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 
-function printUse(settings: Settings, network: Network, textModel: string): void {
+function printUse(settings: Settings, network: Network, textModel: string, imageModel: string | undefined): void {
   const body = { model: textModel, messages: [{ role: 'user', content: 'What is the capital of France?' }] };
   console.log(`
 The network is up: ${settings.providers} provider(s) serving ${network.models.join(', ')}.
@@ -68,9 +74,27 @@ Ask it something:
     -H "Content-Type: application/json" \\
     -d '${JSON.stringify(body)}'
 
-Verify an answer with curl and openssl:  scripts/verify-response.sh
+${imageModel === undefined ? '' : drawingText(network, imageModel)}Verify an answer with curl and openssl:  scripts/verify-response.sh
 Logs: ${network.logDir}    Ctrl-C ends everything.
 `);
+}
+
+function drawingText({ baseUrl, apiKey }: Network, model: string): string {
+  const body = { model, prompt: 'a red circle on a blue background', size: 'auto' };
+  return `Have it draw something (the answer holds an address that lives for an hour):
+
+  curl ${baseUrl}/v1/images/generations \\
+    -H "Authorization: Bearer ${apiKey}" \\
+    -H "Content-Type: application/json" \\
+    -d '${JSON.stringify(body)}'
+
+`;
+}
+
+/** The demo models: text, which is loaded at once, and images, which are loaded when they are asked for. */
+function demoModels(): string[] {
+  const isThere = existsSync(join(root, 'apps/provider/demo-models/picto/unet/model.onnx'));
+  return isThere ? ['--model', 'demo-text', '--model', 'demo-image'] : [];
 }
 
 /** Runs the network until a signal comes or it cannot go on. Resolves to the exit code. */
@@ -86,7 +110,7 @@ async function run(settings: Settings): Promise<number> {
   try {
     network = await startNetwork({
       ...rest,
-      ...(modelPath === null ? {} : { modelPath }),
+      ...(modelPath === null ? { providerArgs: demoModels() } : { modelPath }),
       managed: true,
       signal: interrupted.signal,
       onNotice: (text) => console.error(text),
@@ -101,8 +125,9 @@ async function run(settings: Settings): Promise<number> {
     throw error;
   }
   const textModel = network.models[0] as string;
-  writeDemoFile(settings.dataDir, network, textModel);
-  printUse(settings, network, textModel);
+  const [imageModel] = network.imageModels;
+  writeDemoFile(settings.dataDir, network, textModel, imageModel);
+  printUse(settings, network, textModel, imageModel);
   if (!interrupted.signal.aborted) await new Promise((resolve) => interrupted.signal.addEventListener('abort', resolve));
   await network.stop();
   return failed ? 1 : 0;

@@ -38,8 +38,10 @@ export interface Network {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly adminKey: string;
-  /** Model ids as `GET /v1/models` lists them. */
+  /** Ids of the models, those that write text first. */
   readonly models: readonly string[];
+  /** Of those, the ones that make images. */
+  readonly imageModels: readonly string[];
   readonly coordinator: Supervised;
   readonly providers: readonly Supervised[];
   /** Address of the simulated management server; null without one. */
@@ -105,7 +107,7 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
       programs.push(await startProvider({ ...options, providerArgs }, number, address, logDir));
     }
     const agents = programs.slice(1).map((program) => program.child);
-    const served = agents.length === 0 ? [] : waitUntilServed(baseUrl, keys.apiKey, agents.length);
+    const served = agents.length === 0 ? { models: [], imageModels: [] } : waitUntilServed(baseUrl, keys.apiKey, agents.length);
     const models = await Promise.race([
       served,
       ...agents.map(endOf),
@@ -119,7 +121,7 @@ export async function startNetwork(options: NetworkOptions): Promise<Network> {
       await simulation?.child.stop();
     };
     const managementUrl = facts?.management_url ?? null;
-    return { baseUrl, ...keys, models, coordinator: supervisedCoordinator, providers, managementUrl, logDir, stop };
+    return { baseUrl, ...keys, ...models, coordinator: supervisedCoordinator, providers, managementUrl, logDir, stop };
   } catch (error) {
     await stopInOrder(programs.map((program) => program.child));
     await simulation?.child.stop();
@@ -235,21 +237,22 @@ async function startProvider(options: NetworkOptions, number: number, baseUrl: s
 }
 
 /** Waits until some model is served by that many providers; resolves to the ids of those that are. */
-async function waitUntilServed(baseUrl: string, apiKey: string, providers: number): Promise<string[]> {
+async function waitUntilServed(baseUrl: string, apiKey: string, providers: number): Promise<Pick<Network, 'models' | 'imageModels'>> {
   for (;;) {
-    const models = await listModels(baseUrl, apiKey);
-    const ids = models.filter((model) => model.providers >= providers).map((model) => model.id);
-    if (ids.length > 0) return ids;
+    const served = (await listModels(baseUrl, apiKey)).filter((model) => model.providers >= providers);
+    const [text, others] = [true, false].map((isText) => served.filter(({ type }) => (type === 'text') === isText));
+    const models = [...(text ?? []), ...(others ?? [])].map(({ id }) => id);
+    if (models.length > 0) return { models, imageModels: served.filter(({ type }) => type === 'image').map(({ id }) => id) };
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-/** Model ids with the number of their providers. */
-async function listModels(baseUrl: string, apiKey: string): Promise<{ id: string; providers: number }[]> {
+/** Models with what they are for, and the number of their providers. */
+async function listModels(baseUrl: string, apiKey: string): Promise<{ id: string; type: string; providers: number }[]> {
   const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } });
   if (!response.ok) throw new StartError(`the coordinator refused its own development key with status ${response.status}`);
-  const list = (await response.json()) as { data: { id: string; metadata: { provider_count: number } }[] };
-  return list.data.map((model) => ({ id: model.id, providers: model.metadata.provider_count }));
+  const list = (await response.json()) as { data: { id: string; metadata: { model_type: string; provider_count: number } }[] };
+  return list.data.map(({ id, metadata }) => ({ id, type: metadata.model_type, providers: metadata.provider_count }));
 }
 
 async function endOf(child: Child): Promise<never> {

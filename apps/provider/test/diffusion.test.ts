@@ -105,7 +105,7 @@ describe('samplers', () => {
     '%s with a model that tells %s ends at the distribution it was trained on',
     (kind, prediction) => {
       for (const spacing of ['linspace', 'leading', 'trailing'] as const) {
-        const { mean, spread } = draw({ kind, prediction, spacing }, 100);
+        const { mean, spread } = draw({ kind, prediction, spacing }, 200);
         expect(mean).toBeCloseTo(MEAN, 1);
         expect(Math.abs(spread - SPREAD)).toBeLessThan(0.03);
       }

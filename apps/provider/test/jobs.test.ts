@@ -5,6 +5,7 @@ import {
   CLOCK_TOLERANCE_MS,
   decodeFrame,
   type Frame,
+  ImagePartsReader,
   type JobContext,
   type JobId,
   type KeyId,
@@ -17,6 +18,8 @@ import { describe, expect, test } from 'vitest';
 import { Embedding } from '../src/engine/embedding.js';
 import { Generation, type StreamCommand } from '../src/engine/generation.js';
 import type { EmbeddingRequest, Ended, GenerationRequest } from '../src/engine/messages.js';
+import { Drawing } from '../src/imaging/drawing.js';
+import type { DrawRequest } from '../src/imaging/messages.js';
 import type { EmbeddingFacts } from '../src/models/embedding-facts.js';
 import { Jobs } from '../src/work/jobs.js';
 import type { ModelLease } from '../src/work/model-lease.js';
@@ -45,6 +48,9 @@ class Bench {
   readonly embeddings: { readonly embedding: Embedding; readonly request: EmbeddingRequest }[] = [];
   /** Null: the model writes text. */
   embedding: EmbeddingFacts | null = null;
+  readonly drawings: { readonly drawing: Drawing; readonly request: DrawRequest; readonly commands: string[] }[] = [];
+  /** Null: the model makes no images. */
+  image: ModelLease['image'] = null;
   /** Resolves when the model is in memory. */
   loaded: Promise<unknown> = Promise.resolve();
   leased = 0;
@@ -91,6 +97,7 @@ class Bench {
     return {
       thinkTags: { open: '<think>', close: '</think>' },
       embedding: this.embedding,
+      image: this.image,
       generate: (request) => {
         const commands: StreamCommand[] = [];
         const generation = new Generation(this.streams.length, (command) => {
@@ -104,6 +111,15 @@ class Bench {
         const embedding = new Embedding(this.embeddings.length, () => embedding.end({ job: embedding.job, kind: 'cancelled' }));
         this.embeddings.push({ embedding, request });
         return embedding;
+      },
+      draw: (request) => {
+        const commands: string[] = [];
+        const drawing = new Drawing((command) => {
+          commands.push(command);
+          drawing.end({ kind: 'cancelled' });
+        });
+        this.drawings.push({ drawing, request, commands });
+        return drawing;
       },
       release: () => this.released++,
     };
@@ -963,5 +979,188 @@ describe('vectors', () => {
     await bench.settle();
     expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
     expect(bench.released).toBe(1);
+  });
+});
+
+describe('images', () => {
+  const made = { steps: 8, guidance: 3, sizes: ['64x64', '128x64'] };
+  const urls = ['https://images.example/i/one', 'https://images.example/i/two'];
+  const terms = {
+    endpoint: '/v1/images/generations',
+    response_id: 'img-1',
+    stream: false,
+    max_tokens: 1,
+    overrides: { image_urls: urls },
+  } as const;
+  const request = (changes: object = {}) => Buffer.from(JSON.stringify({ model: 'pico', prompt: 'a red square', n: 2, ...changes }));
+  const inBody = { response_format: 'b64_json' };
+  const inBodyTerms = { ...terms, overrides: {} };
+  /** Large enough for many frames. */
+  const pictures = () => [new Uint8Array(150_000).fill(7), Uint8Array.of(1, 2, 3)];
+
+  function finish(bench: Bench, images: readonly Uint8Array[]): void {
+    const [first] = bench.drawings;
+    first?.drawing.read(5);
+    for (const image of images) first?.drawing.push(image);
+    first?.drawing.end({ kind: 'finished' });
+  }
+
+  async function answered(body: Uint8Array, context: Partial<JobContext>, images = pictures()) {
+    const bench = new Bench();
+    bench.image = made;
+    const { responses } = bench.submit(body, bench.context(body, context));
+    await bench.settle();
+    finish(bench, images);
+    // Each frame waits for the one before it.
+    const isOver = ({ type }: ProviderMessage) => type === 'job_completed' || type === 'job_failed';
+    while (!bench.sent.some(isOver)) await bench.settle();
+    const completed = bench.sent.find(isOver);
+    if (completed?.type !== 'job_completed') throw new Error(`the job did not complete: ${JSON.stringify(completed)}`);
+    const receipt: Record<string, unknown> = JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString());
+    const reader = new ImagePartsReader({
+      images: 'image_urls' in (context.overrides ?? {}) ? 2 : 0,
+      mostImageBytes: 1e6,
+      mostBodyBytes: 1e6,
+    });
+    for (const bytes of bench.frames) reader.push(responses.open(decodeFrame(bytes)));
+    return { bench, receipt, completed, parts: reader.end() };
+  }
+
+  test('go out sealed beside the body that names their addresses, and the receipt lists their hashes', async () => {
+    const images = pictures();
+    const { bench, receipt, completed, parts } = await answered(request({ seed: 9, size: '128x64' }), terms, images);
+    expect(bench.drawings[0]?.request).toEqual({
+      prompt: 'a red square',
+      size: { width: 128, height: 64 },
+      count: 2,
+      seed: 9,
+      steps: 8,
+      guidance: 3,
+      encoding: 'png',
+      quality: null,
+    });
+    expect(parts.images.map((image) => sha256Hex(image))).toEqual(pictures().map((image) => sha256Hex(image)));
+    const body = Buffer.from(parts.body);
+    expect(JSON.parse(body.toString())).toEqual({
+      created: 1_800_000_000,
+      data: urls.map((url) => ({ url })),
+      output_format: 'png',
+      size: '128x64',
+      usage: { input_tokens: 5, input_tokens_details: { image_tokens: 0, text_tokens: 5 }, output_tokens: 0, total_tokens: 5 },
+    });
+    // What is signed is the body alone.
+    expect(completed.response_sha256).toBe(sha256Hex(body));
+    expect(receipt).toMatchObject({
+      response_sha256: sha256Hex(body),
+      image_sha256: pictures().map((image) => sha256Hex(image)),
+      usage: { prompt_tokens: 5, completion_tokens: 0, total_tokens: 5, images: 2 },
+      overrides: terms.overrides,
+      finish_reason: 'stop',
+      hidden_tokens: 0,
+    });
+    // What they were made of is gone with the job.
+    expect(images.every((image) => image.every((byte) => byte === 0))).toBe(true);
+    expect(bench.released).toBe(1);
+  });
+
+  test('stand in the body where the client wants them there', async () => {
+    const { parts, receipt } = await answered(request(inBody), inBodyTerms);
+    const { data } = JSON.parse(Buffer.from(parts.body).toString()) as { data: { b64_json: string }[] };
+    expect(data.map(({ b64_json }) => sha256Hex(Buffer.from(b64_json, 'base64')))).toEqual(pictures().map((image) => sha256Hex(image)));
+    expect(receipt.image_sha256).toEqual(pictures().map((image) => sha256Hex(image)));
+    expect(parts.images).toEqual([]);
+  });
+
+  test.each([
+    ['low', 4],
+    ['medium', 8],
+    ['standard', 8],
+    ['auto', 8],
+    ['high', 12],
+    ['hd', 12],
+  ])('of quality %s take %i steps', async (quality, steps) => {
+    const { bench } = await answered(request({ quality }), terms);
+    expect(bench.drawings[0]?.request.steps).toBe(steps);
+  });
+
+  test.each([
+    [undefined, '64x64'],
+    ['auto', '64x64'],
+    ['128x64', '128x64'],
+  ])('of size %s come as %s', async (size, expected) => {
+    const { bench } = await answered(request({ size }), terms);
+    const asked = bench.drawings[0]?.request.size;
+    expect(`${asked?.width}x${asked?.height}`).toBe(expected);
+  });
+
+  test.each<[string, ModelLease['image'], object, Partial<JobContext>, object]>([
+    ['a model that makes none', null, {}, terms, { code: 'unsupported', param: 'model' }],
+    ['a size that the model does not make', made, { size: '1024x1024' }, terms, { code: 'unsupported', param: 'size' }],
+    ['fewer addresses than images', made, {}, { ...terms, overrides: { image_urls: ['https://a.example/1'] } }, { code: 'bad_context' }],
+    ['no addresses', made, {}, inBodyTerms, { code: 'bad_context' }],
+    ['addresses that nobody asked for', made, inBody, terms, { code: 'bad_context' }],
+    ['another model than the context names', made, { model: 'other' }, terms, { code: 'bad_context' }],
+    ['no prompt', made, { prompt: ' ' }, terms, { code: 'invalid_request', param: 'prompt' }],
+    ['too many', made, { n: 5 }, terms, { code: 'invalid_request', param: 'n' }],
+  ])('are refused: %s', async (_what, image, changes, context, failure) => {
+    const bench = new Bench();
+    bench.image = image;
+    const body = request(changes);
+    expect(await bench.failureOf(body, bench.context(body, context))).toEqual(failure);
+    expect(bench.drawings).toHaveLength(0);
+    expect(bench.released).toBe(bench.leased);
+  });
+
+  test('of a model that the coordinator chose are made', async () => {
+    const { bench } = await answered(Buffer.from(JSON.stringify({ prompt: 'a red square', n: 2 })), terms);
+    expect(bench.drawings).toHaveLength(1);
+  });
+
+  test('text is refused of a model that makes images', async () => {
+    const bench = new Bench();
+    bench.image = made;
+    expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'unsupported', param: 'model' });
+  });
+
+  test('that the engine did not make, or fewer than were asked for, are no answer, and nothing of them stays', async () => {
+    for (const end of [{ kind: 'engine_failed', message: 'killed' }, { kind: 'finished' }] as const) {
+      const bench = new Bench();
+      bench.image = made;
+      const [image = new Uint8Array()] = pictures();
+      bench.submit(request(), bench.context(request(), terms));
+      await bench.settle();
+      bench.drawings[0]?.drawing.push(image);
+      bench.drawings[0]?.drawing.end(end);
+      await bench.settle();
+      expect(bench.sent.at(-1)).toMatchObject({ type: 'job_failed', failure: { code: 'engine_failed' } });
+      expect(bench.frames).toHaveLength(0);
+      expect(image.every((byte) => byte === 0)).toBe(true);
+    }
+  });
+
+  test('stop being drawn when the client leaves', async () => {
+    const bench = new Bench();
+    bench.image = made;
+    const context = bench.context(request(), terms);
+    bench.submit(request(), context);
+    await bench.settle();
+    bench.jobs.handle({ type: 'cancel', job_id: context.job_id });
+    await bench.settle();
+    expect(bench.drawings[0]?.commands).toContain('cancel');
+    expect(bench.sent.at(-1)).toEqual({ type: 'job_failed', job_id: context.job_id, failure: { code: 'cancelled' } });
+    expect(bench.released).toBe(1);
+  });
+
+  test('show signs of life while they are drawn', async () => {
+    const bench = new Bench(2, { progressEveryMs: 1100 });
+    bench.image = made;
+    const context = bench.context(request(), terms);
+    bench.submit(request(), context);
+    while (!bench.sent.some(({ type }) => type === 'job_progress' || type === 'job_failed')) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    finish(bench, pictures());
+    while (!bench.sent.some(({ type }) => type === 'job_completed' || type === 'job_failed')) await bench.settle();
+    expect(bench.sent.map(({ type }) => type)).not.toContain('job_failed');
   });
 });

@@ -10,8 +10,10 @@ import { type Download, DownloadError, download, type Tuning } from '../src/mode
 import { Library, LibraryError } from '../src/models/library/library.js';
 import { type PullOptions, pull } from '../src/models/library/pull.js';
 import { hubOf, readSource } from '../src/models/library/sources.js';
+import { readModelFacts } from '../src/models/model-facts.js';
 import { demoModel } from './demo-model.js';
 import { FileServer } from './file-server.js';
+import { tinyImageModel } from './image-model.js';
 
 const model = readFileSync(demoModel());
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
@@ -190,6 +192,26 @@ describe('a pull', () => {
     ...changes,
   });
   const repository = (path: string, body: Buffer) => server.put(`/owner/repo/resolve/main/${path}`, body);
+
+  test('of an image model takes its folder, and puts nothing else there; rm takes the folder away', async () => {
+    const tiny = tinyImageModel();
+    for (const name of readdirSync(tiny.folder, { recursive: true, encoding: 'utf8' })) {
+      const path = join(tiny.folder, name);
+      if (statSync(path).isFile()) repository(name, readFileSync(path));
+    }
+    repository('safety_checker/model.onnx', Buffer.from('not needed'));
+    repository('unet/../../outside.json', Buffer.from('{}'));
+    const pulled = await pull(options('hf:owner/repo'));
+    tiny.remove();
+    expect(pulled).toMatchObject({ entry: { id: 'tiny-diffusion', file: 'owner--repo' }, verifiedBy: 'repository' });
+    const folder = join(dir, 'models', 'owner--repo');
+    expect(readdirSync(folder).toSorted()).toEqual(['model_index.json', 'scheduler', 'text_encoder', 'tokenizer', 'unet', 'vae_decoder']);
+    expect(existsSync(join(dir, 'outside.json'))).toBe(false);
+    const library = new Library(join(dir, 'models'));
+    expect(readModelFacts(library.path(pulled.entry))).toMatchObject({ path: folder, image: { engine: 'onnx' } });
+    expect(library.remove('tiny-diffusion')).toBe(true);
+    expect(existsSync(folder)).toBe(false);
+  });
 
   test('from a repository takes the quantisation that was named, checked by its hash, and is quick when it is here', async () => {
     repository('Model-Q4_K_M.gguf', model);

@@ -1,6 +1,6 @@
 /** The `models` commands as an owner types them, and what `serve` makes of the library. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +10,7 @@ import { modelChoices } from '../src/commands/model-choices.js';
 import { rowOf } from '../src/commands/models/list.js';
 import { Library } from '../src/models/library/library.js';
 import { demoModel } from './demo-model.js';
+import { tinyImageModel } from './image-model.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const dir = mkdtempSync(join(tmpdir(), 'commands-'));
@@ -36,6 +37,28 @@ test('serve takes several models, each with how long it stays', () => {
   const [first, second, third] = serve(demoModel(), `${demoModel()}@45`, `${demoModel()}@on_demand`);
   expect([first?.keep, second?.keep, third?.keep]).toEqual([{ kind: 'always' }, { kind: 'idle', minutes: 45 }, { kind: 'on_demand' }]);
   expect(serve('/models/a@b.gguf')).toEqual([{ path: '/models/a@b.gguf', keep: { kind: 'always' } }]);
+});
+
+test('a folder of an image model is pulled, listed with its sizes, used and removed, and stays where it lies', async () => {
+  const { folder, remove } = tinyImageModel({ name: 'Tiny pictures', sampleSize: 32 });
+  const pulled = JSON.parse((await run('pull', folder, '--json')).stdout.trim().split('\n').at(-1) ?? '');
+  expect(pulled).toMatchObject({ type: 'pulled', id: 'tiny-pictures', file: folder, use: null });
+  const sizes = ['256x256', '384x256', '256x384'];
+  const listed = JSON.parse((await run('list', '--json')).stdout);
+  expect(listed.models).toMatchObject([{ id: 'tiny-pictures', type: 'image', quantization: '32bit', sizes, fits: true, problem: null }]);
+  expect((await run('list')).stdout).toContain('image, 32bit');
+  await run('use', 'tiny-pictures', '--keep', '15');
+  expect(serve()).toEqual([{ path: folder, keep: { kind: 'idle', minutes: 15 }, id: 'tiny-pictures', sha256: pulled.sha256 }]);
+  await run('rm', 'tiny-pictures');
+  expect(existsSync(join(folder, 'unet/model.onnx'))).toBe(true);
+  remove();
+});
+
+test('what ships with the program can be named', () => {
+  expect(serve('demo-text', 'demo-image@on_demand')).toEqual([
+    { path: demoModel(), keep: { kind: 'always' } },
+    { path: expect.stringMatching(/demo-models\/picto$/), keep: { kind: 'on_demand' } },
+  ]);
 });
 
 test('the list says what fits, at what speed, and what is broken', () => {

@@ -1,16 +1,23 @@
 /** Which models `serve` serves: those that are named, those of the library that are in use, or the demo model. */
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import type { Library, LibraryEntry } from '../models/library/library.js';
 import type { ModelChoice } from '../open-models.js';
 import { DEFAULT_IDLE, type Keep, readKeep } from '../serving/keep.js';
 
-const DEMO_MODEL = createRequire(import.meta.url).resolve('#demo-model');
+const require = createRequire(import.meta.url);
+const DEMO_MODEL = require.resolve('#demo-model');
+
+/** Names for what ships with the program, in place of a path. */
+const SHIPPED: Readonly<Record<string, () => string>> = {
+  'demo-text': () => DEMO_MODEL,
+  'demo-image': () => dirname(require.resolve('#demo-image-model')),
+};
 
 /**
  * Each is `FILE` or `FILE@KEEP`, where KEEP is `always`, `on_demand` or minutes; the first stays loaded unless it says otherwise.
- * In place of a file it may be the id of a model of the library. With none: those of the library that are in use, or the demo model.
+ * In place of a file it may be a folder, the id of a model of the library, or `demo-text` and `demo-image`. With none: those of the library that are in use, or the demo model.
  */
 export function modelChoices(given: readonly string[] | undefined, library: Library): ModelChoice[] {
   if (given === undefined) {
@@ -23,6 +30,8 @@ export function modelChoices(given: readonly string[] | undefined, library: Libr
     const said = at < 0 ? null : readKeep(text.slice(at + 1));
     const name = said === null ? text : text.slice(0, at);
     const keep = said ?? (index === 0 ? ALWAYS : DEFAULT_IDLE);
+    const shipped = Object.hasOwn(SHIPPED, name) ? SHIPPED[name] : undefined;
+    if (shipped !== undefined) return { path: shipped(), keep };
     const path = resolve(name);
     const entry = existsSync(path) ? null : library.find(name);
     return entry === null ? { path, keep } : ofLibrary(entry, library, keep);

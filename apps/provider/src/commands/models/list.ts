@@ -2,8 +2,9 @@
 import { parseArgs } from 'node:util';
 import { readHostFacts } from '../../host/host-facts.js';
 import { memoryCeiling, planModels } from '../../models/capacity.js';
+import { sizeText } from '../../models/image/image-facts.js';
 import type { Library, LibraryEntry } from '../../models/library/library.js';
-import { readModelFacts } from '../../models/model-facts.js';
+import { modelTypeOf, readModelFacts } from '../../models/model-facts.js';
 import { estimatedTokensPerSecond } from '../../models/speed-estimate.js';
 import type { Command } from '../command.js';
 import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from './shared.js';
@@ -37,13 +38,15 @@ export function rowOf(entry: LibraryEntry, library: Library, host: { readonly me
   try {
     const facts = readModelFacts(library.path(entry));
     const [plan] = planModels([{ facts, always: true }], { ceiling: memoryCeiling(host.memoryBytes, null), slots: null, context: null });
-    const speed = facts.embedding === null ? estimatedTokensPerSecond(facts, host.bandwidthGbs) : null;
+    const type = modelTypeOf(facts);
+    const speed = type === 'text' ? estimatedTokensPerSecond(facts, host.bandwidthGbs) : null;
     return {
       ...known,
-      type: facts.embedding === null ? ('text' as const) : ('embedding' as const),
+      type,
       quantization: facts.quantization,
       context: plan?.capacity.contextSize ?? null,
       slots: plan?.capacity.slots ?? null,
+      sizes: plan?.capacity.sizes?.map(sizeText) ?? null,
       memory_bytes: plan === undefined ? null : Math.round(plan.need),
       fits: plan !== undefined && plan.need <= plan.most,
       estimated_tokens_per_second: speed === null ? null : Math.round(speed * 10) / 10,
@@ -57,6 +60,7 @@ export function rowOf(entry: LibraryEntry, library: Library, host: { readonly me
       quantization: null,
       context: null,
       slots: null,
+      sizes: null,
       memory_bytes: null,
       fits: false,
       estimated_tokens_per_second: null,
@@ -67,7 +71,8 @@ export function rowOf(entry: LibraryEntry, library: Library, host: { readonly me
 
 function lineOf(row: Row): string {
   if (row.problem !== null) return `${row.id}  cannot be used: ${row.problem}`;
-  const fits = row.fits ? `fits, ${row.slots} streams of ${row.context} tokens` : 'does NOT fit beside what is left to you';
+  const serves = row.sizes === null ? `${row.slots} streams of ${row.context} tokens` : `images of ${row.sizes.join(', ')}`;
+  const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside what is left to you';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
   return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}`;

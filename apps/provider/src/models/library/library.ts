@@ -3,14 +3,14 @@
  * served. The list is replaced as a whole, so that a crash leaves the old one or the new one.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
 const EntrySchema = Type.Object({
   /** What clients pass as `model`. */
   id: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$' }),
-  /** The first file of the model: a name in the folder, or the path of a file that was here before. */
+  /** The model's first file, or the folder of an image model: a name in the library's folder, or the path of what was here before. */
   file: Type.String({ minLength: 1 }),
   /** All its files; of most models one. */
   files: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
@@ -71,13 +71,17 @@ export class Library {
     const rest = this.entries().filter((other) => other.id !== id);
     this.#write(rest);
     const needed = new Set(rest.flatMap(({ files }) => files));
-    for (const file of entry.files) if (basename(file) === file && !needed.has(file)) rmSync(join(this.directory, file), { force: true });
+    for (const file of entry.files) if (!isAbsolute(file) && !needed.has(file)) rmSync(join(this.directory, file), { force: true });
+    // What is left of a model's own folder: beginnings of downloads, and the folders themselves.
+    const isFolder = !entry.files.includes(entry.file) && basename(entry.file) === entry.file;
+    if (isFolder && !rest.some(({ file }) => file === entry.file))
+      rmSync(join(this.directory, entry.file), { recursive: true, force: true });
     return true;
   }
 
-  /** Where the model's first file is. */
+  /** Where the model's first file, or its folder, is. */
   path({ file }: LibraryEntry): string {
-    return basename(file) === file ? join(this.directory, file) : resolve(file);
+    return isAbsolute(file) ? file : join(this.directory, file);
   }
 
   #write(models: readonly LibraryEntry[]): void {

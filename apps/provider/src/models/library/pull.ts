@@ -3,12 +3,12 @@
  * reads the header, and only then takes it into the list. A pull that broke off goes on where it stopped.
  */
 import { existsSync, mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { type FileHashes, modelHash } from '../file-hash.js';
 import { type ModelFacts, readModelFacts } from '../model-facts.js';
 import { DownloadError, download, type Progress, type Tuning } from './download.js';
 import type { Library, LibraryEntry } from './library.js';
-import { addressFile, type Hub, type RemoteFile, readSource, repositoryFiles } from './sources.js';
+import { addressFile, type Hub, imageFolderOf, type RemoteFile, readSource, repositoryEntries, repositoryFiles } from './sources.js';
 
 export interface PullOptions {
   readonly source: string;
@@ -43,7 +43,10 @@ export async function pull(options: PullOptions): Promise<Pulled> {
     const facts = readModelFacts(resolve(source.path));
     return await take(options, facts, await hashes.ofModel(facts.files, signal), facts.files, false);
   }
-  const files = source.kind === 'address' ? [addressFile(source.url)] : await repositoryFiles(source, hub, signal);
+  const entries = source.kind === 'repository' ? await repositoryEntries(source, hub, signal) : [];
+  const folder = source.kind === 'repository' ? imageFolderOf(source, entries, hub) : null;
+  if (folder !== null) return await pullFolder(folder, options);
+  const files = source.kind === 'address' ? [addressFile(source.url)] : repositoryFiles(source, entries, hub);
   mkdirSync(library.directory, { recursive: true, mode: 0o700 });
   const sha256s: string[] = [];
   for (const [index, file] of files.entries()) {
@@ -60,6 +63,29 @@ export async function pull(options: PullOptions): Promise<Pulled> {
     modelHash(sha256s),
     names,
     files.every(({ sha256 }) => sha256 !== null),
+  );
+}
+
+/** An image model in a folder of its own. What tells the hash of its weights has told enough: the rest is checked by reading it. */
+async function pullFolder(
+  { folder, files }: { readonly folder: string; readonly files: readonly RemoteFile[] },
+  options: PullOptions,
+): Promise<Pulled> {
+  const { library, hashes, signal } = options;
+  for (const [index, file] of files.entries()) {
+    options.onFile({ name: file.name, index, count: files.length });
+    mkdirSync(dirname(join(library.directory, file.name)), { recursive: true, mode: 0o700 });
+    await fetchFile(file, null, options);
+  }
+  const path = join(library.directory, folder);
+  const facts = readModelFacts(path);
+  return await take(
+    options,
+    facts,
+    await hashes.ofModel(facts.files, signal),
+    facts.files.map((file) => relative(library.directory, file)),
+    files.every(({ name, sha256 }) => sha256 !== null || /\.(?:json|txt)$/.test(name)),
+    folder,
   );
 }
 
@@ -93,6 +119,7 @@ async function take(
   sha256: string,
   files: readonly string[],
   fromRepository: boolean,
+  folder: string | null = facts.image === null ? null : facts.path,
 ): Promise<Pulled> {
   const { library, now } = options;
   const id = options.id ?? facts.id;
@@ -107,7 +134,7 @@ async function take(
   }
   const entry: LibraryEntry = {
     id,
-    file: files[0] as string,
+    file: folder ?? (files[0] as string),
     files: [...files],
     sha256,
     bytes: facts.fileBytes,

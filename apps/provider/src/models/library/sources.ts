@@ -3,12 +3,12 @@
  * which files make up a quantisation and what their SHA-256 are.
  */
 import { basename } from 'node:path';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { DownloadError } from './download.js';
 
 export interface RemoteFile {
-  /** Without a path. */
+  /** Relative to the library's folder; of all but image models without a path. */
   readonly name: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -63,14 +63,16 @@ const tree = Compile(TreeSchema);
 const LIST_TIMEOUT_MS = 30_000;
 const USUAL = 'Q4_K_M';
 
+type Repository = Source & { readonly kind: 'repository' };
+type Entries = Static<typeof TreeSchema>;
+
+/** What a repository holds. Throws {@link DownloadError}. */
+export async function repositoryEntries({ repository }: Repository, hub: Hub, signal: AbortSignal): Promise<Entries> {
+  return await list(`${hub.url}/api/models/${repository}/tree/main?recursive=true`, headersOf(hub), signal);
+}
+
 /** The files of a quantisation, in their order; of a model in one file, that one. Throws {@link DownloadError}. */
-export async function repositoryFiles(
-  { repository, quantization }: Source & { readonly kind: 'repository' },
-  hub: Hub,
-  signal: AbortSignal,
-): Promise<RemoteFile[]> {
-  const headers: Record<string, string> = hub.token === null ? {} : { authorization: `Bearer ${hub.token}` };
-  const entries = await list(`${hub.url}/api/models/${repository}/tree/main?recursive=true`, headers, signal);
+export function repositoryFiles({ repository, quantization }: Repository, entries: Entries, hub: Hub): RemoteFile[] {
   const models = entries.filter(({ type, path }) => type === 'file' && /\.gguf$/i.test(path) && !/mmproj|imatrix/i.test(basename(path)));
   const groups = groupsOf(models);
   const names = [...groups.keys()];
@@ -83,13 +85,32 @@ export async function repositoryFiles(
   }
   return (groups.get(only) ?? [])
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    .map(({ path, size, lfs }) => ({
-      name: safeName(basename(path)),
-      url: `${hub.url}/${repository}/resolve/main/${path.split('/').map(encodeURIComponent).join('/')}`,
-      headers,
-      bytes: size,
-      sha256: lfs?.oid ?? null,
-    }));
+    .map((entry) => remoteFile(entry, safeName(basename(entry.path)), repository, hub));
+}
+
+/** Parts of an image model in ONNX (onnx-folder.ts). */
+const IMAGE_PARTS = /^(?:model_index\.json|(?:tokenizer|scheduler|text_encoder|unet|vae_decoder)\/[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$/;
+
+/** The folder that a repository of an image model becomes, and its files; null for one that is none. */
+export function imageFolderOf(
+  { repository, quantization }: Repository,
+  entries: Entries,
+  hub: Hub,
+): { readonly folder: string; readonly files: readonly RemoteFile[] } | null {
+  const isImageModel = ['model_index.json', 'unet/model.onnx'].every((name) => entries.some(({ path }) => path === name));
+  if (!isImageModel || quantization !== null) return null;
+  const folder = repository.replace('/', '--');
+  const parts = entries.filter(({ type, path }) => type === 'file' && IMAGE_PARTS.test(path));
+  return { folder, files: parts.map((entry) => remoteFile(entry, `${folder}/${entry.path}`, repository, hub)) };
+}
+
+function remoteFile({ path, size, lfs }: Entries[number], name: string, repository: string, hub: Hub): RemoteFile {
+  const url = `${hub.url}/${repository}/resolve/main/${path.split('/').map(encodeURIComponent).join('/')}`;
+  return { name, url, headers: headersOf(hub), bytes: size, sha256: lfs?.oid ?? null };
+}
+
+function headersOf({ token }: Hub): Record<string, string> {
+  return token === null ? {} : { authorization: `Bearer ${token}` };
 }
 
 async function list(url: string, headers: Record<string, string>, signal: AbortSignal) {
