@@ -6,6 +6,7 @@ import torch
 
 from checkpoint import save
 from decoder import Decoder
+from kernels import KernelMuon
 from paint import paint_layout
 from scene import Draw, layout
 
@@ -28,28 +29,34 @@ def window(draw):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', default='checkpoint')
-    parser.add_argument('--minutes', type=float, default=5)
+    parser.add_argument('--minutes', type=float, default=8)
     parser.add_argument('--batch', type=int, default=16)
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(3)
     draw, decoder = Draw(3), Decoder().to(memory_format=torch.channels_last)
     print('parameters', sum(weight.numel() for weight in decoder.parameters()), flush=True)
-    optimizer = torch.optim.AdamW(decoder.parameters(), lr=2e-3, betas=(0.9, 0.98), weight_decay=0.0)
+    kernels = [w for name, w in decoder.named_parameters() if w.dim() > 1 and not name.startswith(('enter', 'leave'))]
+    chosen = {id(w) for w in kernels}
+    others = [w for w in decoder.parameters() if id(w) not in chosen]
+    optimizers = [(KernelMuon(kernels), 0.02), (torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0), 0.002)]
     started, reported, smooth, step = time.time(), 0, None, 0
     while (elapsed := time.time() - started) < 60 * options.minutes:
         done = elapsed / (60 * options.minutes)
-        optimizer.param_groups[0]['lr'] = 2e-3 * min(1, (step + 1) / 50) * min(1, max(0.01, (1 - done) / 0.7))
+        rate = min(1, (step + 1) / 50) * min(1, max(0.01, (1 - done) / 0.7))
         pictures = torch.stack([window(draw) for _ in range(options.batch)]) * 2 - 1
         latents = torch.nn.functional.avg_pool2d(pictures, 8)
         # The denoiser's latents are not exact either.
         latents = latents + torch.randn_like(latents) * 0.04 * torch.rand(len(latents), 1, 1, 1)
         made = decoder(latents.contiguous(memory_format=torch.channels_last))
         loss = (made - pictures).abs().mean()
-        optimizer.zero_grad()
+        for optimizer, top in optimizers:
+            optimizer.param_groups[0]['lr'] = top * rate
+            optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)
-        optimizer.step()
+        torch.nn.utils.clip_grad_norm_(others, 1.0)
+        for optimizer, _ in optimizers:
+            optimizer.step()
         step += 1
         smooth = loss.item() if smooth is None else 0.97 * smooth + 0.03 * loss.item()
         if elapsed - reported > 20:

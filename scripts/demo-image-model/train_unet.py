@@ -1,17 +1,14 @@
 """Trains the denoiser, and the text encoder further with it. See README.md."""
 import argparse
 import copy
-import pathlib
-import sys
 import time
 
 import torch
 from torch.nn.functional import cross_entropy
 
-sys.path.append(str(pathlib.Path(__file__).parent.parent / 'demo-model'))
 from checkpoint import load, save
 from diffusion import SCALING, STEPS, noisy
-from muon import orthogonalize
+from kernels import KernelMuon
 from paint import thumbnail
 from scene import Draw
 from text_encoder import FACTS, Reader, TextEncoder, facts_of
@@ -24,24 +21,6 @@ EARLY = [(192, 192)] * 4 + [(288, 192), (192, 288), (128, 128), (128, 128)]
 SIZES = [(256, 256)] * 6 + [(384, 256), (256, 384), (192, 192), (128, 128)]
 EARLY_PART = 0.4
 WITHOUT_PROMPT = 0.1
-
-
-class Muon(torch.optim.Optimizer):
-    """The optimizer of ../demo-model, for kernels as well: each is the matrix of its outputs by all its inputs."""
-
-    def __init__(self, parameters):
-        super().__init__(parameters, {'lr': 0.0})
-
-    @torch.no_grad()
-    def step(self):
-        for group in self.param_groups:
-            for weight in group['params']:
-                state = self.state[weight]
-                velocity = state.setdefault('velocity', torch.zeros_like(weight))
-                velocity.lerp_(weight.grad, 0.05)
-                update = orthogonalize(weight.grad.lerp(velocity, 0.95).flatten(1)).reshape(weight.shape)
-                weight.mul_(1 - group['lr'] * 0.01)
-                weight.add_(update, alpha=-group['lr'] * max(1, weight.shape[0] / weight[0].numel()) ** 0.5)
 
 
 def batch(draw, tokenizer, sizes, latents_per_step):
@@ -85,7 +64,7 @@ def main():
     chosen = {id(w) for w in matrices}
     others = [w for w in unet.parameters() if id(w) not in chosen]
     optimizers = [
-        (Muon(matrices), options.muon),
+        (KernelMuon(matrices), options.muon),
         (torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0), options.adam),
         (torch.optim.AdamW([*encoder.parameters(), *reader.parameters()], betas=(0.9, 0.98), weight_decay=0.0), options.adam / 8),
     ]
