@@ -58,6 +58,7 @@ import { databaseState } from './store/readiness.js';
 import { ReceiptBook } from './store/receipt-book.js';
 import { sharedSecret } from './store/secrets.js';
 import type { Database } from './store/tables.js';
+import { openTracing } from './tracing/open-telemetry.js';
 
 export interface AppOptions {
   readonly config: Config;
@@ -106,6 +107,7 @@ const FLUSH_MS = 750;
 /** Starts a coordinator. Throws StartError with a sentence for the operator. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, log, now = Date.now, random = Math.random } = options;
+  const tracing = await openTracing(config.tracing, (error) => log.warn({ error: errorFacts(error) }, 'traces were not sent'));
   const directory = join(config.dataDir, 'coordinator');
   const database = await openDatabase(
     config.databaseUrl === null
@@ -191,7 +193,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   const keys = { keyRing, limits, now, onFailure: onWriteError };
   const people = await openConsole({ server, config, authSecret, database, ledger, fleet, keys, log, now });
   const prefixHashes = new PrefixHashes();
-  addInference(server, requireKey(keys, 'api'), { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics });
+  addInference(server, requireKey(keys, 'api'), {
+    runner,
+    receipts,
+    timings: jobTimings,
+    prefixHashes,
+    log,
+    now,
+    metrics,
+    tracer: tracing.tracer,
+  });
   addModels(server, people.accountGuard, fleet, waitingRoom);
   addReceipts(server, people.accountGuard, receipts);
   addPayments(server, people.accountGuard, { database, ledger });
@@ -219,6 +230,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     await keyRing.close();
     await receipts.close();
     await money.close();
+    await tracing.close(FLUSH_MS);
     await database.destroy();
   };
 
