@@ -121,7 +121,7 @@ export class JobRunner {
     if (!fleet.serves(model)) return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
     const wanted = modelTypeOf(job.endpoint);
     if (!fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(wanted), 'other_model_type');
-    fleet.asked(model);
+    fleet.explanations.asked(model);
     const bill = billing.open(job, fleet.contextLength(model, providerSerial));
     try {
       const reserving = span.part('inference.reservation');
