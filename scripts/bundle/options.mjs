@@ -1,7 +1,18 @@
 /** How a program is bundled for Node, wherever that is done: one ES module that runs where the workspace's packages are. */
 
 /** Packages that hold native code, or that find files of their own beside them. */
-const EXTERNAL = ['better-sqlite3', 'node-llama-cpp', 'onnxruntime-node', 'pg-native', 'sharp'];
+const EXTERNAL = [
+  'better-sqlite3',
+  'node-llama-cpp',
+  'onnxruntime-node',
+  'pg-native',
+  'sharp',
+  // Loaded only by those who want traces; everyone would read it all otherwise.
+  '@opentelemetry/sdk-trace-base',
+  '@opentelemetry/resources',
+  '@opentelemetry/exporter-trace-otlp-http',
+  '@opentelemetry/exporter-trace-otlp-proto',
+];
 
 /** What CommonJS packages call for Node's own modules; an ES module has no `require`. */
 const REQUIRE =

@@ -29,7 +29,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'coordinator/config',
     path: 'apps/coordinator/src/config.ts',
-    uses: ['coordinator/devices', 'coordinator/start-error', 'protocol'],
+    uses: ['coordinator/devices', 'coordinator/tracing', 'coordinator/start-error', 'protocol'],
     node: NODE,
   },
   { name: 'coordinator/log', path: 'apps/coordinator/src/log.ts', uses: ['coordinator/config'], node: NODE },
@@ -60,6 +60,12 @@ export const LAYERS: readonly Layer[] = [
     name: 'coordinator/inference',
     path: 'apps/coordinator/src/inference',
     uses: ['coordinator/fleet', 'coordinator/images', 'coordinator/ledger', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
+    node: NODE,
+  },
+  {
+    name: 'coordinator/tracing',
+    path: 'apps/coordinator/src/tracing',
+    uses: ['coordinator/inference', 'coordinator/start-error'],
     node: NODE,
   },
   {

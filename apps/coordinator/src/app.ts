@@ -64,6 +64,7 @@ import { databaseState } from './store/readiness.js';
 import { ReceiptBook } from './store/receipt-book.js';
 import { sharedSecret } from './store/secrets.js';
 import type { Database } from './store/tables.js';
+import { openTracing } from './tracing/open-telemetry.js';
 
 export interface AppOptions {
   readonly config: Config;
@@ -114,6 +115,7 @@ const FLUSH_MS = 750;
 /** Starts a coordinator. Throws StartError with a sentence for the operator. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, log, now = Date.now, random = Math.random } = options;
+  const tracing = await openTracing(config.tracing, (error) => log.warn({ error: errorFacts(error) }, 'traces were not sent'));
   const directory = join(config.dataDir, 'coordinator');
   const database = await openDatabase(
     config.databaseUrl === null
@@ -212,7 +214,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const keys = { keyRing, limits, now, onFailure: onWriteError };
   const people = await openConsole({ server, config, authSecret, database, ledger, fleet, keys, log, now });
   const prefixHashes = new PrefixHashes();
-  const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics };
+  const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
   addInference(server, requireKey(keys, 'api'), inference);
   addImages(server, requireKey(keys, 'api'), {
     ...inference,
@@ -252,6 +254,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     heldReceipts.close();
     await receipts.close();
     await money.close();
+    await tracing.close(FLUSH_MS);
     await database.destroy();
   };
 

@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES } from '@inference/protocol';
 import { type DeviceManagementSettings, readDeviceManagement } from './devices/settings.js';
 import { StartError } from './start-error.js';
+import { readTracing, type TracingSettings } from './tracing/settings.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -28,6 +29,8 @@ export interface Config {
   /** PEM file of the root certificate that simulated chains end at, in place of the maker's; null for the maker's. */
   readonly simulatedDeviceAuthority: string | null;
   readonly logLevel: LogLevel;
+  /** Null: no traces. */
+  readonly tracing: TracingSettings | null;
   /** Where metrics are served without a key; null: only under this coordinator's own port, with an admin key. */
   readonly metrics: { readonly host: string; readonly port: number } | null;
   /** Pause between two challenges of one provider, in milliseconds. */
@@ -119,6 +122,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       perImage: integer(env, 'DEFAULT_IMAGE_PRICE', 2000, 0, MAX_IMAGE_RATE),
     },
     usageRetentionDays: integer(env, 'USAGE_RETENTION_DAYS', 0, 0, MAX_RETENTION_DAYS) || null,
+    tracing: readTracing(env),
     logLevel: choice(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
     metrics: text(env, 'METRICS_PORT', '') === '' ? null : readMetrics(env),
     challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),

@@ -6,9 +6,8 @@ import type { ImageOffer, ModelOffer, ModelType, ProviderId, RestraintReason, Tr
 import type { WebSocket } from 'ws';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
-import { DecisionBook, type Given } from './decisions/decision-book.js';
-import type { DecisionEntry } from './decisions/decision-history.js';
-import { Demand } from './decisions/demand.js';
+import { Explanations } from './decisions/explanations.js';
+import { Farewell, sayGoodbye } from './farewell.js';
 import { ModelBoards } from './model-boards.js';
 import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
@@ -23,7 +22,7 @@ import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
 import { providerOfToken } from './session-token.js';
 import { Slot } from './slot.js';
-import { sparesFor, type Wanted } from './spares.js';
+import type { Wanted } from './spares.js';
 import { factsOf, isServing, type ProviderStatus, statusOf } from './standing.js';
 import type { RestraintMessage } from './trust-message.js';
 
@@ -56,10 +55,6 @@ export type Audience = Pick<Demands, 'providerSerial' | 'trustFloor'>;
 
 export const EVERYBODY: Audience = { providerSerial: null, trustFloor: null };
 
-const NOTHING_WANTED = (): Iterable<Wanted> => [];
-/** Between a provider's last job and its dismissal, in milliseconds. */
-const DISMISS_AFTER_MS = 50;
-
 export interface ServedModel {
   readonly offer: ModelOffer;
   readonly sessions: readonly OnlineSession[];
@@ -74,16 +69,14 @@ export class Fleet {
   readonly #providers = new Map<ProviderId, OnlineSession>();
   readonly #models = new ModelBoards<OnlineSession>(new SpeedBook());
   readonly #warmth = new Warmth();
-  readonly #decisions = new DecisionBook<OnlineSession>();
-  readonly #demand = new Demand();
+  readonly explanations: Explanations<OnlineSession>;
   readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new Map<string, number>();
   readonly #reputations: ReputationBook;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   readonly #life: NodeJS.Timeout;
-  /** What jobs that run may still need, while the coordinator goes away; null while it stays. */
-  #wanted: (() => Iterable<Wanted>) | null = null;
-  #dismissal: NodeJS.Timeout | null = null;
+  /** Null while the coordinator stays. */
+  #farewell: Farewell | null = null;
 
   constructor(options: {
     rules: SessionRules;
@@ -104,6 +97,7 @@ export class Fleet {
         if (session !== undefined) this.#change(session);
       },
     });
+    this.explanations = new Explanations(options.rules.now);
     this.#placement = new Placement({
       boards: this.#models,
       now: options.rules.now,
@@ -127,7 +121,7 @@ export class Fleet {
       closed: (closed, end) => this.#leave(closed, end),
     });
     this.#connected.add(session);
-    if (this.#wanted !== null) this.#sayGoodbye(session);
+    if (this.#farewell !== null) sayGoodbye(session);
   }
 
   /** Whether at least one provider serves the model now, free or not. */
@@ -208,7 +202,7 @@ export class Fleet {
     const demand = warm.length === 0 ? request : { ...request, warm };
     const { decision, board, now } = this.#placement.choose(model, demand);
     // A look for a spare machine is no placement.
-    if (board !== null && request.idleOnly !== true) this.#decisions.decided(model, board, demand, decision, now);
+    if (board !== null && request.idleOnly !== true) this.explanations.decided(model, board, demand, decision, now);
     return decision;
   }
 
@@ -229,26 +223,6 @@ export class Fleet {
   /** Why a provider gets no job of anyone at this moment, or null. */
   gate(session: OnlineSession): Gate | null {
     return gateOf(this.#facts(session), this.#rules.now());
-  }
-
-  /** What a connection was given of all that was placed since it came; with a model, of what was placed of that. */
-  given(session: OnlineSession, model: string | null): Given {
-    return this.#decisions.given(session, model);
-  }
-
-  /** The last placement decisions that concerned a connection, the newest first. */
-  decisions(session: OnlineSession): readonly DecisionEntry[] {
-    return this.#decisions.entries(session);
-  }
-
-  /** A request for a model came. */
-  asked(model: string): void {
-    this.#demand.asked(model, this.#rules.now());
-  }
-
-  /** Requests for a model that came in the last five minutes. */
-  askedLately(model: string): number {
-    return this.#demand.lately(model, this.#rules.now());
   }
 
   /** The session that a token was told to, while it lives; null for a wrong one. */
@@ -371,20 +345,24 @@ export class Fleet {
    * but for those that running jobs may still need. `wanted` is asked again whenever a provider has become idle.
    */
   drain(wanted: () => Iterable<Wanted>): void {
-    this.#wanted = wanted;
-    this.#dismissIdle();
+    const { now } = this.#rules;
+    this.#farewell = new Farewell(wanted, {
+      connected: this.#connected,
+      membersOf: (model) => this.#models.board(model)?.members() ?? [],
+      now,
+    });
   }
 
   /** The coordinator goes away now: all are told to connect again. */
   dismiss(): void {
-    this.#wanted = NOTHING_WANTED;
-    for (const session of [...this.#connected]) this.#sayGoodbye(session);
+    this.#farewell?.stop();
+    for (const session of [...this.#connected]) sayGoodbye(session);
   }
 
   /** Ends what is left. */
   close(): void {
     clearInterval(this.#life);
-    if (this.#dismissal !== null) clearTimeout(this.#dismissal);
+    this.#farewell?.stop();
     this.#reputations.close();
     for (const session of [...this.#connected]) session.terminate();
   }
@@ -404,13 +382,12 @@ export class Fleet {
   #change(session: OnlineSession): void {
     if (!this.#isCurrent(session)) return;
     this.#place(session);
-    this.#decisions.follow(session);
+    this.explanations.follow(session);
     for (const { id } of session.models) if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, this.#rules.now());
     const status = this.status(session);
     if (session.tellStanding(status, this.#restraintOf(session))) this.#onEvent({ type: 'standing', session, status });
     this.#tellCapacity(session.models);
-    // Not at once: its job may have failed, and be placed again in a moment.
-    if (this.#wanted !== null && session.jobs.used === 0) this.#dismissal ??= setTimeout(() => this.#dismissIdle(), DISMISS_AFTER_MS);
+    this.#farewell?.changed(session);
   }
 
   #leave(session: ProviderSession, end: SessionEnd): void {
@@ -429,20 +406,6 @@ export class Fleet {
   /** Whether it stands for its provider: no newer session of the same key has come, and it has not ended. */
   #isCurrent(session: OnlineSession): boolean {
     return this.#providers.get(session.registration.identity.providerId) === session;
-  }
-
-  #dismissIdle(): void {
-    this.#dismissal = null;
-    const kept = new Set<ProviderSession>();
-    for (const wanted of this.#wanted?.() ?? []) {
-      const members = this.#models.board(wanted.model)?.members() ?? [];
-      for (const { subject } of sparesFor(wanted, members, this.#rules.now())) kept.add(subject);
-    }
-    for (const session of [...this.#connected]) if (session.jobs.used === 0 && !kept.has(session)) this.#sayGoodbye(session);
-  }
-
-  #sayGoodbye(session: ProviderSession): void {
-    session.reject('shutting_down', 'the coordinator is shutting down');
   }
 
   *#imageSessions(): Iterable<[string, OnlineSession]> {

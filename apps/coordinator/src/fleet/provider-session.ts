@@ -1,6 +1,5 @@
 /**
- * One connection of one provider, from the first message to the last: hello, welcome, register, registered, then jobs,
- * challenges and updates. A provider is in the registry only between `registered` and the end of its session.
+ * One connection of one provider, from the first message to the last: the handshake, then jobs, challenges and updates. A provider is in the registry only between `registered` and the end of its session.
  */
 import { randomUUID } from 'node:crypto';
 import {
@@ -10,21 +9,19 @@ import {
   type JobMessage,
   type ModelOffer,
   type ModelsRefused,
-  negotiateVersion,
   type Posture,
   type ProviderMessage,
   parseProviderMessage,
-  type Register,
   type RejectionCode,
   type RejectionReason,
 } from '@inference/protocol';
 import type { WebSocket } from 'ws';
 import type { DeviceEvidence, DeviceFindings } from '../attestation/evidence.js';
 import { firstGap, isPartOk, MAX_MANAGEMENT_AGE_MS, type TrustVerdict } from '../attestation/trust.js';
-import { admit, checkKey, type Identity, type SealingKey } from './admission.js';
+import { checkKey, type Identity, type SealingKey } from './admission.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
-import { newNonce } from './challenges.js';
 import { EnrolmentRequests } from './enrolments.js';
+import { Handshake, type Registered } from './handshake.js';
 import { HoldOff } from './hold-off.js';
 import type { JobHandle, JobSink } from './job-sink.js';
 import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
@@ -51,7 +48,7 @@ export interface SessionEvents {
 
 export type OnlineSession = ProviderSession & { readonly registration: Registration };
 
-type Phase = 'hello' | 'register' | 'online' | 'closed';
+type Phase = 'handshake' | 'online' | 'closed';
 
 /** Payload of a frame without text: its authentication tag. */
 const EMPTY_PAYLOAD_BYTES = 16;
@@ -63,12 +60,10 @@ export class ProviderSession {
   readonly #rules: SessionRules;
   readonly #events: SessionEvents;
   readonly #socket: ProviderSocket;
-  readonly #nonce = newNonce();
   readonly #enrolments: EnrolmentRequests;
   readonly #trust: SessionTrust;
-  #phase: Phase = 'hello';
-  #deadline: NodeJS.Timeout;
-  #agent = { name: '', version: '' };
+  readonly #handshake: Handshake;
+  #phase: Phase = 'handshake';
   #challenges: StandingChallenges | null = null;
   #key: SealingKey | null = null;
   #tokenHash: TokenHash | null = null;
@@ -103,7 +98,10 @@ export class ProviderSession {
       now: rules.now,
       onLapse: () => this.#changed(),
     });
-    this.#deadline = this.#expect('hello');
+    this.#handshake = new Handshake(this.sessionId, rules, {
+      welcome: (message) => this.#socket.send(message),
+      tooSlow: (waitedFor) => this.reject('too_slow', `no ${waitedFor} in time`),
+    });
   }
 
   get open(): boolean {
@@ -263,14 +261,11 @@ export class ProviderSession {
 
   #receive(message: ProviderMessage): void {
     switch (this.#phase) {
-      case 'hello':
-        if (message.type !== 'hello') throw outOfTurn(message.type);
-        this.#hello(message.versions, message.agent);
+      case 'handshake': {
+        const registered = this.#handshake.receive(message);
+        if (registered !== null) this.#begin(registered);
         return;
-      case 'register':
-        if (message.type !== 'register') throw outOfTurn(message.type);
-        this.#register(message);
-        return;
+      }
       case 'online':
         this.#update(message);
         return;
@@ -279,42 +274,17 @@ export class ProviderSession {
     }
   }
 
-  #hello(versions: readonly number[], agent: { name: string; version: string }): void {
-    const version = negotiateVersion(versions);
-    if (version === null) throw new Refusal('version_unsupported', 'no protocol version in common');
-    this.#agent = agent;
-    this.#phase = 'register';
-    clearTimeout(this.#deadline);
-    this.#deadline = this.#expect('register');
-    this.#socket.send({ type: 'welcome', version, session_id: this.sessionId, nonce: this.#nonce, server_time: this.#rules.now() });
-  }
-
-  #register(message: Register): void {
-    const now = this.#rules.now();
-    const admitted = admit(message, {
-      now,
-      allowSimulatedEnclave: this.#rules.allowSimulatedEnclave,
-      nonce: this.#nonce,
-      sessionId: this.sessionId,
-    });
-    clearTimeout(this.#deadline);
+  /** The provider has registered, and is taken in if that makes it trusted. */
+  #begin({ admitted: { identity, posture, key }, registration, models, first }: Registered): void {
     this.#phase = 'online';
-    this.#key = admitted.key;
-    this.#trust.admitted(admitted.identity, admitted.posture, admitted.key);
-    this.#offers.take(message.models);
-    this.registration = {
-      identity: admitted.identity,
-      hardware: message.hardware,
-      slots: message.slots,
-      agentName: this.#agent.name,
-      agentVersion: this.#agent.version,
-      registeredAt: now,
-    };
-    const first = { statement: message.challenge, nonce: this.#nonce, sessionId: this.sessionId, answeredAt: now };
-    this.#challenges = this.#startChallenges(admitted.identity, first);
+    this.#key = key;
+    this.#trust.admitted(identity, posture, key);
+    this.#offers.take(models);
+    this.registration = registration;
+    this.#challenges = this.#startChallenges(identity, first);
     const trust = this.trust();
     if (trust.level === null) throw new Refusal('attestation_refused', `the provider is not trusted: ${firstGap(trust)}`);
-    const { providerId } = admitted.identity;
+    const { providerId } = identity;
     const { token, hash } = newSessionToken(providerId);
     this.#tokenHash = hash;
     this.#socket.send({ type: 'registered', provider_id: providerId, trust_level: trust.level, token });
@@ -426,10 +396,6 @@ export class ProviderSession {
     }
   }
 
-  #expect(what: 'hello' | 'register'): NodeJS.Timeout {
-    return setTimeout(() => this.reject('too_slow', `no ${what} in time`), this.#rules.timings.handshakeMs);
-  }
-
   #grant(jobId: JobId, bytes: number): void {
     if (this.jobs.has(jobId)) this.#socket.send({ type: 'credit', job_id: jobId, bytes });
   }
@@ -457,7 +423,7 @@ export class ProviderSession {
 
   #close(rejection: Rejection | null): void {
     this.#phase = 'closed';
-    clearTimeout(this.#deadline);
+    this.#handshake.stop();
     this.#holdOff.stop();
     this.#challenges?.stop();
     this.#trust.stop();

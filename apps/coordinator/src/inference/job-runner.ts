@@ -21,6 +21,7 @@ import { imageTokens, makesImages } from './image-work.js';
 import { failed, type JobEnd, type Tried, type Try, UNTRIED, unseated } from './job-end.js';
 import type { JobObserver } from './job-observer.js';
 import { expectedWork, type JobRequest, jobContext } from './job-request.js';
+import { type TraceSpan, UNTRACED } from './job-trace.js';
 import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
 import { tokenMsOf } from './patience.js';
 import { Punctuality } from './punctuality.js';
@@ -55,6 +56,8 @@ interface Run {
   /** No new attempt begins after it, in milliseconds. */
   readonly deadline: number;
   readonly tries: Try[];
+  readonly span: TraceSpan;
+  readonly attempts: Map<Entrant, TraceSpan>;
   /** Attempts that began. */
   begun: number;
 }
@@ -78,10 +81,10 @@ export class JobRunner {
   }
 
   /** Runs a job and answers its client through the delivery. `gone` is aborted when the client goes away. Never rejects for a provider's fault. */
-  async run(job: JobRequest, delivery: Delivery, gone: AbortSignal): Promise<JobEnd> {
+  async run(job: JobRequest, delivery: Delivery, gone: AbortSignal, span: TraceSpan = UNTRACED): Promise<JobEnd> {
     this.#running++;
     try {
-      const end = await this.#runPaid(job, delivery, gone);
+      const end = await this.#runPaid(job, delivery, gone, span);
       if (end.kind === 'failed') delivery.fail(end.error);
       return end;
     } finally {
@@ -117,7 +120,7 @@ export class JobRunner {
   }
 
   /** What is reserved is settled or released before the client hears of the end, so that it can go on at once with what is left. */
-  async #runPaid(job: JobRequest, delivery: Delivery, gone: AbortSignal): Promise<JobEnd> {
+  async #runPaid(job: JobRequest, delivery: Delivery, gone: AbortSignal, span: TraceSpan): Promise<JobEnd> {
     const { fleet, billing, trustFloor, timings, now } = this.#options;
     const { model, providerSerial, stream } = job.facts;
     // For image jobs somebody was found, or waited for, before.
@@ -125,10 +128,12 @@ export class JobRunner {
       return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
     const wanted = modelTypeOf(job.endpoint);
     if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');
-    fleet.asked(model);
+    fleet.explanations.asked(model);
     const bill = billing.open(job, fleet.contextLength(model, providerSerial));
     try {
+      const reserving = span.part('inference.reservation');
       const refusal = await bill.reserve();
+      reserving.end({}, refusal?.reason ?? null);
       if (refusal !== null) return failed(UNTRIED, refusal.error, refusal.reason);
       const request = {
         model,
@@ -140,7 +145,8 @@ export class JobRunner {
         chain: job.chain,
         revocable: !stream,
       };
-      const run: Run = { job, delivery, bill, gone, request, deadline: now() + timings.overallMs, tries: [], begun: 0 };
+      const deadline = now() + timings.overallMs;
+      const run: Run = { job, delivery, bill, gone, request, deadline, tries: [], span, attempts: new Map(), begun: 0 };
       this.#runs.add(run);
       return await this.#tryProviders(run).finally(() => this.#runs.delete(run));
     } finally {
@@ -158,8 +164,10 @@ export class JobRunner {
       const waitMs = Math.min(queueMs, run.deadline - now());
       const askedAt = performance.now();
       this.#passOverUnfit(run);
+      const placing = run.span.part('inference.placement');
       const seat = await waitingRoom.seat(run.begun === 0 ? run.request : { ...run.request, retried: true }, waitMs, run.gone);
       const outcome = seat.kind === 'seated' ? seat.why : seat.reason;
+      placing.end({ 'inference.outcome': outcome }, seat.kind === 'refused' ? outcome : null);
       observer.event({ type: 'placed', outcome, waitMs: performance.now() - askedAt });
       if (seat.kind === 'refused') {
         if (await this.#cameBack(run, last, seat.reason)) continue;
@@ -236,7 +244,12 @@ export class JobRunner {
     run.begun++;
     if (context !== null && key !== null) {
       const tokenMs = tokenMsOf(estimate, run.request.work);
-      return { slot, context, recipientKey: key.publicKey, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
+      const entrant = { slot, context, recipientKey: key.publicKey, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
+      run.attempts.set(
+        entrant,
+        run.span.part('inference.attempt', { 'inference.role': role, 'inference.provider_id': providerOf(session) }),
+      );
+      return entrant;
     }
     slot.release();
     return null;
@@ -380,7 +393,7 @@ export class JobRunner {
   async #verify(
     outcome: Outcome & { kind: 'completed' },
     { slot, context, otherJobs }: Entrant,
-    { job, delivery, bill, gone, ...run }: Run,
+    { job, delivery, bill, gone, span, ...run }: Run,
   ): Promise<JobEnd> {
     const { fleet, now } = this.#options;
     const { session } = slot;
@@ -427,7 +440,9 @@ export class JobRunner {
       const { stream: streamed, model } = context;
       fleet.learn(session, model, { promptTokens, cachedTokens, completionTokens, streamed, elapsedMs, firstContentMs, otherJobs });
     }
+    const settling = span.part('inference.settlement');
     const charge = await bill.settle({ providerId: identity.providerId, ...usage });
+    settling.end({ 'inference.outcome': charge.kind });
     const billed = { receipt, signed, usage, lowered, charge };
     if (gone.aborted) return { kind: 'client_gone', billed, ...tried };
     delivery.deliver(signed, chargedCost(charge));
@@ -473,8 +488,12 @@ function providerOf(session: OnlineSession): ProviderId {
   return session.registration.identity.providerId;
 }
 
-function note({ tries }: Run, { slot, role }: Entrant, outcome: Outcome, elapsedMs: number): void {
-  tries.push({ providerId: providerOf(slot.session), role, end: endOf(outcome), ms: Math.round(elapsedMs) });
+function note({ tries, attempts }: Run, entrant: Entrant, outcome: Outcome, elapsedMs: number): void {
+  const { slot, role } = entrant;
+  const end = endOf(outcome);
+  tries.push({ providerId: providerOf(slot.session), role, end, ms: Math.round(elapsedMs) });
+  attempts.get(entrant)?.end({ 'inference.outcome': end }, isFailure(outcome) ? end : null);
+  attempts.delete(entrant);
 }
 
 function endOf(outcome: Outcome): string {

@@ -16,7 +16,7 @@ import { errorFacts } from '../log.js';
 import type { ApiKey } from '../store/api-keys.js';
 import { keyOf, mayUseModel, requireModel } from './authenticate.js';
 import { IMAGE_FILES_PATH } from './image-files.js';
-import { type InferenceRoutes, requestInput, serve } from './inference.js';
+import { beginSpan, type InferenceRoutes, requestInput, serve } from './inference.js';
 
 const ENDPOINT = '/v1/images/generations';
 /** From a provider's first byte to its last. Much longer than four large images take on the slowest line. */
@@ -43,7 +43,7 @@ export function addImages(server: FastifyInstance, guard: onRequestHookHandler, 
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
     try {
-      const refusal = await makeImages(routes, { input, parsed, key, origin, client, requestId: request.id });
+      const refusal = await makeImages(routes, { input, parsed, key, origin, client, request });
       if (refusal === null) return;
       routes.log.info(
         { request: request.id, endpoint: ENDPOINT, status: refusal.error.code, reason: refusal.reason },
@@ -63,7 +63,7 @@ interface ImageCall {
   readonly key: ApiKey;
   readonly origin: string;
   readonly client: ClientConnection;
-  readonly requestId: string;
+  readonly request: FastifyRequest;
 }
 
 interface Refusal {
@@ -72,7 +72,7 @@ interface Refusal {
 }
 
 /** Null: the client was answered, or has gone. Throws RequestError for a bad header. */
-async function makeImages(routes: ImageRoutes, { input, parsed, key, origin, client, requestId }: ImageCall): Promise<Refusal | null> {
+async function makeImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.facts;
   const waitUntil = routes.now() + routes.queueMs;
   const wish = { model: named, image, mayUse: (model: string) => mayUseModel(key, model) };
@@ -86,14 +86,14 @@ async function makeImages(routes: ImageRoutes, { input, parsed, key, origin, cli
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.delivery === 'b64_json') {
-    await run(routes, { input, parsed, client, requestId }, { model, work: { ...work, urls: null }, allotment: null });
+    await run(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allotment: null });
     return null;
   }
   const allotment = routes.store.allot(image.count, image.format, mostBytesOf(pixels));
   if (allotment === null) return { error: apiError('images_unavailable'), reason: 'store_full' };
   try {
     const urls = allotment.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
-    await run(routes, { input, parsed, client, requestId }, { model, work: { ...work, urls }, allotment });
+    await run(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allotment });
   } finally {
     allotment.end();
   }
@@ -102,14 +102,14 @@ async function makeImages(routes: ImageRoutes, { input, parsed, key, origin, cli
 
 async function run(
   routes: ImageRoutes,
-  { input, parsed, client, requestId }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'requestId'>,
+  { input, parsed, client, request }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'request'>,
   { model, work, allotment }: { readonly model: string; readonly work: ImageWork; readonly allotment: Allotment | null },
 ): Promise<void> {
   const job = imageJobRequest(input, parsed, { model, images: work });
-  const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId });
+  const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id });
   const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, mostMs: MOST_ANSWER_MS });
   const receipts = allotment === null ? routes.receipts : heldUntil(routes.heldReceipts, allotment.expiresAt);
-  const end = await serve({ ...routes, receipts }, job, client, delivery);
+  const end = await serve({ ...routes, receipts }, job, { client, delivery, span: beginSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allotment?.drop();
 }
 

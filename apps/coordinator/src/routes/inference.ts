@@ -11,6 +11,7 @@ import type { Delivery } from '../inference/delivery.js';
 import type { Billed, JobEnd } from '../inference/job-end.js';
 import { type JobRequest, type RequestInput, readJobRequest } from '../inference/job-request.js';
 import type { JobRunner } from '../inference/job-runner.js';
+import type { Tracer, TraceSpan } from '../inference/job-trace.js';
 import { PlainDelivery } from '../inference/plain-delivery.js';
 import type { PrefixHashes } from '../inference/prefix-hashes.js';
 import { StreamDelivery } from '../inference/stream-delivery.js';
@@ -31,6 +32,7 @@ export interface InferenceRoutes {
   readonly log: Log;
   readonly now: () => number;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
 }
 
 export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
@@ -52,7 +54,8 @@ function addEndpoint(
     requireModel(key, job.facts.model);
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
-    await serve(routes, job, client, deliveryFor(routes, job, client, request));
+    const span = beginSpan(routes, request, job);
+    await serve(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
   });
 }
 
@@ -74,24 +77,43 @@ export function requestInput(
   };
 }
 
+/** The part of a trace that a job is; what it says of itself is no content. */
+export function beginSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
+  const facts = {
+    'http.request.method': 'POST',
+    'http.route': job.endpoint,
+    'inference.job_id': job.jobId,
+    'inference.stream': job.facts.stream,
+  };
+  return tracer.begin(`POST ${job.endpoint}`, facts, singleHeader(request, 'traceparent'));
+}
+
+/** Whom a job serves, how its answer goes out, and who follows it. */
+interface Service {
+  readonly client: ClientConnection;
+  readonly delivery: Delivery;
+  readonly span: TraceSpan;
+}
+
 /** Runs a job to its end, and books, logs and counts it. Never rejects; null: it crashed, and the client was told. */
 export async function serve(
   routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
-  client: ClientConnection,
-  delivery: Delivery,
+  { client, delivery, span }: Service,
 ): Promise<JobEnd | null> {
   const started = routes.now();
   const startedAt = performance.now();
   try {
-    const end = await routes.runner.run(job, delivery, client.signal);
+    const end = await routes.runner.run(job, delivery, client.signal, span);
     if (end.kind !== 'failed' && end.billed !== null) keepReceipt(routes, job, end.billed);
     logJob(routes, job, end, routes.now() - started);
     countJob(routes, job, end, delivery.delivered, performance.now() - startedAt);
+    endSpan(span, job, end);
     return end;
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
     delivery.fail(apiError('internal'));
+    span.end({}, 'internal');
     return null;
   }
 }
@@ -135,6 +157,22 @@ function countJob({ metrics }: Pick<InferenceRoutes, 'metrics'>, job: JobRequest
     responseBytes,
     billed: billed === null ? null : { model: billed.receipt.model, ...billed.usage },
   });
+}
+
+/** As much as the log tells. */
+function endSpan(span: TraceSpan, job: JobRequest, end: JobEnd): void {
+  const billed = end.kind === 'failed' ? null : end.billed;
+  span.end(
+    {
+      'inference.end': end.kind === 'failed' ? end.error.code : end.kind,
+      'inference.attempts': end.attempts,
+      ...(end.session === null ? {} : { 'inference.model': job.facts.model }),
+      ...(billed === null
+        ? {}
+        : { 'inference.prompt_tokens': billed.usage.promptTokens, 'inference.completion_tokens': billed.usage.completionTokens }),
+    },
+    end.kind === 'failed' ? end.reason : null,
+  );
 }
 
 /** One line per job. The model's name is logged once a provider has taken the job: until then it is only the client's text. */

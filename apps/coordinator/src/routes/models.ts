@@ -25,7 +25,7 @@ function demandOf(id: string, fleet: Fleet, waitingRoom: WaitingRoom) {
   return {
     slots: fleet.slotsOf(id),
     hardware_slots: fleet.slotsOf(id, { providerSerial: null, trustFloor: 'hardware' }),
-    requests_last_5_minutes: fleet.askedLately(id),
+    requests_last_5_minutes: fleet.explanations.askedLately(id),
     waiting_requests: waiting,
     expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
     hardware_expected_wait_ms: hardware.waitMs === null ? null : Math.round(hardware.waitMs),

@@ -65,7 +65,7 @@ function providerState(fleet: Fleet, session: OnlineSession) {
     refused_models: session.refusedModels.map(({ id, reason }) => ({ id, reason })),
     gate: fleet.gate(session),
     placements: session.record.placements,
-    share_of_placements: fleet.given(session, null).share ?? 0,
+    share_of_placements: fleet.explanations.given(session, null).share ?? 0,
     speeds: fleet.speeds(session).map(({ model, speed }) => ({
       model,
       prefill_tps: tenths(speed.prefillTps),

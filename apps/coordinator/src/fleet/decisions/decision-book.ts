@@ -12,7 +12,7 @@ import { chosenVerdict, passedVerdict, type Verdict } from './verdict.js';
 const OTHERS = 2;
 
 /** What is looked at of a connection. */
-interface Watched {
+export interface Watched {
   readonly models: readonly { readonly id: string }[];
   /** The newest challenge that it answered rightly. */
   readonly transcript: { readonly answeredAt: number } | null;

@@ -39,8 +39,8 @@ export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now
     running_jobs: session.jobs.used,
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
     models: modelsOf(session, fleet, waitingRoom),
-    ...fleet.given(session, null),
-    decisions: fleet.decisions(session).map(decisionOf),
+    ...fleet.explanations.given(session, null),
+    decisions: fleet.explanations.decisions(session).map(decisionOf),
     reputation: reputationOf(fleet, session, now),
     earnings: earnings === null ? null : { of: earnings.of, today_micro_usd: earnings.today, total_micro_usd: earnings.total },
   };
@@ -61,9 +61,9 @@ function modelsOf(session: OnlineSession, fleet: Fleet, waitingRoom: WaitingRoom
       prefill_tps: tenths(speed?.prefillTps ?? 0),
       decode_tps: tenths(speed?.decodeTps ?? 0),
       measured_jobs: speed?.samples ?? 0,
-      ...fleet.given(session, id),
+      ...fleet.explanations.given(session, id),
       demand: {
-        requests_last_5_minutes: fleet.askedLately(id),
+        requests_last_5_minutes: fleet.explanations.askedLately(id),
         waiting_requests: waiting,
         expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
       },
