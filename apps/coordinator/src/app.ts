@@ -252,6 +252,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     stopping = true;
     fleet.dismiss('idle');
     waitingRoom.close();
+    imageSupply.close();
     await Promise.race([runner.whenIdle(), pause(graceMs, hurry)]);
     const closed = server.close();
     runner.stop();
