@@ -1,7 +1,8 @@
-/** `npm run bench -- [--peer] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler]`: runs the named benches, or all of them. `--peer`: the engine is compared with llama.cpp's own server too. Exits 1 when one misses a target. */
+/** `npm run bench -- [--peer] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler] [images]`: runs the named benches, or all of them. `--peer`: the engine is compared with llama.cpp's own server too. Exits 1 when one misses a target. */
 import { benchAttestation } from './attestation/index.js';
 import { benchAgainstPeer } from './engine/against-peer.js';
 import { benchEngine } from './engine/index.js';
+import { benchImages } from './images/index.js';
 import { benchLedger } from './ledger/index.js';
 import { benchReads } from './ledger/reads.js';
 import { benchRelay } from './relay/index.js';
@@ -16,6 +17,7 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   attestation: benchAttestation,
   rendering: benchRendering,
   scheduler: benchScheduler,
+  images: benchImages,
 };
 
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));

@@ -262,6 +262,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     stopping = true;
     fleet.drain(() => runner.wanted());
     waitingRoom.drain();
+    imageSupply.close();
     await Promise.race([runner.whenIdle(), pause(graceMs, hurry)]);
     const closed = server.close();
     waitingRoom.close();

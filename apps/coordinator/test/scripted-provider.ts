@@ -10,6 +10,7 @@ import {
   encodeImageParts,
   fromBase64,
   type ImageOffer,
+  type ImageParts,
   type JobCompleted,
   type JobContext,
   type JobFailure,
@@ -370,12 +371,16 @@ export class ScriptedJob {
   }
 
   /**
-   * Answers an image request with these images: as parts where URLs were allotted, in the body otherwise. `body`: what it says
-   * instead of the honest body.
+   * Answers an image request with these images: as parts where URLs were allotted, in the body otherwise. `change` says what is not
+   * honest about it.
    */
   async answerImages(
     images: readonly Uint8Array[],
-    change: Parameters<ScriptedJob['complete']>[0] & { readonly body?: (body: string) => string; readonly size?: string } = {},
+    change: Parameters<ScriptedJob['complete']>[0] & {
+      readonly body?: (body: string) => string;
+      readonly size?: string;
+      readonly parts?: (parts: ImageParts) => ImageParts;
+    } = {},
   ): Promise<void> {
     if (this.parsedImages === null) throw new Error('the request is not complete');
     this.accept();
@@ -389,7 +394,8 @@ export class ScriptedJob {
       usage: this.usage,
     };
     const body = utf8((change.body ?? ((same) => same))(imagesBody(this.context, output)));
-    await this.pushParts(urls === undefined ? [] : images, body);
+    const parts = (change.parts ?? ((same) => same))({ images: urls === undefined ? [] : images, body });
+    await this.pushParts(parts.images, parts.body);
     this.complete(change);
   }
 

@@ -23,6 +23,8 @@ export interface Expected {
   /** The `X-Inference-Nonce` that was sent. */
   readonly nonce?: string;
   readonly model?: string;
+  /** Bytes of the images that came, in the order of the answer, whether it held them or they were fetched from its URLs. */
+  readonly images?: readonly Uint8Array[];
 }
 
 const PROBLEMS: Record<StatementProblem, string> = {
@@ -79,6 +81,8 @@ export function receiptChecks(
   compare('receipt_job', 'job', expected.jobId, receipt.job_id);
   compare('receipt_nonce', 'nonce', expected.nonce, receipt.client_nonce);
   compare('receipt_model', 'model', expected.model, receipt.model);
+  // No hash has a comma in it, so that joined lists are equal only when the lists are.
+  compare('receipt_images', 'images', expected.images?.map(sha256Hex).join(), (receipt.image_sha256 ?? []).join());
   return { checks, receipt };
 }
 

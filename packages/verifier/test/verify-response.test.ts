@@ -146,3 +146,16 @@ describe('fails', () => {
     expect(failed(verifyResponse({ ...answer, responseHash, signature }))).toEqual(['response_hash', 'response_signature']);
   });
 });
+
+test('images are those of the receipt, all of them and in their order', () => {
+  const [first, second] = [utf8('one image'), utf8('another')];
+  const signed = proofFor(key, body, { image_sha256: [sha256(first), sha256(second)] });
+  const verdictFor = (images: readonly Uint8Array[], proof = signed) =>
+    failed(verifyResponse({ ...answer, ...proof, expected: { ...expected, images } }));
+  expect(verdictFor([first, second])).toEqual([]);
+  for (const others of [[], [first], [second, first], [first, second, second], [first, flip(second, 0)]]) {
+    expect(verdictFor(others)).toEqual(['receipt_images']);
+  }
+  expect(verdictFor([first], proof)).toEqual(['receipt_images']);
+  expect(verdictFor([], proof)).toEqual([]);
+});

@@ -31,6 +31,7 @@ const MOST_LISTED = 32;
 
 export class ImageSupply {
   readonly #fleet: Fleet;
+  readonly #closing = new AbortController();
   #waiting = 0;
 
   constructor(fleet: Fleet) {
@@ -57,6 +58,7 @@ export class ImageSupply {
   async wait(wish: ImageWish, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     const first = this.match(wish);
     if (first.kind !== 'nobody') return first;
+    if (this.#closing.signal.aborted) return STOPPING;
     if (this.#waiting >= MOST_WAITING) {
       const error = apiError('rate_limit_exceeded', { message: 'Too many requests wait for a provider of images.' });
       return { kind: 'refused', error, reason: 'queue_full' };
@@ -69,15 +71,22 @@ export class ImageSupply {
     }
   }
 
+  /** Ends all waits, because the coordinator stops. */
+  close(): void {
+    this.#closing.abort();
+  }
+
   #whenSomebodyIsHere(wish: ImageWish, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     return new Promise((resolve) => {
       const end = (match: AwaitedMatch): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
+        this.#closing.signal.removeEventListener('abort', stop);
         stopListening();
         resolve(match);
       };
       const leave = (): void => end({ kind: 'gone' });
+      const stop = (): void => end(STOPPING);
       const timer = setTimeout(
         () => end({ kind: 'refused', error: apiError('no_provider', { message: NOBODY, retryAfter: 30 }), reason: 'no_image_provider' }),
         Math.max(0, waitMs),
@@ -87,6 +96,7 @@ export class ImageSupply {
         if (match.kind !== 'nobody') end(match);
       });
       signal.addEventListener('abort', leave);
+      this.#closing.signal.addEventListener('abort', stop);
       if (signal.aborted) leave();
     });
   }
@@ -103,6 +113,7 @@ export class ImageSupply {
   }
 }
 
+const STOPPING: AwaitedMatch = { kind: 'refused', error: apiError('shutting_down'), reason: 'shutting_down' };
 const NOBODY = 'No provider of images came in time.';
 
 function sizeAndCount(model: string, offers: readonly ImageOffer[], image: ImageFacts): ImageMatch {

@@ -60,6 +60,8 @@ interface Run {
   readonly attempts: Map<Entrant, TraceSpan>;
   /** Attempts that began. */
   begun: number;
+  /** As many as had begun when somebody was waited for last: nobody is waited for twice between two attempts. */
+  waitedAfter: number | null;
 }
 
 type Step = { readonly done: JobEnd } | { readonly retry: JobEnd };
@@ -146,7 +148,7 @@ export class JobRunner {
         revocable: !stream,
       };
       const deadline = now() + timings.overallMs;
-      const run: Run = { job, delivery, bill, gone, request, deadline, tries: [], span, attempts: new Map(), begun: 0 };
+      const run: Run = { job, delivery, bill, gone, request, deadline, tries: [], span, attempts: new Map(), begun: 0, waitedAfter: null };
       this.#runs.add(run);
       return await this.#tryProviders(run).finally(() => this.#runs.delete(run));
     } finally {
@@ -170,7 +172,9 @@ export class JobRunner {
       placing.end({ 'inference.outcome': outcome }, seat.kind === 'refused' ? outcome : null);
       observer.event({ type: 'placed', outcome, waitMs: performance.now() - askedAt });
       if (seat.kind === 'refused') {
-        if (await this.#cameBack(run, last, seat.reason)) continue;
+        const supplied = await this.#supplied(run, last, seat.reason);
+        if (supplied === 'again') continue;
+        if (supplied === 'nobody') return failed(triedOn(last?.session ?? null, run), apiError('no_provider'), 'no_image_provider');
         return unseated(seat, { clientGone: run.gone.aborted, trustFloor, tried: triedOn(last?.session ?? null, run), last });
       }
       const step = await this.#tryOn(seat, run);
@@ -191,19 +195,23 @@ export class JobRunner {
 
   /**
    * Image jobs wait when the last of those who could make them has gone (spec: image rule), unless it was its answer that was
-   * bad. True: somebody is here again.
+   * bad. `again`: somebody is here who may be asked; null: that is not how this job stands.
    */
-  async #cameBack({ job, request, deadline, gone, begun }: Run, last: JobEnd | null, reason: SeatRefusal): Promise<boolean> {
+  async #supplied(run: Run, last: JobEnd | null, reason: SeatRefusal): Promise<'again' | 'nobody' | null> {
     const { imageSupply, now } = this.#options;
+    const { job, request, deadline, gone, begun } = run;
     const { images, facts } = job;
-    if (images === null || begun >= MAX_ATTEMPTS || (reason !== 'none_routable' && reason !== 'all_failed')) return false;
+    if (images === null || begun >= MAX_ATTEMPTS || run.waitedAfter === begun) return null;
+    if (reason !== 'none_routable' && reason !== 'all_failed') return null;
     const isLost = last === null || (last.kind === 'failed' && (last.reason === 'connection_lost' || last.reason === 'draining'));
-    if (!isLost) return false;
+    if (!isLost) return null;
+    run.waitedAfter = begun;
     const waitMs = Math.min(images.waitUntil, deadline) - now();
     const match = await imageSupply.wait({ model: facts.model, image: images, mayUse: () => true }, waitMs, gone);
     // The same machine may have come back.
-    if (last?.session !== null && last?.session !== undefined) request.exclude.delete(providerOf(last.session));
-    return match.kind === 'made' && match.pixels === images.pixels && !gone.aborted;
+    if (last !== null && last.session !== null) request.exclude.delete(providerOf(last.session));
+    if (gone.aborted || match.kind === 'gone') return null;
+    return match.kind === 'made' && match.pixels === images.pixels ? 'again' : 'nobody';
   }
 
   #mayTryAnother({ begun, delivery, deadline, gone }: Run): boolean {

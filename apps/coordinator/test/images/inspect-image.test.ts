@@ -12,7 +12,9 @@ describe('an image of a provider', () => {
   it('must have the format that was asked for', async () => {
     expect(await inspectImage(await picture('64x48', 'webp'), expected)).toBe('image.format');
     expect(await inspectImage(await picture('64x48', 'gif'), expected)).toBe('image.format');
-    expect(await inspectImage(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="64" height="48"/>'), expected)).toBe('image.format');
+    expect(await inspectImage(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="64" height="48"/>'), expected)).toBe(
+      'image.format',
+    );
     expect(await inspectImage(new Uint8Array(), expected)).toBe('image.format');
   });
 
