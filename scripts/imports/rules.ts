@@ -41,6 +41,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/log',
       'coordinator/metrics',
       'coordinator/inference',
+      'coordinator/images',
       'coordinator/ledger',
       'coordinator/accounts',
       'coordinator/payments',
@@ -58,13 +59,13 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'coordinator/inference',
     path: 'apps/coordinator/src/inference',
-    uses: ['coordinator/fleet', 'coordinator/ledger', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
+    uses: ['coordinator/fleet', 'coordinator/images', 'coordinator/ledger', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
     node: NODE,
   },
   {
     name: 'coordinator/metrics',
     path: 'apps/coordinator/src/metrics',
-    uses: ['coordinator/inference', 'coordinator/ledger', 'coordinator/fleet', 'protocol'],
+    uses: ['coordinator/inference', 'coordinator/images', 'coordinator/ledger', 'coordinator/fleet', 'protocol'],
     node: NODE,
   },
   {
@@ -77,6 +78,12 @@ export const LAYERS: readonly Layer[] = [
     name: 'coordinator/payments',
     path: 'apps/coordinator/src/payments',
     uses: ['coordinator/ledger', 'coordinator/accounts', 'coordinator/store', 'protocol'],
+    node: NODE,
+  },
+  {
+    name: 'coordinator/images',
+    path: 'apps/coordinator/src/images',
+    uses: ['coordinator/store', 'formats', 'protocol'],
     node: NODE,
   },
   { name: 'coordinator/ledger', path: 'apps/coordinator/src/ledger', uses: ['coordinator/store', 'protocol'], node: NODE },

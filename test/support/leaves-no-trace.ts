@@ -11,8 +11,8 @@ interface Shared {
   readonly functions: readonly unknown[];
 }
 
-// The runner itself changes NODE_ENV and what begins with VITEST between files.
-const OWN = /^(VITEST|NODE_ENV$)/;
+// The runner itself changes NODE_ENV and what begins with VITEST between files; libvips sets VIPSHOME when sharp first reads an image.
+const OWN = /^(VITEST|NODE_ENV$|VIPSHOME$)/;
 
 function shared(): Shared {
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN.test(name)));

@@ -7,7 +7,7 @@ import { providerIdOf, sha256Hex } from '@inference/protocol/crypto';
 import { type ResponseVerdict, verifyResponse, verifyStream } from '@inference/verifier';
 import { promptOf, type Script } from './light/script.js';
 
-export type Generating = Exclude<Endpoint, '/v1/messages/count_tokens' | '/v1/embeddings'>;
+export type Generating = Exclude<Endpoint, '/v1/messages/count_tokens' | '/v1/embeddings' | '/v1/images/generations'>;
 export const ENDPOINTS: readonly Generating[] = ['/v1/chat/completions', '/v1/completions', '/v1/responses', '/v1/messages'];
 
 export interface Access {

@@ -12,7 +12,10 @@ import { Fleet } from './fleet/fleet.js';
 import { judgeOffers } from './fleet/offers.js';
 import { openProviderGate } from './fleet/provider-gate.js';
 import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
+import { HeldReceipts } from './images/held-receipts.js';
+import { ImageStore } from './images/image-store.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from './inference/cache-scopes.js';
+import { ImageSupply } from './inference/image-supply.js';
 import { JobRunner } from './inference/job-runner.js';
 import { PrefixHashes } from './inference/prefix-hashes.js';
 import { JOB_TIMINGS, type JobTimings, MAX_WAITING_PER_MODEL } from './inference/timings.js';
@@ -23,6 +26,7 @@ import { errorFacts, type Log } from './log.js';
 import { logFleet } from './log-fleet.js';
 import { openDevices } from './managed-devices.js';
 import { EndedSessions, readFleet } from './metrics/fleet-readings.js';
+import { readImages } from './metrics/image-readings.js';
 import { Metrics } from './metrics/metrics.js';
 import { type MetricsServer, startMetricsServer } from './metrics/metrics-server.js';
 import { openMoney } from './money.js';
@@ -32,6 +36,8 @@ import { requireKey } from './routes/authenticate.js';
 import { addCatalogue } from './routes/catalogue.js';
 import { addHealth } from './routes/health.js';
 import { createHttpServer } from './routes/http-server.js';
+import { addImageFiles } from './routes/image-files.js';
+import { addImages } from './routes/images.js';
 import { addInference } from './routes/inference.js';
 import { addMetrics } from './routes/metrics.js';
 import { addModels } from './routes/models.js';
@@ -94,6 +100,8 @@ export interface App {
   close(graceMs?: number, hurry?: AbortSignal): Promise<void>;
 }
 
+/** Of the code in image addresses. */
+const IMAGE_ADDRESS_SECRET = 'image-address';
 /** A database that takes longer to answer is not ready. */
 const READY_MS = 2000;
 /** Connections that wait to be taken in: thousands of clients come back at once after a pause. The system may allow fewer. */
@@ -113,7 +121,15 @@ export async function startApp(options: AppOptions): Promise<App> {
   const onWriteError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'database write failed');
   const metrics = new Metrics();
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings };
-  const { authSecret, cacheScopes, money, catalogue } = await orDestroy(database, async () => ({
+  const { authSecret, cacheScopes, money, catalogue, images } = await orDestroy(database, async () => ({
+    images: await ImageStore.open({
+      directory: join(directory, 'images'),
+      mostBytes: config.images.storeBytes,
+      lifetimeMs: config.images.urlMs,
+      codeKey: await sharedSecret(database, IMAGE_ADDRESS_SECRET),
+      now,
+      onError: (error) => log.error({ error: errorFacts(error) }, 'image store failed'),
+    }),
     catalogue: await CatalogueBook.open({ database, now, onError: onWriteError }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     authSecret: config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret')),
@@ -131,6 +147,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { ledger, prices, billing } = money;
   const keyRing = new KeyRing({ database, now, onWriteError });
   const receipts = new ReceiptBook({ database, onWriteError });
+  const heldReceipts = new HeldReceipts(receipts, now);
   let address = '';
   const devices = openDevices({
     config,
@@ -164,9 +181,11 @@ export async function startApp(options: AppOptions): Promise<App> {
   const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL);
   const hardwareOnly = new Set(config.hardwareOnlyModels);
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
+  const imageSupply = new ImageSupply(fleet);
   const runner = new JobRunner({
     fleet,
     waitingRoom,
+    imageSupply,
     billing,
     timings: jobTimings,
     hedgePercent: config.hedgePercent,
@@ -174,8 +193,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     cacheScopes,
     now,
     observer: metrics,
+    onKeepFailed: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
   });
   readFleet(metrics, fleet, waitingRoom, endedSessions);
+  readImages(metrics, images, imageSupply);
   let stopping = false;
   const { maxRequestBytes, trustedProxies } = config;
   const { requestMs } = options;
@@ -185,9 +206,19 @@ export async function startApp(options: AppOptions): Promise<App> {
   const keys = { keyRing, limits, now, onFailure: onWriteError };
   const people = await openConsole({ server, config, authSecret, database, ledger, fleet, keys, log, now });
   const prefixHashes = new PrefixHashes();
-  addInference(server, requireKey(keys, 'api'), { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics });
+  const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics };
+  addInference(server, requireKey(keys, 'api'), inference);
+  addImages(server, requireKey(keys, 'api'), {
+    ...inference,
+    store: images,
+    heldReceipts,
+    supply: imageSupply,
+    queueMs: config.images.queueMs,
+    publicOrigin: config.console.publicOrigin,
+  });
+  addImageFiles(server, limits.publicRoutes, { store: images, metrics, now });
   addModels(server, people.accountGuard, fleet, waitingRoom);
-  addReceipts(server, people.accountGuard, receipts);
+  addReceipts(server, people.accountGuard, heldReceipts);
   addPayments(server, people.accountGuard, { database, ledger });
   addPrices(server, people.adminGuard, { prices, fleet, now });
   addCatalogue(server, people.adminGuard, { catalogue, prices, exclusive: config.catalogueOnly });
@@ -210,6 +241,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     await devices.management.close();
     catalogue.close();
     await keyRing.close();
+    images.close();
+    heldReceipts.close();
     await receipts.close();
     await money.close();
     await database.destroy();
@@ -219,6 +252,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     stopping = true;
     fleet.dismiss('idle');
     waitingRoom.close();
+    imageSupply.close();
     await Promise.race([runner.whenIdle(), pause(graceMs, hurry)]);
     const closed = server.close();
     runner.stop();

@@ -50,10 +50,20 @@ export interface Config {
   readonly hedgePercent: number;
   /** Only models of the catalogue are served. */
   readonly catalogueOnly: boolean;
+  readonly images: ImageConfig;
   readonly rateLimits: RateLimitConfig;
   readonly console: ConsoleConfig;
   /** Null: no payments from outside. */
   readonly stripe: StripeConfig | null;
+}
+
+export interface ImageConfig {
+  /** How long the URL of an image is good, from the request on, in milliseconds. */
+  readonly urlMs: number;
+  /** Bytes on this disk for images that wait to be fetched. */
+  readonly storeBytes: number;
+  /** Longest wait for a provider of images when there is none, in milliseconds. */
+  readonly queueMs: number;
 }
 
 /** Most requests in a window; 0 sets no limit. */
@@ -122,6 +132,11 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       .filter((model) => model !== ''),
     hedgePercent: integer(env, 'HEDGE_PERCENT', 5, 0, 50),
     catalogueOnly: flag(env, 'CATALOGUE_ONLY'),
+    images: {
+      urlMs: 1000 * integer(env, 'IMAGE_URL_SECONDS', 3600, 1, MAX_IMAGE_URL_SECONDS),
+      storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),
+      queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
+    },
     rateLimits: {
       keyPerMinute: integer(env, 'RATE_LIMIT_KEY', 60_000, 0, 1_000_000_000),
       addressPerMinute: integer(env, 'RATE_LIMIT_ADDRESS', 6000, 0, 1_000_000_000),
@@ -142,6 +157,11 @@ function readMetrics(env: Env): { readonly host: string; readonly port: number }
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
 const MAX_RETENTION_DAYS = 36_500;
+/** A week. */
+const MAX_IMAGE_URL_SECONDS = 604_800;
+const MAX_IMAGE_STORE_MB = 2 ** 24;
+/** Clients and proxies give up on an answer that takes longer. */
+const MAX_IMAGE_QUEUE_SECONDS = 600;
 
 function readConsole(env: Env): ConsoleConfig {
   const mailUrl = httpUrl(env, 'MAIL_URL');

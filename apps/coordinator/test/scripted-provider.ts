@@ -2,12 +2,15 @@
  * A provider whose every step a test can change: a real WebSocket, real sealing and a real P-256 key; honest unless told
  * otherwise.
  */
-import { formatFor, type OutputEvent, type ParsedRequest } from '@inference/formats';
+import { formatFor, imagesBody, type OutputEvent, type ParsedImages, type ParsedRequest } from '@inference/formats';
 import {
   type Attestation,
   type CoordinatorMessage,
   decodeFrame,
+  encodeImageParts,
   fromBase64,
+  type ImageOffer,
+  type ImageParts,
   type JobCompleted,
   type JobContext,
   type JobFailure,
@@ -36,9 +39,16 @@ import {
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
 
+/** Sizes that scripted image models make, their own first. */
+export const IMAGE_SIZES = ['64x48', '32x32'] as const;
+/** Bytes that it sends at once. */
+const PART_BYTES = 64 * 1024;
+
 export interface ProviderOptions {
   readonly models?: readonly string[];
   readonly slots?: number;
+  /** Its models make images. */
+  readonly image?: ImageOffer;
   readonly serial?: string;
   readonly enclave?: EnclaveKey;
   /** Looks like a machine with an enclave. */
@@ -183,6 +193,11 @@ export class ScriptedProvider {
   }
 
   offers(models: readonly string[]): Register['models'] {
+    const { image } = this.options;
+    if (image !== undefined) {
+      const offer = { model_type: 'image', quantization: '8bit', context_length: 77, image } as const;
+      return models.map((id) => ({ id, display_name: id, ...offer }));
+    }
     return models.map((id) => ({ id, model_type: 'text', display_name: id, quantization: '8bit', context_length: 4096 }));
   }
 
@@ -237,11 +252,14 @@ export class ScriptedJob {
   readonly message: JobMessage;
   readonly context: JobContext;
   readonly opener: RequestOpener;
-  readonly hash: ResponseHash = responseHash();
+  hash: ResponseHash = responseHash();
   readonly startedAt = Date.now();
   body: Uint8Array = new Uint8Array();
   parsed: ParsedRequest | null = null;
+  parsedImages: ParsedImages | null = null;
   sealer: ResponseSealer | null = null;
+  /** Of the images that it has made. */
+  imageSha256: string[] = [];
   credit: number;
   sent = 0;
   tokens = 0;
@@ -269,7 +287,8 @@ export class ScriptedJob {
     if (body === null) return;
     this.body = body;
     const { endpoint } = this.context;
-    this.parsed = endpoint === '/v1/embeddings' ? null : formatFor(endpoint).parse(body);
+    if (endpoint === '/v1/images/generations') this.parsedImages = formatFor(endpoint).parse(body);
+    else if (endpoint !== '/v1/embeddings') this.parsed = formatFor(endpoint).parse(body);
     this.sealer = this.opener.responseSealer();
     void (this.provider.options.onJob ?? ((job) => job.answerHonestly()))(this);
   }
@@ -351,6 +370,45 @@ export class ScriptedJob {
     for (const part of this.render(words).slice(0, -1)) if (part.length > 0) this.push(part);
   }
 
+  /**
+   * Answers an image request with these images: as parts where URLs were allotted, in the body otherwise. `change` says what is not
+   * honest about it.
+   */
+  async answerImages(
+    images: readonly Uint8Array[],
+    change: Parameters<ScriptedJob['complete']>[0] & {
+      readonly body?: (body: string) => string;
+      readonly size?: string;
+      readonly parts?: (parts: ImageParts) => ImageParts;
+    } = {},
+  ): Promise<void> {
+    if (this.parsedImages === null) throw new Error('the request is not complete');
+    this.accept();
+    const { request } = this.parsedImages;
+    const urls = this.context.overrides.image_urls;
+    this.imageSha256 = images.map((image) => sha256Hex(image));
+    const output = {
+      images: images.map((image, index) => (urls === undefined ? { base64: toBase64(image) } : { url: urls[index] ?? '' })),
+      format: request.format,
+      size: change.size ?? IMAGE_SIZES[0],
+      usage: this.usage,
+    };
+    const body = utf8((change.body ?? ((same) => same))(imagesBody(this.context, output)));
+    const parts = (change.parts ?? ((same) => same))({ images: urls === undefined ? [] : images, body });
+    await this.pushParts(parts.images, parts.body);
+    this.complete(change);
+  }
+
+  /** Sends parts as an honest provider does, and the final frame. Only the body counts as signed. */
+  async pushParts(images: readonly Uint8Array[], body: Uint8Array): Promise<void> {
+    for (const part of encodeImageParts(images, body)) {
+      for (let at = 0; at < part.length; at += PART_BYTES) await this.pushWithinCredit(part.subarray(at, at + PART_BYTES));
+    }
+    this.push(new Uint8Array(), true);
+    this.hash = responseHash();
+    this.hash.update(body);
+  }
+
   /** The text of the conversation's last message, or of the prompt. */
   get lastContent(): string {
     const prompt = this.parsed?.request.prompt;
@@ -359,7 +417,8 @@ export class ScriptedJob {
   }
 
   get usage(): Receipt['usage'] {
-    return { prompt_tokens: 7, completion_tokens: this.tokens, total_tokens: 7 + this.tokens };
+    const images = this.imageSha256.length === 0 ? {} : { images: this.imageSha256.length };
+    return { prompt_tokens: 7, completion_tokens: this.tokens, total_tokens: 7 + this.tokens, ...images };
   }
 
   receipt(responseSha256: string): Receipt {
@@ -374,6 +433,7 @@ export class ScriptedJob {
       request_sha256: sha256Hex(this.body),
       overrides: context.overrides,
       response_sha256: responseSha256,
+      ...(this.imageSha256.length === 0 ? {} : { image_sha256: this.imageSha256 }),
       ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
       usage: this.usage,
       hidden_tokens: 0,

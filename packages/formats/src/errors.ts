@@ -181,6 +181,15 @@ export const ERRORS = {
     retry: false,
     message: 'There is nothing at this address.',
   },
+  /** It was here, and its time is over. */
+  gone: {
+    status: 410,
+    type: request,
+    code: 'gone',
+    anthropic: 'not_found_error',
+    retry: false,
+    message: 'What was at this address has been removed.',
+  },
   method_not_allowed: {
     status: 405,
     type: request,
@@ -212,6 +221,14 @@ export const ERRORS = {
     anthropic: 'invalid_request_error',
     retry: false,
     message: 'The content type of the request must be application/json.',
+  },
+  range_not_satisfiable: {
+    status: 416,
+    type: request,
+    code: 'range_not_satisfiable',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The range that was asked for lies outside of what is there.',
   },
   rate_limit_exceeded: {
     status: 429,
@@ -287,6 +304,17 @@ export const ERRORS = {
     retry: true,
     retryAfter: 5,
     message: 'The request could not be booked now, and did not run. Try again in a moment.',
+  },
+  /** The disk for images is full, or fails. */
+  images_unavailable: {
+    status: 503,
+    type: server,
+    code: 'images_unavailable',
+    anthropic: 'overloaded_error',
+    anthropicStatus: 529,
+    retry: true,
+    retryAfter: 30,
+    message: 'There is no room to keep images for their URLs now. Ask for them with response_format b64_json, or try again in a moment.',
   },
   /** `provider_serial` pins a request to one machine; whether that comes back soon is not for an SDK's back-off to find out. */
   provider_not_available: {

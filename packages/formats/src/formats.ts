@@ -23,6 +23,8 @@ const FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
 };
 
 export function formatFor(endpoint: TextEndpoint): TextFormat;
+export function formatFor(endpoint: '/v1/images/generations'): ImageFormat;
+export function formatFor(endpoint: TextEndpoint | '/v1/embeddings'): TextFormat | EmbeddingFormat;
 export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | ImageFormat;
 export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | ImageFormat {
   switch (endpoint) {

@@ -60,7 +60,7 @@ export class LightJob {
     if (body === null) return false;
     this.#requestSha256 = sha256Hex(body);
     const { endpoint } = this.context;
-    if (endpoint === '/v1/embeddings') throw new Error('light agents write text only');
+    if (endpoint === '/v1/embeddings' || endpoint === '/v1/images/generations') throw new Error('light agents write text only');
     this.#parsed = formatFor(endpoint).parse(body);
     this.#sealer = this.#opener.responseSealer();
     return true;

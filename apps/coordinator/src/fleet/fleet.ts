@@ -2,7 +2,7 @@
  * The registry of connected providers: who is here, what they serve, and who takes jobs. One session per enclave key, the
  * newest; every entry belongs to the session that made it, so that the late end of an old one never removes the new one.
  */
-import type { ModelOffer, ProviderId, RestraintReason } from '@inference/protocol';
+import type { ImageOffer, ModelOffer, ModelType, ProviderId, RestraintReason } from '@inference/protocol';
 import type { WebSocket } from 'ws';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
@@ -117,9 +117,29 @@ export class Fleet {
     return (this.#models.board(model)?.serving ?? 0) > 0;
   }
 
-  /** Whether a model that is served is for this: text, or vectors. */
-  isOfType(model: string, type: ModelOffer['model_type']): boolean {
+  /** Whether a model that is served is for this: text, vectors, or images. */
+  isOfType(model: string, type: ModelType): boolean {
     return this.#models.isOfType(model, type);
+  }
+
+  /** What the machines make that serve image models now, free or not, by model. */
+  imageOffers(): ReadonlyMap<string, readonly ImageOffer[]> {
+    const offered = new Map<string, ImageOffer[]>();
+    for (const [model, session] of this.#imageSessions()) {
+      const offer = imageOfferOf(session, model);
+      if (offer === undefined || !this.#isServing(session)) continue;
+      const offers = offered.get(model);
+      if (offers === undefined) offered.set(model, [offer]);
+      else offers.push(offer);
+    }
+    return offered;
+  }
+
+  /** Providers of a model that do not make such images. */
+  *unfitForImages(model: string, fits: (offer: ImageOffer | undefined) => boolean): Iterable<ProviderId> {
+    for (const { subject, facts } of this.#models.board(model)?.members() ?? []) {
+      if (!fits(imageOfferOf(subject, model))) yield facts.providerId;
+    }
   }
 
   /** Jobs that the providers of a model take at once which have it in memory or load it, all together. */
@@ -378,6 +398,10 @@ export class Fleet {
     this.#onEvent({ type: 'left', session, end });
   }
 
+  *#imageSessions(): Iterable<[string, OnlineSession]> {
+    for (const [model, sessions] of this.#models.ofImages()) for (const session of sessions) yield [model, session];
+  }
+
   #facts(session: OnlineSession): ProviderFacts {
     return factsOf(session, this.#reputations.of(session.registration.identity.providerId), this.#rules.now());
   }
@@ -424,4 +448,10 @@ export class Fleet {
     const now = this.#rules.now();
     for (const session of [...this.#connected]) session.checkLife(now);
   }
+}
+
+/** What a session makes with an image model; undefined where it offers the model for something else. */
+export function imageOfferOf(session: OnlineSession, model: string): ImageOffer | undefined {
+  const offer = session.models.find(({ id, model_type }) => id === model && model_type === 'image');
+  return offer?.image;
 }

@@ -2,7 +2,7 @@
  * A board for every model, and which sessions stand on which. Kept up to date as providers come, change and go, and as they take
  * models into memory.
  */
-import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
+import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
 import { Board } from './scheduler/board.js';
 import { CONSTANTS, type SchedulerConstants } from './scheduler/constants.js';
 import type { ProviderFacts } from './scheduler/gates.js';
@@ -26,8 +26,8 @@ export class ModelBoards<S extends Offering> {
   readonly #constants: SchedulerConstants;
   readonly #boards = new Map<string, Board<S>>();
   readonly #listed = new Map<S, Listing>();
-  /** Who offers a model as one for vectors. */
-  readonly #embedding = new Map<string, Set<S>>();
+  /** Who offers a model as one for something else than text. */
+  readonly #special: Readonly<Record<Exclude<ModelType, 'text'>, Map<string, Set<S>>>> = { embedding: new Map(), image: new Map() };
 
   constructor(speeds: SpeedBook, constants: SchedulerConstants = CONSTANTS) {
     this.#speeds = speeds;
@@ -72,9 +72,16 @@ export class ModelBoards<S extends Offering> {
   }
 
   /** Whether anybody who is listed offers the model for this. */
-  isOfType(model: string, type: ModelOffer['model_type']): boolean {
-    const embedding = this.#embedding.get(model)?.size ?? 0;
-    return type === 'embedding' ? embedding > 0 : embedding < (this.#boards.get(model)?.size ?? 0);
+  isOfType(model: string, type: ModelType): boolean {
+    if (type !== 'text') return this.#special[type].has(model);
+    let others = 0;
+    for (const offerers of Object.values(this.#special)) others += offerers.get(model)?.size ?? 0;
+    return others < (this.#boards.get(model)?.size ?? 0);
+  }
+
+  /** Who offers which models as ones for images. */
+  ofImages(): ReadonlyMap<string, ReadonlySet<S>> {
+    return this.#special.image;
   }
 
   board(model: string): Board<S> | undefined {
@@ -100,8 +107,10 @@ export class ModelBoards<S extends Offering> {
     const board = this.#boards.get(model);
     board?.remove(session, session.registration.identity.providerId);
     if (board?.size === 0) this.#boards.delete(model);
-    const embedding = this.#embedding.get(model);
-    if (embedding?.delete(session) === true && embedding.size === 0) this.#embedding.delete(model);
+    for (const models of Object.values(this.#special)) {
+      const offerers = models.get(model);
+      if (offerers?.delete(session) === true && offerers.size === 0) models.delete(model);
+    }
   }
 
   #put(session: S, facts: ProviderFacts, offer: ModelOffer, loads: ReadonlyMap<string, Load>, now: number): void {
@@ -110,7 +119,10 @@ export class ModelBoards<S extends Offering> {
       board = new Board(this.#constants);
       this.#boards.set(offer.id, board);
     }
-    if (offer.model_type === 'embedding') this.#embedding.set(offer.id, (this.#embedding.get(offer.id) ?? new Set()).add(session));
+    if (offer.model_type !== 'text') {
+      const models = this.#special[offer.model_type];
+      models.set(offer.id, (models.get(offer.id) ?? new Set()).add(session));
+    }
     const speed = this.#speeds.speed(facts.providerId, offer.id, session.registration.hardware);
     board.put(session, facts, speed, offer.context_length, now, loads.get(offer.id) ?? READY);
   }

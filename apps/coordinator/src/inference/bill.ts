@@ -180,17 +180,21 @@ const UNAVAILABLE: ReserveRefusal = { error: apiError('billing_unavailable'), re
 
 function refusalOf(
   outcome: Exclude<ReserveOutcome, { kind: 'reserved' }>,
-  { maxPromptTokens, maxCompletionTokens }: Reservation,
+  { maxPromptTokens, maxCompletionTokens, images }: Reservation,
 ): ReserveRefusal {
-  const most = `up to ${maxCompletionTokens} completion tokens (max_tokens) and ${maxPromptTokens} prompt tokens`;
+  const most =
+    images === undefined
+      ? `up to ${maxCompletionTokens} completion tokens (max_tokens) and ${maxPromptTokens} prompt tokens`
+      : `${images} images (n)`;
+  const lower = images === undefined ? 'Lower max_tokens' : 'Ask for fewer or smaller images';
   const cost = `This request can cost ${usd(outcome.needed)} (${most}), which is reserved before it runs`;
   switch (outcome.kind) {
     case 'insufficient_balance': {
-      const message = `${cost}; the available balance is ${usd(outcome.available)}. Lower max_tokens or deposit more.`;
+      const message = `${cost}; the available balance is ${usd(outcome.available)}. ${lower} or deposit more.`;
       return { error: apiError('insufficient_quota', { message }), reason: outcome.kind };
     }
     case 'key_limit_reached': {
-      const message = `${cost}; the spend limit of this API key leaves ${usd(outcome.left)}. Lower max_tokens or raise the key's limit.`;
+      const message = `${cost}; the spend limit of this API key leaves ${usd(outcome.left)}. ${lower} or raise the key's limit.`;
       return { error: apiError('insufficient_quota', { message }), reason: outcome.kind };
     }
     default:

@@ -4,9 +4,10 @@
  */
 import type { JobId } from '@inference/protocol';
 import type { Reservation } from '../ledger/ledger.js';
-import type { Price } from '../ledger/prices.js';
+import { imageRates, type Price } from '../ledger/prices.js';
 import { promptTokenBound } from '../ledger/settlement-bounds.js';
 import { Bill, type BillSurroundings } from './bill.js';
+import { pixelCount } from './image-work.js';
 import type { JobRequest } from './job-request.js';
 import { DEFAULT_MAX_TOKENS } from './timings.js';
 import { within } from './within.js';
@@ -47,6 +48,8 @@ export class Billing {
     // Counting tokens generates nothing.
     if (job.endpoint === '/v1/messages/count_tokens') return null;
     const { model, maxTokens } = job.facts;
+    const price = this.#options.prices.current(model);
+    const { images } = job;
     const isEmbedding = job.endpoint === '/v1/embeddings';
     // A request for vectors may hold many texts, each as long as the context.
     const most = isEmbedding ? Number.MAX_SAFE_INTEGER : (contextLength ?? Number.MAX_SAFE_INTEGER);
@@ -57,9 +60,10 @@ export class Billing {
       keySpendLimit: job.keySpendLimit,
       model,
       endpoint: job.endpoint,
-      price: this.#options.prices.current(model),
+      price: images === null ? price : { ...price, ...imageRates(price, pixelCount(images.pixels)) },
       maxPromptTokens: Math.min(promptTokenBound(job.body.length), most),
-      maxCompletionTokens: isEmbedding ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, most),
+      ...(images === null ? {} : { images: images.count }),
+      maxCompletionTokens: isEmbedding || images !== null ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, most),
       at: this.#options.now(),
     };
   }

@@ -19,7 +19,14 @@ import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protoc
 import type { Identity } from '../fleet/admission.js';
 
 /** What was found wrong first. A receipt field is named by itself. */
-export type CompletionProblem = 'incomplete_response' | 'response_hash' | 'response_signature' | 'receipt_statement' | `receipt.${string}`;
+export type CompletionProblem =
+  | 'incomplete_response'
+  | 'response_hash'
+  | 'response_signature'
+  | 'receipt_statement'
+  | 'response_body'
+  | `receipt.${string}`
+  | `image.${string}`;
 
 export type CompletionCheck =
   | { readonly ok: true; readonly receipt: Receipt; readonly signed: SignedParts }

@@ -3,10 +3,23 @@
  * Calls come in this order: any number of (`begin`, `commit`, `push`…, `withdraw`), then `deliver` or `fail`, once.
  */
 import type { ApiError, SignedParts } from '@inference/formats';
+import type { Receipt } from '@inference/protocol';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { MicroUsd } from '../ledger/money.js';
 
+/** An answer of which the signed bytes are a part: images travel beside the body that names them. */
+export interface Parcel {
+  /** Hexadecimal SHA-256 of the signed bytes, or what is wrong with what came. */
+  signedSha256(): { readonly sha256: string } | { readonly problem: `image.${string}` };
+  /** What is wrong with the rest of it, by a receipt that verified; null: nothing. */
+  examine(receipt: Receipt): Promise<'response_body' | `image.${string}` | `receipt.${string}` | null>;
+  /** Puts aside what the client will fetch, before the job is paid. Rejects when that cannot be done. */
+  keep(): Promise<void>;
+}
+
 export interface Delivery {
+  /** Of answers that are more than their signed bytes. */
+  readonly parcel?: Parcel;
   /** Status and headers are out: no other provider can take over, and an error can only be told inside the stream. */
   readonly committed: boolean;
   /** The client does not take what was written; the provider is out of credit because of it. */

@@ -3,13 +3,22 @@
  * Nothing after this file looks into the body.
  */
 import { randomUUID } from 'node:crypto';
-import { type AnswerFormat, apiError, type Envelope, formatFor, RequestError, type RequestFacts } from '@inference/formats';
+import {
+  type AnswerFormat,
+  apiError,
+  type Envelope,
+  formatFor,
+  type ParsedImages,
+  RequestError,
+  type RequestFacts,
+} from '@inference/formats';
 import { type Endpoint, fromBase64Url, type JobContext, type JobId, type TrustLevel } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Work } from '../fleet/scheduler/cost.js';
 import type { Prefix } from '../fleet/scheduler/warmth.js';
 import type { MicroUsd } from '../ledger/money.js';
+import { type ImageWork, imageTokens } from './image-work.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import { DEFAULT_MAX_TOKENS } from './timings.js';
 
@@ -26,6 +35,8 @@ export interface JobRequest {
   readonly keySpendLimit: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly facts: RequestFacts;
+  /** Of image jobs alone. */
+  readonly images: ImageWork | null;
   /** Keyed hashes of the beginnings of the prompt, which stay in memory. */
   readonly chain: readonly Prefix[];
   readonly envelope: Envelope;
@@ -39,8 +50,8 @@ export interface JobRequest {
   readonly trustFloor: TrustLevel | null;
 }
 
-/** Reads a request. Throws RequestError naming what is wrong with it. `now` in milliseconds. */
-export function readJobRequest(input: {
+/** What a request says beside its body, and who sent it. */
+export interface RequestInput {
   readonly endpoint: Endpoint;
   readonly body: Uint8Array;
   readonly accountId: string;
@@ -49,9 +60,31 @@ export function readJobRequest(input: {
   readonly nonceHeader: string | undefined;
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
+  /** Milliseconds. */
   readonly now: number;
-}): JobRequest {
+}
+
+/** Reads a request for text or vectors. Throws RequestError naming what is wrong with it. */
+export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): JobRequest {
   const { request, facts, answer } = formatFor(input.endpoint).parse(input.body);
+  // Vectors are made of all of a text: nothing of it is remembered.
+  const chain = request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId);
+  return jobOf(input, { facts, answer, chain, images: null });
+}
+
+type ImagesEndpoint = '/v1/images/generations';
+
+/** The job of an image request that was read, for the model and the size that it comes to. Throws RequestError for a bad header. */
+export function imageJobRequest(
+  input: RequestInput,
+  { facts, answer }: Pick<ParsedImages, 'facts' | 'answer'>,
+  { model, images }: { readonly model: string; readonly images: ImageWork },
+): JobRequest {
+  return jobOf(input, { facts: { ...facts, model }, answer, chain: [], images });
+}
+
+function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' | 'chain' | 'images'>): JobRequest {
+  const { facts, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);
   const jobId = randomUUID() as JobId;
@@ -61,10 +94,8 @@ export function readJobRequest(input: {
     apiKeyId: input.apiKeyId,
     keySpendLimit: input.keySpendLimit,
     endpoint: input.endpoint,
-    facts,
-    chain: request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId),
+    ...parsed,
     envelope: { responseId: answer.idPrefix + jobId.replaceAll('-', ''), created: Math.floor(input.now / 1000), model: facts.model },
-    answer,
     body: input.body,
     requestSha256: sha256Hex(input.body),
     clientNonce,
@@ -92,7 +123,7 @@ export function jobContext(
     model: job.facts.model,
     stream: job.facts.stream,
     max_tokens: job.facts.maxTokens ?? DEFAULT_MAX_TOKENS,
-    overrides: job.facts.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {},
+    overrides: overridesOf(job),
     response_id: job.envelope.responseId,
     created: job.envelope.created,
     request_sha256: job.requestSha256,
@@ -103,8 +134,16 @@ export function jobContext(
   };
 }
 
+function overridesOf({ facts, images }: JobRequest): JobContext['overrides'] {
+  return {
+    ...(facts.maxTokens === null ? { max_tokens: DEFAULT_MAX_TOKENS } : {}),
+    ...(images === null || images.urls === null ? {} : { image_urls: [...images.urls] }),
+  };
+}
+
 /** What the request may take, guessed from sizes alone: the body is never looked into. */
-export function expectedWork({ body, facts }: JobRequest): Work {
+export function expectedWork({ body, facts, images }: JobRequest): Work {
+  if (images !== null) return { promptTokens: 1, completionTokens: imageTokens(images) };
   return {
     promptTokens: Math.ceil(body.length / BYTES_PER_TOKEN),
     completionTokens: Math.min(facts.maxTokens ?? DEFAULT_MAX_TOKENS, TYPICAL_COMPLETION),

@@ -3,18 +3,20 @@
  * is another provider's chance, a bounded number of times; what was not verified is neither passed off as an answer nor billed.
  */
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
-import { INITIAL_CREDIT_BYTES, type JobContext, type ProviderId, type TrustLevel } from '@inference/protocol';
-import type { Fleet } from '../fleet/fleet.js';
+import { INITIAL_CREDIT_BYTES, type JobContext, type ModelType, type ProviderId, type TrustLevel } from '@inference/protocol';
+import { type Fleet, imageOfferOf } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import { promptTokenBound, settlementBounds } from '../ledger/settlement-bounds.js';
 import type { Outcome } from './attempt.js';
 import { type Bill, chargedCost } from './bill.js';
 import type { Billing } from './billing.js';
 import type { CacheScopes } from './cache-scopes.js';
-import { checkCompletion } from './completion-check.js';
+import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
 import { deliveredUsage } from './delivered-usage.js';
-import type { Delivery } from './delivery.js';
+import type { Delivery, Parcel } from './delivery.js';
 import { HedgeBudget } from './hedge-budget.js';
+import type { ImageSupply } from './image-supply.js';
+import { imageTokens, makesImages } from './image-work.js';
 import { failed, type JobEnd, type Tried, type Try, UNTRIED, unseated } from './job-end.js';
 import type { JobObserver } from './job-observer.js';
 import { expectedWork, type JobRequest, jobContext } from './job-request.js';
@@ -22,11 +24,12 @@ import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
 import { Punctuality } from './punctuality.js';
 import { type Entrant, Race } from './race.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
-import type { Seated, SeatRequest, WaitingRoom } from './waiting-room.js';
+import type { Seated, SeatRefusal, SeatRequest, WaitingRoom } from './waiting-room.js';
 
 export interface JobRunnerOptions {
   readonly fleet: Fleet;
   readonly waitingRoom: WaitingRoom;
+  readonly imageSupply: ImageSupply;
   readonly billing: Billing;
   readonly timings: JobTimings;
   /** Second attempts beside late ones, in percent of the placements; 0: none. */
@@ -36,6 +39,8 @@ export interface JobRunnerOptions {
   readonly cacheScopes: CacheScopes;
   readonly now: () => number;
   readonly observer: JobObserver;
+  /** Images that were made and verified could not be put where clients fetch them. */
+  readonly onKeepFailed: (error: unknown) => void;
 }
 
 /** What stays the same over all attempts of a job. */
@@ -50,6 +55,8 @@ interface Run {
   readonly tries: Try[];
   /** Attempts that began. */
   begun: number;
+  /** As many as had begun when somebody was waited for last: nobody is waited for twice between two attempts. */
+  waitedAfter: number | null;
 }
 
 type Step = { readonly done: JobEnd } | { readonly retry: JobEnd };
@@ -98,9 +105,11 @@ export class JobRunner {
   async #runPaid(job: JobRequest, delivery: Delivery, gone: AbortSignal): Promise<JobEnd> {
     const { fleet, billing, trustFloor, timings, now } = this.#options;
     const { model, providerSerial, stream } = job.facts;
-    if (!fleet.serves(model)) return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
+    // For image jobs somebody was found, or waited for, before.
+    if (job.images === null && !fleet.serves(model))
+      return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
     const wanted = modelTypeOf(job.endpoint);
-    if (!fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(wanted), 'other_model_type');
+    if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');
     fleet.asked(model);
     const bill = billing.open(job, fleet.contextLength(model, providerSerial));
     try {
@@ -116,7 +125,17 @@ export class JobRunner {
         chain: job.chain,
         revocable: !stream,
       };
-      return await this.#tryProviders({ job, delivery, bill, gone, request, deadline: now() + timings.overallMs, tries: [], begun: 0 });
+      return await this.#tryProviders({
+        job,
+        delivery,
+        bill,
+        gone,
+        request,
+        deadline: now() + timings.overallMs,
+        tries: [],
+        begun: 0,
+        waitedAfter: null,
+      });
     } finally {
       await bill.close();
     }
@@ -127,12 +146,18 @@ export class JobRunner {
     const { trustFloor } = run.job;
     let last: JobEnd | null = null;
     for (;;) {
-      const waitMs = Math.min(timings.queueMs, run.deadline - now());
+      const { images } = run.job;
+      const queueMs = images === null ? timings.queueMs : Math.max(timings.queueMs, images.waitUntil - now());
+      const waitMs = Math.min(queueMs, run.deadline - now());
       const askedAt = performance.now();
+      this.#passOverUnfit(run);
       const seat = await waitingRoom.seat(run.request, waitMs, run.gone);
       const outcome = seat.kind === 'seated' ? seat.why : seat.reason;
       observer.event({ type: 'placed', outcome, waitMs: performance.now() - askedAt });
       if (seat.kind === 'refused') {
+        const supplied = await this.#supplied(run, last, seat.reason);
+        if (supplied === 'again') continue;
+        if (supplied === 'nobody') return failed(triedOn(last?.session ?? null, run), apiError('no_provider'), 'no_image_provider');
         return unseated(seat, { clientGone: run.gone.aborted, trustFloor, tried: triedOn(last?.session ?? null, run), last });
       }
       const step = await this.#tryOn(seat, run);
@@ -142,6 +167,34 @@ export class JobRunner {
       if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
       if (!retried) return last;
     }
+  }
+
+  /** Machines with other sizes of the same image model get no part in the job. */
+  #passOverUnfit({ job: { images, facts }, request }: Run): void {
+    if (images === null) return;
+    const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
+    for (const providerId of this.#options.fleet.unfitForImages(facts.model, fits)) request.exclude.add(providerId);
+  }
+
+  /**
+   * Image jobs wait when the last of those who could make them has gone (spec: image rule), unless it was its answer that was
+   * bad. `again`: somebody is here who may be asked; null: that is not how this job stands.
+   */
+  async #supplied(run: Run, last: JobEnd | null, reason: SeatRefusal): Promise<'again' | 'nobody' | null> {
+    const { imageSupply, now } = this.#options;
+    const { job, request, deadline, gone, begun } = run;
+    const { images, facts } = job;
+    if (images === null || begun >= MAX_ATTEMPTS || run.waitedAfter === begun) return null;
+    if (reason !== 'none_routable' && reason !== 'all_failed') return null;
+    const isLost = last === null || (last.kind === 'failed' && (last.reason === 'connection_lost' || last.reason === 'draining'));
+    if (!isLost) return null;
+    run.waitedAfter = begun;
+    const waitMs = Math.min(images.waitUntil, deadline) - now();
+    const match = await imageSupply.wait({ model: facts.model, image: images, mayUse: () => true }, waitMs, gone);
+    // The same machine may have come back.
+    if (last !== null && last.session !== null) request.exclude.delete(providerOf(last.session));
+    if (gone.aborted || match.kind === 'gone') return null;
+    return match.kind === 'made' && match.pixels === images.pixels ? 'again' : 'nobody';
   }
 
   #mayTryAnother({ begun, delivery, deadline, gone }: Run): boolean {
@@ -189,6 +242,9 @@ export class JobRunner {
 
   #context(job: JobRequest, session: OnlineSession): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
+    const { images, facts } = job;
+    // It came, or changed its offer, since those that do not fit were passed over.
+    if (images !== null && !makesImages(imageOfferOf(session, facts.model), images, images.pixels)) return null;
     const cacheScope = cacheScopes.scope(job.accountId, providerOf(session));
     return jobContext(job, session, { cacheScope, now: now(), lifetimeMs: timings.contextMs });
   }
@@ -328,8 +384,8 @@ export class JobRunner {
     const { session } = slot;
     const tried = triedOn(session, run);
     const { identity } = session.registration;
-    const { finished, recalled, responseSha256, message } = outcome;
-    const check = await checkCompletion(message, { context, provider: identity, finished, recalled, responseSha256, now: now() });
+    const check = await checkAnswer(outcome, { context, provider: identity, now: now() }, delivery.parcel);
+    const { recalled } = outcome;
     if (!check.ok) {
       fleet.faulted(identity.providerId, 'unverified', check.problem);
       return { ...failed(tried, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
@@ -339,7 +395,21 @@ export class JobRunner {
     // What a present client has not drained yet, it still gets.
     const delivered = gone.aborted ? delivery.delivered : outcome.bytes;
     if (gone.aborted && delivered === 0) return { kind: 'client_gone', billed: null, ...tried };
-    const { lowered, ...usage } = settlementBounds(deliveredUsage(receipt, { delivered, signed: outcome.bytes }), {
+    if (delivery.parcel !== undefined) {
+      try {
+        await delivery.parcel.keep();
+      } catch (error) {
+        this.#options.onKeepFailed(error);
+        return failed(tried, apiError('images_unavailable'), 'images_not_kept');
+      }
+      if (gone.aborted) return { kind: 'client_gone', billed: null, ...tried };
+    }
+    const claimed = {
+      ...deliveredUsage(receipt, { delivered, signed: outcome.bytes }),
+      images: job.images === null ? 0 : (receipt.usage.images ?? 0),
+    };
+    const { lowered, ...usage } = settlementBounds(claimed, {
+      maxImages: job.images?.count ?? 0,
       maxPromptTokens: promptTokenBound(job.body.length),
       maxCompletionTokens: context.max_tokens,
       deliveredBytes: delivered,
@@ -348,8 +418,9 @@ export class JobRunner {
     session.record.served(usage.completionTokens);
     fleet.remember(session, job.chain, usage.cachedTokens);
     // What fits into the first credit was never slowed by the client's reading.
-    if (outcome.bytes <= INITIAL_CREDIT_BYTES && !recalled) {
-      const { promptTokens, cachedTokens, completionTokens } = usage;
+    if ((outcome.bytes <= INITIAL_CREDIT_BYTES || job.images !== null) && !recalled) {
+      const { promptTokens, cachedTokens } = usage;
+      const completionTokens = job.images === null ? usage.completionTokens : imageTokens(job.images);
       const { elapsedMs, firstContentMs } = outcome;
       const { stream: streamed, model } = context;
       fleet.learn(session, model, { promptTokens, cachedTokens, completionTokens, streamed, elapsedMs, firstContentMs, otherJobs });
@@ -362,15 +433,33 @@ export class JobRunner {
   }
 }
 
+/** The signatures and the receipt, and what an answer holds beside its signed bytes. */
+async function checkAnswer(
+  { message, finished, recalled, responseSha256 }: Outcome & { kind: 'completed' },
+  produced: Pick<Produced, 'context' | 'provider' | 'now'>,
+  parcel: Parcel | undefined,
+): Promise<CompletionCheck> {
+  const signed = finished && parcel !== undefined ? parcel.signedSha256() : { sha256: responseSha256 };
+  if ('problem' in signed) return { ok: false, problem: signed.problem };
+  const check = await checkCompletion(message, { ...produced, finished, recalled, responseSha256: signed.sha256 });
+  const problem = check.ok && parcel !== undefined ? await parcel.examine(check.receipt) : null;
+  return problem === null ? check : { ok: false, problem };
+}
+
 /** The levels are two, so that the stricter one is the one that is not the lower. */
 function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SeatRequest, 'trustFloor' | 'ownFloor'> {
   const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
   return { trustFloor, ownFloor: trustFloor !== ofModel };
 }
 
-function otherType(wanted: 'text' | 'embedding'): ApiError {
-  const message =
-    wanted === 'text' ? 'This model makes vectors. Use it at /v1/embeddings.' : 'This model writes text and makes no vectors.';
+/** A model that is served, asked for what it is not for. */
+function otherType(fleet: Fleet, model: string, wanted: ModelType): ApiError {
+  const is = fleet.isOfType(model, 'image') ? 'images' : fleet.isOfType(model, 'embedding') ? 'vectors' : 'text';
+  const message = {
+    images: 'This model makes images. Use it at /v1/images/generations.',
+    vectors: 'This model makes vectors. Use it at /v1/embeddings.',
+    text: `This model writes text and makes no ${wanted === 'image' ? 'images' : 'vectors'}.`,
+  }[is];
   return apiError('invalid_request', { param: 'model', message });
 }
 

@@ -8,7 +8,7 @@ export interface Price {
   /** Micro-USD per million tokens. */
   readonly promptPerMillion: MicroUsd;
   readonly completionPerMillion: MicroUsd;
-  /** Micro-USD per image. */
+  /** Micro-USD per image of 1024×1024 pixels; others by their pixels, see {@link imageRates}. */
   readonly perImage: MicroUsd;
   /** Milliseconds since 1970; in force from then until the next one's. */
   readonly validFrom: number;
@@ -18,6 +18,17 @@ export interface Price {
 export type Rates = Pick<Price, 'promptPerMillion' | 'completionPerMillion' | 'perImage'>;
 
 const MILLION = 1_000_000n;
+/** Of the image that the price of a model is for. */
+const PRICED_PIXELS = 1024 * 1024;
+
+/**
+ * Rates of an image job: an image costs by its pixels, rounded up to a whole micro-USD, and the words that it is made of cost
+ * nothing beside it.
+ */
+export function imageRates({ perImage }: Rates, pixels: number): Rates {
+  const scaled = Math.ceil((count(pixels) * perImage) / PRICED_PIXELS);
+  return { promptPerMillion: microUsd(0), completionPerMillion: microUsd(0), perImage: microUsd(scaled) };
+}
 
 /**
  * Cost of a usage: prompt tokens, completion tokens and images each priced and rounded up by themselves, then added. So no

@@ -27,7 +27,12 @@ export interface CountedJob {
   readonly requestBytes: number;
   readonly responseBytes: number;
   /** What was billed, or null. The model is one that a provider served. */
-  readonly billed: { readonly model: string; readonly promptTokens: number; readonly completionTokens: number } | null;
+  readonly billed: {
+    readonly model: string;
+    readonly promptTokens: number;
+    readonly completionTokens: number;
+    readonly images?: number;
+  } | null;
 }
 
 export class Metrics implements JobObserver {
@@ -39,6 +44,8 @@ export class Metrics implements JobObserver {
   readonly #cancels = this.#counter('cancels_total', 'Jobs whose client went away.', ['stage']);
   readonly #bytes = this.#counter('bytes_total', 'Bytes of request bodies, and of content that clients took.', ['direction']);
   readonly #tokens = this.#counter('tokens_total', 'Billed tokens by model.', ['model', 'kind']);
+  readonly #images = this.#counter('images_total', 'Billed images by model.', ['model']);
+  readonly #imageFetches = this.#counter('image_fetches_total', 'Requests for images at their URLs, by outcome.', ['outcome']);
   readonly #firstToken = this.#histogram('first_token_seconds', 'From request to the first content of a stream.', LONG);
   readonly #relay = this.#histogram('relay_seconds', 'From a frame of a provider to the write of its content to the client.', SHORT);
   readonly #placements = this.#counter('placements_total', 'Looks for a provider, by outcome.', ['outcome']);
@@ -95,6 +102,12 @@ export class Metrics implements JobObserver {
     const model = this.#models.name(billed.model);
     this.#tokens.inc({ model, kind: 'prompt' }, billed.promptTokens);
     this.#tokens.inc({ model, kind: 'completion' }, billed.completionTokens);
+    if (billed.images !== undefined && billed.images > 0) this.#images.inc({ model }, billed.images);
+  }
+
+  /** Somebody asked for an image at its URL. */
+  imageFetched(outcome: 'found' | 'gone' | 'unknown'): void {
+    this.#imageFetches.inc({ outcome });
   }
 
   ledgerStep(step: LedgerStep, outcome: string, ms: number): void {

@@ -70,9 +70,14 @@ export function keyOf(request: FastifyRequest): ApiKey {
   return request.apiKey;
 }
 
+/** Whether the key is meant for this model. */
+export function mayUseModel(key: ApiKey, model: string): boolean {
+  return key.models === null || key.models.includes(model);
+}
+
 /** Throws RequestError `forbidden` where the key is not meant for this model. */
 export function requireModel(key: ApiKey, model: string): void {
-  if (key.models === null || key.models.includes(model)) return;
+  if (mayUseModel(key, model)) return;
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
 }
 

@@ -1,5 +1,5 @@
 /** What changes the catalogue, and what it answers. Descriptions complete "<field> must be ...". */
-import { ModelOfferSchema, Sha256HexSchema } from '@inference/protocol';
+import { ModelOfferSchema, type ModelType, Sha256HexSchema } from '@inference/protocol';
 import Type from 'typebox';
 import { MOST_PER_IMAGE, MOST_PER_MILLION } from '../ledger/price-book.js';
 
@@ -19,7 +19,7 @@ export const CatalogueChangeSchema = Type.Object(
   {
     display_name: Type.Unsafe<string>({ ...display_name, description: 'a name of up to 256 characters' }),
     quantization: Type.Unsafe<string>({ ...quantization, description: 'a label such as 4bit' }),
-    model_type: Type.Optional(Type.Unsafe<'text' | 'embedding'>({ ...model_type, description: '"text" or "embedding"' })),
+    model_type: Type.Optional(Type.Unsafe<ModelType>({ ...model_type, description: '"text", "embedding" or "image"' })),
     min_memory_bytes: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 50, description: 'a whole number of bytes' })),
     file_sha256: Type.Optional(
       Type.Array(Type.String({ ...Sha256HexSchema, description: '64 hexadecimal digits, in lower case' }), {
@@ -41,7 +41,7 @@ const CatalogueEntry = Type.Object({
   id: Type.String(),
   display_name: Type.String(),
   quantization: Type.String(),
-  model_type: Type.Union([Type.Literal('text'), Type.Literal('embedding')]),
+  model_type,
   min_memory_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], { description: 'Of a machine that serves it.' }),
   file_sha256: Type.Array(Type.String(), { description: 'Files that may be served under this id; none: any.' }),
   prices: Type.Object({ prompt_per_million: Type.Integer(), completion_per_million: Type.Integer(), per_image: Type.Integer() }),

@@ -9,7 +9,7 @@ import { chargedCost } from '../inference/bill.js';
 import { ClientConnection } from '../inference/client-connection.js';
 import type { Delivery } from '../inference/delivery.js';
 import type { Billed, JobEnd } from '../inference/job-end.js';
-import { type JobRequest, readJobRequest } from '../inference/job-request.js';
+import { type JobRequest, type RequestInput, readJobRequest } from '../inference/job-request.js';
 import type { JobRunner } from '../inference/job-runner.js';
 import { PlainDelivery } from '../inference/plain-delivery.js';
 import type { PrefixHashes } from '../inference/prefix-hashes.js';
@@ -18,13 +18,14 @@ import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../infere
 import { microUsd } from '../ledger/money.js';
 import { errorFacts, type Log } from '../log.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { ApiKey } from '../store/api-keys.js';
 import type { ReceiptBook } from '../store/receipt-book.js';
 import { keyOf, requireModel } from './authenticate.js';
 import { bytesOf } from './body-bytes.js';
 
 export interface InferenceRoutes {
   readonly runner: JobRunner;
-  readonly receipts: ReceiptBook;
+  readonly receipts: Pick<ReceiptBook, 'add'>;
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
   readonly log: Log;
@@ -33,23 +34,21 @@ export interface InferenceRoutes {
 }
 
 export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
-  for (const { const: endpoint } of EndpointSchema.anyOf) addEndpoint(server, guard, routes, endpoint);
+  for (const { const: endpoint } of EndpointSchema.anyOf) {
+    // Images have a route of their own, because of what happens before and after the job.
+    if (endpoint !== '/v1/images/generations') addEndpoint(server, guard, routes, endpoint);
+  }
 }
 
-function addEndpoint(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes, endpoint: Endpoint): void {
+function addEndpoint(
+  server: FastifyInstance,
+  guard: onRequestHookHandler,
+  routes: InferenceRoutes,
+  endpoint: Exclude<Endpoint, '/v1/images/generations'>,
+): void {
   server.post(endpoint, { onRequest: guard }, async (request, reply) => {
     const key = keyOf(request);
-    const job = readJobRequest({
-      endpoint,
-      body: bytesOf(request),
-      accountId: key.accountId,
-      apiKeyId: key.id,
-      keySpendLimit: key.spendLimit === null ? null : microUsd(key.spendLimit),
-      nonceHeader: singleHeader(request, 'x-inference-nonce'),
-      prefixHashes: routes.prefixHashes,
-      trustHeader: singleHeader(request, 'x-inference-trust'),
-      now: routes.now(),
-    });
+    const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
     requireModel(key, job.facts.model);
     reply.hijack();
     const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
@@ -57,7 +56,31 @@ function addEndpoint(server: FastifyInstance, guard: onRequestHookHandler, route
   });
 }
 
-async function serve(routes: InferenceRoutes, job: JobRequest, client: ClientConnection, delivery: Delivery): Promise<void> {
+/** What a request says beside its body, and who sent it. */
+export function requestInput(
+  request: FastifyRequest,
+  key: ApiKey,
+  routes: Pick<InferenceRoutes, 'prefixHashes' | 'now'>,
+): Omit<RequestInput, 'endpoint'> {
+  return {
+    body: bytesOf(request),
+    accountId: key.accountId,
+    apiKeyId: key.id,
+    keySpendLimit: key.spendLimit === null ? null : microUsd(key.spendLimit),
+    nonceHeader: singleHeader(request, 'x-inference-nonce'),
+    prefixHashes: routes.prefixHashes,
+    trustHeader: singleHeader(request, 'x-inference-trust'),
+    now: routes.now(),
+  };
+}
+
+/** Runs a job to its end, and books, logs and counts it. Never rejects; null: it crashed, and the client was told. */
+export async function serve(
+  routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
+  job: JobRequest,
+  client: ClientConnection,
+  delivery: Delivery,
+): Promise<JobEnd | null> {
   const started = routes.now();
   const startedAt = performance.now();
   try {
@@ -65,9 +88,11 @@ async function serve(routes: InferenceRoutes, job: JobRequest, client: ClientCon
     if (end.kind !== 'failed' && end.billed !== null) keepReceipt(routes, job, end.billed);
     logJob(routes, job, end, routes.now() - started);
     countJob(routes, job, end, delivery.delivered, performance.now() - startedAt);
+    return end;
   } catch (error) {
     routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
     delivery.fail(apiError('internal'));
+    return null;
   }
 }
 
@@ -87,7 +112,7 @@ function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientCon
   });
 }
 
-function keepReceipt(routes: InferenceRoutes, job: JobRequest, { signed }: Billed): void {
+function keepReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: JobRequest, { signed }: Billed): void {
   routes.receipts.add({
     jobId: job.jobId,
     accountId: job.accountId,
@@ -98,7 +123,7 @@ function keepReceipt(routes: InferenceRoutes, job: JobRequest, { signed }: Bille
   });
 }
 
-function countJob({ metrics }: InferenceRoutes, job: JobRequest, end: JobEnd, responseBytes: number, ms: number): void {
+function countJob({ metrics }: Pick<InferenceRoutes, 'metrics'>, job: JobRequest, end: JobEnd, responseBytes: number, ms: number): void {
   const billed = end.kind === 'failed' ? null : end.billed;
   metrics.job({
     endpoint: job.endpoint,
@@ -113,7 +138,7 @@ function countJob({ metrics }: InferenceRoutes, job: JobRequest, end: JobEnd, re
 }
 
 /** One line per job. The model's name is logged once a provider has taken the job: until then it is only the client's text. */
-function logJob(routes: InferenceRoutes, job: JobRequest, end: JobEnd, ms: number): void {
+function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobEnd, ms: number): void {
   const facts = {
     job: job.jobId,
     endpoint: job.endpoint,
@@ -144,6 +169,7 @@ function billedFacts(billed: Billed | null): Record<string, unknown> {
   return {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
+    ...(usage.images ? { images: usage.images } : {}),
     cost_micro_usd: chargedCost(charge),
     ...(charge.kind === 'settled' ? {} : { charge: charge.kind }),
     ...(lowered.length === 0 ? {} : { lowered }),

@@ -1,7 +1,7 @@
 /** `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for. */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { Fleet, ServedModel } from '../fleet/fleet.js';
+import { type Fleet, imageOfferOf, type ServedModel } from '../fleet/fleet.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
 import { sendError } from './send-error.js';
 
@@ -43,6 +43,16 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
       attested_providers: sessions.filter((session) => session.attested).length,
       trust_level: levels.includes('hardware') ? 'hardware' : 'self_signed',
       display_name: offer.display_name,
+      ...(offer.model_type === 'image' ? imageFacts(offer.id, sessions) : {}),
     },
+  };
+}
+
+/** What some of the machines make, all together. */
+function imageFacts(model: string, sessions: ServedModel['sessions']) {
+  const offers = sessions.flatMap((session) => imageOfferOf(session, model) ?? []);
+  return {
+    sizes: [...new Set(offers.flatMap(({ sizes }) => sizes))],
+    max_images: Math.max(0, ...offers.map(({ max_images }) => max_images)),
   };
 }

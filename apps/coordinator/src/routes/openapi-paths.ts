@@ -27,6 +27,8 @@ const Model = Type.Object({
         description: 'Of one model: for a new request; null when it is not known.',
       }),
     ),
+    sizes: Type.Optional(Type.Array(Type.String(), { description: 'Of an image model: sizes that it makes, as <width>x<height>.' })),
+    max_images: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an image model: most images of one request.' })),
   }),
 });
 
@@ -60,6 +62,24 @@ export const PATHS = {
     answer: 'Model',
     parameter: 'id',
   }),
+  '/v1/images/files/{file}': {
+    get: {
+      summary: 'An image, until its time is over. Whoever has the address may fetch it, whole or in part.',
+      security: [],
+      parameters: [
+        { name: 'file', in: 'path', required: true, schema: { type: 'string' } },
+        { name: 'Range', in: 'header', schema: { type: 'string' } },
+      ],
+      responses: {
+        200: { description: 'The image.', content: { 'image/png': {}, 'image/jpeg': {}, 'image/webp': {} } },
+        206: { description: 'A part of it.', content: { 'image/png': {}, 'image/jpeg': {}, 'image/webp': {} } },
+        304: { description: 'It is still the one that the client has.' },
+        404: { description: 'There never was such an image.', content: json(reference('OpenAiError')) },
+        410: { description: 'Its time is over.', content: json(reference('OpenAiError')) },
+        416: { description: 'The range lies outside of the image.', content: json(reference('OpenAiError')) },
+      },
+    },
+  },
   '/v1/receipts/{job_id}': get({ summary: 'The signed receipt of a finished job.', answer: 'SignedReceipt', parameter: 'job_id' }),
   '/v1/payments/balance': get({ summary: 'The balance of the account.', answer: 'Balance' }),
   '/v1/payments/usage': get({

@@ -6,7 +6,7 @@ import type { ReceiptBook } from '../store/receipt-book.js';
 import { accountOf } from './authenticate.js';
 import { sendError } from './send-error.js';
 
-export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler, receipts: ReceiptBook): void {
+export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler, receipts: Pick<ReceiptBook, 'find'>): void {
   server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { onRequest: guard }, async (request, reply) => {
     const kept = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
     if (kept === null) {

@@ -2,13 +2,14 @@
  * The catalogue in force. It is read from the database every few seconds, so that what is changed on one coordinator reaches
  * the others.
  */
+import type { ModelType } from '@inference/protocol';
 import type { Database } from './tables.js';
 
 export interface CatalogueEntry {
   readonly id: string;
   readonly displayName: string;
   readonly quantization: string;
-  readonly modelType: 'text' | 'embedding';
+  readonly modelType: ModelType;
   /** Null: not said. */
   readonly minMemoryBytes: number | null;
   /** Hexadecimal, sorted; none: any file may be served. */

@@ -4,7 +4,7 @@ export interface CatalogueTables {
     id: string;
     display_name: string;
     quantization: string;
-    model_type: 'text' | 'embedding';
+    model_type: 'text' | 'embedding' | 'image';
     /** Of a machine that serves it; null: not said. */
     min_memory_bytes: number | null;
     created_at: number;

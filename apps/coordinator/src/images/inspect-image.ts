@@ -1,0 +1,54 @@
+/**
+ * Looks whether bytes of a provider are an image of the format and size that were asked for. They are decoded to the last pixel,
+ * outside this thread and within that size, a few at a time. Bytes that do not begin as that format does reach no decoder, so
+ * that of all that the library can read, three formats are open to strangers.
+ */
+import type { ImageRequest } from '@inference/formats';
+import sharp from 'sharp';
+import { FewAtOnce } from './few-at-once.js';
+
+export interface ExpectedImage {
+  readonly format: ImageRequest['format'];
+  /** Pixels. */
+  readonly width: number;
+  readonly height: number;
+}
+
+/** What is wrong with an image. */
+export type ImageProblem = 'image.unreadable' | 'image.format' | 'image.size';
+
+// Nothing of an image stays in memory when it has been looked at.
+sharp.cache(false);
+
+const turns = new FewAtOnce(2);
+
+/** Null: it is what was asked for. */
+export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promise<ImageProblem | null> {
+  const { format, width, height } = expected;
+  if (formatOf(bytes) !== format) return Promise.resolve('image.format');
+  return turns.run(async () => {
+    const image = sharp(bytes, { limitInputPixels: width * height, failOn: 'truncated', sequentialRead: true, unlimited: false });
+    try {
+      const found = await image.metadata();
+      if (found.width !== width || found.height !== height || (found.pages ?? 1) !== 1) return 'image.size';
+      // Whoever sends a good beginning and noise after it is found by decoding all of it.
+      await image.raw().toBuffer();
+      return null;
+    } catch (error) {
+      return isPixelLimit(error) ? 'image.size' : 'image.unreadable';
+    }
+  });
+}
+
+function isPixelLimit(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('pixel limit');
+}
+
+/** By the first bytes; the same that browsers go by (WHATWG MIME Sniffing section 6.1). */
+function formatOf(bytes: Uint8Array): ImageRequest['format'] | null {
+  const begins = (at: number, ...values: readonly number[]): boolean => values.every((value, index) => bytes[at + index] === value);
+  if (begins(0, 0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)) return 'png';
+  if (begins(0, 0xff, 0xd8, 0xff)) return 'jpeg';
+  if (begins(0, 0x52, 0x49, 0x46, 0x46) && begins(8, 0x57, 0x45, 0x42, 0x50)) return 'webp';
+  return null;
+}

@@ -1,0 +1,247 @@
+/** Images through the coordinator: the way of a request from a customer's client to images that verify, are paid and can be fetched. */
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Receipt, toBase64 } from '@inference/protocol';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { errorOf, type Harness, MODEL, NO_RATE_LIMITS, until } from '../harness.js';
+import { expectSignedPlain } from '../inference-calls.js';
+import { generate, IMAGE_MODEL, imageProvider, OWN_SIZE, picture, SMALL_SIZE, sdk, startImageHarness, urlsOf } from './pictures.js';
+
+const PATH = '/v1/images/generations';
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startImageHarness({ config: { rateLimits: NO_RATE_LIMITS } });
+  await imageProvider(harness);
+  await harness.provider();
+});
+afterAll(() => harness.close());
+
+describe('images by URL', () => {
+  it('come through the unmodified openai client, and can be fetched more than once', async () => {
+    const { data, created } = await sdk(harness).images.generate({ model: IMAGE_MODEL, prompt: 'a red square', n: 2 });
+    expect(created).toBeGreaterThan(1_700_000_000);
+    expect(data).toHaveLength(2);
+    const urls = (data ?? []).map(({ url }) => url ?? '');
+    expect(new Set(urls).size).toBe(2);
+    for (const url of [...urls, ...urls]) {
+      expect(url.startsWith(`${harness.url}/v1/images/files/`)).toBe(true);
+      const response = await fetch(url);
+      expect(response.status).toBe(200);
+      const metadata = await sharp(Buffer.from(await response.arrayBuffer())).metadata();
+      expect(metadata).toMatchObject({ format: 'png', width: 64, height: 48 });
+    }
+  });
+
+  it('are named by a signed receipt, which is kept', async () => {
+    const { answer, receipt } = await expectSignedPlain(await generate(harness, { n: 2, size: SMALL_SIZE }), PATH);
+    const urls = (answer.data as { url: string }[]).map(({ url }) => url);
+    const hashes = await Promise.all(urls.map(async (url) => sha256(new Uint8Array(await (await fetch(url)).arrayBuffer()))));
+    expect(receipt).toMatchObject({
+      model: IMAGE_MODEL,
+      image_sha256: hashes,
+      overrides: { image_urls: urls },
+      usage: { completion_tokens: 0, images: 2 },
+    });
+    const kept = (await (await harness.get(`/v1/receipts/${receipt.job_id}`)).json()) as { claims: Receipt };
+    expect(kept.claims).toEqual(receipt);
+    const stranger = await harness.customer(0);
+    expect((await harness.get(`/v1/receipts/${receipt.job_id}`, stranger.apiKey)).status).toBe(404);
+  });
+
+  it.each([
+    ['png', 'image/png', '.png'],
+    ['jpeg', 'image/jpeg', '.jpg'],
+    ['webp', 'image/webp', '.webp'],
+  ] as const)('are %s when that is asked for', async (format, type, extension) => {
+    const [url = ''] = await urlsOf(await generate(harness, { output_format: format }));
+    expect(url.endsWith(extension)).toBe(true);
+    const response = await fetch(url);
+    expect(response.headers.get('content-type')).toBe(type);
+    expect((await sharp(Buffer.from(await response.arrayBuffer())).metadata()).format).toBe(format);
+  });
+});
+
+describe('images in the answer', () => {
+  it('come through the openai client, with their hashes in the receipt', async () => {
+    const request = { model: IMAGE_MODEL, prompt: 'a red square', n: 2, response_format: 'b64_json' } as const;
+    const { data, response } = await sdk(harness).images.generate(request).withResponse();
+    const images = (data.data ?? []).map(({ b64_json }) => Buffer.from(b64_json ?? '', 'base64'));
+    expect(images).toHaveLength(2);
+    const receipt = JSON.parse(Buffer.from(response.headers.get('x-inference-receipt') ?? '', 'base64url').toString()) as Receipt;
+    expect(receipt.image_sha256).toEqual(images.map(sha256));
+    expect(receipt.overrides).toEqual({});
+    const kept = (await (await harness.get(`/v1/receipts/${receipt.job_id}`)).json()) as { claims: Receipt };
+    expect(kept.claims).toEqual(receipt);
+  });
+});
+
+describe('what is asked for', () => {
+  it('may leave out the model: one that somebody serves is taken, and named in the receipt', async () => {
+    const { receipt } = await expectSignedPlain(await harness.post(PATH, { prompt: 'x' }), PATH);
+    expect(receipt.model).toBe(IMAGE_MODEL);
+  });
+
+  it.each([
+    [null, OWN_SIZE],
+    ['auto', OWN_SIZE],
+    [SMALL_SIZE, SMALL_SIZE],
+  ])('size %s comes out as %s', async (size, made) => {
+    const { answer } = await expectSignedPlain(await generate(harness, { size }), PATH);
+    expect(answer.size).toBe(made);
+  });
+
+  it.each([
+    ['size', { size: '512x512' }],
+    ['size', { size: '0x0' }],
+    ['size', { size: '63x47' }],
+    ['size', { size: '-64x48' }],
+    ['size', { size: '99999x99999' }],
+    ['n', { n: 0 }],
+    ['n', { n: 1.5 }],
+    ['n', { n: 1000 }],
+    ['prompt', { prompt: '' }],
+    ['prompt', { prompt: 'x'.repeat(100_000) }],
+    ['output_format', { output_format: 'bmp' }],
+    ['stream', { stream: true }],
+  ])('is a 400 that names %s: %j', async (param, body) => {
+    const response = await generate(harness, body);
+    expect(response.status).toBe(400);
+    expect((await errorOf(response)).param).toBe(param);
+  });
+
+  it('is told which sizes there are', async () => {
+    const { message } = await errorOf(await generate(harness, { size: '512x512' }));
+    expect(message).toBe(`size must be one of those that this model makes: ${OWN_SIZE}, ${SMALL_SIZE}.`);
+  });
+
+  it('must be asked of a model of the right type', async () => {
+    const image = await generate(harness, { model: MODEL });
+    expect(image.status).toBe(400);
+    expect(await errorOf(image)).toMatchObject({ param: 'model', message: 'This model makes no images.' });
+    for (const [path, body] of [
+      ['/v1/chat/completions', { messages: [{ role: 'user', content: 'x' }] }],
+      ['/v1/completions', { prompt: 'x' }],
+      ['/v1/embeddings', { input: 'x' }],
+    ] as const) {
+      const text = await harness.post(path, { model: IMAGE_MODEL, ...body });
+      expect(text.status).toBe(400);
+      expect(await errorOf(text)).toMatchObject({ param: 'model', message: 'This model makes images. Use it at /v1/images/generations.' });
+    }
+    expect((await generate(harness, { model: 'nobody/has-this' })).status).toBe(404);
+  });
+
+  it('needs a key', async () => {
+    expect((await harness.post(PATH, { prompt: 'x' }, { 'x-api-key': 'service-wrong' })).status).toBe(401);
+  });
+
+  it('is refused when the answer could not hold it', async () => {
+    const big = await imageProvider(harness, { models: ['test/big'], image: { sizes: ['2048x2048'], max_images: 4 } });
+    const response = await generate(harness, { model: 'test/big', n: 4, response_format: 'b64_json' });
+    expect(response.status).toBe(400);
+    expect((await errorOf(response)).param).toBe('response_format');
+    big.close();
+  });
+});
+
+describe('the money of images', () => {
+  it('is by image and pixels, and nothing else', async () => {
+    const { accountId, apiKey } = await harness.customer(1000);
+    const perImage = harness.app.prices.current(IMAGE_MODEL).perImage;
+    const cost = 2 * Math.ceil((perImage * 64 * 48) / (1024 * 1024));
+    expect(cost).toBeGreaterThan(0);
+    const response = await harness.post(PATH, { prompt: 'x', n: 2, model: IMAGE_MODEL }, { 'x-api-key': apiKey });
+    expect(response.headers.get('x-inference-cost-micro-usd')).toBe(String(cost));
+    expect(await harness.money(accountId)).toEqual({ balance: 1000 - cost, reserved: 0 });
+    const { usage } = (await (await harness.get('/v1/payments/usage', apiKey)).json()) as { usage: Record<string, unknown>[] };
+    expect(usage).toEqual([expect.objectContaining({ model: IMAGE_MODEL, prompt_tokens: 7, completion_tokens: 0, cost_micro_usd: cost })]);
+    const job = await harness.app.database
+      .selectFrom('jobs')
+      .select(['images', 'earned', 'fee'])
+      .where('account_id', '=', accountId)
+      .executeTakeFirstOrThrow();
+    expect(job).toEqual({ images: 2, earned: Math.floor(cost * 0.9), fee: cost - Math.floor(cost * 0.9) });
+  });
+
+  it('must be there before a provider is asked', async () => {
+    const { apiKey } = await harness.customer(0);
+    const response = await harness.post(PATH, { prompt: 'x', n: 3, model: IMAGE_MODEL }, { 'x-api-key': apiKey });
+    expect(response.status).toBe(402);
+    expect((await errorOf(response)).message).toContain('3 images (n)');
+  });
+
+  it('counts the job for its provider', async () => {
+    const before = (await (await harness.get('/v1/network/totals', null)).json()) as { jobs: number };
+    expect(before).toHaveProperty('jobs');
+    const { receipt } = await expectSignedPlain(await generate(harness), PATH);
+    const row = await harness.app.database
+      .selectFrom('jobs')
+      .select(['state', 'earner'])
+      .where('job_id', '=', receipt.job_id)
+      .executeTakeFirstOrThrow();
+    expect(row.state).toBe('settled');
+    expect(row.earner).not.toBeNull();
+  });
+});
+
+describe('image models', () => {
+  it('are listed as such, with their sizes', async () => {
+    const { data } = (await (await harness.get('/v1/models')).json()) as { data: { id: string; metadata: object }[] };
+    expect(data.find(({ id }) => id === IMAGE_MODEL)?.metadata).toMatchObject({
+      model_type: 'image',
+      sizes: [OWN_SIZE, SMALL_SIZE],
+      max_images: 4,
+    });
+    expect(data.find(({ id }) => id === MODEL)?.metadata).not.toHaveProperty('sizes');
+  });
+
+  it('are counted by image', async () => {
+    const read = async (): Promise<number> => {
+      const text = await (await harness.get('/metrics', harness.adminKey)).text();
+      return Number(/inference_images_total\{model="test\/image-1"\} (\d+)/.exec(text)?.[1] ?? 0);
+    };
+    const before = await read();
+    await generate(harness, { n: 3 });
+    expect(await read()).toBe(before + 3);
+  });
+});
+
+describe('what a client says and gets', () => {
+  it('is nowhere but in the answer: neither prompt, image, URL nor key', async () => {
+    const canary = 'canary-7d3f a lighthouse nobody must see';
+    const image = await picture(OWN_SIZE, 'png', '#123456');
+    const painter = await imageProvider(harness, { models: ['test/canary'], onJob: (job) => job.answerImages([image]) });
+    const [url = ''] = await urlsOf(await generate(harness, { prompt: canary, model: 'test/canary' }));
+    await generate(harness, { prompt: canary, model: 'test/canary', response_format: 'b64_json' });
+    await generate(harness, { prompt: canary, model: 'test/canary', size: canary });
+    await (await fetch(url)).arrayBuffer();
+    await fetch(`${url}${canary.slice(0, 11)}`);
+    await until(() => harness.jobLines().filter(({ model }) => model === 'test/canary').length === 2);
+    painter.close();
+    const token = url.split('/').at(-1)?.slice(0, 72) ?? '';
+    const secrets = ['canary-7d3f', token, toBase64(image).slice(-60)];
+    expect(secrets.every(({ length }) => length > 10)).toBe(true);
+    for (const line of harness.log) for (const secret of secrets) expect(line).not.toContain(secret);
+    const isWritten = async (): Promise<boolean> => {
+      const rows = await harness.app.database.selectFrom('receipts').select('receipt').execute();
+      const claims = rows.map(({ receipt }) => JSON.parse(Buffer.from(receipt, 'base64url').toString()) as Receipt);
+      return claims.some(({ model, overrides }) => model === 'test/canary' && overrides.image_urls === undefined);
+    };
+    // What is written of it has been written; what names a URL is not.
+    await until(isWritten);
+    for (const file of await everyFile(harness.dataDir)) {
+      const bytes = await readFile(file);
+      for (const secret of [...secrets, Buffer.from(token, 'base64url').subarray(0, 32), image.subarray(40, 80)]) {
+        expect([file, bytes.includes(secret as string)]).toEqual([file, false]);
+      }
+    }
+  });
+});
+
+async function everyFile(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}

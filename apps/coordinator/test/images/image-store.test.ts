@@ -1,0 +1,182 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { newImageFile, readImageFile } from '../../src/images/image-address.js';
+import { ImageStore } from '../../src/images/image-store.js';
+
+const codeKey = Buffer.alloc(32, 1);
+const MINUTE = 60_000;
+
+let directory: string;
+let now: number;
+let errors: unknown[];
+const stores: ImageStore[] = [];
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'images-test-'));
+  now = 1_790_000_000_000;
+  errors = [];
+});
+afterEach(async () => {
+  for (const store of stores.splice(0)) store.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function open(options: { readonly mostBytes?: number } = {}): Promise<ImageStore> {
+  const store = await ImageStore.open({
+    directory,
+    mostBytes: 1_000_000,
+    lifetimeMs: 60 * MINUTE,
+    codeKey,
+    now: () => now,
+    onError: (error) => errors.push(error),
+    ...options,
+  });
+  stores.push(store);
+  return store;
+}
+
+async function keep(store: ImageStore, ...images: Uint8Array[]): Promise<readonly string[]> {
+  const allotment = store.allot(images.length, 'png', 1000);
+  if (allotment === null) throw new Error('there is no room');
+  await allotment.keep(images);
+  return allotment.files;
+}
+
+const first = Buffer.from('the very pixels of the first image');
+const second = Buffer.from('and those of the second one');
+
+describe('the store of images', () => {
+  it('gives back what it was given, to whoever has the address', async () => {
+    const store = await open();
+    const [one = '', two = ''] = await keep(store, first, second);
+    expect(one).toMatch(/^[A-Za-z0-9_-]{72}\.png$/);
+    expect(await store.find(one)).toMatchObject({ kind: 'found', bytes: first, format: 'png', expiresAt: now + 60 * MINUTE });
+    expect(await store.find(two)).toMatchObject({ kind: 'found', bytes: second });
+    expect(await store.find(one)).toMatchObject({ kind: 'found', bytes: first });
+  });
+
+  it('leaves nothing readable on the disk', async () => {
+    const store = await open();
+    const files = await keep(store, first, second);
+    const names = await readdir(directory);
+    expect(names).toHaveLength(2);
+    for (const name of names) {
+      const bytes = await readFile(join(directory, name));
+      for (const image of [first, second]) expect(bytes.includes(image.subarray(0, 8))).toBe(false);
+      for (const file of files) {
+        const token = Buffer.from(file.slice(0, 72), 'base64url');
+        expect(bytes.includes(token.subarray(0, 16))).toBe(false);
+        expect(name).not.toContain(token.subarray(0, 8).toString('hex'));
+        expect(name).not.toContain(file.slice(0, 10));
+      }
+    }
+  });
+
+  it('knows no address that is altered anywhere', async () => {
+    const store = await open();
+    const [file = ''] = await keep(store, first);
+    for (let at = 0; at < file.length; at++) {
+      const altered = file.slice(0, at) + (file[at] === 'A' ? 'B' : 'A') + file.slice(at + 1);
+      expect(await store.find(altered), altered).toEqual({ kind: 'unknown' });
+    }
+    for (const other of ['', file.slice(0, -4), `${file}x`, file.replace('.png', '.jpg'), `../${file}`, 'x'.repeat(5000)]) {
+      expect(await store.find(other)).toEqual({ kind: 'unknown' });
+    }
+    expect(await store.find(file)).toMatchObject({ kind: 'found' });
+  });
+
+  it('tells an address whose time is over from one that never was, for good', async () => {
+    const store = await open();
+    const [file = ''] = await keep(store, first);
+    now += 60 * MINUTE - 1;
+    expect(await store.find(file)).toMatchObject({ kind: 'found' });
+    now += 1;
+    expect(await store.find(file)).toEqual({ kind: 'gone' });
+    await store.sweep();
+    expect(await readdir(directory)).toEqual([]);
+    expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
+    expect(await store.find(file)).toEqual({ kind: 'gone' });
+    now += 365 * 24 * 60 * MINUTE;
+    expect(await (await open()).find(file)).toEqual({ kind: 'gone' });
+    expect(await store.find(newImageFile(Buffer.alloc(32, 2), 'png', now - 1))).toEqual({ kind: 'unknown' });
+  });
+
+  it('keeps images over a restart until their time is over', async () => {
+    const before = await open();
+    const [file = ''] = await keep(before, first);
+    await writeFile(join(directory, 'half-written.part'), 'x');
+    before.close();
+    const after = await open();
+    expect(after.usage).toEqual({ ...before.usage, images: 1 });
+    expect(await readdir(directory)).toHaveLength(1);
+    expect(await after.find(file)).toMatchObject({ kind: 'found', bytes: first });
+    now += 61 * MINUTE;
+    const later = await open();
+    expect(later.usage.images).toBe(0);
+    expect(await readdir(directory)).toEqual([]);
+    expect(await later.find(file)).toEqual({ kind: 'gone' });
+  });
+
+  it('promises no more than it has room for, and takes back what was not used', async () => {
+    const store = await open({ mostBytes: 3 * 1028 });
+    const one = store.allot(2, 'png', 1000);
+    expect(one).not.toBeNull();
+    expect(store.allot(2, 'png', 1000)).toBeNull();
+    const two = store.allot(1, 'png', 1000);
+    expect(two).not.toBeNull();
+    expect(store.allot(1, 'png', 1)).toBeNull();
+    two?.end();
+    two?.end();
+    await one?.keep([first, second]);
+    expect(store.usage).toEqual({ images: 2, bytes: first.length + second.length + 2 * 28, heldBytes: 0 });
+    expect(store.allot(2, 'png', 1000)).not.toBeNull();
+  });
+
+  it('drops the images of a job that came to nothing', async () => {
+    const store = await open();
+    const allotment = store.allot(2, 'webp', 1000);
+    await allotment?.keep([first, second]);
+    await allotment?.drop();
+    expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
+    expect(await readdir(directory)).toEqual([]);
+    expect(await store.find(allotment?.files[0] ?? '')).toEqual({ kind: 'unknown' });
+  });
+
+  it('stores all images of a job or none', async () => {
+    const store = await open();
+    const allotment = store.allot(2, 'png', 1000);
+    await rm(directory, { recursive: true });
+    await expect(allotment?.keep([first, second])).rejects.toThrow('ENOENT');
+    expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
+    await expect(store.allot(2, 'png', 1000)?.keep([first])).rejects.toThrow('no room');
+  });
+
+  it('gives out nothing of a file that was changed on the disk', async () => {
+    const store = await open();
+    const [file = ''] = await keep(store, first);
+    const [name = ''] = await readdir(directory);
+    const bytes = await readFile(join(directory, name));
+    bytes[20] = (bytes[20] ?? 0) ^ 1;
+    await writeFile(join(directory, name), bytes);
+    expect(await store.find(file)).toEqual({ kind: 'unknown' });
+    expect(errors).toHaveLength(1);
+    await writeFile(join(directory, name), '');
+    expect(await store.find(file)).toEqual({ kind: 'unknown' });
+    await rm(join(directory, name));
+    expect(await store.find(file)).toEqual({ kind: 'gone' });
+  });
+});
+
+describe('an address', () => {
+  it('holds format and end, and never the same secret twice', () => {
+    const [one, two] = [newImageFile(codeKey, 'jpeg', 5000), newImageFile(codeKey, 'jpeg', 5000)];
+    expect(one).toMatch(/\.jpg$/);
+    const [a, b] = [readImageFile(codeKey, one), readImageFile(codeKey, two)];
+    expect(a).toMatchObject({ format: 'jpeg', expiresAt: 5000 });
+    expect(a?.storedName).not.toBe(b?.storedName);
+    expect(a?.key).not.toEqual(b?.key);
+    expect(readImageFile(Buffer.alloc(32, 9), one)).toBeNull();
+  });
+});

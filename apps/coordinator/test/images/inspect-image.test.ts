@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { inspectImage } from '../../src/images/inspect-image.js';
+import { picture } from './pictures.js';
+
+const expected = { format: 'png', width: 64, height: 48 } as const;
+
+describe('an image of a provider', () => {
+  it.each(['png', 'jpeg', 'webp'] as const)('is taken when it is a %s of the size that was asked for', async (format) => {
+    expect(await inspectImage(await picture('64x48', format), { ...expected, format })).toBeNull();
+  });
+
+  it('must have the format that was asked for', async () => {
+    expect(await inspectImage(await picture('64x48', 'webp'), expected)).toBe('image.format');
+    expect(await inspectImage(await picture('64x48', 'gif'), expected)).toBe('image.format');
+    expect(await inspectImage(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" width="64" height="48"/>'), expected)).toBe(
+      'image.format',
+    );
+    expect(await inspectImage(new Uint8Array(), expected)).toBe('image.format');
+  });
+
+  it.each(['48x64', '64x47', '65x48', '1024x1024'])('must not be %s where 64x48 was asked for', async (size) => {
+    expect(await inspectImage(await picture(size), expected)).toBe('image.size');
+  });
+
+  it('must be whole, whatever its beginning says', async () => {
+    const image = await picture('64x48');
+    expect(await inspectImage(image.subarray(0, image.length - 24), expected)).toBe('image.unreadable');
+    expect(await inspectImage(image.subarray(0, 33), expected)).toBe('image.unreadable');
+    const noise = Buffer.concat([image.subarray(0, 33), Buffer.alloc(500, 7)]);
+    expect(await inspectImage(noise, expected)).toBe('image.unreadable');
+    const jpeg = await picture('64x48', 'jpeg');
+    expect(await inspectImage(jpeg.subarray(0, jpeg.length / 2), { ...expected, format: 'jpeg' })).toBe('image.unreadable');
+  });
+
+  it('that says it has billions of pixels is not decoded', async () => {
+    const bomb = Buffer.from(await picture('64x48'));
+    bomb.writeUInt32BE(60_000, 16);
+    bomb.writeUInt32BE(60_000, 20);
+    expect(await inspectImage(bomb, expected)).not.toBeNull();
+  });
+});
