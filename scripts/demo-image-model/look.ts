@@ -1,0 +1,163 @@
+/**
+ * Sees what a picture of the demo image model shows: the colour of its ground, and each figure's colour, shape, place and size.
+ * Made for checks by pixels: colours are the nearest named one, figures are connected pixels of one colour, and shapes are
+ * compared with outlines.
+ */
+import { readFileSync } from 'node:fs';
+
+export interface Picture {
+  readonly width: number;
+  readonly height: number;
+  /** Red, green and blue of each pixel, row by row. */
+  readonly rgb: Uint8Array;
+}
+
+export interface SeenFigure {
+  readonly colour: string;
+  readonly shape: string;
+  /** Part of the outline and the figure that both cover, 0 to 1. */
+  readonly likeness: number;
+  /** Middle of its bounds, 0 to 1 of the picture. */
+  readonly x: number;
+  readonly y: number;
+  /** Half the longer side of its bounds, in halves of the picture's shorter side. */
+  readonly radius: number;
+}
+
+export interface Seen {
+  readonly ground: string;
+  /** Largest first. */
+  readonly figures: readonly SeenFigure[];
+}
+
+export const COLOURS: Readonly<Record<string, readonly [number, number, number]>> = {
+  red: [222, 30, 36],
+  orange: [247, 140, 20],
+  yellow: [250, 222, 45],
+  green: [32, 152, 62],
+  blue: [32, 72, 214],
+  purple: [128, 42, 170],
+  pink: [246, 132, 184],
+  brown: [120, 72, 32],
+  black: [16, 16, 18],
+  white: [250, 250, 250],
+  gray: [130, 130, 132],
+  cyan: [40, 200, 222],
+};
+const NAMES = Object.keys(COLOURS);
+const OUTLINES: Readonly<Record<string, readonly string[]>> = JSON.parse(readFileSync(new URL('./outlines.json', import.meta.url), 'utf8'));
+const OUTLINE_SIDE = 24;
+/** A figure is at least so many pixels thick somewhere; what is thinner is the blend along an edge. */
+const LEAST_THICKNESS = 5;
+
+export function look(picture: Picture): Seen {
+  const labels = labelled(picture);
+  const ground = groundOf(labels, picture);
+  const figures = connected(labels, ground, picture).filter((pixels) => isThick(pixels, labels, picture));
+  return {
+    ground: NAMES[ground] as string,
+    figures: figures.toSorted((a, b) => b.length - a.length).map((pixels) => described(pixels, labels, picture)),
+  };
+}
+
+function labelled({ rgb }: Picture): Uint8Array {
+  const labels = new Uint8Array(rgb.length / 3);
+  const at = (index: number): number => rgb[index] as number;
+  for (let pixel = 0; pixel < labels.length; pixel++) {
+    let nearest = Number.POSITIVE_INFINITY;
+    for (const [index, name] of NAMES.entries()) {
+      const [red, green, blue] = COLOURS[name] as readonly [number, number, number];
+      const away = (at(3 * pixel) - red) ** 2 + (at(3 * pixel + 1) - green) ** 2 + (at(3 * pixel + 2) - blue) ** 2;
+      if (away >= nearest) continue;
+      nearest = away;
+      labels[pixel] = index;
+    }
+  }
+  return labels;
+}
+
+/** The commonest colour of the picture's rim. */
+function groundOf(labels: Uint8Array, { width, height }: Picture): number {
+  const counts = new Array<number>(NAMES.length).fill(0);
+  const count = (pixel: number): void => {
+    const label = labels[pixel] as number;
+    counts[label] = (counts[label] as number) + 1;
+  };
+  for (let x = 0; x < width; x++) [x, (height - 1) * width + x].forEach(count);
+  for (let y = 0; y < height; y++) [y * width, y * width + width - 1].forEach(count);
+  return counts.indexOf(Math.max(...counts));
+}
+
+/** Groups of neighbouring pixels of one colour that is not the ground's. */
+function connected(labels: Uint8Array, ground: number, { width }: Picture): number[][] {
+  const visited = new Uint8Array(labels.length);
+  const groups: number[][] = [];
+  for (let start = 0; start < labels.length; start++) {
+    if (visited[start] === 1 || labels[start] === ground) continue;
+    visited[start] = 1;
+    const group = [start];
+    for (let next = 0; next < group.length; next++) {
+      const pixel = group[next] as number;
+      const x = pixel % width;
+      for (const neighbour of [x > 0 ? pixel - 1 : -1, x < width - 1 ? pixel + 1 : -1, pixel - width, pixel + width]) {
+        if (neighbour < 0 || neighbour >= labels.length || visited[neighbour] === 1 || labels[neighbour] !== labels[start]) continue;
+        visited[neighbour] = 1;
+        group.push(neighbour);
+      }
+    }
+    groups.push(group);
+  }
+  return groups;
+}
+
+function isThick(pixels: readonly number[], labels: Uint8Array, { width }: Picture): boolean {
+  const reach = (LEAST_THICKNESS - 1) / 2;
+  return pixels.some((pixel) => {
+    for (let dy = -reach; dy <= reach; dy++) {
+      for (let dx = -reach; dx <= reach; dx++) {
+        if (labels[pixel + dy * width + dx] !== labels[pixel]) return false;
+      }
+    }
+    return true;
+  });
+}
+
+function described(pixels: readonly number[], labels: Uint8Array, { width, height }: Picture): SeenFigure {
+  const columns = pixels.map((pixel) => pixel % width);
+  const rows = pixels.map((pixel) => Math.floor(pixel / width));
+  const [left, right, top, bottom] = [least(columns), most(columns) + 1, least(rows), most(rows) + 1];
+  const inside = new Set(pixels);
+  const mask = Array.from({ length: OUTLINE_SIDE ** 2 }, (_, index) => {
+    const x = Math.floor(left + (((index % OUTLINE_SIDE) + 0.5) * (right - left)) / OUTLINE_SIDE);
+    const y = Math.floor(top + ((Math.floor(index / OUTLINE_SIDE) + 0.5) * (bottom - top)) / OUTLINE_SIDE);
+    return inside.has(y * width + x);
+  });
+  const likenesses = Object.entries(OUTLINES).map(([shape, outline]) => ({ shape, likeness: overlap(mask, outline.join('')) }));
+  const best = likenesses.reduce((a, b) => (b.likeness > a.likeness ? b : a));
+  return {
+    colour: NAMES[labels[pixels[0] as number] as number] as string,
+    ...best,
+    x: (left + right) / 2 / width,
+    y: (top + bottom) / 2 / height,
+    radius: Math.max(right - left, bottom - top) / Math.min(width, height),
+  };
+}
+
+function overlap(mask: readonly boolean[], outline: string): number {
+  let both = 0;
+  let either = 0;
+  for (const [index, filled] of mask.entries()) {
+    const expected = outline[index] === '#';
+    if (filled && expected) both++;
+    if (filled || expected) either++;
+  }
+  return both / either;
+}
+
+function least(values: readonly number[]): number {
+  return values.reduce((a, b) => Math.min(a, b));
+}
+
+function most(values: readonly number[]): number {
+  return values.reduce((a, b) => Math.max(a, b));
+}
