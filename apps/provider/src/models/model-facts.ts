@@ -48,7 +48,7 @@ export function modelTypeOf({ embedding, image }: Pick<ModelFacts, 'embedding' |
 
 /** Throws {@link ModelFileError} when the folder holds no image model, or one that cannot be served. */
 function imageModelFacts(path: string): ModelFacts {
-  const { name, quantization, promptTokens, facts, files, bytes } = readImageFolder(path);
+  const { name, quantization, promptTokens, facts, files, bytes } = guarded(path, () => readImageFolder(path));
   return {
     path,
     id: slug(name) || slug(basename(path)) || 'model',
@@ -63,6 +63,16 @@ function imageModelFacts(path: string): ModelFacts {
     activeBytes: bytes,
     cacheBytesPerToken: 0,
   };
+}
+
+/** Whatever a file system can answer, from a file where a folder should be to one that may not be read, is a sentence for the owner. */
+function guarded<Read>(path: string, read: () => Read): Read {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ModelFileError) throw error;
+    throw new ModelFileError(`the model ${path} cannot be read: ${error instanceof Error ? error.message : 'unknown'}`);
+  }
 }
 
 function readImageFolder(path: string) {
