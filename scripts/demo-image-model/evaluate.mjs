@@ -1,32 +1,50 @@
 /**
  * Draws the held-out prompts of `questions.py` and counts by pixels how often the picture shows what was asked. See README.md.
  *
- *   npx tsx scripts/demo-image-model/evaluate.mjs FOLDER QUESTIONS [WIDTHxHEIGHT] [contact sheet .png]
+ *   npx tsx scripts/demo-image-model/evaluate.mjs FOLDER QUESTIONS [--size WIDTHxHEIGHT] [--sheet FILE.png] [--steps N] [--guidance N]
  */
 import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
 import sharp from 'sharp';
 import { look } from './look.ts';
 import { draw, load } from './pipeline.mjs';
 
-const [folder, questionsFile, size = '256x256', sheet] = process.argv.slice(2);
-const [width, height] = size.split('x').map(Number);
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    size: { type: 'string', default: '256x256' },
+    sheet: { type: 'string' },
+    steps: { type: 'string' },
+    guidance: { type: 'string' },
+  },
+});
+const [folder, questionsFile] = positionals;
+const { sheet } = values;
+const [width, height] = values.size.split('x').map(Number);
 const settings = { width, height };
-if (process.env.STEPS) settings.steps = Number(process.env.STEPS);
-if (process.env.GUIDANCE) settings.guidance = Number(process.env.GUIDANCE);
+if (values.steps !== undefined) settings.steps = Number(values.steps);
+if (values.guidance !== undefined) settings.guidance = Number(values.guidance);
 const model = await load(folder);
-const questions = readFileSync(questionsFile, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
+const questions = readFileSync(questionsFile, 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line));
 const PLACES = { left: [-1, 0], right: [1, 0], top: [0, -1], bottom: [0, 1] };
 
 /** Which of its words the drawing of a figure keeps to. */
 function judged(asked, seen) {
-  const [x, y] = (asked.place ?? 'center').split(' ').reduce(([a, b], word) => [a + (PLACES[word]?.[0] ?? 0), b + (PLACES[word]?.[1] ?? 0)], [0, 0]);
+  const [x, y] = (asked.place ?? 'center')
+    .split(' ')
+    .reduce(([a, b], word) => [a + (PLACES[word]?.[0] ?? 0), b + (PLACES[word]?.[1] ?? 0)], [0, 0]);
   const side = (value) => (value < 0.4 ? -1 : value > 0.6 ? 1 : 0);
   const middle = asked.place === null || asked.place === 'center';
   return {
     colour: seen?.colour === asked.colour,
     shape: seen?.shape === asked.shape,
     place: seen !== undefined && side(seen.x) === x && side(seen.y) === y,
-    size: seen !== undefined && (asked.size === 'small' ? seen.radius < 0.3 : asked.size === 'large' ? seen.radius > (middle ? 0.58 : 0.37) : true),
+    size:
+      seen !== undefined &&
+      (asked.size === 'small' ? seen.radius < 0.3 : asked.size === 'large' ? seen.radius > (middle ? 0.58 : 0.37) : true),
   };
 }
 
@@ -41,7 +59,8 @@ for (const [seed, { prompt, figures, ground }] of questions.entries()) {
   const picture = await draw(model, prompt, { ...settings, seed });
   const seen = look(picture);
   // A pair is matched by where its figures are.
-  const cost = (order) => order.reduce((sum, figure, index) => sum + Object.values(judged(figures[index], figure)).filter(Boolean).length, 0);
+  const cost = (order) =>
+    order.reduce((sum, figure, index) => sum + Object.values(judged(figures[index], figure)).filter(Boolean).length, 0);
   const found = seen.figures.slice(0, figures.length);
   const order = found.length === 2 && cost([found[1], found[0]]) > cost(found) ? [found[1], found[0]] : found;
   const kind = figures.length === 1 ? 'one figure' : 'two figures';
@@ -55,7 +74,18 @@ for (const [seed, { prompt, figures, ground }] of questions.entries()) {
     all &&= Object.values(verdict).every(Boolean);
   }
   count(`${kind}: everything`, all);
-  if (!all) console.log(JSON.stringify({ index: seed, prompt, ground: seen.ground, figures: order.map(({ colour, shape, likeness, x, y, radius }) => `${colour} ${shape} ${likeness.toFixed(2)} at ${x.toFixed(2)},${y.toFixed(2)} radius ${radius.toFixed(2)}`) }));
+  if (!all)
+    console.log(
+      JSON.stringify({
+        index: seed,
+        prompt,
+        ground: seen.ground,
+        figures: order.map(
+          ({ colour, shape, likeness, x, y, radius }) =>
+            `${colour} ${shape} ${likeness.toFixed(2)} at ${x.toFixed(2)},${y.toFixed(2)} radius ${radius.toFixed(2)}`,
+        ),
+      }),
+    );
   thumbnails.push(picture);
 }
 const { user, system } = process.cpuUsage(started);
@@ -67,11 +97,17 @@ if (sheet !== undefined) {
   const side = 128;
   const tiles = await Promise.all(
     thumbnails.map(async ({ rgb }, index) => ({
-      input: await sharp(rgb, { raw: { width, height, channels: 3 } }).resize(side - 4, side - 4, { fit: 'contain' }).png().toBuffer(),
+      input: await sharp(rgb, { raw: { width, height, channels: 3 } })
+        .resize(side - 4, side - 4, { fit: 'contain' })
+        .png()
+        .toBuffer(),
       left: (index % columns) * side,
       top: Math.floor(index / columns) * side,
     })),
   );
   const rows = Math.ceil(thumbnails.length / columns);
-  await sharp({ create: { width: columns * side, height: rows * side, channels: 3, background: '#202020' } }).composite(tiles).png().toFile(sheet);
+  await sharp({ create: { width: columns * side, height: rows * side, channels: 3, background: '#202020' } })
+    .composite(tiles)
+    .png()
+    .toFile(sheet);
 }

@@ -66,7 +66,11 @@ function gaussian(seed) {
 }
 
 /** The picture's red, green and blue, row by row. */
-export async function draw(model, prompt, { width = 256, height = 256, seed = 0, steps = model.num_inference_steps, guidance = model.guidance_scale } = {}) {
+export async function draw(
+  model,
+  prompt,
+  { width = 256, height = 256, seed = 0, steps = model.num_inference_steps, guidance = model.guidance_scale } = {},
+) {
   const ids = Int32Array.from([...tokenize(model, ''), ...tokenize(model, prompt)]);
   const { last_hidden_state: states } = await model.encoder.run({ input_ids: new ort.Tensor('int32', ids, [2, model.length]) });
   const shape = [3, height / 8, width / 8];
@@ -90,12 +94,17 @@ export async function draw(model, prompt, { width = 256, height = 256, seed = 0,
     }
   }
   const { sample } = await model.decoder.run({
-    latent_sample: new ort.Tensor('float32', latent.map((value) => value / model.scaling), [1, ...shape]),
+    latent_sample: new ort.Tensor(
+      'float32',
+      latent.map((value) => value / model.scaling),
+      [1, ...shape],
+    ),
   });
   const pixels = width * height;
   const rgb = new Uint8Array(3 * pixels);
   for (let pixel = 0; pixel < pixels; pixel++) {
-    for (let part = 0; part < 3; part++) rgb[3 * pixel + part] = Math.max(0, Math.min(255, Math.round(127.5 * (sample.data[part * pixels + pixel] + 1))));
+    for (let part = 0; part < 3; part++)
+      rgb[3 * pixel + part] = Math.max(0, Math.min(255, Math.round(127.5 * (sample.data[part * pixels + pixel] + 1))));
   }
   return { width, height, rgb };
 }

@@ -73,7 +73,7 @@ class Draw(random.Random):
             scene = self.pair() if self.chance(0.4) else self.single()
             complete = [figure for figure in scene.figures if figure.shape and figure.colour and scene.ground]
             if self.held_out:
-                if len(complete) == len(scene.figures) and all(in_held_out(figure, scene.ground) for figure in complete):
+                if len(complete) == len(scene.figures) and any(in_held_out(figure, scene.ground) for figure in complete):
                     return scene
             elif not any(in_held_out(figure, scene.ground) for figure in complete):
                 return scene
@@ -124,13 +124,13 @@ def layout(scene, width, height, draw):
         colour = figure.colour or draw.choice([name for name in COLOURS if name not in taken])
         x, y = PLACES[figure.place or 'center']
         corner, middle = x != 0 and y != 0, x == 0 and y == 0
-        low, high = {'small': (0.19, 0.26), 'large': (0.7, 0.86), None: (0.42, 0.6)}[figure.size]
+        low, high = {'small': (0.2, 0.24), 'large': (0.74, 0.82), None: (0.46, 0.54)}[figure.size]
         if not middle:
-            low, high = {'small': (0.17, 0.24), 'large': (0.46, 0.52), None: (0.32, 0.42)}[figure.size]
+            low, high = {'small': (0.18, 0.22), 'large': (0.46, 0.5), None: (0.34, 0.39)}[figure.size]
             if corner:
                 low, high = min(low, 0.42), min(high, 0.48)
         radius = draw.uniform(low, high)
-        spread = 0.05
+        spread = 0.02
         centre_x = x * half_width * 0.5 + draw.uniform(-spread, spread)
         centre_y = y * half_height * 0.5 + draw.uniform(-spread, spread)
         limit_x, limit_y = max(0, half_width - radius - 0.02), max(0, half_height - radius - 0.02)
@@ -141,7 +141,7 @@ def layout(scene, width, height, draw):
                 min(limit_x, max(-limit_x, centre_x)),
                 min(limit_y, max(-limit_y, centre_y)),
                 radius,
-                draw.uniform(-0.03, 0.03),
+                draw.uniform(-0.02, 0.02),
             )
         )
     return placed, shade(ground, draw)

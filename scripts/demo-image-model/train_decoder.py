@@ -4,7 +4,7 @@ import time
 
 import torch
 
-from checkpoint import save
+from checkpoint import load, save
 from decoder import Decoder
 from kernels import KernelMuon
 from paint import paint_layout
@@ -31,10 +31,13 @@ def main():
     parser.add_argument('--out', default='checkpoint')
     parser.add_argument('--minutes', type=float, default=8)
     parser.add_argument('--batch', type=int, default=16)
+    parser.add_argument('--resume', action='store_true')
     options = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(3)
     draw, decoder = Draw(3), Decoder().to(memory_format=torch.channels_last)
+    if options.resume:
+        load(f'{options.out}/decoder.pt', decoder)
     print('parameters', sum(weight.numel() for weight in decoder.parameters()), flush=True)
     kernels = [w for name, w in decoder.named_parameters() if w.dim() > 1 and not name.startswith(('enter', 'leave'))]
     chosen = {id(w) for w in kernels}

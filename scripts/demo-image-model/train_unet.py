@@ -21,6 +21,7 @@ EARLY = [(192, 192)] * 4 + [(288, 192), (192, 288), (128, 128), (128, 128)]
 SIZES = [(256, 256)] * 6 + [(384, 256), (256, 384), (192, 192), (128, 128)]
 EARLY_PART = 0.4
 WITHOUT_PROMPT = 0.1
+APART = ('enter', 'leave', 'time', 'scene', 'layout')  # not for Muon
 
 
 def batch(draw, tokenizer, sizes, latents_per_step):
@@ -52,6 +53,7 @@ def main():
     encoder = load(f'{options.out}/text_encoder.pt', TextEncoder(len(tokenizer.tokens), tokenizer.ids[END]))
     reader = load(f'{options.out}/reader.pt', Reader())
     unet = UNet()
+    load(f'{options.out}/layout.pt', unet.layout)
     if options.resume:
         load(f'{options.out}/last_unet.pt', unet)
         load(f'{options.out}/last_encoder.pt', encoder)
@@ -60,13 +62,14 @@ def main():
 
     models = torch.nn.ModuleList([unet, encoder])
     averages = copy.deepcopy(models)
-    matrices = [w for name, w in unet.named_parameters() if w.dim() > 1 and not name.startswith(('enter', 'leave', 'time', 'scene'))]
-    chosen = {id(w) for w in matrices}
+    matrices = [w for name, w in unet.named_parameters() if w.dim() > 1 and name.split('.')[0] not in APART]
+    taught = [*encoder.parameters(), *reader.parameters(), *unet.layout.parameters()]
+    chosen = {id(w) for w in [*matrices, *taught]}
     others = [w for w in unet.parameters() if id(w) not in chosen]
     optimizers = [
         (KernelMuon(matrices), options.muon),
         (torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0), options.adam),
-        (torch.optim.AdamW([*encoder.parameters(), *reader.parameters()], betas=(0.9, 0.98), weight_decay=0.0), options.adam / 8),
+        (torch.optim.AdamW(taught, betas=(0.9, 0.98), weight_decay=0.0), options.adam / 8),
     ]
     started, reported, saved, smooth, seen, step = time.time(), 0, 0, None, 0, 0
     while (elapsed := time.time() - started) < 60 * options.minutes:
@@ -86,6 +89,7 @@ def main():
             optimizer.zero_grad()
         (loss + 0.2 * read).backward()
         torch.nn.utils.clip_grad_norm_(others, 1.0)
+        torch.nn.utils.clip_grad_norm_(taught, 1.0)
         for optimizer, _ in optimizers:
             optimizer.step()
         step, seen = step + 1, seen + len(clean)

@@ -1,7 +1,8 @@
 """The denoiser: a small U-Net over latents, told the time and the prompt's states, that predicts the clean latents.
 
 It works on squares of 2 by 2 latents and on half of that resolution again, so heights and widths are multiples of 4. Each place knows where
-in the picture it is. The first state, which tells the whole scene, scales and shifts every block; the others are attended to.
+in the picture it is. The first state, which tells the whole scene, is laid out over the picture, and scales and shifts every block; the others
+are attended to.
 """
 import math
 
@@ -13,6 +14,7 @@ from text_encoder import WIDTH, attend
 
 CHANNELS = 3
 OUTER, INNER, EMBED, HEADS, GROUPS = 64, 128, 128, 4, 8
+WAVES = (0.5, 1, 2, 4)  # half turns from the middle to the edge
 
 
 class Norm(nn.GroupNorm):
@@ -63,11 +65,49 @@ class Attention(nn.Module):
         return y.transpose(1, 2).reshape(-1, self.width, height, columns)
 
 
+def places(height, width):
+    """Where each of so many rows and columns is: -1 to 1 across the picture, and the same in units of half the shorter side."""
+    height, width = torch.as_tensor(height).float(), torch.as_tensor(width).float()
+    rows, columns = (torch.arange(height) + 0.5) * (2 / height) - 1, (torch.arange(width) + 0.5) * (2 / width) - 1
+    y, x = rows[:, None] + 0 * columns[None, :], columns[None, :] + 0 * rows[:, None]
+    shorter = torch.minimum(height, width)
+    return torch.stack([x, y, x * width / shorter, y * height / shorter])[None]
+
+
+class Layout(nn.Module):
+    """What the prompt alone tells of each place: a function of the place and the scene. Nothing is noisy here, so that it learns fast."""
+
+    def __init__(self):
+        super().__init__()
+        self.enter = nn.Linear(4 * (1 + 2 * len(WAVES)), INNER)
+        self.told = nn.ModuleList(nn.Linear(WIDTH, 2 * INNER) for _ in range(4))
+        self.layers = nn.ModuleList(nn.Linear(INNER, INNER) for _ in range(3))
+        self.leave = nn.Linear(INNER, OUTER)
+        self.picture = nn.Linear(OUTER, 4 * CHANNELS)  # only in its own training
+
+    def forward(self, height, width, scene):
+        where = places(height, width)
+        waves = [part(where * (wave * math.pi)) for wave in WAVES for part in (torch.sin, torch.cos)]
+        x = self.enter(torch.cat([where, *waves], 1).flatten(2).transpose(1, 2))
+        for index, told in enumerate(self.told):
+            scale, shift = told(scene)[:, None].chunk(2, 2)
+            x = silu(x * (1 + scale) + shift)
+            if index < len(self.layers):
+                x = self.layers[index](x)
+        return self.leave(x)
+
+    def paint(self, height, width, scene):
+        """The mean of the pictures of a scene, in latents."""
+        cells = self.picture(self.forward(height // 2, width // 2, scene))
+        return pixel_shuffle(cells.transpose(1, 2).reshape(len(scene), -1, height // 2, width // 2), 2)
+
+
 class UNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.time = nn.Sequential(nn.Linear(64, EMBED), nn.SiLU(), nn.Linear(EMBED, EMBED))
         self.scene = nn.Linear(WIDTH, EMBED)
+        self.layout, self.draft = Layout(), nn.Conv2d(OUTER, OUTER, 1)
         self.enter = nn.Conv2d(CHANNELS + 4, OUTER, 4, stride=2, padding=1)
         self.down = nn.ModuleList([Block(OUTER, OUTER), Block(OUTER, OUTER)])
         self.shrink = nn.Conv2d(OUTER, INNER, 3, stride=2, padding=1)
@@ -77,17 +117,8 @@ class UNet(nn.Module):
         self.up = nn.ModuleList([Block(3 * OUTER, OUTER), Block(OUTER, OUTER)])
         self.leave_norm, self.leave = Norm(OUTER), nn.Conv2d(OUTER, 4 * CHANNELS, 3, padding=1)
         nn.init.zeros_(self.leave.weight)
+        nn.init.zeros_(self.draft.weight)
         self.register_buffer('rates', torch.exp(-math.log(10000) * torch.arange(32) / 32), persistent=False)
-
-    def places(self, sample):
-        """Where each latent is: -1 to 1 across the picture, and the same in units of half the shorter side."""
-        height, width = sample.shape[2], sample.shape[3]
-        rows = (torch.arange(height).float() + 0.5) * (2 / torch.as_tensor(height).float()) - 1
-        columns = (torch.arange(width).float() + 0.5) * (2 / torch.as_tensor(width).float()) - 1
-        y, x = rows[:, None] + 0 * columns[None, :], columns[None, :] + 0 * rows[:, None]
-        shorter = torch.minimum(torch.as_tensor(height), torch.as_tensor(width)).float()
-        scaled = torch.stack([x, y, x * torch.as_tensor(width).float() / shorter, y * torch.as_tensor(height).float() / shorter])
-        return scaled[None] + 0 * sample[:, :1]
 
     def forward(self, sample, timestep, encoder_hidden_states):
         angles = timestep.float()[:, None] * self.rates[None]
@@ -95,7 +126,10 @@ class UNet(nn.Module):
         told = silu(told)
         empty = (encoder_hidden_states.abs().sum(2) == 0).float()
         hidden = empty[:, None, None, :] * -10000.0
-        x = self.enter(torch.cat([sample, self.places(sample)], 1))
+        height, width = sample.shape[2], sample.shape[3]
+        x = self.enter(torch.cat([sample, places(height, width) + 0 * sample[:, :1]], 1))
+        draft = self.layout(height // 2, width // 2, encoder_hidden_states[:, 0])
+        x = x + self.draft(silu(draft).transpose(1, 2).reshape(-1, OUTER, height // 2, width // 2))
         first = x = self.down[0](x, told)
         second = x = self.down[1](x, told)
         x = self.shrink(x)

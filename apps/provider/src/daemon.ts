@@ -16,6 +16,7 @@ import { type HostFacts, readHostFacts } from './host/host-facts.js';
 import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
 import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
+import { addOnPath } from './models/library/add-on.js';
 import { type ModelChoice, openModels } from './open-models.js';
 import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
@@ -118,6 +119,7 @@ export class Daemon {
       reserve,
       totalMemory: host.memoryBytes,
       hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
+      addOnPath: addOnPath(options.dataDir),
       onEvent: (event) => logModel(log, event),
       onChange: () => daemon?.announceModels(),
     });

@@ -7,6 +7,7 @@ import { ImageEngine, type ImageEngineEvent } from './imaging/image-engine.js';
 import { memoryCeiling, planModels } from './models/capacity.js';
 import type { FileHashes } from './models/file-hash.js';
 import { ModelFileError } from './models/gguf-header.js';
+import { isAddOnInstalled } from './models/library/add-on.js';
 import { type ModelFacts, readModelFacts } from './models/model-facts.js';
 import type { Keep } from './serving/keep.js';
 import type { ModelEvent, RunningEngine, ServedModel } from './serving/served-model.js';
@@ -32,6 +33,8 @@ export interface OpenModelsOptions {
   /** Bytes; 0 when not known. */
   readonly totalMemory: number;
   readonly hashes: FileHashes;
+  /** Where the engine for quantised image models is, if it is installed. */
+  readonly addOnPath: string;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;
 }
@@ -107,7 +110,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
         }
         known.set(model.id, sha256);
       }
-      return await startEngine(model, onEvent, signal);
+      return await startEngine(model, options.addOnPath, onEvent, signal);
     },
     onEvent: options.onEvent,
     onChange: options.onChange,
@@ -120,6 +123,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
 
 function startEngine(
   { serving }: ServedModel,
+  addOn: string,
   onEvent: (event: EngineEvent | ImageEngineEvent) => void,
   signal: AbortSignal,
 ): Promise<RunningEngine> {
@@ -129,7 +133,11 @@ function startEngine(
     const { engine } = facts.image;
     const memoryLimit = MEMORY_SLACK * need;
     return ImageEngine.start(
-      { settings: { engine, modelPath: facts.path, gpu, memoryLimit, addOnPath: null }, giveUpAfter: GIVE_UP_AFTER, onEvent },
+      {
+        settings: { engine, modelPath: facts.path, gpu, memoryLimit, addOnPath: isAddOnInstalled(addOn) ? addOn : null },
+        giveUpAfter: GIVE_UP_AFTER,
+        onEvent,
+      },
       signal,
     );
   }

@@ -46,7 +46,8 @@ it('names its inputs and outputs as pipelines for latent diffusion do', () => {
   for (const [part, expected] of Object.entries(names)) {
     const bytes = graph(part);
     // A name in the protocol buffer: field 1 as bytes, and its length before it.
-    for (const name of expected) expect(bytes.includes(Buffer.from([0x0a, name.length, ...Buffer.from(name)])), `${part}: ${name}`).toBe(true);
+    for (const name of expected)
+      expect(bytes.includes(Buffer.from([0x0a, name.length, ...Buffer.from(name)])), `${part}: ${name}`).toBe(true);
   }
 });
 

@@ -7,7 +7,9 @@ import { GraphBuilder } from '../../../scripts/onnx/graph.js';
 import { DrawingError } from '../src/imaging/drawing.js';
 import type { ImageEngine, ImageEngineEvent } from '../src/imaging/image-engine.js';
 import type { DrawRequest } from '../src/imaging/messages.js';
+import { ModelFileError } from '../src/models/gguf-header.js';
 import { readModelFacts } from '../src/models/model-facts.js';
+import { seededRandom } from './demo-model.js';
 import { picture, startImageEngine, tinyImageModel } from './image-model.js';
 
 const model = tinyImageModel();
@@ -255,6 +257,42 @@ describe('models that are wrong', () => {
     spoil(graph);
     writeFileSync(join(folder, 'unet/model.onnx'), graph.model('unet'));
     expect(() => readModelFacts(folder)).toThrow(/is no valid ONNX file/);
+  });
+
+  test('a folder where a file is a folder, or a folder a file, is refused with a sentence', () => {
+    for (const path of ['tokenizer', 'unet', 'scheduler']) {
+      const folder = copy();
+      rmSync(join(folder, path), { recursive: true });
+      writeFileSync(join(folder, path), '');
+      expect(() => readModelFacts(folder)).toThrow(ModelFileError);
+    }
+    const folder = copy();
+    rmSync(join(folder, 'unet/model.onnx'));
+    mkdirSync(join(folder, 'unet/model.onnx'));
+    expect(() => readModelFacts(folder)).toThrow(/missing or cannot be read/);
+  });
+
+  test('a file in which anything was changed is read, or refused with a sentence', () => {
+    const folder = copy();
+    const path = join(folder, 'text_encoder/model.onnx');
+    const whole = readFileSync(path);
+    const random = seededRandom(8);
+    let refused = 0;
+    for (let round = 0; round < 300; round++) {
+      const bytes = Buffer.from(whole);
+      // The graph's own words stand at the beginning and at the end.
+      const near = Math.floor(random() * 4000);
+      const at = random() < 0.5 ? near : bytes.length - 1 - near;
+      for (let change = 0; change <= round % 4; change++) bytes[at + change] = Math.floor(random() * 256);
+      writeFileSync(path, random() < 0.1 ? bytes.subarray(0, at) : bytes);
+      try {
+        readModelFacts(folder);
+      } catch (error) {
+        expect(error).toBeInstanceOf(ModelFileError);
+        refused++;
+      }
+    }
+    expect(refused).toBeGreaterThan(20);
   });
 
   test('a graph that the library refuses is a sentence for the owner', async () => {

@@ -176,6 +176,7 @@ const status =
   };
 
 describe('a pull', () => {
+  let installed = 0;
   const options = (source: string, changes: Partial<PullOptions> = {}): PullOptions => ({
     source,
     library: new Library(join(dir, 'models')),
@@ -184,6 +185,7 @@ describe('a pull', () => {
     id: null,
     sha256: null,
     catalogued: async () => null,
+    installEngine: async () => void installed++,
     onFile: () => {},
     onProgress: () => {},
     signal: never,
@@ -211,6 +213,40 @@ describe('a pull', () => {
     expect(readModelFacts(library.path(pulled.entry))).toMatchObject({ path: folder, image: { engine: 'onnx' } });
     expect(library.remove('tiny-diffusion')).toBe(true);
     expect(existsSync(folder)).toBe(false);
+  });
+
+  test('of a known quantised image model takes the parts that go with it, and installs the engine', async () => {
+    for (const [path, body] of [
+      ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q4_K.gguf', 'model'],
+      ['/leejet/Z-Image-Turbo-GGUF/resolve/main/z_image_turbo-Q8_0.gguf', 'larger'],
+      ['/unsloth/Qwen3-4B-Instruct-2507-GGUF/resolve/main/Qwen3-4B-Instruct-2507-Q4_K_M.gguf', 'text encoder'],
+      ['/Comfy-Org/z_image_turbo/resolve/main/split_files/vae/ae.safetensors', 'decoder'],
+    ] as const) {
+      server.put(path, Buffer.from(body));
+    }
+    const before = installed;
+    const pulled = await pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'));
+    expect(installed).toBe(before + 1);
+    expect(pulled).toMatchObject({ entry: { id: 'z-image-turbo', bytes: expect.any(Number) }, verifiedBy: 'repository' });
+    const library = new Library(join(dir, 'models'));
+    const folder = library.path(pulled.entry);
+    expect(readdirSync(folder).toSorted()).toEqual([
+      'Qwen3-4B-Instruct-2507-Q4_K_M.gguf',
+      'ae.safetensors',
+      'image-model.json',
+      'z_image_turbo-Q4_K.gguf',
+    ]);
+    expect(readModelFacts(folder)).toMatchObject({
+      displayName: 'Z-Image Turbo',
+      quantization: 'Q4_K',
+      image: { engine: 'stable-diffusion.cpp', steps: 8 },
+    });
+    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q2_K'))).rejects.toThrow(/name one quantisation/);
+    library.remove('z-image-turbo');
+    expect(existsSync(folder)).toBe(false);
+    server.files.delete('/Comfy-Org/z_image_turbo/resolve/main/split_files/vae/ae.safetensors');
+    server.put('/Comfy-Org/z_image_turbo/resolve/main/other', Buffer.from('x'));
+    await expect(pull(options('hf:leejet/Z-Image-Turbo-GGUF:Q4_K'))).rejects.toThrow(/has no file split_files\/vae\/ae\.safetensors/);
   });
 
   test('from a repository takes the quantisation that was named, checked by its hash, and is quick when it is here', async () => {

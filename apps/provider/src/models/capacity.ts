@@ -35,8 +35,8 @@ const USABLE_PART = 0.6;
 const OVERHEAD = 200e6;
 /** An embedding model reads its text in one batch, whose buffers grow with it. */
 const LONGEST_EMBEDDING_CONTEXT = 8192;
-/** What ONNX Runtime makes of weights on a processor: some of them are kept a second time, in the order in which they are used. */
-const IMAGE_WEIGHTS = 1.5;
+/** What becomes of weights in memory: ONNX Runtime keeps some of them a second time, in the order in which a processor uses them. */
+const IMAGE_WEIGHTS = { onnx: 1.5, 'stable-diffusion.cpp': 1 } as const;
 /** Drawings are made one after the other. */
 const IMAGE_SLOTS = 1;
 /** Requests for vectors that are let in at once; the engine reads them one after the other. */
@@ -76,7 +76,7 @@ export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacit
 
 /** Those that fit; where none does, the smallest, which then says what is missing. */
 function imageSizes(model: ModelFacts, facts: ImageFacts, budget: number): readonly ImageSize[] {
-  const fitting = sizesWithin(facts, budget - OVERHEAD - IMAGE_WEIGHTS * model.fileBytes);
+  const fitting = sizesWithin(facts, budget - OVERHEAD - IMAGE_WEIGHTS[facts.engine] * model.fileBytes);
   const smallest = facts.sizes.toSorted((a, b) => a.width * a.height - b.width * b.height).slice(0, 1);
   return fitting.length > 0 ? fitting : smallest;
 }
@@ -85,7 +85,11 @@ function imageSizes(model: ModelFacts, facts: ImageFacts, budget: number): reado
 export function memoryNeed(model: ModelFacts, { slots, contextSize, sizes }: Capacity): number {
   const { image } = model;
   if (image !== null) {
-    return OVERHEAD + IMAGE_WEIGHTS * model.fileBytes + Math.max(...(sizes ?? image.sizes).map((size) => drawingBytes(image, size)));
+    return (
+      OVERHEAD +
+      IMAGE_WEIGHTS[image.engine] * model.fileBytes +
+      Math.max(...(sizes ?? image.sizes).map((size) => drawingBytes(image, size)))
+    );
   }
   const streams = model.embedding === null ? slots : 1;
   return OVERHEAD + model.fileBytes + model.cacheBytesPerToken * contextSize * streams;

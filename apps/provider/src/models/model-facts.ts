@@ -7,6 +7,7 @@ import { quantizationLabel } from './ggml-types.js';
 import { type GgufHeader, ModelFileError, readGgufHeader } from './gguf-header.js';
 import type { ImageFacts } from './image/image-facts.js';
 import { isOnnxFolder, readOnnxFolder } from './image/onnx-folder.js';
+import { isStableDiffusionFolder, readStableDiffusionFolder } from './image/stable-diffusion-folder.js';
 import { modelFiles } from './split-files.js';
 import { type ThinkTags, thinkTagsOf } from './think-tags.js';
 
@@ -47,23 +48,41 @@ export function modelTypeOf({ embedding, image }: Pick<ModelFacts, 'embedding' |
 
 /** Throws {@link ModelFileError} when the folder holds no image model, or one that cannot be served. */
 function imageModelFacts(path: string): ModelFacts {
-  if (!isOnnxFolder(path)) throw new ModelFileError(`the folder ${path} holds no image model: there is no model_index.json in it`);
-  const model = readOnnxFolder(path);
-  const folder = basename(path);
+  const { name, quantization, promptTokens, facts, files, bytes } = guarded(path, () => readImageFolder(path));
   return {
     path,
-    id: slug(model.name) || slug(folder) || 'model',
-    displayName: cleanLabel(model.name, 128, 'model'),
-    quantization: WEIGHT_LABELS[model.weightType] ?? model.weightType,
-    trainedContext: model.vocabulary.length,
+    id: slug(name) || slug(basename(path)) || 'model',
+    displayName: cleanLabel(name, 128, 'model'),
+    quantization: cleanLabel(quantization, 32, 'unknown'),
+    trainedContext: promptTokens,
     thinkTags: null,
     embedding: null,
-    image: model.facts,
-    fileBytes: model.bytes,
-    files: model.files,
-    activeBytes: model.bytes,
+    image: facts,
+    fileBytes: bytes,
+    files,
+    activeBytes: bytes,
     cacheBytesPerToken: 0,
   };
+}
+
+/** Whatever a file system can answer, from a file where a folder should be to one that may not be read, is a sentence for the owner. */
+function guarded<Read>(path: string, read: () => Read): Read {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof ModelFileError) throw error;
+    throw new ModelFileError(`the model ${path} cannot be read: ${error instanceof Error ? error.message : 'unknown'}`);
+  }
+}
+
+function readImageFolder(path: string) {
+  if (isStableDiffusionFolder(path)) {
+    const model = readStableDiffusionFolder(path);
+    return { ...model, files: model.paths };
+  }
+  if (!isOnnxFolder(path)) throw new ModelFileError(`the folder ${path} holds no image model: there is no model_index.json in it`);
+  const model = readOnnxFolder(path);
+  return { ...model, quantization: WEIGHT_LABELS[model.weightType] ?? model.weightType, promptTokens: model.vocabulary.length };
 }
 
 const WEIGHT_LABELS: Readonly<Record<string, string>> = {

@@ -1,7 +1,9 @@
 /** `models pull`: downloads a model into the library, or takes in a file that is here, after checking it. */
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import { addOnPath, installAddOn, isAddOnInstalled } from '../../models/library/add-on.js';
 import type { Progress } from '../../models/library/download.js';
 import { pull } from '../../models/library/pull.js';
 import { hubOf } from '../../models/library/sources.js';
@@ -25,6 +27,7 @@ const OPTIONS = { ...COMMON_OPTIONS, id: { type: 'string' }, sha256: { type: 'st
 async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(USAGE, 1, () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }));
   const { library, hashes } = shelf(values['data-dir'], USAGE);
+  const dataDir = resolve(values['data-dir'] ?? '');
   const sha256 = values.sha256?.toLowerCase() ?? null;
   if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new StartError('--sha256 must be 64 hexadecimal digits');
   if (values.id !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$/.test(values.id)) {
@@ -45,6 +48,11 @@ async function run(args: readonly string[]): Promise<number> {
     id: values.id ?? null,
     sha256,
     catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, stopping.signal)),
+    installEngine: async (signal) => {
+      const path = addOnPath(dataDir);
+      if (!isAddOnInstalled(path) && !json) print('installing the engine for this kind of model (about 650 MB)');
+      await installAddOn(path, signal);
+    },
     onFile: ({ name, index, count }) => {
       if (!json) print(count === 1 ? name : `${name} (${index + 1} of ${count})`);
     },

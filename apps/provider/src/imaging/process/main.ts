@@ -19,7 +19,7 @@ async function painterFor(settings: ImageSettings): Promise<Painter> {
     case 'onnx':
       return await (await import('./onnx/onnx-painter.js')).OnnxPainter.load(settings);
     case 'stable-diffusion.cpp':
-      throw new Error('the engine stable-diffusion.cpp is not part of this program');
+      return await (await import('./diffusion-cpp/diffusion-cpp-painter.js')).DiffusionCppPainter.load(settings);
     default:
       return settings.engine satisfies never;
   }

@@ -20,10 +20,11 @@ export interface ImageFacts {
 export const MAX_IMAGES_OF_A_JOB = 4;
 
 /** Bytes that drawing takes beside the weights: activations of the decoder for each pixel, and attention among all places of the latent. */
-export function drawingBytes({ scale }: Pick<ImageFacts, 'scale'>, { width, height }: ImageSize): number {
+export function drawingBytes({ engine, scale }: Pick<ImageFacts, 'engine' | 'scale'>, { width, height }: ImageSize): number {
   const pixels = width * height;
   const places = pixels / scale ** 2;
-  return BYTES_PER_PIXEL * pixels + BYTES_PER_PAIR * places ** 2;
+  // stable-diffusion.cpp computes attention in pieces.
+  return BYTES_PER_PIXEL * pixels + (engine === 'onnx' ? BYTES_PER_PAIR * places ** 2 : 0);
 }
 
 /** Some hundred channels at full size, as 32-bit floats, a few of them at once. */

@@ -46,12 +46,16 @@ const EXTERNAL_LOCATION = 1;
 /** Names, shapes and the like; weights are not read. */
 const LONGEST_TEXT = 4096;
 const MOST_DIMENSIONS = 16;
+/** Parts of one file; graphs of the largest models have some ten thousand. */
+const MOST_FIELDS = 5_000_000;
 const WINDOW = 1 << 16;
 
 /** Throws {@link ModelFileError}. */
 export function readOnnxHeader(path: string): OnnxHeader {
   let fd: number;
   try {
+    // Opening a pipe would wait for ever.
+    if (!statSync(path).isFile()) throw new Error('no file');
     fd = openSync(path, 'r');
   } catch {
     throw new ModelFileError(`the model needs the file ${path}, which is missing or cannot be read`);
@@ -113,6 +117,7 @@ class OnnxReader {
   readonly #weights = new Set<string>();
   readonly #external = new Map<string, number>();
   readonly #bytesOfType = new Map<string, number>();
+  #fieldsSeen = 0;
 
   constructor(
     private readonly window: Window,
@@ -242,6 +247,7 @@ class OnnxReader {
 
   *#fields(start: number, end: number): Generator<Field> {
     for (let at = start; at < end; ) {
+      if (++this.#fieldsSeen > MOST_FIELDS) throw new Damaged('it has too many parts');
       const [key, afterKey] = this.#varint(at);
       const number = Math.floor(key / 8);
       switch (key % 8) {

@@ -2,13 +2,26 @@
  * Puts a model into the library: finds its files, downloads what is not here, checks every file against what its source says,
  * reads the header, and only then takes it into the list. A pull that broke off goes on where it stopped.
  */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type FileHashes, modelHash } from '../file-hash.js';
+import { type KnownModel, knownModel } from '../image/known-models.js';
+import { DESCRIPTION } from '../image/stable-diffusion-folder.js';
 import { type ModelFacts, readModelFacts } from '../model-facts.js';
 import { DownloadError, download, type Progress, type Tuning } from './download.js';
 import type { Library, LibraryEntry } from './library.js';
-import { addressFile, type Hub, imageFolderOf, type RemoteFile, readSource, repositoryEntries, repositoryFiles } from './sources.js';
+import {
+  addressFile,
+  type Entries,
+  type Hub,
+  imageFolderOf,
+  type RemoteFile,
+  type Repository,
+  readSource,
+  repositoryEntries,
+  repositoryFile,
+  repositoryFiles,
+} from './sources.js';
 
 export interface PullOptions {
   readonly source: string;
@@ -21,6 +34,8 @@ export interface PullOptions {
   readonly sha256: string | null;
   /** Hashes that a catalogue allows for an id; null: it says nothing of it. */
   readonly catalogued: (id: string) => Promise<readonly string[] | null>;
+  /** Installs the engine that quantised image models need, unless it is here. */
+  readonly installEngine: (signal: AbortSignal) => Promise<void>;
   readonly onFile: (file: { readonly name: string; readonly index: number; readonly count: number }) => void;
   readonly onProgress: (progress: Progress) => void;
   readonly signal: AbortSignal;
@@ -41,11 +56,14 @@ export async function pull(options: PullOptions): Promise<Pulled> {
   const source = readSource(options.source);
   if (source.kind === 'file') {
     const facts = readModelFacts(resolve(source.path));
+    if (facts.image?.engine === 'stable-diffusion.cpp') await options.installEngine(signal);
     return await take(options, facts, await hashes.ofModel(facts.files, signal), facts.files, false);
   }
   const entries = source.kind === 'repository' ? await repositoryEntries(source, hub, signal) : [];
   const folder = source.kind === 'repository' ? imageFolderOf(source, entries, hub) : null;
   if (folder !== null) return await pullFolder(folder, options);
+  const known = source.kind === 'repository' ? knownModel(source.repository) : null;
+  if (source.kind === 'repository' && known !== null) return await pullKnown(source, known, entries, options);
   const files = source.kind === 'address' ? [addressFile(source.url)] : repositoryFiles(source, entries, hub);
   mkdirSync(library.directory, { recursive: true, mode: 0o700 });
   const sha256s: string[] = [];
@@ -85,6 +103,45 @@ async function pullFolder(
     await hashes.ofModel(facts.files, signal),
     facts.files.map((file) => relative(library.directory, file)),
     files.every(({ name, sha256 }) => sha256 !== null || /\.(?:json|txt)$/.test(name)),
+    folder,
+  );
+}
+
+/** A quantised image model with the parts that go with it, in a folder of its own; and the engine for it, where it is not here. */
+async function pullKnown(source: Repository, known: KnownModel, entries: Entries, options: PullOptions): Promise<Pulled> {
+  const { library, hashes, hub, signal } = options;
+  const [model, ...others] = repositoryFiles(source, entries, hub);
+  if (model === undefined || others.length > 0)
+    throw new DownloadError(`${source.repository} holds the model in several files, which is not supported`);
+  const companions = await Promise.all(
+    Object.entries(known.companions).map(async ([part, { repository, path }]) => {
+      const place: Repository = { kind: 'repository', repository, quantization: null };
+      return [part, repositoryFile(place, await repositoryEntries(place, hub, signal), path, hub)] as const;
+    }),
+  );
+  const parts = [['model', model] as const, ...companions];
+  const folder = `${source.repository.replace('/', '--')}--${model.name.replace(/\.gguf$/i, '')}`;
+  await options.installEngine(signal);
+  mkdirSync(join(library.directory, folder), { recursive: true, mode: 0o700 });
+  for (const [index, [, file]] of parts.entries()) {
+    options.onFile({ name: file.name, index, count: parts.length });
+    await fetchFile({ ...file, name: join(folder, file.name) }, null, options);
+  }
+  const { repository: _, companions: __, ...description } = known;
+  const files = Object.fromEntries(parts.map(([part, file]) => [part, file.name]));
+  const quantization = source.quantization ?? 'GGUF';
+  const path = join(library.directory, folder);
+  writeFileSync(
+    join(path, DESCRIPTION),
+    `${JSON.stringify({ engine: 'stable-diffusion.cpp', quantization, files, ...description }, null, 2)}\n`,
+  );
+  const facts = readModelFacts(path);
+  return await take(
+    options,
+    facts,
+    await hashes.ofModel(facts.files, signal),
+    facts.files.map((file) => relative(library.directory, file)),
+    parts.every(([, { sha256 }]) => sha256 !== null),
     folder,
   );
 }

@@ -63,8 +63,8 @@ const tree = Compile(TreeSchema);
 const LIST_TIMEOUT_MS = 30_000;
 const USUAL = 'Q4_K_M';
 
-type Repository = Source & { readonly kind: 'repository' };
-type Entries = Static<typeof TreeSchema>;
+export type Repository = Source & { readonly kind: 'repository' };
+export type Entries = Static<typeof TreeSchema>;
 
 /** What a repository holds. Throws {@link DownloadError}. */
 export async function repositoryEntries({ repository }: Repository, hub: Hub, signal: AbortSignal): Promise<Entries> {
@@ -86,6 +86,13 @@ export function repositoryFiles({ repository, quantization }: Repository, entrie
   return (groups.get(only) ?? [])
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
     .map((entry) => remoteFile(entry, safeName(basename(entry.path)), repository, hub));
+}
+
+/** The file at a path of a repository, under its own name. Throws {@link DownloadError}. */
+export function repositoryFile({ repository }: Repository, entries: Entries, path: string, hub: Hub): RemoteFile {
+  const entry = entries.find((one) => one.type === 'file' && one.path === path);
+  if (entry === undefined) throw new DownloadError(`${repository} has no file ${path} any more`);
+  return remoteFile(entry, basename(path), repository, hub);
 }
 
 /** Parts of an image model in ONNX (onnx-folder.ts). */

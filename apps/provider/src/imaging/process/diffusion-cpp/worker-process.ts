@@ -1,0 +1,74 @@
+/**
+ * The process in which stable-diffusion.cpp runs: its add-on needs another runtime than Node. What it writes is dropped, because a
+ * native library may write what it was asked to draw; it speaks on a descriptor of its own. It ends with this process.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Duplex } from 'node:stream';
+
+/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+const WORKER = createRequire(import.meta.url).resolve('#stable-diffusion-worker');
+const LOOK_EVERY_MS = 500;
+const PAGE_BYTES = 4096;
+
+export type WorkerNews =
+  | { readonly type: 'loaded' }
+  | { readonly type: 'progress'; readonly news: Readonly<Record<string, unknown>> }
+  | { readonly type: 'image'; readonly base64: string }
+  | { readonly type: 'drawn' }
+  | { readonly type: 'failed'; readonly message: string };
+
+export class WorkerProcess {
+  readonly #child: ChildProcess;
+  readonly #channel: Duplex;
+  onNews: (news: WorkerNews) => void = () => {};
+  onEnd: () => void = () => {};
+
+  /** `addOn`: where the add-on is installed. `memoryLimit` in bytes. */
+  constructor(addOn: string, memoryLimit: number | null) {
+    const packages = join(addOn, 'node_modules');
+    const bare = join(packages, `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
+    this.#child = spawn(bare, [WORKER, packages], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
+    this.#channel = this.#child.stdio[3] as Duplex;
+    createInterface({ input: this.#channel }).on('line', (line) => this.onNews(JSON.parse(line) as WorkerNews));
+    const watch = memoryLimit === null ? null : setInterval(() => this.#watchMemory(memoryLimit), LOOK_EVERY_MS);
+    const ended = (): void => {
+      if (watch !== null) clearInterval(watch);
+      this.onEnd();
+    };
+    // A write to a process that has gone; its end tells the rest.
+    this.#channel.on('error', () => {});
+    this.#child.once('error', ended);
+    this.#child.once('exit', ended);
+  }
+
+  send(message: { readonly type: 'load' | 'draw' | 'cancel'; readonly [member: string]: unknown }): void {
+    if (this.#channel.writable) this.#channel.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #watchMemory(limit: number): void {
+    const { pid } = this.#child;
+    if (pid === undefined) return;
+    residentBytes(pid, (bytes) => {
+      if (bytes > limit) this.#child.kill('SIGKILL');
+    });
+  }
+}
+
+/** Memory that a process takes, where the system tells it. */
+function residentBytes(pid: number, tell: (bytes: number) => void): void {
+  if (process.platform === 'linux') {
+    try {
+      tell(Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES);
+    } catch {
+      // It has just ended.
+    }
+    return;
+  }
+  execFile('ps', ['-o', 'rss=', '-p', String(pid)], (error, output) => {
+    if (error === null) tell(Number(output) * 1024);
+  });
+}

@@ -1,0 +1,40 @@
+/**
+ * Quantised image models that are known to run with stable-diffusion.cpp: which repository holds the model itself, and where the text
+ * encoder and the decoder are that go with it. Facts that their makers publish; nothing of theirs is part of this program.
+ */
+import type { Description } from './stable-diffusion-folder.js';
+
+export interface Companion {
+  readonly repository: string;
+  /** In the repository. */
+  readonly path: string;
+}
+
+export interface KnownModel extends Omit<Description, 'engine' | 'quantization' | 'files'> {
+  /** That holds the model in several quantisations, as GGUF. */
+  readonly repository: string;
+  readonly companions: Readonly<Partial<Record<Exclude<keyof Description['files'], 'model'>, Companion>>>;
+}
+
+const SQUARE_FIRST = ['1024x1024', '512x512', '768x768', '1216x832', '832x1216', '1344x768', '768x1344'];
+
+export const KNOWN_MODELS: readonly KnownModel[] = [
+  {
+    repository: 'leejet/Z-Image-Turbo-GGUF',
+    name: 'Z-Image Turbo',
+    companions: {
+      llm: { repository: 'unsloth/Qwen3-4B-Instruct-2507-GGUF', path: 'Qwen3-4B-Instruct-2507-Q4_K_M.gguf' },
+      vae: { repository: 'Comfy-Org/z_image_turbo', path: 'split_files/vae/ae.safetensors' },
+    },
+    prompt_tokens: 512,
+    num_inference_steps: 8,
+    guidance_scale: 1,
+    sizes: SQUARE_FIRST,
+    config: { diffusion_fa: true },
+  },
+];
+
+/** The known model of a repository, or null. */
+export function knownModel(repository: string): KnownModel | null {
+  return KNOWN_MODELS.find((model) => model.repository.toLowerCase() === repository.toLowerCase()) ?? null;
+}

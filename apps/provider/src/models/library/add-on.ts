@@ -1,0 +1,62 @@
+/**
+ * The engine stable-diffusion.cpp as an add-on: some hundred megabytes that only owners of large image models need. It is installed
+ * by npm into the agent's data directory, exactly as its lock file says, and is there either whole or not at all.
+ */
+import { spawn } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { DownloadError } from './download.js';
+
+/** What is installed: a package that names the engine and its runtime, and the lock file with their hashes. */
+const MANIFEST = createRequire(import.meta.url).resolve('#stable-diffusion-add-on');
+const MOST_OUTPUT = 2000;
+
+/** Where it is in a data directory, whether it is there or not. The folder's name holds the version. */
+export function addOnPath(dataDir: string): string {
+  const { version } = JSON.parse(readFileSync(MANIFEST, 'utf8')) as { version: string };
+  return join(dataDir, 'add-ons', `stable-diffusion-cpp-${version}`);
+}
+
+export function isAddOnInstalled(path: string): boolean {
+  return existsSync(join(path, 'node_modules'));
+}
+
+/** Installs it at `path`, unless it is there. Throws {@link DownloadError}, or the signal's reason. */
+export async function installAddOn(path: string, signal: AbortSignal): Promise<void> {
+  if (isAddOnInstalled(path)) return;
+  const draft = `${path}.${process.pid}`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { recursive: true, mode: 0o700 });
+  try {
+    for (const name of ['package.json', 'package-lock.json']) cpSync(join(dirname(MANIFEST), name), join(draft, name));
+    await npmCi(draft, signal);
+    // The package of the runtime leaves this to a script, and none is run.
+    const runtime = join(draft, 'node_modules', `bare-runtime-${process.platform}-${process.arch}`, 'bin', 'bare');
+    if (!existsSync(runtime)) throw new DownloadError('the engine stable-diffusion.cpp does not exist for this kind of machine');
+    chmodSync(runtime, 0o755);
+    if (!isAddOnInstalled(path)) renameSync(draft, path);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+function npmCi(folder: string, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      signal,
+    });
+    let said = '';
+    child.stderr.on('data', (bytes: Buffer) => (said = `${said}${bytes.toString()}`.slice(-MOST_OUTPUT)));
+    child.once('error', (error) => {
+      if (signal.aborted) reject(signal.reason);
+      else reject(new DownloadError(`npm, which installs the engine, cannot be run: ${error.message}`));
+    });
+    child.once('close', (code) => {
+      if (code === 0) resolve();
+      else reject(new DownloadError(`the engine stable-diffusion.cpp could not be installed: ${said.trim() || `npm ended with ${code}`}`));
+    });
+  });
+}
