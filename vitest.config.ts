@@ -20,7 +20,13 @@ export default defineConfig({
       { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
       {
         extends: true,
-        test: { name: 'shared', include: ALL, exclude: ALONE, isolate: false, setupFiles: ['test/support/leaves-no-trace.ts', 'test/support/stuck/watch.ts'] },
+        test: {
+          name: 'shared',
+          include: ALL,
+          exclude: ALONE,
+          isolate: false,
+          setupFiles: ['test/support/leaves-no-trace.ts', 'test/support/stuck/watch.ts'],
+        },
       },
     ],
   },

@@ -3,12 +3,11 @@
  * between concurrent streams, once giving one prompt the answer of another; this test stays, so that it never returns.
  * Streams join, leave and are cancelled at random moments, because lock-step does not show the fault.
  */
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { program } from '../../../test/support/program.js';
+import { runProgram } from '../../../test/support/program.js';
 import { Engine } from '../src/engine/engine.js';
 import { ask, collect, demoModel, seededRandom, startDemoEngine } from './demo-model.js';
 
@@ -71,7 +70,7 @@ test('streams of several models at once answer exactly as each does alone', asyn
   const engines: Engine[] = [];
   try {
     const other = join(directory, 'half.gguf');
-    execFileSync(process.execPath, [program('scripts/make-model.ts'), '--out', other, '--type', 'F16', '--endless']);
+    await runProgram('scripts/make-model.ts', ['--out', other, '--type', 'F16', '--endless']);
     const models = [demoModel(), other];
     const references = await Promise.all(
       models.map(async (modelPath) => {
