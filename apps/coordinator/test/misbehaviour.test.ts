@@ -179,7 +179,7 @@ describe('before the first content', () => {
   }
 
   it('a provider that says it is at work is waited for, streamed or not, but not for ever', async () => {
-    harness = await startHarness({ jobTimings: { firstContentMs: 80, betweenFramesMs: 80, wordlessMs: 1500, commitMs: 5000 } });
+    harness = await startHarness({ jobTimings: { firstContentMs: 400, betweenFramesMs: 400, wordlessMs: 4000, commitMs: 9000 } });
     const atWork = (job: ScriptedJob): NodeJS.Timeout =>
       setInterval(() => job.provider.send({ type: 'job_progress', job_id: job.context.job_id }), 20);
     const slow = await harness.provider({
@@ -187,9 +187,9 @@ describe('before the first content', () => {
         job.accept();
         const signs = atWork(job);
         const [first, ...rest] = job.render(['late', ' but whole']);
-        await sleep(300);
+        await sleep(1000);
         await job.pushWithinCredit(first as Uint8Array);
-        await sleep(300);
+        await sleep(1000);
         clearInterval(signs);
         for (const bytes of rest) await job.pushWithinCredit(bytes);
         job.push(new Uint8Array(), true);

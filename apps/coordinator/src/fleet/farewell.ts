@@ -15,6 +15,8 @@ export interface FarewellSurroundings {
 
 /** Between a provider's last job and its dismissal, in milliseconds: that job may have failed, and be placed again in a moment. */
 const DISMISS_AFTER_MS = 50;
+/** Between two looks at those that stayed, in milliseconds: their jobs may be settled, or begun to be delivered, by now. */
+const LOOK_AGAIN_MS = 200;
 
 export class Farewell {
   readonly #with: FarewellSurroundings;
@@ -28,7 +30,7 @@ export class Farewell {
     this.#dismissIdle();
   }
 
-  /** Something of a provider changed. */
+  /** Something of a provider changed. It may have become idle. */
   changed(session: ProviderSession): void {
     if (session.jobs.used === 0) this.#timer ??= setTimeout(() => this.#dismissIdle(), DISMISS_AFTER_MS);
   }
@@ -45,6 +47,7 @@ export class Farewell {
     for (const wanted of this.#wanted()) {
       for (const { subject } of sparesFor(wanted, membersOf(wanted.model), now())) kept.add(subject);
     }
+    if (kept.size > 0) this.#timer = setTimeout(() => this.#dismissIdle(), LOOK_AGAIN_MS);
     for (const session of [...connected]) if (session.jobs.used === 0 && !kept.has(session)) sayGoodbye(session);
   }
 }
