@@ -78,6 +78,7 @@ export class Daemon {
       simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
       (condition) => {
         options.log.info({ event: 'machine', ...condition }, "the machine's condition has changed");
+        models.setMemoryIsShort(condition.memoryPressure !== 'normal');
         if (this.#session?.registered === true) this.#jobs?.reportMachine();
       },
     );

@@ -3,9 +3,14 @@
  * between concurrent streams, once giving one prompt the answer of another; this test stays, so that it never returns.
  * Streams join, leave and are cancelled at random moments, because lock-step does not show the fault.
  */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Engine } from '../src/engine/engine.js';
-import { ask, collect, seededRandom, startDemoEngine } from './demo-model.js';
+import { program } from '../../../test/support/program.js';
+import { Engine } from '../src/engine/engine.js';
+import { ask, collect, demoModel, seededRandom, startDemoEngine } from './demo-model.js';
 
 const places = ['France', 'Japan', 'Portugal', 'Norway', 'Chile', 'Peru', 'Kenya', 'Egypt', 'Italy', 'Spain', 'Canada', 'Cuba'];
 const prompts = places.flatMap((place) => [
@@ -15,13 +20,13 @@ const prompts = places.flatMap((place) => [
   `What is ${place.length} + ${place.charCodeAt(0) % 40}?`,
 ]);
 
-async function answers(engine: Engine, atOnce: number, random: () => number): Promise<(string | null)[]> {
+async function answers(engine: Engine, atOnce: number, random: () => number, maxTokens = 60): Promise<(string | null)[]> {
   const results: (string | null)[] = new Array(prompts.length).fill(null);
   let next = 0;
   const worker = async () => {
     for (let index = next++; index < prompts.length; index = next++) {
       const cancelAfter = random() < 0.2 ? 1 + Math.floor(random() * 12) : Number.POSITIVE_INFINITY;
-      const generation = engine.generate(ask(prompts[index] as string));
+      const generation = engine.generate(ask(prompts[index] as string, maxTokens));
       let text = '';
       let tokens = 0;
       for await (const batch of generation) {
@@ -59,4 +64,40 @@ test('streams that decode together answer exactly as each does alone', async () 
     }
   }
   await engine.close();
+});
+
+test('streams of several models at once answer exactly as each does alone', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'isolation-'));
+  const engines: Engine[] = [];
+  try {
+    const other = join(directory, 'half.gguf');
+    execFileSync(process.execPath, [program('scripts/make-model.ts'), '--out', other, '--type', 'F16', '--endless']);
+    const models = [demoModel(), other];
+    const references = await Promise.all(
+      models.map(async (modelPath) => {
+        const alone = await Engine.start({ settings: { modelPath, slots: 1, contextSize: 256, gpu: 'none' } });
+        engines.push(alone);
+        const texts: string[] = [];
+        for (const prompt of prompts) texts.push((await collect(alone.generate(ask(prompt, 40)))).text);
+        await alone.close();
+        return texts;
+      }),
+    );
+    expect(new Set(references.flat()).size).toBeGreaterThan(60);
+    const shared = await Promise.all(
+      models.map((modelPath) => Engine.start({ settings: { modelPath, slots: 6, contextSize: 256, gpu: 'none' } })),
+    );
+    engines.push(...shared);
+    const got = await Promise.all(shared.map((engine, index) => answers(engine, 5, seededRandom(50 + index), 40)));
+    for (const [model, texts] of got.entries()) {
+      const wrong = texts.flatMap((text, index) => {
+        const expected = references[model]?.[index];
+        return text !== null && expected?.startsWith(text) ? [] : [{ model, prompt: prompts[index], text, expected }];
+      });
+      expect(wrong).toEqual([]);
+    }
+  } finally {
+    await Promise.all(engines.map((engine) => engine.close()));
+    rmSync(directory, { recursive: true, force: true });
+  }
 });

@@ -35,7 +35,7 @@ const requests: GenerationRequest[] = [
   ask('Tell me a story about Mia.', 40, { temperature: 1.5, seed: 11 }),
   ask(`Tell me about this: ${words}`, 40),
   ask(`Tell me about this: ${words}`, 40, { temperature: 1, seed: 12, topP: 0.9 }),
-  ask(`Tell me about all this: ${words.repeat(4)}`, 20),
+  ask(`Tell me about all this: ${words.repeat(2)}`, 20),
 ].map((request) => ({ ...request, cacheScope: scope }));
 
 /** The log probabilities of each token. After the first ones it reads no more before `until`, so that the engine has to pause it. */

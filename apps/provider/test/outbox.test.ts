@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { FromEngine } from '../src/engine/messages.js';
 import { Outbox } from '../src/engine/process/outbox.js';
 
@@ -16,7 +16,7 @@ function recorder() {
 
 /** Also on a busy machine, where the timer comes together with what it waits for. */
 const soon = async () => {
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await new Promise((resolve) => setTimeout(resolve, 20));
   for (let turns = 0; turns < 3; turns++) await new Promise((resolve) => setImmediate(resolve));
 };
 
@@ -36,6 +36,45 @@ test('what happens in one tick is one message, in order', async () => {
       ended: [{ job: 2, kind: 'cancelled' }],
     },
   ]);
+});
+
+test('the first text of a stream and its end do not wait for the gap, what is between them does', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const { ticks, written, outbox } = recorder();
+    /** Lets immediates run, but no time pass. */
+    const turn = async () => {
+      for (let turns = 0; turns < 4; turns++) await new Promise((resolve) => setImmediate(resolve));
+      written.shift()?.();
+    };
+    const texts = () => ticks.map(({ pieces }) => pieces.filter((_, index) => index % 3 === 2).join(''));
+    outbox.started({ job: 1, promptTokens: 3, startsInsideThinking: false });
+    vi.advanceTimersByTime(500);
+    await turn();
+    expect(ticks).toEqual([]);
+    outbox.piece(1, 1, 'a');
+    await turn();
+    expect(texts()).toEqual(['a']);
+    expect(ticks[0]?.started).toHaveLength(1);
+    outbox.piece(1, 1, 'b');
+    await turn();
+    expect(texts()).toEqual(['a']);
+    outbox.started({ job: 2, promptTokens: 3, startsInsideThinking: false });
+    outbox.piece(2, 1, 'c');
+    await turn();
+    expect(texts()).toEqual(['a', 'bc']);
+    outbox.piece(1, 1, 'd');
+    vi.advanceTimersByTime(20);
+    await turn();
+    expect(texts()).toEqual(['a', 'bc', 'd']);
+    outbox.piece(1, 1, 'e');
+    outbox.ended({ job: 1, kind: 'finished', reason: 'stop', completionTokens: 4 });
+    await turn();
+    expect(texts()).toEqual(['a', 'bc', 'd', 'e']);
+    expect(ticks.at(-1)?.ended).toHaveLength(1);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('log probabilities travel beside the pieces of the streams that have them', async () => {

@@ -192,6 +192,31 @@ describe('memory', () => {
     expect(bench.peak).toBeLessThanOrEqual(9);
   });
 
+  test('while the machine is short of memory, what nobody uses leaves at once, and what always stays stays', async () => {
+    bench = new Bench([serving('a', 3, always), serving('b', 3), serving('c', 3)], 9);
+    const starting = bench.models.start(never);
+    (await bench.started('a')).ready();
+    await starting;
+    const lease = async (id: string) => {
+      const leasing = bench.models.lease(id, never);
+      (await bench.started(id)).ready();
+      return await leasing;
+    };
+    const held = await lease('b');
+    (await lease('c')).release();
+    expect(bench.states()).toEqual({ a: 'ready', b: 'ready', c: 'ready' });
+    bench.models.setMemoryIsShort(true);
+    await bench.until(() => bench.states().c === 'cold');
+    expect(bench.states()).toEqual({ a: 'ready', b: 'ready', c: 'cold' });
+    held.release();
+    await bench.until(() => bench.states().b === 'cold');
+    // Whoever asks is served all the same, and later it may stay again.
+    const again = await lease('c');
+    bench.models.setMemoryIsShort(false);
+    again.release();
+    expect(bench.states()).toEqual({ a: 'ready', b: 'cold', c: 'ready' });
+  });
+
   test('who waits too long for room is refused, and nobody is unloaded in vain', async () => {
     bench = new Bench([serving('a', 6), serving('b', 2), serving('c', 8)], 9, { patienceMs: 1, roomMs: 20 });
     for (const id of ['a', 'b']) {

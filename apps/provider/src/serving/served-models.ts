@@ -47,6 +47,7 @@ export class ServedModels {
   readonly #waiting = new Set<Waiter>();
   #started = false;
   #closed = false;
+  #memoryIsShort = false;
   #pumping = false;
   #again = false;
   #wake: NodeJS.Timeout | null = null;
@@ -114,6 +115,13 @@ export class ServedModels {
     return bytes;
   }
 
+  /** While the machine is short of memory, a model that nobody uses leaves at once; one that always stays does stay. */
+  setMemoryIsShort(isShort: boolean): void {
+    this.#memoryIsShort = isShort;
+    if (!isShort || this.#closed) return;
+    for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
+  }
+
   /** Waits until the model is loaded. Throws {@link ModelUnavailable}, or the signal's reason. Whoever gets a lease releases it. */
   async lease(id: string, signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted();
@@ -157,8 +165,14 @@ export class ServedModels {
       if (this.#closed) return;
       // One that always stays is cold only when its time aside is over.
       if (model.state === 'cold' && model.serving.keep.kind === 'always' && this.#started) void model.load();
-      if (model.state === 'ready' && model.leases === 0) model.isIdle(() => this.#unloadIdle(model));
+      if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
     }
+  }
+
+  #isIdle(model: ServedModel): void {
+    const isAwaited = [...this.#waiting].some((waiter) => waiter.model === model);
+    if (this.#memoryIsShort && !isAwaited && model.serving.keep.kind !== 'always') this.#unloadIdle(model);
+    else model.isIdle(() => this.#unloadIdle(model));
   }
 
   /** Gives out what can be given now, in the order of the waiting. Every change leads here. */
@@ -245,7 +259,7 @@ export class ServedModels {
         if (released) return;
         released = true;
         model.leases--;
-        if (model.leases === 0) model.isIdle(() => this.#unloadIdle(model));
+        if (model.leases === 0) this.#isIdle(model);
         this.#pump();
       },
     });

@@ -15,7 +15,7 @@ import type { TextStream } from './text-stream.js';
 /** Time of a round for prompts while streams are running, in milliseconds; the slice under way may take it over. */
 const PROMPT_MS = 30;
 /** Least part of a prompt of which a batch is worth it. */
-const LEAST_SLICE = 32;
+const LEAST_SLICE = 16;
 /** Idle sequences forget what they hold after so long, in milliseconds. */
 const KEEP_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
@@ -194,9 +194,11 @@ export class Decoder {
   #sliceTokens(repeatable: boolean, at: number, busy: boolean): number {
     const { repeatability, batchTokens } = this.options;
     // Always cut at the same places, whatever was reused.
-    if (repeatable) return repeatability.slice - (repeatability.leastRows === null ? at % repeatability.slice : 0);
-    if (!busy || this.#msPerToken === 0) return busy ? LEAST_SLICE : batchTokens;
-    return Math.max(LEAST_SLICE, Math.min(batchTokens, Math.floor(PROMPT_MS / this.#msPerToken)));
+    if (repeatable && repeatability.leastRows === null) return repeatability.slice - (at % repeatability.slice);
+    const most = repeatable ? repeatability.slice : batchTokens;
+    if (!busy) return most;
+    if (this.#msPerToken === 0) return LEAST_SLICE;
+    return Math.max(LEAST_SLICE, Math.min(most, Math.floor(PROMPT_MS / this.#msPerToken)));
   }
 
   /** Whether a part of a prompt, decoded by itself, is the same each time. */

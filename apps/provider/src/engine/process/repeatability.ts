@@ -6,8 +6,8 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from './native.js';
 
-/** Prompt tokens of a repeatable stream in one batch, on a processor and elsewhere. Below 64 rows processors compute them one by one. */
-const PROCESSOR_SLICE = 32;
+/** Most prompt tokens of a repeatable stream in one batch, on a processor and elsewhere. From 64 rows on processors take attention in tiles. */
+const PROCESSOR_SLICE = 63;
 const SLICE = 64;
 /** Logits that are compared, beside the sum over all. */
 const TOP = 40;
