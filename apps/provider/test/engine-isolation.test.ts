@@ -77,7 +77,7 @@ test('streams of several models at once answer exactly as each does alone', asyn
         const alone = await Engine.start({ settings: { modelPath, slots: 1, contextSize: 256, gpu: 'none' } });
         engines.push(alone);
         const texts: string[] = [];
-        for (const prompt of prompts) texts.push((await collect(alone.generate(ask(prompt, 40)))).text);
+        for (const prompt of prompts) texts.push((await collect(alone.generate(ask(prompt, 24)))).text);
         await alone.close();
         return texts;
       }),
@@ -87,7 +87,7 @@ test('streams of several models at once answer exactly as each does alone', asyn
       models.map((modelPath) => Engine.start({ settings: { modelPath, slots: 6, contextSize: 256, gpu: 'none' } })),
     );
     engines.push(...shared);
-    const got = await Promise.all(shared.map((engine, index) => answers(engine, 5, seededRandom(50 + index), 40)));
+    const got = await Promise.all(shared.map((engine, index) => answers(engine, 5, seededRandom(50 + index), 24)));
     for (const [model, texts] of got.entries()) {
       const wrong = texts.flatMap((text, index) => {
         const expected = references[model]?.[index];
