@@ -25,7 +25,7 @@ interface Trial {
 }
 
 const TRIALS: readonly Trial[] = [
-  { size: '256x256', images: 100, makingSeconds: 0.25, maker: 'the smallest ONNX pipeline, eight steps on two CPU cores' },
+  { size: '256x256', images: 100, makingSeconds: 0.65, maker: 'the demo image model, sixteen steps on two CPU cores' },
   { size: '1024x1024', images: 12, makingSeconds: 5, maker: 'a quantised large model on a fast Mac' },
 ];
 
