@@ -36,7 +36,7 @@ function judged(asked, seen) {
   const [x, y] = (asked.place ?? 'center')
     .split(' ')
     .reduce(([a, b], word) => [a + (PLACES[word]?.[0] ?? 0), b + (PLACES[word]?.[1] ?? 0)], [0, 0]);
-  const side = (value) => (value < 0.4 ? -1 : value > 0.6 ? 1 : 0);
+  const side = (value) => (value < 0.375 ? -1 : value > 0.625 ? 1 : 0);
   const middle = asked.place === null || asked.place === 'center';
   return {
     colour: seen?.colour === asked.colour,

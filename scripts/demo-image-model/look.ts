@@ -47,8 +47,8 @@ export const COLOURS: Readonly<Record<string, readonly [number, number, number]>
 const NAMES = Object.keys(COLOURS);
 const OUTLINES: Readonly<Record<string, readonly string[]>> = JSON.parse(readFileSync(new URL('./outlines.json', import.meta.url), 'utf8'));
 const OUTLINE_SIDE = 24;
-/** A figure is at least so many pixels thick somewhere; what is thinner is the blend along an edge. */
-const LEAST_THICKNESS = 5;
+/** A figure is somewhere at least this part of the picture's shorter side thick; what is thinner is the blend along an edge. */
+const LEAST_THICKNESS = 1 / 32;
 
 export function look(picture: Picture): Seen {
   const labels = labelled(picture);
@@ -110,8 +110,8 @@ function connected(labels: Uint8Array, ground: number, { width }: Picture): numb
   return groups;
 }
 
-function isThick(pixels: readonly number[], labels: Uint8Array, { width }: Picture): boolean {
-  const reach = (LEAST_THICKNESS - 1) / 2;
+function isThick(pixels: readonly number[], labels: Uint8Array, { width, height }: Picture): boolean {
+  const reach = Math.round((LEAST_THICKNESS * Math.min(width, height)) / 2);
   return pixels.some((pixel) => {
     for (let dy = -reach; dy <= reach; dy++) {
       for (let dx = -reach; dx <= reach; dx++) {
