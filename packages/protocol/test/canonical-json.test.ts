@@ -120,3 +120,27 @@ test('the order in which members were set makes no difference, and the text pars
     expect(new TextDecoder().decode(canonicalJsonBytes(sample))).toBe(text);
   }
 });
+
+test('values whose members are sorted already get the text of those whose members are not', () => {
+  const sorted = { a: [1, { b: null, c: 'é"' }], b: { '': -0, x: 1e21 }, c: true };
+  const shuffled = { c: true, b: { x: 1e21, '': -0 }, a: [1, { c: 'é"', b: null }] };
+  const text = String.raw`{"a":[1,{"b":null,"c":"é\""}],"b":{"":0,"x":1e+21},"c":true}`;
+  expect(canonicalJson(shuffled)).toBe(text);
+  expect(canonicalJson(sorted)).toBe(text);
+  // Sorted as numbers by the engine, and not by code units.
+  expect(canonicalJson({ 9: 1, 10: 2 })).toBe('{"10":2,"9":1}');
+});
+
+test('sorted or not, lone surrogates and numbers that JSON lacks are refused, and only they', () => {
+  for (const value of [{ a: '\ud800' }, { '\udfff': 1 }, { a: { b: ['\udc00\ud800'] } }, { a: Number.NaN, b: 1 }, { a: [Infinity] }]) {
+    expect(() => canonicalJson(value)).toThrow(TypeError);
+  }
+  expect(canonicalJson({ a: '\\ud800', b: '\ud83d\ude00' })).toBe(String.raw`{"a":"\\ud800","b":"😀"}`);
+});
+
+test('nothing may say itself how it is written', () => {
+  const said = { toJSON: () => 'another' };
+  expect(() => canonicalJson(said as unknown as JsonValue)).toThrow(TypeError);
+  const dated = new Date(0) as unknown as JsonValue;
+  expect(canonicalJson({ a: dated })).toBe('{"a":{}}');
+});

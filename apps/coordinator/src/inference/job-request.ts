@@ -2,7 +2,6 @@
  * One client's request, reduced to what the coordinator needs: facts from the body, and the body itself as opaque bytes.
  * Nothing after this file looks into the body.
  */
-import { randomUUID } from 'node:crypto';
 import {
   type AnswerFormat,
   apiError,
@@ -19,6 +18,7 @@ import type { Work } from '../fleet/scheduler/cost.js';
 import type { Prefix } from '../fleet/scheduler/warmth.js';
 import type { MicroUsd } from '../ledger/money.js';
 import { type ImageWork, imageTokens } from './image-work.js';
+import { newJobId } from './job-id.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import { DEFAULT_MAX_TOKENS } from './timings.js';
 
@@ -87,7 +87,7 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
   const { facts, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);
-  const jobId = randomUUID() as JobId;
+  const jobId = newJobId(input.now);
   return {
     jobId,
     accountId: input.accountId,
@@ -114,23 +114,24 @@ export function jobContext(
 ): JobContext | null {
   const key = session.key;
   if (key === null) return null;
+  // In the order of its canonical text, so that nobody has to sort it.
   return {
-    v: 1,
-    job_id: job.jobId,
-    provider_id: session.registration.identity.providerId,
-    key_id: key.keyId,
-    endpoint: job.endpoint,
-    model: job.facts.model,
-    stream: job.facts.stream,
-    max_tokens: job.facts.maxTokens ?? DEFAULT_MAX_TOKENS,
-    overrides: overridesOf(job),
-    response_id: job.envelope.responseId,
-    created: job.envelope.created,
-    request_sha256: job.requestSha256,
-    ...(job.clientNonce === null ? {} : { client_nonce: job.clientNonce }),
     cache_scope: cacheScope,
-    issued_at: now,
+    ...(job.clientNonce === null ? {} : { client_nonce: job.clientNonce }),
+    created: job.envelope.created,
+    endpoint: job.endpoint,
     expires_at: now + lifetimeMs,
+    issued_at: now,
+    job_id: job.jobId,
+    key_id: key.keyId,
+    max_tokens: job.facts.maxTokens ?? DEFAULT_MAX_TOKENS,
+    model: job.facts.model,
+    overrides: overridesOf(job),
+    provider_id: session.registration.identity.providerId,
+    request_sha256: job.requestSha256,
+    response_id: job.envelope.responseId,
+    stream: job.facts.stream,
+    v: 1,
   };
 }
 

@@ -2,6 +2,7 @@
  * Receipts of finished jobs, kept for the account that paid for them. They hold no content: ids, digests and counts.
  * Writes are gathered into small transactions, so that a job waits for no disk; the newest ones are kept up to a bound.
  */
+import { rowWriter } from './statements.js';
 import type { Database, Tables } from './tables.js';
 
 export interface KeptReceipt {
@@ -22,8 +23,8 @@ export interface ReceiptBookOptions {
   readonly onWriteError: (error: unknown) => void;
 }
 
-/** Rows in one INSERT: SQLite allows 32766 parameters, PostgreSQL 65535. */
-const ROWS_PER_INSERT = 500;
+/** Rows of one write: few enough that streams do not notice when the embedded database takes them on this thread. */
+const ROWS_PER_WRITE = 32;
 /** Unwritten receipts held at most; beyond this the disk is not keeping up and the oldest are given up. */
 const MOST_WAITING = 20_000;
 /** Old rows are looked for once in this many writes. */
@@ -33,6 +34,11 @@ export class ReceiptBook {
   readonly #database: Database;
   readonly #keep: number;
   readonly #onWriteError: (error: unknown) => void;
+  readonly #rows = rowWriter(
+    'receipts',
+    ['job_id', 'account_id', 'receipt', 'receipt_signature', 'response_signature', 'created_at'],
+    (insert) => insert.onConflict((conflict) => conflict.column('job_id').doNothing()),
+  );
   readonly #waiting = new Map<string, KeptReceipt>();
   readonly #writer: NodeJS.Timeout;
   #writing: Promise<void> | null = null;
@@ -85,13 +91,8 @@ export class ReceiptBook {
     const batch = [...this.#waiting.values()];
     if (batch.length === 0) return;
     try {
-      for (let start = 0; start < batch.length; start += ROWS_PER_INSERT) {
-        const rows = batch.slice(start, start + ROWS_PER_INSERT).map(toRow);
-        await this.#database
-          .insertInto('receipts')
-          .values(rows)
-          .onConflict((conflict) => conflict.column('job_id').doNothing())
-          .execute();
+      for (let start = 0; start < batch.length; start += ROWS_PER_WRITE) {
+        await this.#rows.write(this.#database, batch.slice(start, start + ROWS_PER_WRITE).map(toRow));
       }
       for (const receipt of batch) this.#waiting.delete(receipt.jobId);
       if (this.#writes++ % TRIM_EVERY === 0) await this.#trim();

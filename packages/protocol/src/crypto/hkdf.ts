@@ -1,27 +1,43 @@
 /** HKDF with SHA-256 (RFC 5869), its two steps apart, as HPKE needs them. */
 import { createHmac } from 'node:crypto';
-import { concatBytes } from '../bytes.js';
 import { plainView } from './digest.js';
 
 export const HASH_BYTES = 32;
 
-/** Section 2.2: the pseudorandom key, 32 bytes. */
-export function hkdfExtract(salt: Uint8Array, input: Uint8Array): Uint8Array {
-  return plainView(createHmac('sha256', salt).update(input).digest());
+/** Inputs are joined here, since each call into the library costs as much as hashing a hundred bytes. Cleared after every use. */
+const joined = new Uint8Array(1024);
+const NOTHING = new Uint8Array(0);
+const COUNTERS = Array.from({ length: 256 }, (_, block) => Uint8Array.of(block));
+
+/** Section 2.2: the pseudorandom key, 32 bytes. The input is what its parts make one after the other. */
+export function hkdfExtract(salt: Uint8Array, ...input: readonly Uint8Array[]): Uint8Array {
+  return plainView(hmac(salt, input));
 }
 
-/** Section 2.3: `length` bytes, at most 255 × 32. Throws RangeError beyond. */
-export function hkdfExpand(key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
+/** Section 2.3: `length` bytes, at most 255 × 32, with the parts of `info` one after the other. Throws RangeError beyond. */
+export function hkdfExpand(key: Uint8Array, length: number, ...info: readonly Uint8Array[]): Uint8Array {
   const blocks = Math.ceil(length / HASH_BYTES);
   if (!Number.isInteger(length) || length < 0 || blocks > 255) throw new RangeError(`HKDF cannot expand to ${length} bytes`);
+  if (blocks === 1) return plainView(hmac(key, [...info, COUNTERS[1] as Uint8Array])).subarray(0, length);
   const output = new Uint8Array(blocks * HASH_BYTES);
-  let previous: Uint8Array = new Uint8Array(0);
+  let previous: Uint8Array = NOTHING;
   for (let block = 1; block <= blocks; block++) {
-    // One update: each call into the library costs as much as hashing a hundred bytes.
-    previous = createHmac('sha256', key)
-      .update(concatBytes(previous, info, Uint8Array.of(block)))
-      .digest();
+    previous = hmac(key, [previous, ...info, COUNTERS[block] as Uint8Array]);
     output.set(previous, (block - 1) * HASH_BYTES);
   }
   return output.subarray(0, length);
+}
+
+function hmac(key: Uint8Array, parts: readonly Uint8Array[]): Buffer {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const input = length <= joined.length ? joined.subarray(0, length) : new Uint8Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    input.set(part, offset);
+    offset += part.length;
+  }
+  const digest = createHmac('sha256', key).update(input).digest();
+  input.fill(0);
+  return digest;
 }

@@ -107,10 +107,10 @@ function labelOf(suite: Uint8Array, label: string): Uint8Array {
 
 /** Section 4. */
 function labeledExtract(label: Uint8Array, salt: Uint8Array, input: Uint8Array): Uint8Array {
-  return hkdfExtract(salt, concatBytes(label, input));
+  return hkdfExtract(salt, label, input);
 }
 
 /** Section 4. */
 function labeledExpand(label: Uint8Array, key: Uint8Array, info: Uint8Array, length: number): Uint8Array {
-  return hkdfExpand(key, concatBytes(Uint8Array.of(length >>> 8, length & 0xff), label, info), length);
+  return hkdfExpand(key, length, Uint8Array.of(length >>> 8, length & 0xff), label, info);
 }
