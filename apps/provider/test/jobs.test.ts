@@ -161,6 +161,11 @@ class Bench {
     for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
   }
 
+  /** Waits until this holds, however slow the machine. */
+  async until(holds: () => boolean): Promise<void> {
+    while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+
   async failureOf(body: Uint8Array, context: JobContext, options = {}): Promise<unknown> {
     this.submit(body, context, options);
     await this.settle();
@@ -726,9 +731,8 @@ test('while the engine works on a prompt the coordinator hears of it, and not wh
   const { generation } = bench.streams[0] as ScriptedStream;
   const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
   const working = setInterval(() => generation.engineWorked(), 5);
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await bench.until(() => progress() > 2);
   clearInterval(working);
-  expect(progress()).toBeGreaterThan(2);
   await new Promise((resolve) => setTimeout(resolve, 50));
   const before = progress();
   await new Promise((resolve) => setTimeout(resolve, 100));
@@ -868,14 +872,15 @@ describe('a model that is not loaded', () => {
     bench.loaded = new Promise<void>((resolve) => (loaded = resolve));
     bench.submit(chat(), bench.context(chat()));
     const progress = () => bench.sent.filter(({ type }) => type === 'job_progress').length;
-    while (progress() < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await bench.until(() => progress() >= 2);
     expect(bench.sent[0]?.type).toBe('job_accepted');
     expect(bench.streams).toHaveLength(0);
     loaded();
-    await bench.settle();
+    await bench.until(() => bench.streams.length === 1);
     bench.finish(bench.streams[0] as ScriptedStream, ['Hi']);
-    await bench.settle();
+    await bench.until(() => bench.sent.some(({ type }) => type === 'job_completed'));
     expect(bench.sent.at(-1)?.type).toBe('job_completed');
+    await bench.until(() => bench.released === 1);
     expect([bench.leased, bench.released]).toEqual([1, 1]);
   });
 
