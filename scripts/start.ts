@@ -92,10 +92,7 @@ function drawingText({ baseUrl, apiKey }: Network, model: string): string {
 }
 
 /** The demo models: text, which is loaded at once, and images, which are loaded when they are asked for. */
-function demoModels(): string[] {
-  const isThere = existsSync(join(root, 'apps/provider/demo-models/picto/unet/model.onnx'));
-  return isThere ? ['--model', 'demo-text', '--model', 'demo-image'] : [];
-}
+const DEMO_MODELS = ['--model', 'demo-text', '--model', 'demo-image'];
 
 /** Runs the network until a signal comes or it cannot go on. Resolves to the exit code. */
 async function run(settings: Settings): Promise<number> {
@@ -110,7 +107,7 @@ async function run(settings: Settings): Promise<number> {
   try {
     network = await startNetwork({
       ...rest,
-      ...(modelPath === null ? { providerArgs: demoModels() } : { modelPath }),
+      ...(modelPath === null ? { providerArgs: DEMO_MODELS } : { modelPath }),
       managed: true,
       signal: interrupted.signal,
       onNotice: (text) => console.error(text),

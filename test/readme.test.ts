@@ -52,6 +52,13 @@ describe('README', () => {
     expect(output).toMatch(/"content":"The capital of France is Paris\."/);
   });
 
+  it('draws an image, which lies where the answer says', async () => {
+    const { output } = await run('bash', ['-c', code('An image', 'sh')]);
+    const address = /"url":"([^"]+)"/.exec(output)?.[1] ?? '';
+    const image = await fetch(address);
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png']);
+  });
+
   it.each([
     ['OpenAI', 0],
     ['Anthropic', 1],

@@ -1,6 +1,6 @@
 /** What a newcomer does: `npm start`, the printed curl, Ctrl-C; and what is said when something is wrong. */
 import { execFile } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,6 @@ import { runProgram } from './support/program.js';
 
 const run = promisify(execFile);
 const DEMO_MODEL = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf');
-const DEMO_IMAGE_MODEL = join(ROOT, 'apps/provider/demo-models/picto/unet/model.onnx');
 
 let directory: string;
 beforeEach(() => {
@@ -36,7 +35,7 @@ describe('npm start', () => {
       api_key: expect.stringMatching(/^service-.{32,}$/),
       admin_key: expect.stringMatching(/^service-.{32,}$/),
       text_model: expect.any(String),
-      ...(existsSync(DEMO_IMAGE_MODEL) ? { image_model: expect.any(String) } : {}),
+      image_model: 'picto',
     });
     expect(statSync(join(directory, 'demo.json')).mode & 0o777).toBe(0o600);
     const curl = /( {2}curl [\s\S]*?')\n\n/.exec(first.output)?.[1];
