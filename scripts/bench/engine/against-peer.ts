@@ -149,7 +149,8 @@ function peerSide({ url, pid }: Peer): Side {
     const begin = performance.now();
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
+      // It ends connections that lay idle, at times in the moment in which one is used again.
+      headers: { 'content-type': 'application/json', connection: 'close' },
       body: JSON.stringify({ ...body, cache_prompt: false }),
     });
     if (response.body === null) throw new Error('no body');
