@@ -158,7 +158,8 @@ export const LAYERS: readonly Layer[] = [
   { name: 'provider/imaging', path: 'apps/provider/src/imaging', uses: ['provider/engine', 'provider/models', 'protocol'], node: NODE },
   { name: 'provider/engine', path: 'apps/provider/src/engine', uses: ['provider/models', 'formats', 'protocol'], node: NODE },
   { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
-  { name: 'provider/host', path: 'apps/provider/src/host', uses: [], node: NODE },
+  { name: 'provider/host', path: 'apps/provider/src/host', uses: ['protocol'], node: NODE },
+  { name: 'provider/availability', path: 'apps/provider/src/availability', uses: ['provider/host', 'protocol'], node: PURE },
 ];
 
 const PACKAGES: Readonly<Record<string, string>> = {
