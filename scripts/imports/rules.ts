@@ -118,9 +118,20 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'provider/commands',
     path: 'apps/provider/src/commands',
-    uses: ['provider', 'provider/control', 'provider/doctor', 'provider/models', 'provider/serving', 'provider/host', 'protocol'],
+    uses: [
+      'provider',
+      'provider/availability',
+      'provider/config',
+      'provider/control',
+      'provider/doctor',
+      'provider/models',
+      'provider/serving',
+      'provider/host',
+      'protocol',
+    ],
     node: NODE,
   },
+  { name: 'provider/config', path: 'apps/provider/src/config', uses: [], node: NODE },
   { name: 'provider/control', path: 'apps/provider/src/control', uses: ['protocol'], node: NODE },
   {
     name: 'provider/doctor',
@@ -159,7 +170,7 @@ export const LAYERS: readonly Layer[] = [
   { name: 'provider/engine', path: 'apps/provider/src/engine', uses: ['provider/models', 'formats', 'protocol'], node: NODE },
   { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
   { name: 'provider/host', path: 'apps/provider/src/host', uses: ['protocol'], node: NODE },
-  { name: 'provider/availability', path: 'apps/provider/src/availability', uses: ['provider/host', 'protocol'], node: PURE },
+  { name: 'provider/availability', path: 'apps/provider/src/availability', uses: ['provider/config', 'provider/host', 'protocol'], node: PURE },
 ];
 
 const PACKAGES: Readonly<Record<string, string>> = {
