@@ -170,7 +170,12 @@ export const LAYERS: readonly Layer[] = [
   { name: 'provider/engine', path: 'apps/provider/src/engine', uses: ['provider/models', 'formats', 'protocol'], node: NODE },
   { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
   { name: 'provider/host', path: 'apps/provider/src/host', uses: ['protocol'], node: NODE },
-  { name: 'provider/availability', path: 'apps/provider/src/availability', uses: ['provider/config', 'provider/host', 'protocol'], node: PURE },
+  {
+    name: 'provider/availability',
+    path: 'apps/provider/src/availability',
+    uses: ['provider/config', 'provider/host', 'protocol'],
+    node: PURE,
+  },
 ];
 
 const PACKAGES: Readonly<Record<string, string>> = {

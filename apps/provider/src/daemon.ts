@@ -5,19 +5,25 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
-import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protocol';
+import { AVAILABILITY_VERSION, cleanLabel, type Hardware, type ModelOffer, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
+import type { AttendanceStatus } from './availability/attendance.js';
+import { policyOf } from './availability/policy.js';
+import { availabilityStatus, toldAvailability } from './availability-parts.js';
+import type { Config } from './config/config.js';
+import { availabilityRoutes } from './control/availability-routes.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { fetchCoordinatorView } from './control/coordinator-view.js';
-import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
-import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
-import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
+import { logAvailability, logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
+import { OpenAttendance } from './open-attendance.js';
 import { type ModelChoice, openModels } from './open-models.js';
 import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
@@ -48,11 +54,12 @@ export interface DaemonOptions {
   readonly drainMs: number;
   /** Bytes of memory that models leave to the owner; null: two fifths. */
   readonly reserve: number | null;
+  readonly config: Pick<Config, 'availability'>;
   readonly log: Logger;
 }
 
-/** How often a simulated machine is looked at, in milliseconds. */
-const LOOK_AT_SIMULATION_MS = 100;
+/** What running jobs get when this machine leaves: those that may be finished, and those that have begun when there is hurry. */
+const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
 /** How long the enclave may take to show that it works, in milliseconds. */
 const ENCLAVE_CHECK_MS = 3_000;
 
@@ -64,7 +71,6 @@ export class Daemon {
   #connected: Promise<void> = Promise.resolve();
   #stopping = false;
   readonly #connection = new ConnectionLog();
-  readonly #condition: ConditionWatch;
 
   private constructor(
     private readonly options: DaemonOptions,
@@ -73,18 +79,8 @@ export class Daemon {
     private readonly models: ServedModels,
     private readonly host: HostFacts,
     private readonly enclave: Enclave,
-  ) {
-    const { simulatedHost } = options;
-    this.#condition = new ConditionWatch(
-      { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' },
-      simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
-      (condition) => {
-        options.log.info({ event: 'machine', ...condition }, "the machine's condition has changed");
-        models.setMemoryIsShort(condition.memoryPressure !== 'normal');
-        if (this.#session?.registered === true) this.#jobs?.reportMachine();
-      },
-    );
-  }
+    private readonly attendance: OpenAttendance,
+  ) {}
 
   /**
    * Takes the data directory, loads what always stays loaded, opens the enclave and connects. Throws errors that `startSentence`
@@ -98,6 +94,13 @@ export class Daemon {
       ...controlRoutes({
         status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
         enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
+      }),
+      ...availabilityRoutes({
+        availability: () => daemon?.availability ?? null,
+        setPause: (pause) => {
+          if (daemon === null) throw new ControlRefusal('starting', 'the provider is still starting; try again in a moment');
+          daemon.attendance.setPause(pause);
+        },
       }),
     ]);
     try {
@@ -114,6 +117,26 @@ export class Daemon {
     const command = helperCommand(options);
     const host = await readHostFacts();
     let daemon: Daemon | null = null;
+    let served: ServedModels | null = null;
+    const attendance = await OpenAttendance.open({
+      dataDir: options.dataDir,
+      policy: policyOf(options.config),
+      simulatedHost: options.simulatedHost,
+      onCondition: (condition) => {
+        log.info({ event: 'machine', ...condition }, "the machine's condition has changed");
+        served?.setMemoryIsShort(condition.memoryPressure !== 'normal');
+        daemon?.reportMachine();
+      },
+      onChange: (status) => {
+        logAvailability(log, status);
+        daemon?.announceAvailability(status);
+      },
+      onAwakeProblem: (reason) => log.warn({ event: 'sleep_not_prevented', reason }, 'the system cannot be kept from going to sleep'),
+      leave: async (hurry, stay) => daemon?.stepAside(hurry, stay),
+      rest: async () => served?.rest(),
+      resume: () => served?.resume(),
+    });
+    if (attendance.status.state !== 'serving') logAvailability(log, attendance.status);
     const { slots, context, reserve } = options;
     const { models, refused } = openModels({
       choices: options.models,
@@ -127,15 +150,18 @@ export class Daemon {
       onChange: () => daemon?.announceModels(),
     });
     for (const { path, reason } of refused) log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
+    served = models;
+    models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
     let enclave: Enclave;
     try {
+      if (attendance.status.state !== 'serving') await models.rest();
       await models.start(signal);
       enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
     } catch (error) {
-      await models.close();
+      await Promise.all([attendance.close(), models.close()]);
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave);
+    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance);
     daemon.#connect();
     return daemon;
   }
@@ -143,10 +169,11 @@ export class Daemon {
   /** Takes no more jobs, lets running ones finish for a while or until `hurry`, and ends every child process. */
   async stop(hurry?: AbortSignal): Promise<void> {
     this.#stopping = true;
+    await this.attendance.close();
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
     await this.#connected;
-    await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close()]);
+    await Promise.all([this.models.close(), this.enclave.close()]);
     await this.control.close();
   }
 
@@ -164,9 +191,10 @@ export class Daemon {
       engine: offers.length > 0 ? 'ready' : 'down',
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
+      availability: this.availability,
       running_jobs: this.#jobs?.active ?? 0,
       jobs: this.#connection.jobs,
-      host: machineState(this.#condition.condition),
+      host: machineState(this.attendance.condition),
       coordinator_view: view,
       coordinator_problem: problem,
     };
@@ -188,9 +216,35 @@ export class Daemon {
     return this.#session?.registered === true ? this.#trust : null;
   }
 
+  /** Whether it serves, and why not. */
+  get availability(): AvailabilityStatus {
+    return availabilityStatus(this.attendance);
+  }
+
   /** Tells the coordinator what can be had at this moment, and what of it is in memory. */
   announceModels(): void {
-    if (this.#session?.registered === true) this.#session.send({ type: 'models', models: this.models.offers() });
+    if (this.#session?.registered === true) this.#session.send({ type: 'models', models: this.#offers(this.#session.version) });
+  }
+
+  /** Tells the coordinator whether jobs may come. */
+  announceAvailability(status: AttendanceStatus): void {
+    if (this.#session?.registered !== true) return;
+    if (this.#session.version >= AVAILABILITY_VERSION) this.#session.send({ type: 'availability', ...toldAvailability(status) });
+    else this.announceModels();
+  }
+
+  reportMachine(): void {
+    if (this.#session?.registered === true) this.#jobs?.reportMachine();
+  }
+
+  /** Finishes or hands back what runs. */
+  async stepAside(hurry: AbortSignal, stay: AbortSignal): Promise<void> {
+    await this.#jobs?.stepAside(LEAVING, hurry, stay);
+  }
+
+  /** A coordinator that knows nothing of availability is told of no models while there is none to be had. */
+  #offers(version: number): ModelOffer[] {
+    return version < AVAILABILITY_VERSION && this.attendance.status.state !== 'serving' ? [] : this.models.offers();
   }
 
   #connect(): void {
@@ -209,8 +263,9 @@ export class Daemon {
         presence: {
           agentVersion: agentVersion(),
           hardware: hardwareOf(this.host),
-          models: () => models.offers(),
+          models: (version) => this.#offers(version),
           slots: models.slots,
+          availability: () => toldAvailability(this.attendance.status),
         },
         intake: (session, keys) => {
           this.#session = session;
@@ -227,14 +282,16 @@ export class Daemon {
               this.#connection.job(outcomeOf(event));
               logJob(log, event);
             },
-            machine: () => machineState(this.#condition.condition),
+            machine: () => machineState(this.attendance.condition),
+            away: () => (this.attendance.status.state === 'serving' ? null : session.version >= AVAILABILITY_VERSION ? 'away' : 'busy'),
           });
           return this.#jobs;
         },
         onRegistered: (_session, trustLevel, token) => {
           this.#connection.registered(token);
           log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
-          // Models may have come or gone between the register message and its answer.
+          // Models may have come or gone between the register message and its answer, and the time to serve as well.
+          this.announceAvailability(this.attendance.status);
           this.announceModels();
           this.#jobs?.reportMachine();
         },

@@ -66,7 +66,8 @@ function* edges(windows: readonly Window[], timeZone: string, at: number): Itera
   for (let day = 0; day <= LOOK_AHEAD_DAYS; day++) {
     for (const minute of minutes) {
       const shown = midnight.add({ days: day, minutes: minute });
-      for (const disambiguation of ['earlier', 'later'] as const) yield shown.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
+      for (const disambiguation of ['earlier', 'later'] as const)
+        yield shown.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
     }
   }
   const last = at + LOOK_AHEAD_DAYS * 86_400_000;

@@ -6,6 +6,9 @@ import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
 import { modelsUseCommand } from './models/use.js';
+import { pauseCommand } from './pause.js';
+import { resumeCommand } from './resume.js';
+import { scheduleClearCommand, scheduleCommand, scheduleSetCommand } from './schedule.js';
 import { serveCommand } from './serve.js';
 import { statusCommand } from './status.js';
 
@@ -13,6 +16,11 @@ export const COMMANDS: readonly Command[] = [
   serveCommand,
   statusCommand,
   doctorCommand,
+  pauseCommand,
+  resumeCommand,
+  scheduleCommand,
+  scheduleSetCommand,
+  scheduleClearCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,

@@ -21,6 +21,8 @@ export interface JobsOptions extends JobSurroundings {
   readonly modelIds: () => ReadonlySet<string>;
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
+  /** How jobs are refused while this machine takes none for now; null: it takes some. Left out: it always does. */
+  readonly away?: () => 'away' | 'busy' | null;
   /** Told with the load; left out: nothing is told. */
   readonly machine?: () => MachineState;
   readonly now?: () => number;
@@ -76,13 +78,40 @@ export class Jobs {
     this.#draining = true;
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
-    const leaveAll = (): void => running.forEach(({ job }) => void job.leave());
-    for (const { job } of running) if (!job.accepted) job.leave();
+    const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
+    for (const { job } of running) if (!job.accepted) job.leave('draining');
     const timer = setTimeout(leaveAll, graceMs);
     hurry?.addEventListener('abort', leaveAll, { once: true });
     if (hurry?.aborted) leaveAll();
     await Promise.all(running.map(({ done }) => done));
     hurry?.removeEventListener('abort', leaveAll);
+    clearTimeout(timer);
+  }
+
+  /**
+   * Resolves when nothing runs any more, or at `stay`. Jobs that have not begun are handed back, and the others get `graceMs` to be
+   * finished. From `hurry` on those that have written nothing are handed back, too, and the others get `hurryMs`.
+   */
+  async stepAside(times: { readonly graceMs: number; readonly hurryMs: number }, hurry: AbortSignal, stay: AbortSignal): Promise<void> {
+    const code = this.options.away?.() ?? 'busy';
+    const running = [...this.#running.values()];
+    for (const { job } of running) if (!job.accepted) job.leave(code);
+    const leaveAll = (): void => running.forEach(({ job }) => void job.leave(code));
+    let timer = setTimeout(leaveAll, times.graceMs);
+    const onHurry = (): void => {
+      for (const { job } of running) if (!job.begun) job.leave(code);
+      clearTimeout(timer);
+      timer = setTimeout(leaveAll, Math.min(times.hurryMs, times.graceMs));
+    };
+    let onStay = (): void => {};
+    const stays = new Promise<void>((resolve) => (onStay = resolve));
+    hurry.addEventListener('abort', onHurry, { once: true });
+    stay.addEventListener('abort', onStay, { once: true });
+    if (hurry.aborted) onHurry();
+    if (stay.aborted) onStay();
+    await Promise.race([Promise.all(running.map(({ done }) => done)), stays]);
+    hurry.removeEventListener('abort', onHurry);
+    stay.removeEventListener('abort', onStay);
     clearTimeout(timer);
   }
 
@@ -105,6 +134,7 @@ export class Jobs {
         activeJobs: this.#running.size,
         slots: this.options.slots,
         draining: this.#draining,
+        away: this.options.away?.() ?? null,
         now: (this.options.now ?? Date.now)(),
       });
       job = new Job(message, key, this.options);
