@@ -2,6 +2,7 @@
 import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { logsCommand } from './logs.js';
 import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
@@ -10,10 +11,16 @@ import { pauseCommand } from './pause.js';
 import { resumeCommand } from './resume.js';
 import { scheduleClearCommand, scheduleCommand, scheduleSetCommand } from './schedule.js';
 import { serveCommand } from './serve.js';
+import { restartCommand } from './service/restart.js';
+import { startCommand } from './service/start.js';
+import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
+  startCommand,
+  stopCommand,
+  restartCommand,
   statusCommand,
   doctorCommand,
   pauseCommand,
@@ -21,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
   scheduleCommand,
   scheduleSetCommand,
   scheduleClearCommand,
+  logsCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,
