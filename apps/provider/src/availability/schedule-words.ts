@@ -1,11 +1,11 @@
 /** Reads and writes schedules as owners do: `mon-fri 22:00-07:00, sat-sun 00:00-24:00`. Pure. */
 import { DAYS, type Day, minuteOf, type Window } from './policy.js';
 
-const GROUPS: Readonly<Record<string, readonly Day[]>> = {
-  daily: DAYS,
-  weekdays: ['mon', 'tue', 'wed', 'thu', 'fri'],
-  weekends: ['sat', 'sun'],
-};
+const GROUPS: ReadonlyMap<string, readonly Day[]> = new Map([
+  ['daily', [...DAYS]],
+  ['weekdays', ['mon', 'tue', 'wed', 'thu', 'fri']],
+  ['weekends', ['sat', 'sun']],
+]);
 const LONG_DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 const MOST_WINDOWS = 64;
 
@@ -48,7 +48,7 @@ export function windowText({ days, from, to }: Window): string {
 }
 
 function daysOf(word: string): readonly Day[] {
-  const group = GROUPS[word];
+  const group = GROUPS.get(word);
   if (group !== undefined) return group;
   const [first = '', last = first, more] = word.split('-');
   const [from, to] = [dayIndex(first), dayIndex(last)];
