@@ -24,7 +24,17 @@ import { type Confinement, findConfinement } from './hardening/confinement.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
 import { mendModes } from './hardening/secret-modes.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
-import { logAvailability, logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logSettings, logTrust } from './log-daemon.js';
+import {
+  logAvailability,
+  logEnclave,
+  logEnrolment,
+  logJob,
+  logModel,
+  logRefusedModels,
+  logSession,
+  logSettings,
+  logTrust,
+} from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { OpenAttendance } from './open-attendance.js';

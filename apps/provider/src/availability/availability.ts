@@ -79,7 +79,8 @@ interface Found {
 function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): Found[] {
   const found: Found[] = [];
   const add = (code: AwayReason, until: number | null, { lasting = true, endsAt = until } = {}): void => {
-    found.push({ reason: { code, text: sentenceOf(code, { policy, facts, until, now: at }), until }, lasting, endsAt });
+    const text = sentenceOf(code, { policy, facts, until: lasting ? until : endsAt, now: at });
+    found.push({ reason: { code, text, until }, lasting, endsAt });
   };
   const { pause, condition, holdsLeft, ownerIdleMs } = facts;
   if (pause !== null && (pause.until === null || at < pause.until)) add('paused', pause.until);
@@ -89,7 +90,8 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
   const addTrouble = (name: keyof Troubles, code: AwayReason): void => {
     const until = now + holdsLeft[name];
     if (troubles[name]) add(code, null);
-    else if (until > at) add(code, until, { lasting: false });
+    // It may come back before, so that this is no promise.
+    else if (until > at) add(code, null, { lasting: false, endsAt: until });
   };
   addTrouble('power', condition.power === 'low_battery' ? 'low_battery' : 'on_battery');
   addTrouble('heat', 'too_hot');

@@ -130,7 +130,7 @@ describe('a machine', () => {
 
   it('says of trouble that is over how long it is remembered, and does not end what runs for it', () => {
     const found = judge({}, { holdsLeft: { ...NO_HOLDS, heat: 30_000 } });
-    expect(found).toMatchObject({ state: 'leave', nextChangeAt: NOW + 30_000, reasons: [{ code: 'too_hot', until: NOW + 30_000 }] });
+    expect(found).toMatchObject({ state: 'leave', nextChangeAt: NOW + 30_000, reasons: [{ code: 'too_hot', until: null }] });
     expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. It is better now/);
   });
 
