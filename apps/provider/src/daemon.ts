@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
-import { AVAILABILITY_VERSION, cleanLabel, type Hardware, type ModelOffer, type TrustMessage } from '@inference/protocol';
+import { AVAILABILITY_VERSION, type ModelOffer, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
 import type { AttendanceStatus } from './availability/attendance.js';
@@ -23,7 +23,8 @@ import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
 import { mendModes } from './hardening/secret-modes.js';
-import { type HostFacts, readHostFacts } from './host/host-facts.js';
+import { hardwareStatus, toldHardware } from './hardware-parts.js';
+import { type FactSource, type HostFacts, readHostFacts } from './host/host-facts.js';
 import {
   logAvailability,
   logEnclave,
@@ -156,7 +157,11 @@ export class Daemon {
     const { log } = options;
     const command = helperCommand(options);
     for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
-    const [host, coreDumps, confinement] = await Promise.all([readHostFacts(), forbidCoreDumps(), confinementOf(options.config)]);
+    const [host, coreDumps, confinement] = await Promise.all([
+      readHostFacts(hostOf(options)),
+      forbidCoreDumps(),
+      confinementOf(options.config),
+    ]);
     const hardening = { core_dumps: coreDumps, engine_network: confinement.kind, engine_network_problem: confinement.why };
     let daemon: Daemon | null = null;
     let served: ServedModels | null = null;
@@ -237,6 +242,7 @@ export class Daemon {
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
       availability: this.availability,
+      hardware: hardwareStatus(this.host, this.#jobs?.rates ?? { decodeTps: null, prefillTps: null }),
       running_jobs: this.#jobs?.active ?? 0,
       jobs: this.#connection.jobs,
       host: machineState(this.attendance.condition),
@@ -321,7 +327,7 @@ export class Daemon {
         enclave: this.enclave,
         presence: {
           agentVersion: agentVersion(),
-          hardware: hardwareOf(this.host),
+          hardware: toldHardware(this.host),
           models: (version) => this.#offers(version),
           slots: models.slots,
           availability: () => toldAvailability(this.attendance.status),
@@ -406,19 +412,14 @@ async function confinementOf({ hardening }: Config): Promise<Confinement> {
   return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
 }
 
+function hostOf({ simulatedHost }: DaemonOptions): FactSource {
+  return simulatedHost === null ? { platform: process.platform, root: '/' } : { platform: 'linux', root: simulatedHost };
+}
+
 function makeDataDir(dataDir: string): void {
   try {
     mkdirSync(join(dataDir, 'enclave'), { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new StartError(`the data directory ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code})`);
   }
-}
-
-function hardwareOf(host: HostFacts): Hardware {
-  return {
-    chip_family: cleanLabel(host.chipFamily, 64, 'unknown'),
-    cpu_cores: host.cpuCores,
-    gpu_cores: host.gpuCores,
-    bandwidth_gbs: host.bandwidthGbs,
-  };
 }

@@ -47,6 +47,26 @@ export const DaemonStatusSchema = Type.Object({
   availability: nullable(AvailabilityStatusSchema),
   running_jobs: Type.Integer(),
   jobs: Type.Object({ completed: Type.Integer(), failed: Type.Integer(), cancelled: Type.Integer() }),
+  /** What the machine is, and the newest rates of one stream, in tokens per second; null: not known. */
+  hardware: Type.Optional(
+    Type.Object({
+      chip: Type.String(),
+      chip_family: Type.String(),
+      cpu_cores: Type.Integer(),
+      performance_cores: nullable(Type.Integer()),
+      efficiency_cores: nullable(Type.Integer()),
+      /** 0: not known; so are the next two. */
+      gpu_cores: Type.Integer(),
+      memory_bytes: Type.Integer(),
+      bandwidth_gbs: Type.Number(),
+      /** Empty: not known; so are the next two. */
+      os: Type.String(),
+      model_identifier: Type.String(),
+      serial_number: Type.String(),
+      decode_tps: nullable(Type.Number()),
+      prefill_tps: nullable(Type.Number()),
+    }),
+  ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
   /** The file of settings, and whether what it says holds. */
   settings: Type.Object({

@@ -1,6 +1,7 @@
 /** All jobs of one session: lets them in, hands them their frames and credit, and reports the load. */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission.js';
+import type { Answered } from './answer.js';
 import { Job, type JobEnd, type JobSurroundings } from './job.js';
 import { JobError } from './job-error.js';
 import type { SealingKeys } from './sealing-keys.js';
@@ -13,6 +14,12 @@ export interface JobEvent {
 
 /** How the machine is, in the words of the wire. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
+
+/** The newest of one stream, in tokens per second; null: not measured yet. */
+export interface MeasuredRates {
+  readonly decodeTps: number | null;
+  readonly prefillTps: number | null;
+}
 
 export interface JobsOptions extends JobSurroundings {
   readonly providerId: ProviderId;
@@ -35,10 +42,14 @@ export class Jobs {
   readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
   #draining = false;
   #abandoned = false;
-  #decodeTps: number | null = null;
+  #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: JobsOptions) {}
+
+  get rates(): MeasuredRates {
+    return this.#rates;
+  }
 
   get active(): number {
     return this.#running.size;
@@ -146,12 +157,16 @@ export class Jobs {
     }
     const done = job.run().then((end) => {
       this.#running.delete(context.job_id);
-      if (end.kind === 'completed' && end.answered.decodeTps !== null) this.#decodeTps = end.answered.decodeTps;
+      if (end.kind === 'completed') this.#measured(end.answered);
       this.#reportLoad();
       this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
     });
     this.#running.set(context.job_id, { job, done });
     this.#reportLoad();
+  }
+
+  #measured({ decodeTps, prefillTps }: Answered): void {
+    this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }
 
   #giveUpAll(): void {
@@ -162,12 +177,22 @@ export class Jobs {
     if (this.#loadTimer !== null || this.#abandoned) return;
     this.#loadTimer = setTimeout(() => {
       this.#loadTimer = null;
-      const decodeTps = this.#decodeTps === null ? {} : { decode_tps: Math.round(this.#decodeTps * 10) / 10 };
-      this.#send({ type: 'load', active_jobs: this.#running.size, ...decodeTps, ...this.options.machine?.() });
+      const { decodeTps, prefillTps } = this.#rates;
+      this.#send({
+        type: 'load',
+        active_jobs: this.#running.size,
+        ...(decodeTps === null ? {} : { decode_tps: tenths(decodeTps) }),
+        ...(prefillTps === null ? {} : { prefill_tps: tenths(prefillTps) }),
+        ...this.options.machine?.(),
+      });
     }, LOAD_DELAY_MS);
   }
 
   #send(message: ProviderMessage): void {
     if (!this.#abandoned) this.options.send(message);
   }
+}
+
+function tenths(rate: number): number {
+  return Math.round(rate * 10) / 10;
 }
