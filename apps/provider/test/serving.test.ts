@@ -316,3 +316,51 @@ test('a killed process fails its jobs only; killed again and again, its model is
     await models.close();
   }
 });
+
+describe('resting', () => {
+  test('takes every model out of memory, those that always stay too, refuses jobs, and loads those again afterwards', async () => {
+    bench = new Bench([serving('a', 5, always), serving('b', 5)], 10);
+    const starting = bench.models.start(never);
+    (await bench.started('a')).ready();
+    await starting;
+    const lease = bench.models.lease('b', never);
+    (await bench.started('b')).ready();
+    (await lease).release();
+    await bench.models.rest();
+    expect([bench.states(), bench.running.size, bench.models.memoryInUse]).toEqual([{ a: 'cold', b: 'cold' }, 0, 0]);
+    expect(bench.models.offers()).toMatchObject([{ state: 'on_demand' }, { state: 'on_demand' }]);
+    await expect(bench.models.lease('b', never)).rejects.toEqual(new ModelUnavailable('resting'));
+    bench.models.resume();
+    (await bench.started('a')).ready();
+    await bench.until(() => bench.states().a === 'ready');
+    expect(bench.states()).toEqual({ a: 'ready', b: 'cold' });
+  });
+
+  test('interrupts what is being loaded, and refuses those who wait for it', async () => {
+    bench = new Bench([serving('a', 5)], 10);
+    await bench.models.start(never);
+    const waiting = expect(bench.models.lease('a', never)).rejects.toEqual(new ModelUnavailable('resting'));
+    await bench.started('a');
+    await bench.models.rest();
+    await waiting;
+    expect(bench.states()).toEqual({ a: 'cold' });
+    // That it was interrupted is not held against the model.
+    expect(bench.events.map(({ type }) => type)).toEqual(['loading']);
+    bench.models.resume();
+    const lease = bench.models.lease('a', never);
+    (await bench.started('a')).ready();
+    expect((await lease).model.state).toBe('ready');
+  });
+
+  test('before the start loads nothing, and a model that was on its way is not kept when it comes', async () => {
+    bench = new Bench([serving('a', 5, always)], 10);
+    await bench.models.rest();
+    await bench.models.start(never);
+    expect([bench.states(), bench.starts]).toEqual([{ a: 'cold' }, []]);
+    bench.models.resume();
+    const start = await bench.started('a');
+    start.ready();
+    await bench.models.rest();
+    expect([bench.states(), bench.running.size]).toEqual([{ a: 'cold' }, 0]);
+  });
+});

@@ -99,6 +99,8 @@ export class ServedModel {
   #reason: string | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
+  /** It is being loaded, and is to leave at once. */
+  #unwanted = false;
   /** Jobs that use it now. */
   leases = 0;
   /** When it was used last, on the clock of `performance`. */
@@ -194,8 +196,9 @@ export class ServedModel {
     this.#starting = starting;
     try {
       const engine = await this.#options.start(this, (event) => this.#follow(event), starting.signal);
-      if (this.#closed) {
+      if (this.#closed || this.#unwanted) {
         await engine.close();
+        this.#to('cold');
         return null;
       }
       this.#engine = engine;
@@ -203,10 +206,15 @@ export class ServedModel {
       return null;
     } catch (error) {
       const failure = error instanceof Error ? error : new Error('the engine could not start');
+      if (this.#unwanted) {
+        this.#to('cold');
+        return null;
+      }
       if (!this.#closed) this.#setAside(failure.message);
       return failure;
     } finally {
       this.#starting = null;
+      this.#unwanted = false;
     }
   }
 
@@ -220,6 +228,15 @@ export class ServedModel {
     if (this.#state !== 'unloading') return;
     this.#tell({ type: 'unloaded', id: this.id });
     this.#to('cold');
+  }
+
+  /** Ends its process, be it loaded or on its way. Nobody may use it. */
+  async rest(): Promise<void> {
+    if (this.#state === 'loading' && this.#starting !== null) {
+      this.#unwanted = true;
+      this.#starting.abort();
+      await this.#loading;
+    } else if (this.#state === 'ready' || this.#state === 'loading') await this.unload();
   }
 
   /** Nobody uses it: after a while `unload` is called, unless somebody came meanwhile. */

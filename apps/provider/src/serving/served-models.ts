@@ -20,7 +20,7 @@ export interface ServedModelsOptions {
 
 /** The model cannot be had now: it is not served, it fails, or others use the memory that it needs. */
 export class ModelUnavailable extends Error {
-  constructor(readonly reason: 'not_served' | 'set_aside' | 'no_room' | 'closed') {
+  constructor(readonly reason: 'not_served' | 'set_aside' | 'no_room' | 'resting' | 'closed') {
     super(`the model cannot be had: ${reason}`);
     this.name = 'ModelUnavailable';
   }
@@ -48,6 +48,7 @@ export class ServedModels {
   #started = false;
   #closed = false;
   #memoryIsShort = false;
+  #resting = false;
   #pumping = false;
   #again = false;
   #wake: NodeJS.Timeout | null = null;
@@ -75,7 +76,7 @@ export class ServedModels {
     signal.addEventListener('abort', stop, { once: true });
     let failure: Error | null = null;
     for (const model of this.#models.values()) {
-      if (model.serving.keep.kind !== 'always' || this.#closed || model.state !== 'cold') continue;
+      if (model.serving.keep.kind !== 'always' || this.#closed || this.#resting || model.state !== 'cold') continue;
       const error = await model.load();
       failure ??= error;
     }
@@ -122,11 +123,29 @@ export class ServedModels {
     for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
   }
 
+  /**
+   * All models leave memory, those that always stay as well, and none comes back before `resume`. Resolves when their processes have
+   * ended. Those who wait for one are refused.
+   */
+  async rest(): Promise<void> {
+    this.#resting = true;
+    for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('resting'));
+    await Promise.all([...this.#models.values()].map((model) => model.rest()));
+  }
+
+  /** Models may be loaded again; those that always stay are. */
+  resume(): void {
+    if (!this.#resting) return;
+    this.#resting = false;
+    this.#settle();
+  }
+
   /** Waits until the model is loaded. Throws {@link ModelUnavailable}, or the signal's reason. Whoever gets a lease releases it. */
   async lease(id: string, signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted();
     const model = this.#models.get(id);
     if (this.#closed) throw new ModelUnavailable('closed');
+    if (this.#resting) throw new ModelUnavailable('resting');
     if (model === undefined) throw new ModelUnavailable('not_served');
     let waiter: Waiter | null = null;
     const onAbort = (): void => waiter?.refuse(signal.reason);
@@ -160,11 +179,15 @@ export class ServedModels {
 
   #changed(): void {
     this.#options.onChange();
+    this.#settle();
+  }
+
+  #settle(): void {
     this.#pump();
     for (const model of this.#models.values()) {
       if (this.#closed) return;
       // One that always stays is cold only when its time aside is over.
-      if (model.state === 'cold' && model.serving.keep.kind === 'always' && this.#started) void model.load();
+      if (model.state === 'cold' && model.serving.keep.kind === 'always' && this.#started && !this.#resting) void model.load();
       if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
     }
   }
