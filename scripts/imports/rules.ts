@@ -120,6 +120,7 @@ export const LAYERS: readonly Layer[] = [
     path: 'apps/provider/src/commands',
     uses: [
       'provider',
+      'provider/account',
       'provider/config',
       'provider/control',
       'provider/doctor',
@@ -131,6 +132,7 @@ export const LAYERS: readonly Layer[] = [
     node: NODE,
   },
   { name: 'provider/config', path: 'apps/provider/src/config', uses: [], node: NODE },
+  { name: 'provider/account', path: 'apps/provider/src/account', uses: ['provider/control', 'verifier', 'protocol'], node: NODE },
   { name: 'provider/control', path: 'apps/provider/src/control', uses: ['protocol'], node: NODE },
   {
     name: 'provider/doctor',

@@ -2,6 +2,8 @@
 import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { loginCommand } from './login.js';
+import { logoutCommand } from './logout.js';
 import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
@@ -13,6 +15,8 @@ export const COMMANDS: readonly Command[] = [
   serveCommand,
   statusCommand,
   doctorCommand,
+  loginCommand,
+  logoutCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,
