@@ -25,6 +25,7 @@ import { addKeyRoutes } from './routes/console/keys.js';
 import { addMachineRoutes } from './routes/console/machines.js';
 import { addMeRoutes, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
+import { addMachineEarnings } from './routes/machine/earnings.js';
 import { addOAuth } from './routes/oauth/oauth.js';
 import { addPaymentWebhook } from './routes/payment-webhook.js';
 import { requireAccount, requireAdmin } from './routes/session-guards.js';
@@ -102,6 +103,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
   addMachineRoutes(api, { database, fleet: parts.fleet, codes: machineCodes, links: parts.machineLinks });
   addDeviceCodeRoutes(api, { codes: deviceCodes, now });
+  addMachineEarnings(server, { database, ledger, limits, now });
   addOAuth(server, { codes: deviceCodes, links: parts.machineLinks, limits, publicOrigin: config.console.publicOrigin });
   const adminGuard = requireAdmin(keys, door);
   addAdminRoutes(server, adminGuard, { accounts, book, deposits, withdrawals, ledger, processor, now, log });
