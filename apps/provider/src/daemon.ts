@@ -69,7 +69,7 @@ export class Daemon {
   #stopping = false;
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
-  readonly #link: MachineLink;
+  #link: MachineLink | null = null;
 
   private constructor(
     private readonly options: DaemonOptions,
@@ -80,16 +80,6 @@ export class Daemon {
     private readonly enclave: Enclave,
   ) {
     const { simulatedHost } = options;
-    this.#link = new MachineLink({
-      dataDir: options.dataDir,
-      coordinator: coordinatorUrl(options.socketUrl),
-      send: (message) => {
-        if (this.#session?.registered !== true) return false;
-        this.#session.send(message);
-        return true;
-      },
-      onChange: (status) => logLink(options.log, status),
-    });
     this.#condition = new ConditionWatch(
       { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' },
       simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
@@ -113,7 +103,7 @@ export class Daemon {
       ...controlRoutes({
         status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
         enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
-        link: async () => daemon?.signInChanged() ?? startingStatus(options, startedAt).account,
+        link: async () => (await daemon?.signInChanged()) ?? startingStatus(options, startedAt).account,
       }),
     ]);
     try {
@@ -161,7 +151,7 @@ export class Daemon {
     this.#stopping = true;
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
-    this.#link.stop();
+    this.#link?.stop();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close()]);
     await this.control.close();
@@ -178,7 +168,7 @@ export class Daemon {
       connection: this.#connection.connection,
       clock_skew_ms: this.#connection.clockSkewMs,
       trust: this.trust,
-      account: this.#link.status,
+      account: this.#link?.status ?? startingStatus(this.options, this.startedAt).account,
       engine: offers.length > 0 ? 'ready' : 'down',
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
@@ -191,9 +181,9 @@ export class Daemon {
   }
 
   /** The owner has signed in or out. */
-  signInChanged(): Promise<LinkStatus> {
-    this.#link.show();
-    return this.#link.settled(LINK_MS);
+  async signInChanged(): Promise<LinkStatus | null> {
+    this.#link?.show();
+    return this.#link?.settled(LINK_MS) ?? null;
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */
@@ -222,6 +212,8 @@ export class Daemon {
     const providerId = providerIdOf(this.enclave.publicKey);
     const enrolment = this.options.enrol ? this.#enrolment() : null;
     const { models } = this;
+    const link = this.#openLink();
+    this.#link = link;
     log.info(
       { event: 'starting', provider_id: providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
@@ -261,9 +253,9 @@ export class Daemon {
           // Models may have come or gone between the register message and its answer.
           this.announceModels();
           this.#jobs?.reportMachine();
-          this.#link.show();
+          link.show();
         },
-        onLink: (answer) => this.#link.onAnswer(answer),
+        onLink: (answer) => link.onAnswer(answer),
         onTrust: (trust) => {
           this.#trust = trust;
           logTrust(log, trust);
@@ -277,13 +269,27 @@ export class Daemon {
           if (large) log.warn({ event: 'clock_skew', ms }, text);
         },
         onEvent: (event) => {
-          this.#link.disconnected();
+          link.disconnected();
           this.#connection.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
           logSession(log, event);
         },
       },
       this.#leave.signal,
     );
+  }
+
+  #openLink(): MachineLink {
+    const { dataDir, socketUrl, log } = this.options;
+    return new MachineLink({
+      dataDir,
+      coordinator: coordinatorUrl(socketUrl),
+      send: (message) => {
+        if (this.#session?.registered !== true) return false;
+        this.#session.send(message);
+        return true;
+      },
+      onChange: (status) => logLink(log, status),
+    });
   }
 
   #enrolment(): Enrolment {
