@@ -8,6 +8,7 @@ import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand 
 import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
+import { DutyRecorder } from './account/duty.js';
 import { MachineLink } from './account/machine-link.js';
 import type { Config } from './config/config.js';
 import { configPath } from './config/data-dir.js';
@@ -87,6 +88,7 @@ export class Daemon {
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
   #link: MachineLink | null = null;
+  #duty: DutyRecorder | null = null;
   readonly #wakes = new Wakes();
   readonly #watchdog = new Watchdog();
   readonly #settings: LiveSettings;
@@ -186,6 +188,7 @@ export class Daemon {
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
     this.#link?.stop();
+    this.#duty?.close();
     this.#settings.close();
     this.#wakes.close();
     await this.#connected;
@@ -263,6 +266,8 @@ export class Daemon {
     const { models } = this;
     const link = this.#openLink();
     this.#link = link;
+    const look = () => ({ connected: this.#session?.registered === true, busy: (this.#jobs?.active ?? 0) > 0 });
+    this.#duty = new DutyRecorder({ dataDir: this.options.dataDir, look });
     log.info(
       { event: 'starting', provider_id: providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',

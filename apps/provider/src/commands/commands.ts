@@ -2,6 +2,7 @@
 import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { earningsCommand } from './earnings.js';
 import { loginCommand } from './login.js';
 import { logoutCommand } from './logout.js';
 import { logsCommand } from './logs.js';
@@ -14,6 +15,7 @@ import { restartCommand } from './service/restart.js';
 import { startCommand } from './service/start.js';
 import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
+import { verifyCommand } from './verify.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -22,8 +24,10 @@ export const COMMANDS: readonly Command[] = [
   restartCommand,
   statusCommand,
   doctorCommand,
+  earningsCommand,
   loginCommand,
   logoutCommand,
+  verifyCommand,
   logsCommand,
   modelsPullCommand,
   modelsListCommand,
