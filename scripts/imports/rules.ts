@@ -121,6 +121,7 @@ export const LAYERS: readonly Layer[] = [
     uses: [
       'provider',
       'provider/availability',
+      'provider/account',
       'provider/config',
       'provider/control',
       'provider/doctor',
@@ -135,6 +136,7 @@ export const LAYERS: readonly Layer[] = [
     node: NODE,
   },
   { name: 'provider/config', path: 'apps/provider/src/config', uses: [], node: NODE },
+  { name: 'provider/account', path: 'apps/provider/src/account', uses: ['provider/control', 'verifier', 'protocol'], node: NODE },
   { name: 'provider/hardening', path: 'apps/provider/src/hardening', uses: [], node: NODE },
   { name: 'provider/log', path: 'apps/provider/src/log', uses: [], node: NODE },
   { name: 'provider/settings', path: 'apps/provider/src/settings', uses: ['provider/config'], node: NODE },

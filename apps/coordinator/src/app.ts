@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { ensureAuthSecret } from './accounts/auth-secret.js';
+import { MachineLinks } from './accounts/machine-links.js';
 import type { Config } from './config.js';
 import { openConsole } from './console.js';
 import type { DeviceManagement } from './devices/device-management.js';
@@ -164,13 +165,15 @@ export async function startApp(options: AppOptions): Promise<App> {
     ...(options.deviceTickMs === undefined ? {} : { tickMs: options.deviceTickMs }),
   });
   const endedSessions = new EndedSessions();
-  const fleet = new Fleet({
+  const machineLinks = new MachineLinks({ database, now, onUnlink: (providerId) => fleet.unlinked(providerId) });
+  const fleet: Fleet = new Fleet({
     rules: {
       timings: { ...FLEET_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.fleetTimings },
       allowSimulatedEnclave: config.allowSimulatedEnclave,
       anchor: devices.anchor,
       now,
       enrol: devices.enrol,
+      link: (providerId, token) => machineLinks.link(providerId, token),
       judgeOffers: (offers) => judgeOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
     },
     random,
@@ -212,7 +215,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
   const limits = await createRateLimits(server, config.rateLimits);
   const keys = { keyRing, limits, now, onFailure: onWriteError };
-  const people = await openConsole({ server, config, authSecret, database, ledger, fleet, keys, log, now });
+  const people = await openConsole({ server, config, authSecret, database, ledger, fleet, machineLinks, keys, log, now });
   const prefixHashes = new PrefixHashes();
   const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
   addInference(server, requireKey(keys, 'api'), inference);

@@ -8,6 +8,8 @@ import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand 
 import { AVAILABILITY_VERSION, type ModelOffer, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
+import { DutyRecorder } from './account/duty.js';
+import { MachineLink } from './account/machine-link.js';
 import type { AttendanceStatus } from './availability/attendance.js';
 import { policyOf } from './availability/policy.js';
 import { availabilityStatus, toldAvailability } from './availability-parts.js';
@@ -16,8 +18,10 @@ import { configPath } from './config/data-dir.js';
 import { availabilityRoutes } from './control/availability-routes.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
-import { fetchCoordinatorView } from './control/coordinator-view.js';
+import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { linkRoutes } from './control/link-routes.js';
+import type { LinkStatus } from './control/link-status.js';
 import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
@@ -30,6 +34,7 @@ import {
   logEnclave,
   logEnrolment,
   logJob,
+  logLink,
   logModel,
   logRefusedModels,
   logSession,
@@ -85,6 +90,8 @@ export interface DaemonOptions {
 
 /** What running jobs get when this machine leaves: those that may be finished, and those that have begun when there is hurry. */
 const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
+/** How long a command waits for what the coordinator says to a new sign-in, in milliseconds. */
+const LINK_MS = 5_000;
 /** How long the enclave may take to show that it works, in milliseconds. */
 const ENCLAVE_CHECK_MS = 3_000;
 
@@ -96,6 +103,8 @@ export class Daemon {
   #connected: Promise<void> = Promise.resolve();
   #stopping = false;
   readonly #connection = new ConnectionLog();
+  #link: MachineLink | null = null;
+  #duty: DutyRecorder | null = null;
   readonly #wakes = new Wakes();
   readonly #watchdog = new Watchdog();
   readonly #settings: LiveSettings;
@@ -143,6 +152,7 @@ export class Daemon {
           daemon.attendance.setPause(pause);
         },
       }),
+      ...linkRoutes({ signInChanged: async () => (await daemon?.signInChanged()) ?? startingStatus(options, startedAt).account }),
     ]);
     try {
       daemon = await Daemon.#start(options, control, startedAt, signal);
@@ -220,6 +230,8 @@ export class Daemon {
     await this.attendance.close();
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
+    this.#link?.stop();
+    this.#duty?.close();
     this.#settings.close();
     this.#wakes.close();
     await this.#connected;
@@ -238,6 +250,7 @@ export class Daemon {
       connection: this.#connection.connection,
       clock_skew_ms: this.#connection.clockSkewMs,
       trust: this.trust,
+      account: this.#link?.status ?? startingStatus(this.options, this.startedAt).account,
       engine: offers.length > 0 ? 'ready' : 'down',
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
@@ -251,6 +264,12 @@ export class Daemon {
       coordinator_view: view,
       coordinator_problem: problem,
     };
+  }
+
+  /** The owner has signed in or out. */
+  async signInChanged(): Promise<LinkStatus | null> {
+    this.#link?.show();
+    return this.#link?.settled(LINK_MS) ?? null;
   }
 
   /** Reads the file of settings again, and takes over what can be changed while this runs. */
@@ -317,6 +336,10 @@ export class Daemon {
     const providerId = providerIdOf(this.enclave.publicKey);
     const enrolment = this.options.enrol ? this.#enrolment() : null;
     const { models } = this;
+    const link = this.#openLink();
+    this.#link = link;
+    const look = () => ({ connected: this.#session?.registered === true, busy: (this.#jobs?.active ?? 0) > 0 });
+    this.#duty = new DutyRecorder({ dataDir: this.options.dataDir, look });
     log.info(
       { event: 'starting', provider_id: providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
@@ -359,7 +382,9 @@ export class Daemon {
           this.announceAvailability(this.attendance.status);
           this.announceModels();
           this.#jobs?.reportMachine();
+          link.show();
         },
+        onLink: (answer) => link.onAnswer(answer),
         onTrust: (trust) => {
           this.#trust = trust;
           logTrust(log, trust);
@@ -374,12 +399,27 @@ export class Daemon {
         },
         wakes: this.#wakes,
         onEvent: (event) => {
+          link.disconnected();
           this.#connection.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
           logSession(log, event);
         },
       },
       this.#leave.signal,
     );
+  }
+
+  #openLink(): MachineLink {
+    const { dataDir, socketUrl, log } = this.options;
+    return new MachineLink({
+      dataDir,
+      coordinator: coordinatorUrl(socketUrl),
+      send: (message) => {
+        if (this.#session?.registered !== true) return false;
+        this.#session.send(message);
+        return true;
+      },
+      onChange: (status) => logLink(log, status),
+    });
   }
 
   #enrolment(): Enrolment {

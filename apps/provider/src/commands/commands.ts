@@ -2,6 +2,9 @@
 import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { earningsCommand } from './earnings.js';
+import { loginCommand } from './login.js';
+import { logoutCommand } from './logout.js';
 import { logsCommand } from './logs.js';
 import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
@@ -15,6 +18,7 @@ import { restartCommand } from './service/restart.js';
 import { startCommand } from './service/start.js';
 import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
+import { verifyCommand } from './verify.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -28,6 +32,10 @@ export const COMMANDS: readonly Command[] = [
   scheduleCommand,
   scheduleSetCommand,
   scheduleClearCommand,
+  earningsCommand,
+  loginCommand,
+  logoutCommand,
+  verifyCommand,
   logsCommand,
   modelsPullCommand,
   modelsListCommand,

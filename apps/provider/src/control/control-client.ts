@@ -1,7 +1,8 @@
 /** The commands' side of the control socket. Every question has a deadline, so that a frozen daemon hangs nobody. */
 import { request } from 'node:http';
 import { controlPath } from './address.js';
-import { type DaemonStatus, type EnclaveCheck, isDaemonStatus, isEnclaveCheck } from './daemon-status.js';
+import { type DaemonStatus, type EnclaveCheck, isDaemonStatus, isEnclaveCheck, isLinkStatus } from './daemon-status.js';
+import type { LinkStatus } from './link-status.js';
 
 export type ControlProblem = 'not_running' | 'no_answer' | 'not_understood' | 'refused';
 
@@ -26,6 +27,11 @@ export function askStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
 
 export function askEnclave(dataDir: string, ms: number): Promise<EnclaveCheck> {
   return askDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
+}
+
+/** Tells the daemon that its owner has signed in or out, and waits a few seconds for what the coordinator says to it. */
+export function tellLink(dataDir: string, ms: number): Promise<LinkStatus> {
+  return askDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
 
 export interface DaemonCall {

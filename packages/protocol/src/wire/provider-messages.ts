@@ -6,6 +6,7 @@ import { SignedStatementSchema } from '../statements/signed-statement.js';
 import { AvailabilitySchema, ToldAvailabilitySchema } from './availability.js';
 import { EnrolmentRequestSchema } from './enrolment.js';
 import { JobFailureSchema } from './job-failure.js';
+import { LinkSchema } from './link.js';
 import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
 
 /** First message on a connection. */
@@ -91,6 +92,7 @@ export const ProviderMessageSchemas = {
   job_failed: JobFailedSchema,
   job_completed: JobCompletedSchema,
   enrolment_request: EnrolmentRequestSchema,
+  link: LinkSchema,
 } as const;
 
 export type ProviderMessage = {

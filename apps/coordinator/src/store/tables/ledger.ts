@@ -33,7 +33,7 @@ export interface LedgerTables {
     ended_at: number | null;
   };
   /**
-   * The account that a provider earns for: `provider:<its id>` while nobody has claimed it. `first_owner` took over what it had
+   * The account that a provider earns for: `provider:<its id>` while nobody has claimed it, one of `unclaimed_accounts` between two owners. `first_owner` took over what it had
    * earned before, and stands for `provider:<its id>` in old job rows.
    */
   provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };
@@ -67,6 +67,23 @@ export interface LedgerTables {
    * `hour` is the newest hour the window includes; it includes that one and as many whole hours before it as its name says.
    */
   network_totals: { window: StatsWindow; hour: number; active_accounts: number } & Activity;
+
+  /**
+   * What each machine did per quarter of an hour and model, and for which account (`earner`, as in `jobs`). Quarters, because every
+   * time zone is off by a whole number of them, so that owners get days of their own. Kept for a hundred days.
+   */
+  machine_quarters: {
+    provider_id: string;
+    /** Milliseconds since 1970 divided by 900,000. */
+    quarter: number;
+    model: string;
+    earner: string;
+    jobs: number;
+    prompt_tokens: number;
+    completion_tokens: number;
+    images: number;
+    earned: number;
+  };
 
   /** How far history was pruned: job rows that ended, and postings made, before `at` are gone or being removed. */
   ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before'; at: number };
