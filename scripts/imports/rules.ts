@@ -47,6 +47,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/payments',
       'coordinator/stats',
       'coordinator/devices',
+      'coordinator/releases',
       'coordinator/attestation',
       'coordinator/fleet',
       'coordinator/store',
@@ -74,6 +75,7 @@ export const LAYERS: readonly Layer[] = [
     uses: ['coordinator/inference', 'coordinator/images', 'coordinator/ledger', 'coordinator/fleet', 'protocol'],
     node: NODE,
   },
+  { name: 'coordinator/releases', path: 'apps/coordinator/src/releases', uses: ['protocol'], node: NODE },
   {
     name: 'coordinator/stats',
     path: 'apps/coordinator/src/stats',
@@ -118,9 +120,19 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'provider/commands',
     path: 'apps/provider/src/commands',
-    uses: ['provider', 'provider/control', 'provider/doctor', 'provider/models', 'provider/serving', 'provider/host', 'protocol'],
+    uses: [
+      'provider',
+      'provider/control',
+      'provider/doctor',
+      'provider/update',
+      'provider/models',
+      'provider/serving',
+      'provider/host',
+      'protocol',
+    ],
     node: NODE,
   },
+  { name: 'provider/update', path: 'apps/provider/src/update', uses: ['provider/models', 'protocol', 'protocol/crypto'], node: NODE },
   { name: 'provider/control', path: 'apps/provider/src/control', uses: ['protocol'], node: NODE },
   {
     name: 'provider/doctor',

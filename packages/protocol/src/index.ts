@@ -10,6 +10,7 @@ export * from './image-parts.js';
 export * from './job-context.js';
 export * from './label.js';
 export * from './provider-status.js';
+export * from './release.js';
 export * from './statements/attestation.js';
 export * from './statements/challenge.js';
 export * from './statements/key.js';

@@ -1,0 +1,40 @@
+/**
+ * Archives of the staged package: the one that npm installs, and one for each kind of machine that holds its dependencies,
+ * too, so that an installation or update fetches a single file whose hash is signed. The same input makes the same bytes.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { ReleasePlatform } from '@inference/protocol';
+import { create } from 'tar';
+import { filesBelow } from './stage.js';
+
+const EPOCH = new Date('2000-01-01T00:00:00Z');
+
+/** Packs everything below a folder under `package/`, as npm has it. Links are left out: nothing of the agent is one. */
+export async function archive(folder: string, file: string): Promise<void> {
+  const options = { file, cwd: folder, gzip: { level: 9 }, portable: true, mtime: EPOCH, prefix: 'package', noDirRecurse: true } as const;
+  await create(options, filesBelow(folder));
+}
+
+/** Installs what the shrinkwrap names for a kind of machine, which need not be this one. No install script runs. */
+export async function installDependencies(folder: string, platform: ReleasePlatform): Promise<void> {
+  const [os, cpu] = platform.split('-');
+  const libc = os === 'linux' ? ['--libc=glibc'] : [];
+  const args = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', `--os=${os}`, `--cpu=${cpu}`, ...libc];
+  await promisify(execFile)('npm', args, { cwd: folder, maxBuffer: 64 << 20 });
+  rmSync(join(folder, 'node_modules/.bin'), { recursive: true, force: true });
+  dropOtherSystems(join(folder, 'node_modules/onnxruntime-node/bin'), os as string, cpu as string);
+}
+
+/** onnxruntime-node brings its libraries for all systems, 288 MB of which one machine loads a tenth. */
+function dropOtherSystems(bin: string, os: string, cpu: string): void {
+  for (const api of existsSync(bin) ? readdirSync(bin) : []) {
+    for (const system of readdirSync(join(bin, api))) {
+      for (const kind of readdirSync(join(bin, api, system))) {
+        if (system !== os || kind !== cpu) rmSync(join(bin, api, system, kind), { recursive: true });
+      }
+    }
+  }
+}
