@@ -122,6 +122,7 @@ export const LAYERS: readonly Layer[] = [
     path: 'apps/provider/src/commands',
     uses: [
       'provider',
+      'provider/config',
       'provider/control',
       'provider/doctor',
       'provider/update',
@@ -132,6 +133,7 @@ export const LAYERS: readonly Layer[] = [
     ],
     node: NODE,
   },
+  { name: 'provider/config', path: 'apps/provider/src/config', uses: [], node: NODE },
   { name: 'provider/update', path: 'apps/provider/src/update', uses: ['provider/models', 'protocol', 'protocol/crypto'], node: NODE },
   { name: 'provider/control', path: 'apps/provider/src/control', uses: ['protocol'], node: NODE },
   {

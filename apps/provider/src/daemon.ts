@@ -12,6 +12,7 @@ import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { controlRoutes } from './control/routes.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
 import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
 import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
@@ -93,10 +94,12 @@ export class Daemon {
     makeDataDir(options.dataDir);
     const startedAt = Date.now();
     let daemon: Daemon | null = null;
-    const control = await ControlServer.open(options.dataDir, {
-      status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
-      enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
-    });
+    const control = await ControlServer.open(options.dataDir, [
+      ...controlRoutes({
+        status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
+        enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
+      }),
+    ]);
     try {
       daemon = await Daemon.#start(options, control, startedAt, signal);
       return daemon;
