@@ -1,6 +1,6 @@
 /**
  * The part of the repository's lock file that the packed agent needs, as a lock file of its own: an owner gets the very
- * versions that were tested here, each with its hash. What `overrides` replaced by an empty package is left out.
+ * versions that were tested here, each with its hash. What `overrides` replaced by an empty package stays replaced.
  */
 
 export interface LockEntry {
@@ -16,9 +16,6 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockEntry>>;
 }
 
-/** What stands in for packages that nobody wants. */
-const EMPTY = 'empty-npm-package';
-
 /** Entries by path, such as `node_modules/sharp`. Throws where a package is not locked, or two versions would meet in one place. */
 export function lockedClosure(lock: Lock, workspace: string, roots: readonly string[]): Record<string, LockEntry> {
   const entries: Record<string, LockEntry> = {};
@@ -30,7 +27,6 @@ export function lockedClosure(lock: Lock, workspace: string, roots: readonly str
       throw new Error(`${next.name}, which ${next.from} needs, is not in the lock file`);
     }
     const entry = lock.packages[found] as LockEntry;
-    if (entry.name === EMPTY) continue;
     const place = found.startsWith(`${workspace}/`) ? found.slice(workspace.length + 1) : found;
     if (entries[place] === entry) continue;
     if (entries[place] !== undefined) throw new Error(`two versions of ${place} are needed at one place`);

@@ -60,7 +60,8 @@ function copyBundles(from: string, to: string, programs: readonly string[]): voi
     if (!existsSync(join(from, program))) throw new Error(`${join(from, program)} is not there: build first (npm run build)`);
     cpSync(join(from, program), join(to, program));
   }
-  cpSync(join(from, 'chunks'), join(to, 'chunks'), { recursive: true, filter: (path) => !path.endsWith('.map') });
+  const chunks = join(from, 'chunks');
+  if (existsSync(chunks)) cpSync(chunks, join(to, 'chunks'), { recursive: true, filter: (path) => !path.endsWith('.map') });
 }
 
 function stageEnclave(folder: string): void {
@@ -92,6 +93,8 @@ function packageManifest({ version, releaseKeys }: StageOptions): Manifest {
     scripts: { postinstall: 'node install/build-helper.mjs' },
     dependencies: { '@inference/enclave': enclave, ...Object.fromEntries(outside) },
     bundleDependencies: ['@inference/enclave'],
+    // For `npm ci` in the package itself; whoever installs it has the shrinkwrap, which says the same.
+    overrides: readManifest(ROOT).overrides,
   };
 }
 
