@@ -33,16 +33,17 @@ export function providerVersion(): string {
   return readManifest(PROVIDER).version;
 }
 
+/** The programs of the agent below `dist`: the command, the guard, and what the manifest gives a name to. */
+function programs(): string[] {
+  const named = Object.values(readManifest(PROVIDER).imports).filter((path) => path.startsWith('./dist/'));
+  return ['main.js', 'update/guard/main.js', ...named.map((path) => path.slice('./dist/'.length))];
+}
+
 /** Throws an Error where something was not built. */
 export function stage(options: StageOptions): void {
   const { folder } = options;
   mkdirSync(folder, { recursive: true });
-  copyBundles(join(PROVIDER, 'dist'), join(folder, 'dist'), [
-    'main.js',
-    'engine/process/main.js',
-    'imaging/process/main.js',
-    'update/guard/main.js',
-  ]);
+  copyBundles(join(PROVIDER, 'dist'), join(folder, 'dist'), programs());
   for (const part of ['bin', 'install', 'add-ons']) cpSync(join(PROVIDER, part), join(folder, part), { recursive: true });
   if (options.demoModels) cpSync(join(PROVIDER, 'demo-models'), join(folder, 'demo-models'), { recursive: true });
   cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));

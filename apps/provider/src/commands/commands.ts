@@ -2,17 +2,25 @@
 import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { logsCommand } from './logs.js';
 import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
 import { modelsUseCommand } from './models/use.js';
 import { serveCommand } from './serve.js';
+import { restartCommand } from './service/restart.js';
+import { startCommand } from './service/start.js';
+import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
+  startCommand,
+  stopCommand,
+  restartCommand,
   statusCommand,
   doctorCommand,
+  logsCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,

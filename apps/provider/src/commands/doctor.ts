@@ -6,6 +6,7 @@ import { type Check, type CheckResult, type CheckState, type Finding, ok, proble
 import { judgeClock, judgeView, reachCoordinator } from '../doctor/coordinator-checks.js';
 import { checkEnclave } from '../doctor/enclave-check.js';
 import { checkCondition, checkDataDirectory, checkDisk, checkModel } from '../doctor/local-checks.js';
+import { checkHardening, checkSettings } from '../doctor/settings-check.js';
 import { agentVersion } from '../version.js';
 import type { Command } from './command.js';
 import { type OwnerOptions, ownerOptions, UsageError } from './owner-options.js';
@@ -60,6 +61,8 @@ async function examine({ dataDir, values }: OwnerOptions): Promise<CheckResult[]
   const checks: Check[] = [
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'enclave', run: () => checkEnclave(dataDir, known !== null, simulated, agentVersion()) },
+    { name: 'settings', run: () => checkSettings(dataDir, known) },
+    { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
     { name: 'model', run: () => checkModel(model) },
     { name: 'machine', run: checkCondition },
