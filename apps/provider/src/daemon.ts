@@ -12,7 +12,7 @@ import type { Config } from './config/config.js';
 import { configPath } from './config/data-dir.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
-import { fetchCoordinatorView } from './control/coordinator-view.js';
+import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
@@ -24,6 +24,7 @@ import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSessio
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { type ModelChoice, openModels } from './open-models.js';
+import { SelfUpdate } from './self-update.js';
 import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
 import type { Session } from './session/session.js';
@@ -32,6 +33,7 @@ import { Wakes } from './session/wakes.js';
 import { LiveSettings, type SettingsState } from './settings/live-settings.js';
 import { StartError } from './start-error.js';
 import { machineState, outcomeOf, startingStatus } from './status-parts.js';
+import { installation } from './update/installation.js';
 import { agentVersion } from './version.js';
 import { Watchdog } from './watchdog/watchdog.js';
 import { Jobs } from './work/jobs.js';
@@ -64,6 +66,10 @@ export interface DaemonOptions {
   readonly fixedLogLevel: string | null;
   /** Ends the daemon as a signal does. */
   readonly onStop: () => void;
+  /** Ends it, too, and has whoever keeps it start it again. */
+  readonly onRestart: () => void;
+  /** A service manager keeps it. */
+  readonly service: boolean;
   readonly log: Logger;
 }
 
@@ -82,8 +88,10 @@ export class Daemon {
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
   readonly #wakes = new Wakes();
+  #automaticUpdates: boolean;
   readonly #watchdog = new Watchdog();
   readonly #settings: LiveSettings;
+  readonly #selfUpdate: SelfUpdate;
 
   private constructor(
     private readonly options: DaemonOptions,
@@ -95,12 +103,23 @@ export class Daemon {
     private readonly hardening: DaemonStatus['hardening'],
   ) {
     const { simulatedHost, log } = options;
+    this.#automaticUpdates = options.config.update.automatic;
     this.#settings = new LiveSettings({
       path: configPath(options.dataDir),
       now: options.config,
       read: options.readConfig,
       apply: (config) => this.#apply(config),
       onEvent: (event) => logSettings(log, event),
+    });
+    this.#selfUpdate = new SelfUpdate({
+      found: installation(),
+      dataDir: options.dataDir,
+      coordinator: coordinatorUrl(options.socketUrl),
+      service: options.service,
+      automatic: () => this.#automaticUpdates,
+      isRegistered: () => this.#session?.registered === true,
+      onRestart: options.onRestart,
+      log,
     });
     this.#wakes.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine has slept, or its clock was set'));
     this.#condition = new ConditionWatch(
@@ -179,6 +198,7 @@ export class Daemon {
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
     this.#settings.close();
+    await this.#selfUpdate.close();
     this.#wakes.close();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close(), this.#watchdog.close()]);
@@ -218,6 +238,7 @@ export class Daemon {
   #apply(config: Config): void {
     const { log, fixedLogLevel } = this.options;
     if (fixedLogLevel === null) log.level = config.log_level;
+    this.#automaticUpdates = config.update.automatic;
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */

@@ -12,6 +12,7 @@ import { restartCommand } from './service/restart.js';
 import { startCommand } from './service/start.js';
 import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
+import { updateCommand } from './update.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
@@ -25,6 +26,7 @@ export const COMMANDS: readonly Command[] = [
   modelsListCommand,
   modelsUseCommand,
   modelsRemoveCommand,
+  updateCommand,
 ];
 
 export interface FoundCommand {
