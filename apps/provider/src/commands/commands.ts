@@ -12,6 +12,7 @@ import { restartCommand } from './service/restart.js';
 import { startCommand } from './service/start.js';
 import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
+import { uninstallCommand } from './uninstall.js';
 import { updateCommand } from './update.js';
 
 export const COMMANDS: readonly Command[] = [
@@ -27,6 +28,7 @@ export const COMMANDS: readonly Command[] = [
   modelsUseCommand,
   modelsRemoveCommand,
   updateCommand,
+  uninstallCommand,
 ];
 
 export interface FoundCommand {
