@@ -32,6 +32,8 @@ import { Metrics } from './metrics/metrics.js';
 import { type MetricsServer, startMetricsServer } from './metrics/metrics-server.js';
 import { openMoney } from './money.js';
 import { ensureDevelopmentDeposit } from './payments/development-deposit.js';
+import { ReleaseFile } from './releases/release-file.js';
+import { addAgentReleases } from './routes/agent-releases.js';
 import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
 import { addCatalogue } from './routes/catalogue.js';
@@ -236,6 +238,12 @@ export async function startApp(options: AppOptions): Promise<App> {
   addStatistics(server, new PublicStatistics({ database, fleet, now }));
   addAttestation(server, fleet);
   addProviderMe(server, { fleet, waitingRoom, database, limits, now, onFailure: onWriteError });
+  addAgentReleases(
+    server,
+    new ReleaseFile(config.agentReleases, (problem) =>
+      log.error({ path: config.agentReleases, problem }, 'the file of releases cannot be used'),
+    ),
+  );
   addOpenApi(server);
   addOperations(server, people.adminGuard, fleet, waitingRoom);
   addHealth(server, { stopping: () => stopping, database: () => databaseState(database, READY_MS), now });

@@ -55,6 +55,8 @@ export interface Config {
   readonly hedgePercent: number;
   /** Only models of the catalogue are served. */
   readonly catalogueOnly: boolean;
+  /** File of signed releases of the agent; null: none are offered. */
+  readonly agentReleases: string | null;
   readonly images: ImageConfig;
   readonly rateLimits: RateLimitConfig;
   readonly console: ConsoleConfig;
@@ -138,6 +140,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       .filter((model) => model !== ''),
     hedgePercent: integer(env, 'HEDGE_PERCENT', 5, 0, 50),
     catalogueOnly: flag(env, 'CATALOGUE_ONLY'),
+    agentReleases: text(env, 'AGENT_RELEASES', '') || null,
     images: {
       urlMs: 1000 * integer(env, 'IMAGE_URL_SECONDS', 3600, 1, MAX_IMAGE_URL_SECONDS),
       storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),

@@ -45,6 +45,7 @@ import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { OpenAttendance } from './open-attendance.js';
 import { type ModelChoice, openModels } from './open-models.js';
+import { SelfUpdate } from './self-update.js';
 import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
 import type { Session } from './session/session.js';
@@ -53,6 +54,7 @@ import { Wakes } from './session/wakes.js';
 import { LiveSettings, type SettingsState } from './settings/live-settings.js';
 import { StartError } from './start-error.js';
 import { machineState, outcomeOf, startingStatus } from './status-parts.js';
+import { installation } from './update/installation.js';
 import { agentVersion } from './version.js';
 import { Watchdog } from './watchdog/watchdog.js';
 import { Jobs } from './work/jobs.js';
@@ -85,6 +87,10 @@ export interface DaemonOptions {
   readonly fixedLogLevel: string | null;
   /** Ends the daemon as a signal does. */
   readonly onStop: () => void;
+  /** Ends it, too, and has whoever keeps it start it again. */
+  readonly onRestart: () => void;
+  /** A service manager keeps it. */
+  readonly service: boolean;
   readonly log: Logger;
 }
 
@@ -106,8 +112,10 @@ export class Daemon {
   #link: MachineLink | null = null;
   #duty: DutyRecorder | null = null;
   readonly #wakes = new Wakes();
+  #automaticUpdates: boolean;
   readonly #watchdog = new Watchdog();
   readonly #settings: LiveSettings;
+  readonly #selfUpdate: SelfUpdate;
 
   private constructor(
     private readonly options: DaemonOptions,
@@ -120,12 +128,23 @@ export class Daemon {
     private readonly hardening: DaemonStatus['hardening'],
   ) {
     const { log } = options;
+    this.#automaticUpdates = options.config.update.automatic;
     this.#settings = new LiveSettings({
       path: configPath(options.dataDir),
       now: options.config,
       read: options.readConfig,
       apply: (config) => this.#apply(config),
       onEvent: (event) => logSettings(log, event),
+    });
+    this.#selfUpdate = new SelfUpdate({
+      found: installation(),
+      dataDir: options.dataDir,
+      coordinator: coordinatorUrl(options.socketUrl),
+      service: options.service,
+      automatic: () => this.#automaticUpdates,
+      isRegistered: () => this.#session?.registered === true,
+      onRestart: options.onRestart,
+      log,
     });
     this.#wakes.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine has slept, or its clock was set'));
   }
@@ -233,6 +252,7 @@ export class Daemon {
     this.#link?.stop();
     this.#duty?.close();
     this.#settings.close();
+    await this.#selfUpdate.close();
     this.#wakes.close();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#watchdog.close()]);
@@ -282,6 +302,7 @@ export class Daemon {
     const { log, fixedLogLevel } = this.options;
     if (fixedLogLevel === null) log.level = config.log_level;
     void this.attendance.setPolicy(policyOf(config));
+    this.#automaticUpdates = config.update.automatic;
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */

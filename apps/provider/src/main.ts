@@ -1,12 +1,14 @@
 /** Entry of the command line: finds the command and runs it. */
-
 import { findCommand, overview, unknownCommand, usageOf } from './commands/commands.js';
 import { EXIT } from './commands/exit-codes.js';
 import { runCommand } from './commands/run-command.js';
+import { agentVersion } from './version.js';
 
 const typed = process.argv.slice(2);
 const found = findCommand(typed);
-if (found === null) {
+if (typed[0] === '--version') {
+  process.stdout.write(`${agentVersion()}\n`);
+} else if (found === null) {
   const asked = typed[0] === '--help' || typed[0] === '-h' || typed[0] === 'help';
   if (asked) process.stdout.write(overview());
   else process.stderr.write(typed.length === 0 ? overview() : unknownCommand(typed));

@@ -31,3 +31,8 @@ export function nativeHelperCommand(options: { readonly dataDir: string }): read
   const path = nativeHelperPath();
   return path === null ? null : [path, '--data-dir', resolve(options.dataDir)];
 }
+
+/** The script that builds the Swift helper on a Mac. */
+export function nativeHelperBuild(): string {
+  return join(dirname(inPackage('@inference/enclave/package.json')), 'native/build.sh');
+}

@@ -2,7 +2,7 @@
 export type { Enclave, OpenEnclaveOptions, SealingKeyRequest } from './client/enclave.js';
 export { openEnclave } from './client/enclave.js';
 export type { EnclaveEvent, OnEnclaveEvent } from './client/events.js';
-export { nativeHelperCommand, nativeHelperPath, simulatedHelperCommand } from './commands.js';
+export { nativeHelperBuild, nativeHelperCommand, nativeHelperPath, simulatedHelperCommand } from './commands.js';
 export { EnclaveError, type EnclaveErrorCode, HELPER_ERROR_CODES, type HelperErrorCode } from './contract/errors.js';
 export type { HelperKind, KeyProtection } from './contract/replies.js';
 export { type Agent, CONTRACT_VERSION, MAX_LINE_BYTES, type ReceiptDraft } from './contract/requests.js';

@@ -12,6 +12,7 @@ export * from './job-context.js';
 export * from './label.js';
 export * from './machine-earnings.js';
 export * from './provider-status.js';
+export * from './release.js';
 export * from './statements/attestation.js';
 export * from './statements/challenge.js';
 export * from './statements/key.js';

@@ -18,6 +18,8 @@ import { restartCommand } from './service/restart.js';
 import { startCommand } from './service/start.js';
 import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
+import { uninstallCommand } from './uninstall.js';
+import { updateCommand } from './update.js';
 import { verifyCommand } from './verify.js';
 
 export const COMMANDS: readonly Command[] = [
@@ -41,6 +43,8 @@ export const COMMANDS: readonly Command[] = [
   modelsListCommand,
   modelsUseCommand,
   modelsRemoveCommand,
+  updateCommand,
+  uninstallCommand,
 ];
 
 export interface FoundCommand {

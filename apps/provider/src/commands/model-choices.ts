@@ -5,16 +5,26 @@ import { dirname, resolve } from 'node:path';
 import type { Library, LibraryEntry } from '../models/library/library.js';
 import type { ModelChoice } from '../open-models.js';
 import { DEFAULT_IDLE, type Keep, readKeep, shorterKeep } from '../serving/keep.js';
+import { StartError } from '../start-error.js';
 
 const require = createRequire(import.meta.url);
-const DEMO_MODEL = require.resolve('#demo-model');
+/** Looked for when it is asked for: an installed agent may have come without it. Throws {@link StartError}. */
+function demoModel(name: '#demo-model' | '#demo-image-model'): string {
+  try {
+    return require.resolve(name);
+  } catch {
+    throw new StartError(
+      'no model is in use, and the demo models are not installed: pull one with `models pull`, or name one with --model',
+    );
+  }
+}
 
 const ALWAYS: Keep = { kind: 'always' };
 
 /** Names for what ships with the program, in place of a path. */
 const SHIPPED: Readonly<Record<string, () => string>> = {
-  'demo-text': () => DEMO_MODEL,
-  'demo-image': () => dirname(require.resolve('#demo-image-model')),
+  'demo-text': () => demoModel('#demo-model'),
+  'demo-image': () => dirname(demoModel('#demo-image-model')),
 };
 
 /**
@@ -26,7 +36,7 @@ export function modelChoices(given: readonly string[] | undefined, library: Libr
   if (given === undefined) {
     const used = library.entries().filter(({ use }) => use !== null);
     const choices = used.map((entry) => ofLibrary(entry, library, shorterKeep(readKeep(entry.use ?? '') ?? DEFAULT_IDLE, longest)));
-    return choices.length > 0 ? choices : [{ path: DEMO_MODEL, keep: longest }];
+    return choices.length > 0 ? choices : [{ path: demoModel('#demo-model'), keep: longest }];
   }
   return given.map((text, index) => {
     const at = text.lastIndexOf('@');

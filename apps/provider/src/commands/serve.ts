@@ -27,6 +27,9 @@ data directory in place of standard output.`,
 /** Whatever still hangs this long after the jobs had their time is left to the system, in milliseconds. */
 const STOP_LIMIT_MS = 4_000;
 
+/** Tells whoever keeps it that this end is no end. */
+const START_AGAIN = 75;
+
 /** Resolves with the exit code of the process. */
 async function serve(args: readonly string[]): Promise<number> {
   const flags = readServeFlags(args);
@@ -51,6 +54,11 @@ async function serve(args: readonly string[]): Promise<number> {
   process.on('SIGTERM', onSignal);
   // Started with an IPC channel, it ends with the process that started it, however that one ended.
   process.on('disconnect', () => onSignal());
+  let again = false;
+  const onRestart = (): void => {
+    again = true;
+    onSignal('update');
+  };
   let options: ServeOptions;
   let daemon: Daemon;
   let log: Logger;
@@ -62,7 +70,15 @@ async function serve(args: readonly string[]): Promise<number> {
     options = serveOptions(flags, config);
     log = logger(fixedLogLevel ?? config.log_level, flags);
     refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal asked for the debugger, which is not opened'));
-    const own = { config, readConfig: () => checkedConfig(flags), fixedLogLevel, onStop: () => onSignal('control socket'), log };
+    const own = {
+      config,
+      readConfig: () => checkedConfig(flags),
+      fixedLogLevel,
+      onStop: () => onSignal('control socket'),
+      onRestart,
+      service: flags.service,
+      log,
+    };
     daemon = await Daemon.start({ ...options, ...own }, starting.signal);
     // From a terminal it says that the terminal is gone; from anybody else, that the settings are to be read again.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
@@ -76,7 +92,7 @@ async function serve(args: readonly string[]): Promise<number> {
   setTimeout(() => process.exit(1), options.drainMs + STOP_LIMIT_MS).unref();
   await daemon.stop(hurry.signal);
   log.info({ event: 'stopped' }, 'provider has stopped');
-  return EXIT.fine;
+  return again ? START_AGAIN : EXIT.fine;
 }
 
 /** The settings, if the daemon could start with them. */

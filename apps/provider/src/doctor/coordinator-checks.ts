@@ -1,42 +1,10 @@
-/** What can be seen of the way to the coordinator, and how the coordinator sees this provider. */
+/** How the coordinator sees this provider, and whether their clocks agree. */
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
-const REACH_MS = 3_500;
 /** The coordinator takes statements that are up to two minutes off. */
 const LARGE_SKEW_MS = 60_000;
 const NOTABLE_SKEW_MS = 10_000;
-
-export interface Reached {
-  readonly findings: readonly Finding[];
-  /** This machine's clock less the coordinator's by its `Date` header, in milliseconds; null where there was none. */
-  readonly skewMs: number | null;
-}
-
-/** `url` null: it is not known which coordinator it is. */
-export async function reachCoordinator(url: string | null): Promise<Reached> {
-  if (url === null) {
-    return {
-      findings: [skipped('it is not known which coordinator: the provider does not run; give it with --coordinator')],
-      skewMs: null,
-    };
-  }
-  try {
-    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(REACH_MS) });
-    await response.body?.cancel();
-    const date = Date.parse(response.headers.get('date') ?? '');
-    const skewMs = Number.isNaN(date) ? null : Date.now() - date;
-    if (response.ok) return { findings: [ok(`the coordinator ${url} answers`)], skewMs };
-    const finding = problem(
-      `the coordinator ${url} answers with status ${response.status}`,
-      'Check its address, or wait until it is up again.',
-    );
-    return { findings: [finding], skewMs };
-  } catch {
-    const remedy = 'Check the network of this Mac, its firewall and proxy, and the address of the coordinator.';
-    return { findings: [problem(`the coordinator ${url} cannot be reached`, remedy)], skewMs: null };
-  }
-}
 
 export function judgeClock(skewMs: number | null): Finding[] {
   if (skewMs === null) return [skipped('the time of the coordinator is not known')];
@@ -75,4 +43,16 @@ export function judgeView(status: DaemonStatus): Finding[] {
   }
   for (const { code, text } of view.next_steps) if (code !== 'nothing') findings.push(note(`advice: ${code}`, text));
   return findings.length > 0 ? findings : [ok('connected, trusted, and served its part of the requests')];
+}
+
+/** What it was given of the work there was, and why not more. */
+export function judgeTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
+  if (view === null) return [skipped('the coordinator has not told')];
+  const { placements, share, decisions } = view;
+  const part =
+    share === null
+      ? 'nothing was placed with anybody yet'
+      : `${placements} requests, ${(share * 100).toFixed(share < 0.1 ? 1 : 0)} % of all that were placed`;
+  const last = [...decisions].sort((a, b) => (a.last_at < b.last_at ? 1 : -1)).slice(0, 3);
+  return [ok(part), ...last.map(({ model, text, count }) => ok(`${model}: ${text}${count > 1 ? ` (${count} times)` : ''}`))];
 }

@@ -2,11 +2,13 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
+import { nativeHelperBuild, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
 import { askEnclave } from '../control/control-client.js';
 import { type Finding, ok, problem, skipped } from './check.js';
 
 const ASK_MS = 3_500;
+/** A helper that hangs must be ended, too, before the time of the check is over. */
+const HELPER_MS = 2_000;
 const REMEDY = 'Restart the provider. If this stays, build the enclave helper again; keep the data directory.';
 
 /** `running`: a daemon answers. A key is never made here. */
@@ -19,9 +21,12 @@ export async function checkEnclave(dataDir: string, running: boolean, simulated:
   if (!existsSync(folder) || readdirSync(folder).length === 0)
     return [skipped('the provider was never started here, so that there is no key yet')];
   const command = simulated ? simulatedHelperCommand({ dataDir: folder }) : nativeHelperCommand({ dataDir: folder });
-  if (command === null)
-    return [problem('the enclave helper is not there', 'Build it, or give --simulated-enclave for a simulated network.')];
-  const enclave = await openEnclave({ command, onEvent: () => {} });
+  if (command === null) {
+    if (process.platform !== 'darwin')
+      return [problem('there is no Secure Enclave on this machine', 'Serve from a Mac with Apple silicon.')];
+    return [problem('the enclave helper has not been built', `Run xcode-select --install, then: sh '${nativeHelperBuild()}'`)];
+  }
+  const enclave = await openEnclave({ command, timeoutMs: HELPER_MS, onEvent: () => {} });
   try {
     await enclave.attest({ version });
     return [ok(`the enclave (${enclave.kind}) signs`)];

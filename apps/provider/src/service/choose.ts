@@ -5,6 +5,7 @@ import { homedir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { outputFile } from '../log/log-files.js';
+import { installation, launchCommand } from '../update/installation.js';
 import { serviceEnvironment } from './environment.js';
 import { Launchd } from './launchd.js';
 import { OwnSupervisor } from './own-supervisor.js';
@@ -49,12 +50,17 @@ export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = proc
   return {
     label: labelOf(dataDir),
     dataDir,
-    // By the path that was typed, so that a link to the newest version stays one.
-    command: [process.execPath, resolve(process.argv[1] ?? ''), 'serve', '--service', '--data-dir', dataDir],
+    command: [...program(), 'serve', '--service', '--data-dir', dataDir],
     environment: serviceEnvironment(env),
     outputFile: output,
     stopSeconds: STOP_SECONDS,
   };
+}
+
+/** The launcher of an installation stays right over its updates; else it is the path that was typed, so that a link stays one. */
+function program(): readonly string[] {
+  const found = installation();
+  return found.kind === 'own' ? launchCommand(found) : [process.execPath, resolve(process.argv[1] ?? '')];
 }
 
 /** Several daemons of one user, with data directories of their own, are several services. */

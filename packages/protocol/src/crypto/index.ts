@@ -4,6 +4,7 @@ export { type RecipientContext, type SenderContext, setupRecipient, setupSender 
 export { RequestOpener, type SealedRequest, sealRequest } from './job-sealing.js';
 export { cachedImport } from './key-cache.js';
 export { p256PublicKeyPem, verifyP256, verifyP256Async } from './p256.js';
+export { releaseKey, verifyRelease } from './release-signature.js';
 export { MAX_RESPONSE_CHUNK_BYTES, ResponseOpener, ResponseSealer } from './response-sealing.js';
 export { type ResponseHash, responseHash, verifyResponseSignature, verifyResponseSignatureAsync } from './response-signature.js';
 export { SealingError, type SealingErrorCode } from './sealing-error.js';

@@ -171,6 +171,9 @@ async function inOne(options: Download, tuning: Tuning, bytes: number | null, pa
       for await (const bytesRead of readWhole(options, signal, tuning.stallMs)) {
         await writeAll(handle, bytesRead, written);
         written += bytesRead.length;
+        // A server that does not say how much it sends might never end.
+        if (written > (options.bytes ?? Number.POSITIVE_INFINITY))
+          throw new DownloadError('the server sends more than the file should have');
         onProgress?.({ phase: 'downloading', bytes: written, total: bytes });
       }
       if (bytes !== null && written !== bytes) throw new TransferError('broken', `the server sent ${written} of ${bytes} bytes`);

@@ -6,6 +6,8 @@
 export interface RangeSource {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** `manual`: the server must give the file itself; that it lies elsewhere is a refusal. */
+  readonly redirect?: 'follow' | 'manual';
 }
 
 /** `broken` may pass; `changed`: the file is another one now; `refused`: trying again is no use. */
@@ -88,7 +90,7 @@ interface Answer {
 }
 
 async function request(
-  { url, headers }: RangeSource,
+  { url, headers, redirect }: RangeSource,
   more: Readonly<Record<string, string>>,
   signal: AbortSignal,
   stallMs: number,
@@ -106,6 +108,7 @@ async function request(
     response = await fetch(url, {
       // Of a compressed answer the ranges would be those of something else.
       headers: { 'accept-encoding': 'identity', ...headers, ...more },
+      redirect: redirect ?? 'follow',
       signal: own.signal,
     });
   } catch (error) {

@@ -1,0 +1,31 @@
+/**
+ * Install step of the package: on a Mac with Apple silicon it builds the Secure Enclave helper, unless the package brought one.
+ * Elsewhere there is nothing to do. A helper that cannot be built does not fail an install by npm, which would only hide why;
+ * with `--strict` it does, for those who want to go on only with a whole one.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+
+const native = join(dirname(createRequire(import.meta.url).resolve('@inference/enclave/package.json')), 'native');
+const build = join(native, 'build.sh');
+const helper = join(native, 'bin', 'inference-enclave');
+
+if (process.platform === 'darwin' && process.arch === 'arm64' && !works(helper)) {
+  console.log('Building the Secure Enclave helper …');
+  const { status } = spawnSync('/bin/sh', [build], { stdio: 'inherit' });
+  if (status !== 0 || !works(helper)) {
+    console.error('The Secure Enclave helper was not built, so that this Mac cannot serve yet.');
+    console.error('Install the command line tools (xcode-select --install), then run:');
+    console.error(`  sh '${build}'`);
+    if (process.argv.includes('--strict')) process.exit(1);
+  }
+}
+
+/** Whether it starts and says what it is. A helper of another system or a broken one does not. */
+function works(path) {
+  if (!existsSync(path)) return false;
+  const { stdout } = spawnSync(path, ['--data-dir', join(native, 'bin')], { input: '{"id":1,"op":"hello"}\n', timeout: 10_000 });
+  return stdout?.toString().includes('"kind":"secure_enclave"') ?? false;
+}

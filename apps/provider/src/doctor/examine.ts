@@ -1,0 +1,113 @@
+/** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within nine seconds. */
+import { join } from 'node:path';
+import type { Config } from '../config/config.js';
+import { configPath } from '../config/data-dir.js';
+import { askStatus, ControlError } from '../control/control-client.js';
+import type { DaemonStatus } from '../control/daemon-status.js';
+import { FileHashes } from '../models/file-hash.js';
+import { Library } from '../models/library/library.js';
+import { labelOf, serviceManager } from '../service/choose.js';
+import type { Installation } from '../update/installation.js';
+import { releasePlatform } from '../update/platform.js';
+import { lookForRelease } from '../update/ready-release.js';
+import { releaseKeys } from '../update/release-keys.js';
+import { type Check, type CheckResult, type Finding, ok, problem, runChecks, skipped } from './check.js';
+import { judgeClock, judgeTraffic, judgeView } from './coordinator-checks.js';
+import { checkEnclave } from './enclave-check.js';
+import { checkCommand, checkUpdates } from './installation-checks.js';
+import { checkCondition, checkDataDirectory, checkDisk, checkModel } from './local-checks.js';
+import { checkModelFiles } from './models-check.js';
+import { reachCoordinator } from './network-check.js';
+import { checkSecrets } from './secrets-check.js';
+import { checkService } from './service-check.js';
+import { checkSettings } from './settings-check.js';
+import { checkSleep } from './sleep-check.js';
+
+export interface Patient {
+  readonly dataDir: string;
+  readonly found: Installation;
+  /** The settings; null where they cannot be read. */
+  readonly config: Config | null;
+  /** In place of what the running provider and the settings say. */
+  readonly coordinator: string | null;
+  readonly model: string | null;
+  readonly simulated: boolean;
+}
+
+export interface Examination {
+  readonly checks: readonly CheckResult[];
+  readonly status: DaemonStatus | null;
+}
+
+const DAEMON_MS = 3_500;
+/** For each of the others, which run at once, after the daemon was asked. */
+const CHECK_MS = 4_500;
+
+export async function examine(patient: Patient): Promise<Examination> {
+  const { dataDir, found, config } = patient;
+  let status: DaemonStatus | null = null;
+  const askDaemon = async (): Promise<Finding[]> => {
+    try {
+      status = await askStatus(dataDir, DAEMON_MS);
+      return [ok(`the provider ${status.version} is ${status.state} (process ${status.pid})`)];
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      const verb = error.problem === 'not_running' ? 'start' : 'restart';
+      return [problem(error.message, `Run: inference-provider ${verb}`)];
+    }
+  };
+  const first = await runChecks([{ name: 'provider', run: askDaemon }], DAEMON_MS + 500);
+  // Assigned in the check above.
+  const known = status as DaemonStatus | null;
+  const url = patient.coordinator ?? known?.coordinator ?? null;
+  const reached = reachCoordinator(url);
+  const limit = AbortSignal.timeout(CHECK_MS);
+  const simulated = known?.simulated_enclave ?? patient.simulated;
+  const library = new Library(join(dataDir, 'models'));
+  const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
+  const away = async (): Promise<Finding[]> => [skipped('the provider does not run, so that the coordinator knows nothing of it')];
+  const checks: Check[] = [
+    { name: 'settings', run: () => checkSettings(configPath(dataDir), known) },
+    { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
+    { name: 'data directory', run: () => checkDataDirectory(dataDir) },
+    { name: 'secrets', run: () => checkSecrets(dataDir) },
+    { name: 'enclave', run: () => checkEnclave(dataDir, known !== null, simulated, found.version) },
+    { name: 'disk', run: () => checkDisk(dataDir) },
+    ...modelsOf(patient, known, library).map((path) => ({ name: 'model', run: () => checkModel(path) })),
+    { name: 'model files', run: () => checkModelFiles(library, hashes, limit) },
+    { name: 'machine', run: checkCondition },
+    { name: 'sleep', run: () => checkSleep(process.platform) },
+    { name: 'network', run: async () => (await reached).findings },
+    { name: 'clock', run: async () => judgeClock(known?.clock_skew_ms ?? (await reached).skewMs) },
+    { name: 'coordinator', run: known === null ? away : async () => judgeView(known) },
+    { name: 'traffic', run: known === null ? away : async () => judgeTraffic(known) },
+    { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
+    { name: 'updates', run: () => checkUpdates({ found, automatic: config?.update.automatic ?? true, look: lookOf(found, url, limit) }) },
+  ];
+  return { checks: [...first, ...(await runChecks(checks, CHECK_MS))], status: known };
+}
+
+/** Files of the models that are served, or would be; one null where none is known. */
+function modelsOf({ model }: Patient, status: DaemonStatus | null, library: Library): readonly (string | null)[] {
+  if (model !== null) return [model];
+  if (status !== null) return status.model_files;
+  const used = entriesOf(library).filter(({ use }) => use !== null);
+  return used.length > 0 ? used.map((entry) => library.path(entry)) : [null];
+}
+
+function entriesOf(library: Library): ReturnType<Library['entries']> {
+  try {
+    return library.entries();
+  } catch {
+    // Told by the check of the files.
+    return [];
+  }
+}
+
+function lookOf(found: Installation, coordinator: string | null, signal: AbortSignal) {
+  const platform = releasePlatform();
+  const keys = releaseKeys();
+  if (coordinator === null || platform === null || keys.length === 0) return null;
+  const prefix = found.kind === 'own' ? found.prefix : null;
+  return () => lookForRelease({ coordinator, platform, version: null, keys, signal }, prefix, found.version);
+}

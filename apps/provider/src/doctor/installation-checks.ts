@@ -1,0 +1,86 @@
+/** The program itself: whether the command is found, and whether a newer version is there, on trial, or known to be broken. */
+import { accessSync, constants, realpathSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import type { Release } from '@inference/protocol';
+import type { Choice } from '../update/choose.js';
+import { type Installation, launcherOf } from '../update/installation.js';
+import { UpdateError } from '../update/releases.js';
+import { brokenVersions, readTrial } from '../update/trial.js';
+import { type Finding, note, ok, problem, skipped } from './check.js';
+
+const NAME = 'inference-provider';
+
+export async function checkCommand(found: Installation, path: string): Promise<Finding[]> {
+  if (found.kind === 'clone') return [skipped('this agent runs from a clone of its sources')];
+  const first = path.split(delimiter).find((folder) => folder !== '' && isProgram(join(folder, NAME)));
+  const own = found.kind === 'own' ? launcherOf(found.prefix) : join(found.root, 'bin', `${NAME}.js`);
+  if (first === undefined) {
+    const folder = found.kind === 'own' ? '~/.local/bin' : join(dirname(process.execPath));
+    return [
+      note('the command is not on your PATH', `Add it: export PATH="${folder}:$PATH", in the file that your shell reads at its start`),
+    ];
+  }
+  const there = realpathSync(join(first, NAME));
+  if (there === realpathSync(own)) return [ok(`the command is on your PATH: ${join(first, NAME)}`)];
+  return [problem(`another installation comes first on your PATH: ${there}`, `Remove one of the two; this one is ${own}`)];
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export interface UpdateView {
+  readonly found: Installation;
+  readonly automatic: boolean;
+  /** Asks the coordinator; null where it is not known which, or this build trusts no releases. */
+  readonly look: (() => Promise<Choice>) | null;
+}
+
+export async function checkUpdates({ found, automatic, look }: UpdateView): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  if (found.kind === 'own') {
+    const trial = readTrial(found.prefix);
+    if (trial !== null) {
+      findings.push(
+        note(
+          `version ${trial.version} has not shown yet that it works; if it does not, ${trial.previous} comes back`,
+          'Wait some minutes.',
+        ),
+      );
+    }
+    for (const { version, reason } of brokenVersions(found.prefix)) {
+      findings.push(
+        note(
+          `version ${version} did not work here: ${reason}`,
+          `Wait for the next one, or try again: inference-provider update --to ${version}`,
+        ),
+      );
+    }
+  }
+  if (look === null) return findings.length > 0 ? findings : [skipped('it is not known where newer versions are offered')];
+  try {
+    const choice = await look();
+    if (choice.kind === 'update') findings.push(offered(found, choice.release, automatic));
+    else if (findings.length === 0)
+      findings.push(ok(`version ${found.version} is the newest${automatic ? '' : '; automatic updates are off'}`));
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    findings.push(skipped(error.message));
+  }
+  return findings;
+}
+
+function offered({ kind }: Installation, { version }: Release, automatic: boolean): Finding {
+  const text = `version ${version} is on offer`;
+  if (kind === 'npm') return note(text, 'Run: npm install -g inference-provider@latest');
+  if (kind === 'clone') return note(text, 'Update the clone: git pull, npm ci, npm run build');
+  return note(
+    text,
+    automatic ? 'It comes by itself; at once with: inference-provider update' : 'Automatic updates are off. Run: inference-provider update',
+  );
+}

@@ -1,0 +1,39 @@
+/** Whether the models in use are those that were pulled, as far as can be told in a few seconds. */
+import { stat } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import { type FileHashes, modelHash } from '../models/file-hash.js';
+import type { Library, LibraryEntry } from '../models/library/library.js';
+import { type Finding, note, ok, problem, skipped } from './check.js';
+
+/** Larger files take too long to read while the owner waits. */
+const MOST_HASHED = 512 << 20;
+
+export async function checkModelFiles(library: Library, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {
+  const used = library.entries().filter(({ use }) => use !== null);
+  if (used.length === 0) return [skipped('no model of the library is in use')];
+  const findings = await Promise.all(used.map((entry) => checkEntry(entry, library.directory, hashes, signal)));
+  const bad = findings.filter(({ state }) => state !== 'ok');
+  return bad.length > 0
+    ? bad
+    : [ok(used.length === 1 ? 'the model is as it was pulled' : `all ${used.length} models are as they were pulled`)];
+}
+
+async function checkEntry(entry: LibraryEntry, folder: string, hashes: FileHashes, signal: AbortSignal): Promise<Finding> {
+  const { id, sha256, bytes } = entry;
+  const again = `Run: inference-provider models rm ${id}, then pull it again`;
+  const paths = entry.files.map((file) => (isAbsolute(file) ? file : join(folder, file)));
+  let size = 0;
+  for (const path of paths) {
+    const found = await stat(path).catch(() => null);
+    if (found === null) return problem(`a file of ${id} is gone: ${path}`, again);
+    size += found.size;
+  }
+  if (size !== bytes) return problem(`the files of ${id} have ${size} bytes in place of ${bytes}`, again);
+  const known = await Promise.all(paths.map((path) => hashes.known(path)));
+  if (known.some((hash) => hash === null)) {
+    if (size > MOST_HASHED)
+      return note(`the files of ${id} were touched since they were checked`, 'The next start of the provider reads them as a whole.');
+    return (await hashes.ofModel(paths, signal)) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 is another`, again);
+  }
+  return modelHash(known as string[]) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 is another`, again);
+}

@@ -1,0 +1,78 @@
+/** The way to the coordinator, step by step: the name, the connection, the certificate, the answer. */
+import { lookup } from 'node:dns/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Finding, note, ok, problem, skipped } from './check.js';
+
+const LOOKUP_MS = 1_500;
+const REACH_MS = 2_500;
+
+export interface Reached {
+  readonly findings: readonly Finding[];
+  /** This machine's clock less the coordinator's by its `Date` header, in milliseconds; null where there was none. */
+  readonly skewMs: number | null;
+}
+
+/** `url` null: it is not known which coordinator it is. Never rejects. */
+export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEnv = process.env): Promise<Reached> {
+  if (url === null) {
+    return { findings: [skipped('it is not known which coordinator: name it in config.toml, or with --coordinator')], skewMs: null };
+  }
+  const { hostname } = new URL(url);
+  const name = hostname.replace(/^\[|\]$/g, '');
+  const found = await Promise.race([
+    lookup(name).then(
+      () => null,
+      (error: NodeJS.ErrnoException) => error.code ?? 'unknown',
+    ),
+    delay(LOOKUP_MS, 'no answer', { ref: false }),
+  ]);
+  if (found !== null) {
+    const remedy = 'Check the address of the coordinator, the network of this Mac, and its DNS servers (System Settings, Network).';
+    return { findings: [problem(`the name ${name} is not found (${found})`, remedy)], skewMs: null };
+  }
+  try {
+    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'manual' });
+    await response.body?.cancel();
+    const date = Date.parse(response.headers.get('date') ?? '');
+    const skewMs = Number.isNaN(date) ? null : Date.now() - date;
+    return { findings: [judgeAnswer(url, response.status), ...judgeProxy(env)], skewMs };
+  } catch (error) {
+    return { findings: [judgeFailure(url, error), ...judgeProxy(env)], skewMs: null };
+  }
+}
+
+function judgeAnswer(url: string, status: number): Finding {
+  if (status >= 200 && status < 300) return ok(`the coordinator ${url} answers`);
+  const text = `the coordinator ${url} answers with status ${status}`;
+  if (status >= 300 && status < 400)
+    return problem(text, 'Another page stands in between, such as the sign-in of a Wi-Fi; or its address is another one.');
+  return problem(text, 'Check its address, or wait until it is up again.');
+}
+
+function judgeFailure(url: string, error: unknown): Finding {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const code = (cause as NodeJS.ErrnoException).code ?? (cause instanceof Error ? cause.name : 'unknown');
+  const text = `the coordinator ${url} cannot be reached (${code})`;
+  if (code === 'TimeoutError' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
+    return problem(
+      `the coordinator ${url} gives no answer`,
+      'Check the network of this Mac and its firewall: something swallows what is sent.',
+    );
+  }
+  if (/CERT|TLS|SSL|ALTNAME/.test(code)) {
+    return problem(text, 'Its certificate is not accepted: check the clock, and whether something on this network reads along.');
+  }
+  return problem(text, 'Check the network of this Mac, its firewall, and the address of the coordinator.');
+}
+
+/** The agent connects directly, whatever these say. */
+function judgeProxy(env: NodeJS.ProcessEnv): Finding[] {
+  const set = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => env[name]);
+  if (set === undefined) return [];
+  return [
+    note(
+      `${set} is set, and the agent does not go by a proxy`,
+      'If this network lets nothing else out, the coordinator cannot be reached from it.',
+    ),
+  ];
+}

@@ -1,0 +1,113 @@
+/**
+ * Watches over a version on trial: starts it as a child, and goes back to the version before when it does not show that it works
+ * in time, or ends again and again. It is the guard of the version before, which is known to work.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial.js';
+
+/** Starts of a version that may fail. The last one that fails decides. */
+const MOST_STARTS = 3;
+const LOOK_MS = 200;
+const PAUSE_MS = 1_000;
+/** Between asking a child to end and ending it. */
+const STOP_MS = 10_000;
+
+export interface GuardOptions {
+  readonly prefix: string;
+  /** What the owner or the service asked of the agent. */
+  readonly args: readonly string[];
+  readonly say: (sentence: string) => void;
+}
+
+/** Resolves with the exit code of the process: that of the agent, when it ended by itself or because it was asked to. */
+export class Guard {
+  #child: ChildProcess | null = null;
+  #stopping: NodeJS.Signals | null = null;
+
+  constructor(private readonly options: GuardOptions) {}
+
+  /** Hands a signal on, and starts nothing any more. */
+  stop(signal: NodeJS.Signals): void {
+    this.#stopping = signal;
+    this.#child?.kill(signal);
+  }
+
+  async run(): Promise<number> {
+    const { prefix, say } = this.options;
+    for (;;) {
+      const trial = readTrial(prefix);
+      if (trial === null) return await this.#runFreely();
+      if (trial.starts >= MOST_STARTS) {
+        this.#goBack(trial, `it ended ${MOST_STARTS} times before it worked`);
+        continue;
+      }
+      const counted = countStart(prefix, trial);
+      const end = await this.#runOnTrial(counted);
+      if (end === 'too late') {
+        this.#goBack(counted, `it did not work within ${Math.round(trial.patience_ms / 1000)} s`);
+        continue;
+      }
+      if (this.#stopping !== null || end.confirmed) return end.code;
+      say(`version ${trial.version} ended with ${end.code} before it worked (start ${counted.starts} of ${MOST_STARTS})`);
+      if (counted.starts < MOST_STARTS) await pause(PAUSE_MS);
+      if (this.#stopping !== null) return end.code;
+    }
+  }
+
+  #goBack(trial: Trial, reason: string): void {
+    this.options.say(`version ${trial.version} is not used: ${reason}. Version ${trial.previous} runs again.`);
+    rollBack(this.options.prefix, trial, reason, Date.now());
+  }
+
+  async #runFreely(): Promise<number> {
+    return await exitOf(this.#start());
+  }
+
+  async #runOnTrial(trial: Trial): Promise<'too late' | { readonly code: number; readonly confirmed: boolean }> {
+    const child = this.#start();
+    const deadline = performance.now() + trial.patience_ms;
+    const over = (): boolean => !existsSync(trialPath(this.options.prefix));
+    let late = false;
+    const looking = setInterval(() => {
+      if (over()) clearInterval(looking);
+      else if (performance.now() > deadline && !late && this.#stopping === null) {
+        late = true;
+        end(child);
+      }
+    }, LOOK_MS);
+    try {
+      const code = await exitOf(child);
+      if (late && !over()) return 'too late';
+      return { code, confirmed: over() };
+    } finally {
+      clearInterval(looking);
+    }
+  }
+
+  /** With a channel, at whose end the agent ends, so that it does not outlive a guard that was killed. */
+  #start(): ChildProcess {
+    const main = join(this.options.prefix, 'current', 'bin', 'inference-provider.js');
+    this.#child = spawn(process.execPath, [main, ...this.options.args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+    if (this.#stopping !== null) this.#child.kill(this.#stopping);
+    return this.#child;
+  }
+}
+
+function end(child: ChildProcess): void {
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  child.once('exit', () => clearTimeout(timer));
+}
+
+function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve) => {
+    child.once('error', () => resolve(1));
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,11 @@
+/** Program of the guard: `main.js PREFIX ARGUMENTS…`. The launcher runs it in place of the agent while a version is on trial. */
+import { Guard } from './guard.js';
+
+const [prefix, ...args] = process.argv.slice(2);
+if (prefix === undefined) {
+  process.stderr.write('the guard needs the folder of the installation\n');
+  process.exit(2);
+}
+const guard = new Guard({ prefix, args, say: (sentence) => process.stderr.write(`inference-provider: ${sentence}\n`) });
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => guard.stop(signal));
+process.exit(await guard.run());

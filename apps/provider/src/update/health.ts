@@ -1,0 +1,58 @@
+/**
+ * When a version on trial has shown that it works, and what is done then. It must hold a registered session with its
+ * coordinator; where the coordinator cannot be reached at all, which is no fault of the version, it must have run for a while
+ * and answered its owner's commands.
+ */
+import { prune } from './layout.js';
+import { endTrial, readTrial } from './trial.js';
+
+export interface Health {
+  readonly registered: boolean;
+  /** The coordinator gave no answer at all: not even that it refuses. */
+  readonly coordinatorAway: boolean;
+  /** Asked over the control socket, as a command would. */
+  readonly answersCommands: boolean;
+  readonly runningForMs: number;
+}
+
+/** How long a version has to run that cannot reach its coordinator. */
+export const LONELY_MS = 60_000;
+
+export function hasShownToWork({ registered, coordinatorAway, answersCommands, runningForMs }: Health): boolean {
+  if (!answersCommands) return false;
+  return registered || (coordinatorAway && runningForMs >= LONELY_MS);
+}
+
+const LOOK_MS = 1_000;
+
+export interface TrialEnd {
+  readonly prefix: string;
+  readonly version: string;
+  readonly health: () => Promise<Health>;
+  readonly signal: AbortSignal;
+}
+
+/** Ends the trial of this version, if it is on trial, once it works. Resolves with whether it did. Never rejects. */
+export async function confirmOnceItWorks({ prefix, version, health, signal }: TrialEnd): Promise<boolean> {
+  const trial = readTrial(prefix);
+  if (trial === null || trial.version !== version) return false;
+  while (!signal.aborted) {
+    const found = await health().catch(() => null);
+    if (found !== null && hasShownToWork(found)) {
+      endTrial(prefix);
+      // The one before stays, for an owner who wants it back.
+      prune(prefix, [version, trial.previous]);
+      return true;
+    }
+    await new Promise<void>((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = setTimeout(done, LOOK_MS);
+      signal.addEventListener('abort', done, { once: true });
+    });
+  }
+  return false;
+}

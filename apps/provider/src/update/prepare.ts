@@ -1,0 +1,106 @@
+/**
+ * Makes a signed release ready beside the versions that are there: downloads it (and goes on where an earlier try stopped),
+ * checks it, unpacks it, builds what must be built on this machine and lets it start once. It gets its name in the last step, so
+ * that a version that can be seen is whole; nothing of the version that runs is touched.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { compareVersions, type Release } from '@inference/protocol';
+import { DownloadError, download, type Progress, type Tuning } from '../models/library/download.js';
+import { downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
+import { UpdateError } from './releases.js';
+import { unpack } from './unpack.js';
+
+export interface PrepareOptions {
+  readonly prefix: string;
+  readonly release: Release;
+  readonly onStep: (sentence: string) => void;
+  readonly onProgress: (progress: Progress) => void;
+  readonly signal: AbortSignal;
+  readonly tuning?: Partial<Tuning>;
+}
+
+const BUILD_MS = 10 * 60_000;
+const START_MS = 60_000;
+const DRAFT = '.unpacking-';
+
+/** Throws {@link UpdateError}, or the signal's reason. */
+export async function prepare(options: PrepareOptions): Promise<void> {
+  const { prefix, release, onStep, signal } = options;
+  if (presentVersions(prefix).includes(release.version)) return;
+  if (compareVersions(release.node, process.versions.node) > 0) {
+    throw new UpdateError(
+      `version ${release.version} needs Node ${release.node}, and this is ${process.versions.node}: run install.sh again`,
+    );
+  }
+  makeFolders(prefix);
+  for (const name of readdirSync(versionsFolder(prefix))) {
+    if (name.startsWith(DRAFT)) rmSync(join(versionsFolder(prefix), name), { recursive: true, force: true });
+  }
+  onStep(`Downloading version ${release.version}`);
+  const file = await fetchArchive(options);
+  signal.throwIfAborted();
+  onStep('Unpacking');
+  const draft = join(versionsFolder(prefix), `${DRAFT}${process.pid}`);
+  try {
+    await unpack(file, draft);
+    signal.throwIfAborted();
+    requireIdentity(draft, release);
+    onStep('Trying it');
+    await tryOut(draft, release, signal);
+    // What is on the disk now must be there after a loss of power, before anything points to it.
+    await promisify(execFile)('sync', [], { timeout: BUILD_MS });
+    renameSync(draft, versionFolder(prefix, release.version));
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+  rmSync(file, { force: true });
+}
+
+async function fetchArchive({ prefix, release, onProgress, signal, tuning }: PrepareOptions): Promise<string> {
+  const file = join(downloadsFolder(prefix), `${release.sha256}.tgz`);
+  // What was begun of other releases will not be finished.
+  for (const name of readdirSync(downloadsFolder(prefix))) {
+    if (!name.startsWith(release.sha256)) rmSync(join(downloadsFolder(prefix), name), { force: true });
+  }
+  try {
+    const { url, size: bytes, sha256 } = release;
+    await download({ url, redirect: 'manual', file, bytes, sha256, onProgress, signal, ...(tuning === undefined ? {} : { tuning }) });
+    return file;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof DownloadError) throw new UpdateError(`version ${release.version} was not downloaded: ${error.message}`, true);
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') throw new UpdateError('the disk is full: make room for the new version');
+    throw error;
+  }
+}
+
+function requireIdentity(folder: string, { version }: Release): void {
+  let found: { name?: unknown; version?: unknown } | null = null;
+  try {
+    found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
+  } catch {
+    // Told below.
+  }
+  if (found?.name !== 'inference-provider' || found.version !== version) {
+    throw new UpdateError(`the archive of version ${version} holds something else`);
+  }
+}
+
+/** Builds the enclave helper on a Mac, and has the program say its version: what cannot even do that is not switched to. */
+async function tryOut(folder: string, { version }: Release, signal: AbortSignal): Promise<void> {
+  const run = promisify(execFile);
+  const build = join(folder, 'install', 'build-helper.mjs');
+  try {
+    if (existsSync(build)) await run(process.execPath, [build, '--strict'], { timeout: BUILD_MS, signal });
+  } catch {
+    signal.throwIfAborted();
+    throw new UpdateError(`the enclave helper of version ${version} cannot be built here: run xcode-select --install, then update again`);
+  }
+  const program = join(folder, 'bin', 'inference-provider.js');
+  const said = await run(process.execPath, [program, '--version'], { timeout: START_MS, signal }).catch(() => null);
+  signal.throwIfAborted();
+  if (said?.stdout.trim() !== version) throw new UpdateError(`version ${version} does not start on this machine`);
+}

@@ -1,0 +1,81 @@
+/**
+ * What the coordinator advertises, looked at as something that an enemy wrote: bounded in time and length, no redirects, and
+ * worth nothing before the signature of the operator's release key is right.
+ */
+import { type Release, type ReleasePlatform, ReleaseSchema } from '@inference/protocol';
+import { verifyRelease } from '@inference/protocol/crypto';
+import { Compile } from 'typebox/compile';
+
+/** One sentence for the owner. `unreachable`: the coordinator did not answer; it may later. */
+export class UpdateError extends Error {
+  constructor(
+    message: string,
+    readonly unreachable = false,
+  ) {
+    super(message);
+    this.name = 'UpdateError';
+  }
+}
+
+const ANSWER_MS = 10_000;
+const MOST_BYTES = 64 << 10;
+const described = Compile(ReleaseSchema);
+
+export interface ReleaseQuestion {
+  /** Address of the coordinator, without a slash at its end. */
+  readonly coordinator: string;
+  readonly platform: ReleasePlatform;
+  /** Null: the newest. */
+  readonly version: string | null;
+  readonly keys: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Null where the coordinator offers none. Throws {@link UpdateError}, or the signal's reason. */
+export async function fetchRelease({ coordinator, platform, version, keys, signal }: ReleaseQuestion): Promise<Release | null> {
+  const url = `${coordinator}/v1/agent/releases/${version ?? 'latest'}?platform=${platform}`;
+  const text = await readAnswer(url, signal);
+  if (text === null) return null;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new UpdateError('the coordinator described a release in a way that is not understood');
+  }
+  if (!described.Check(value)) throw new UpdateError('the coordinator described a release in a way that is not understood');
+  if (keys.length === 0) throw new UpdateError('this build names no release key, so that it can trust no update');
+  if (!verifyRelease(value, keys))
+    throw new UpdateError('the release that the coordinator offers is not signed by its maker; it was not used');
+  if (value.platform !== platform)
+    throw new UpdateError(`the coordinator offered a release for ${value.platform}; this machine is ${platform}`);
+  if (version !== null && value.version !== version)
+    throw new UpdateError(`the coordinator offered version ${value.version} in place of ${version}`);
+  return value;
+}
+
+async function readAnswer(url: string, signal: AbortSignal): Promise<string | null> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+  try {
+    const response = await fetch(url, { redirect: 'error', signal: limit, headers: { accept: 'application/json' } });
+    if (response.status === 404) {
+      await response.body?.cancel();
+      return null;
+    }
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new UpdateError(`the coordinator answered the question for a release with status ${response.status}`, true);
+    }
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const part of response.body ?? []) {
+      bytes += part.length;
+      if (bytes > MOST_BYTES) throw new UpdateError('the coordinator described a release at too great length');
+      parts.push(part);
+    }
+    return Buffer.concat(parts).toString('utf8');
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof UpdateError) throw error;
+    throw new UpdateError('the coordinator did not say whether there is a newer version (no answer)', true);
+  }
+}

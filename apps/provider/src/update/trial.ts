@@ -1,0 +1,106 @@
+/**
+ * A new version is on trial until it has shown that it works. While it is, a record says which version to go back to; a version
+ * that failed is remembered, and no update chooses it again. Every step is one file or one link that is replaced as a whole, so
+ * that a machine that loses power between two steps finds the old version, or the new one on trial.
+ */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { ReleaseVersionSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { currentVersion, point, presentVersions } from './layout.js';
+
+const TrialSchema = Type.Object({
+  version: ReleaseVersionSchema,
+  previous: ReleaseVersionSchema,
+  /** Milliseconds since 1970. */
+  since: Type.Integer({ minimum: 0 }),
+  /** How often it was started so far. */
+  starts: Type.Integer({ minimum: 0 }),
+  /** How long one start may take to show that it works, in milliseconds. */
+  patience_ms: Type.Integer({ minimum: 1 }),
+});
+export type Trial = Static<typeof TrialSchema>;
+
+const BrokenSchema = Type.Array(Type.Object({ version: ReleaseVersionSchema, at: Type.Integer(), reason: Type.String() }), {
+  maxItems: 100,
+});
+export type BrokenVersion = Static<typeof BrokenSchema>[number];
+
+const trialRecord = Compile(TrialSchema);
+const brokenRecord = Compile(BrokenSchema);
+
+export const trialPath = (prefix: string): string => join(prefix, 'trial.json');
+const brokenPath = (prefix: string): string => join(prefix, 'broken.json');
+
+/** Null where none is on trial. A record of a version that never became the current one counts for nothing and is removed. */
+export function readTrial(prefix: string): Trial | null {
+  const value = readRecord(trialPath(prefix));
+  if (value === undefined) return null;
+  if (trialRecord.Check(value) && currentVersion(prefix) === value.version) return value;
+  rmSync(trialPath(prefix), { force: true });
+  return null;
+}
+
+/** Puts a version that is there in the place of the current one, on trial. */
+export function beginTrial(prefix: string, version: string, previous: string, patienceMs: number, now: number): void {
+  point(prefix, 'guard', previous);
+  writeRecord(trialPath(prefix), { version, previous, since: now, starts: 0, patience_ms: patienceMs } satisfies Trial);
+  point(prefix, 'current', version);
+}
+
+/** Notes one more start, before it happens. */
+export function countStart(prefix: string, trial: Trial): Trial {
+  const counted = { ...trial, starts: trial.starts + 1 };
+  writeRecord(trialPath(prefix), counted);
+  return counted;
+}
+
+/** The version works: the trial is over. */
+export function endTrial(prefix: string): void {
+  rmSync(trialPath(prefix), { force: true });
+}
+
+/** Remembers that the version does not work, and puts the one before it back. */
+export function rollBack(prefix: string, trial: Trial, reason: string, now: number): void {
+  rememberBroken(prefix, { version: trial.version, at: now, reason });
+  if (presentVersions(prefix).includes(trial.previous)) point(prefix, 'current', trial.previous);
+  endTrial(prefix);
+}
+
+export function brokenVersions(prefix: string): readonly BrokenVersion[] {
+  const value = readRecord(brokenPath(prefix));
+  return brokenRecord.Check(value) ? value : [];
+}
+
+/** The owner wants to try it once more. */
+export function forgetBroken(prefix: string, version: string): void {
+  const left = brokenVersions(prefix).filter((one) => one.version !== version);
+  writeRecord(brokenPath(prefix), left);
+}
+
+function rememberBroken(prefix: string, broken: BrokenVersion): void {
+  const others = brokenVersions(prefix).filter(({ version }) => version !== broken.version);
+  writeRecord(brokenPath(prefix), [...others, broken].slice(-100));
+}
+
+function readRecord(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : null;
+  }
+}
+
+/** Whole or not at all, also when the machine loses power. */
+function writeRecord(path: string, value: unknown): void {
+  const draft = `${path}.${process.pid}`;
+  const file = openSync(draft, 'w', 0o600);
+  try {
+    writeSync(file, `${JSON.stringify(value)}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(draft, path);
+}

@@ -1,0 +1,49 @@
+/**
+ * Unpacks the archive of a release. Its hash was signed, and still nothing in it can reach outside of its folder: everything is
+ * looked at before anything is written, and only plain files and folders below `package/` will do.
+ */
+import { mkdirSync } from 'node:fs';
+import { extract, list, type ReadEntry } from 'tar';
+import { UpdateError } from './releases.js';
+
+const MOST_FILES = 100_000;
+const MOST_BYTES = 8 * 2 ** 30;
+const TOP = 'package/';
+
+/** Throws {@link UpdateError} and leaves nothing written where an entry is not as it should be. */
+export async function unpack(archive: string, folder: string): Promise<void> {
+  await inspect(archive);
+  mkdirSync(folder, { recursive: true });
+  try {
+    await extract({ file: archive, cwd: folder, strip: 1, strict: true, noMtime: true, filter: (path) => path.startsWith(TOP) });
+  } catch (error) {
+    const full = (error as NodeJS.ErrnoException).code === 'ENOSPC';
+    throw new UpdateError(full ? 'the disk is full: make room for the new version' : 'the archive of the release cannot be unpacked');
+  }
+}
+
+async function inspect(archive: string): Promise<void> {
+  let files = 0;
+  let bytes = 0;
+  let bad: string | null = null;
+  const look = (entry: ReadEntry): void => {
+    files++;
+    bytes += entry.size;
+    bad ??= problemOf(entry);
+    entry.resume();
+  };
+  try {
+    await list({ file: archive, strict: true, onReadEntry: look });
+  } catch {
+    throw new UpdateError('the archive of the release cannot be read');
+  }
+  if (files > MOST_FILES || bytes > MOST_BYTES) bad ??= 'it is too large';
+  if (files === 0) bad ??= 'it is empty';
+  if (bad !== null) throw new UpdateError(`the archive of the release is not as it should be: ${bad}`);
+}
+
+function problemOf({ path, type }: ReadEntry): string | null {
+  if (type !== 'File' && type !== 'OldFile' && type !== 'ContiguousFile' && type !== 'Directory') return `it holds a ${type}`;
+  const inside = path.startsWith(TOP) && !path.split('/').includes('..') && !path.includes('\\') && !path.includes('\0');
+  return inside ? null : 'it holds a file that would lie elsewhere';
+}

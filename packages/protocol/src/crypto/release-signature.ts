@@ -1,0 +1,29 @@
+/** Ed25519 (RFC 8032) signatures of releases. Keys are 32 raw bytes in base64, as they are written into a build. */
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { concatBytes, fromBase64 } from '../bytes.js';
+import { type Release, releaseBytes } from '../release.js';
+
+/** SubjectPublicKeyInfo of an Ed25519 key up to its 32 bytes (RFC 8410 section 4). */
+const SPKI_PREFIX = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00);
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+
+/** Whether one of the keys signed it. Throws where a key is no key: that is a broken build, not a bad release. */
+export function verifyRelease(release: Release, publicKeys: readonly string[]): boolean {
+  let signature: Uint8Array;
+  try {
+    signature = fromBase64(release.signature);
+  } catch {
+    return false;
+  }
+  if (signature.length !== SIGNATURE_BYTES) return false;
+  const bytes = releaseBytes(release);
+  return publicKeys.some((key) => verify(null, bytes, releaseKey(key), signature));
+}
+
+/** Throws an Error where the text is not 32 bytes in base64. */
+export function releaseKey(text: string): KeyObject {
+  const raw = fromBase64(text);
+  if (raw.length !== KEY_BYTES) throw new Error('a release key has 32 bytes');
+  return createPublicKey({ key: Buffer.from(concatBytes(SPKI_PREFIX, raw)), format: 'der', type: 'spki' });
+}

@@ -1,0 +1,68 @@
+/**
+ * Archives of the staged package: the one that npm installs, and one for each kind of machine that holds its dependencies,
+ * too, so that an installation or update fetches a single file whose hash is signed. The same input makes the same bytes.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { ReleasePlatform } from '@inference/protocol';
+import { create } from 'tar';
+import { filesBelow } from './stage.js';
+
+const EPOCH = new Date('2000-01-01T00:00:00Z');
+
+/** Packs everything below a folder under `package/`, as npm has it. Links are left out: nothing of the agent is one. */
+export async function archive(folder: string, file: string): Promise<void> {
+  const options = { file, cwd: folder, gzip: { level: 6 }, portable: true, mtime: EPOCH, prefix: 'package', noDirRecurse: true } as const;
+  await create(options, filesBelow(folder));
+}
+
+/**
+ * Installs what the shrinkwrap of a staged package names for a kind of machine, which need not be this one. No install script runs.
+ * It happens beside the package: the enclave helper is in it already, and npm knows no such thing.
+ */
+export async function installDependencies(folder: string, platform: ReleasePlatform): Promise<void> {
+  const beside = `${folder}-dependencies`;
+  mkdirSync(beside);
+  const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Manifest & { packages: Record<string, Manifest> };
+  const { name, version, overrides, dependencies } = read('package.json');
+  const own = { name, version, overrides, dependencies: withoutEnclave(dependencies) };
+  const { packages, ...lock } = read('npm-shrinkwrap.json');
+  const { [`node_modules/${ENCLAVE}`]: _, ...others } = packages;
+  writeFileSync(join(beside, 'package.json'), JSON.stringify(own));
+  writeFileSync(join(beside, 'package-lock.json'), JSON.stringify({ ...lock, packages: { ...others, '': own } }));
+
+  const [os, cpu] = platform.split('-');
+  const libc = os === 'linux' ? ['--libc=glibc'] : [];
+  const args = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--no-bin-links', `--os=${os}`, `--cpu=${cpu}`, ...libc];
+  await promisify(execFile)('npm', args, { cwd: beside, maxBuffer: 64 << 20 });
+  dropOtherSystems(join(beside, 'node_modules/onnxruntime-node/bin'), os as string, cpu as string);
+  for (const entry of readdirSync(join(beside, 'node_modules'))) {
+    if (!entry.startsWith('.')) renameSync(join(beside, 'node_modules', entry), join(folder, 'node_modules', entry));
+  }
+}
+
+const ENCLAVE = '@inference/enclave';
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly overrides?: object;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+function withoutEnclave({ [ENCLAVE]: _, ...others }: Manifest['dependencies']): Record<string, string> {
+  return others;
+}
+
+/** onnxruntime-node brings its libraries for all systems, 288 MB of which one machine loads a tenth. */
+function dropOtherSystems(bin: string, os: string, cpu: string): void {
+  for (const api of existsSync(bin) ? readdirSync(bin) : []) {
+    for (const system of readdirSync(join(bin, api))) {
+      for (const kind of readdirSync(join(bin, api, system))) {
+        if (system !== os || kind !== cpu) rmSync(join(bin, api, system, kind), { recursive: true });
+      }
+    }
+  }
+}

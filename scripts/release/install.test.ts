@@ -1,0 +1,253 @@
+/** The installer, run by a real shell against a local server. */
+import { type ExecFileException, execFile, spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { create } from 'tar';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { PLATFORM, ReleaseServer } from '../../apps/provider/test/release-server.js';
+import { installerWith } from './installer.js';
+import { measure } from './pack.js';
+
+const SCRIPT = fileURLToPath(new URL('../install.sh', import.meta.url));
+const NODE = /^NODE_VERSION=(.+)$/m.exec(readFileSync(SCRIPT, 'utf8'))?.[1] as string;
+
+let server: ReleaseServer;
+let home: string;
+let nodeSum: string;
+
+/** A Node to fetch: a folder as its makers pack it, whose program is the Node that runs here. */
+async function offerNode(): Promise<string> {
+  const name = `node-v${NODE}-${PLATFORM}`;
+  const folder = mkdtempSync(join(tmpdir(), 'node-'));
+  mkdirSync(join(folder, name, 'bin'), { recursive: true });
+  writeFileSync(join(folder, name, 'bin', 'node'), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
+  chmodSync(join(folder, name, 'bin', 'node'), 0o755);
+  const file = join(folder, 'node.tgz');
+  await create({ file, cwd: folder, gzip: true }, [name]);
+  server.putFile(`/node/v${NODE}/${name}.tar.gz`, readFileSync(file));
+  const { sha256 } = await measure(file);
+  rmSync(folder, { recursive: true });
+  return sha256;
+}
+
+beforeAll(async () => {
+  server = await ReleaseServer.listen();
+  nodeSum = await offerNode();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'home of an "owner" '));
+  server.fault = () => false;
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+interface Ended {
+  readonly code: number;
+  readonly said: string;
+}
+
+const prefix = (): string => join(home, '.local/share/inference-provider');
+const command = (): string => join(home, '.local/bin/inference-provider');
+const env = (path = process.env.PATH): NodeJS.ProcessEnv => ({ PATH: path, HOME: home, SHELL: '/bin/zsh' });
+const options = (...more: string[]): string[] => [SCRIPT, '--coordinator', server.url, '--release-key', server.publicKey, ...more];
+
+function run(args: readonly string[], path?: string): Promise<Ended> {
+  return new Promise((resolve) => {
+    execFile('sh', [...args], { env: env(path) }, (error: ExecFileException | null, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), said: stdout + stderr }),
+    );
+  });
+}
+
+/** What an installation that went wrong may leave: nothing that runs, nothing that is in the way. */
+function expectNothingInstalled(): void {
+  expect(existsSync(command())).toBe(false);
+  expect(existsSync(join(prefix(), 'current'))).toBe(false);
+  if (!existsSync(prefix())) return;
+  expect(readdirSync(join(prefix(), 'versions'))).toEqual([]);
+  expect(readdirSync(prefix()).filter((name) => name.startsWith('.') || name === 'update.lock')).toEqual([]);
+}
+
+describe('install.sh', () => {
+  it('is a script that any shell of its kind reads', () => {
+    for (const [program, ...args] of [['sh', '-n'], ['dash', '-n'], ['shellcheck']] as const) {
+      const { error, status, stdout, stderr } = spawnSync(program, [...args, SCRIPT], { encoding: 'utf8' });
+      if (error !== undefined) console.warn(`SKIPPED: ${program} is not on this machine, so install.sh was not read by it`);
+      else expect([program, status, stdout + stderr]).toEqual([program, 0, '']);
+    }
+    expect(installerWith('KEY', 'OTHER')).toContain("\nRELEASE_KEYS='KEY OTHER'\n");
+  });
+
+  it('installs with a Node of its own, says what to add to the PATH, does nothing twice, and upgrades', async () => {
+    await server.release('1.0.0');
+    const withNode = options('--private-node', '--node-base-url', `${server.url}/node`, '--node-sha256', nodeSum);
+    const first = await run(withNode);
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.said).toContain(`Fetching Node ${NODE}`);
+    expect(first.said).toContain('its signature is right');
+    expect(first.said).toContain('>> ~/.zprofile');
+    expect(first.said).toContain(`inference-provider setup --coordinator ${server.url}`);
+    // By the link alone, with nothing of Node on the PATH.
+    expect(spawnSync(command(), ['--version'], { env: env('/usr/bin:/bin'), encoding: 'utf8' }).stdout).toBe('1.0.0\n');
+    expect(readdirSync(prefix()).sort()).toEqual(['bin', 'current', 'downloads', 'install.json', 'node', 'versions']);
+    expect(JSON.parse(readFileSync(join(prefix(), 'install.json'), 'utf8'))).toMatchObject({ link: command() });
+
+    const { sent } = server;
+    const second = await run(withNode, `${join(home, '.local/bin')}:${process.env.PATH}`);
+    expect(second).toMatchObject({ code: 0 });
+    expect(second.said).toContain('was installed already');
+    expect(second.said).not.toContain('is not on your PATH');
+    expect(server.sent).toBe(sent);
+
+    await server.release('1.1.0');
+    const third = await run(options());
+    expect(third).toMatchObject({ code: 0 });
+    expect(third.said).toContain('inference-provider restart');
+    expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.1.0');
+    expect(readdirSync(join(prefix(), 'versions')).sort()).toEqual(['1.0.0', '1.1.0']);
+  });
+
+  it('takes nothing that its maker did not sign, and nothing that came otherwise than it was signed', async () => {
+    const release = await server.release('1.0.0');
+    const stranger = await ReleaseServer.listen();
+    const refusals: [string, () => void, string[]][] = [
+      ['not signed by its maker', () => {}, ['--release-key', stranger.publicKey]],
+      ['not signed by its maker', () => server.offer({ ...release, version: '1.0.1' }, '1.0.1'), []],
+      ['not understood', () => server.offer('<html>', '1.0.1'), []],
+      ['in place of 2.0.0', () => server.offer(release, '2.0.0'), ['--version', '2.0.0']],
+      ['larger than it should be', () => server.offer('x'.repeat(70_000), '1.0.1'), []],
+      ['larger than it should be', () => endless('1.0.0'), []],
+      ['not what it should be', () => server.putFile('/files/1.0.0.tgz', Buffer.alloc(release.size)), []],
+    ];
+    function endless(version: string): void {
+      server.offer(release, version);
+      server.fault = (_request, response) => {
+        response.writeHead(200);
+        const more = (): void => void (response.destroyed || response.write(Buffer.alloc(1 << 16), more));
+        more();
+        return true;
+      };
+    }
+    for (const [said, arrange, more] of refusals) {
+      server.fault = () => false;
+      server.offer(release, '1.0.0');
+      arrange();
+      const ended = await run(options(...more));
+      expect(ended, said).toMatchObject({ code: 1, said: expect.stringContaining(said) });
+      expectNothingInstalled();
+    }
+    await stranger.close();
+  });
+
+  it('unpacks no links and nothing that would lie elsewhere, signed or not', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'odd-'));
+    mkdirSync(join(folder, 'package/bin'), { recursive: true });
+    writeFileSync(join(folder, 'package/bin/inference-provider.js'), 'console.log("1.0.0")');
+    symlinkSync('/etc', join(folder, 'package/etc'));
+    await create({ file: join(folder, 'a.tgz'), cwd: folder, gzip: true }, ['package']);
+    await server.releaseFile('1.0.0', join(folder, 'a.tgz'));
+    expect(await run(options())).toMatchObject({ code: 1, said: expect.stringContaining('other than files and folders') });
+    writeFileSync(join(folder, 'outside'), '');
+    await create({ file: join(folder, 'b.tgz'), cwd: join(folder, 'package'), gzip: true, preservePaths: true }, ['bin', '../outside']);
+    await server.releaseFile('1.0.0', join(folder, 'b.tgz'));
+    expect(await run(options())).toMatchObject({ code: 1, said: expect.stringContaining('lie elsewhere') });
+    expectNothingInstalled();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('goes on where a connection broke off', async () => {
+    const { size } = await server.release('1.0.0', '', {}, 300_000);
+    let cuts = 0;
+    server.sent = 0;
+    server.fault = (request, response, body) => {
+      if (cuts++ > 1) return false;
+      server.send(request, response, body, 100_000);
+      return true;
+    };
+    expect(await run(options())).toMatchObject({ code: 0 });
+    expect(cuts).toBe(3);
+    expect(server.sent).toBe(size);
+  });
+
+  it('ends cleanly when it is interrupted, and starts again from there', async () => {
+    await server.release('1.0.0', '', {}, 300_000);
+    let stuck: (() => void) | null = null;
+    const reached = new Promise<void>((resolve) => (stuck = resolve));
+    server.fault = (_request, response, body) => {
+      response.writeHead(200, { 'content-length': body.length });
+      response.write(body.subarray(0, 100_000), () => stuck?.());
+      return true;
+    };
+    const child = spawn('sh', options(), { env: env(), detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (data: Buffer) => (said += data.toString()));
+    await reached;
+    // As a terminal does it: to all of the group.
+    process.kill(-(child.pid as number), 'SIGINT');
+    const code = await new Promise((resolve) => child.once('close', resolve));
+    expect({ code, said }).toEqual({ code: 130, said: expect.stringContaining('interrupted') });
+    expectNothingInstalled();
+    server.fault = () => false;
+    expect(await run(options())).toMatchObject({ code: 0 });
+  });
+
+  it('says that the disk is full, before and while it writes', async () => {
+    await server.release('1.0.0');
+    const tools = join(home, 'tools');
+    mkdirSync(tools);
+    const fake = (name: string, text: string): void => writeFileSync(join(tools, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    fake('df', 'printf "Filesystem 1024-blocks Used Available Capacity Mounted on\\n/dev/x 100 90 10 90%% /\\n"');
+    expect(await run(options(), `${tools}:${process.env.PATH}`)).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('make room first'),
+    });
+    rmSync(join(tools, 'df'));
+    // What curl says when a write fails.
+    fake('curl', `case "$*" in *files*) exit 23 ;; esac\nPATH='${process.env.PATH}' exec curl "$@"`);
+    expect(await run(options(), `${tools}:${process.env.PATH}`)).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('is the disk full?'),
+    });
+    expectNothingInstalled();
+  });
+
+  it('overwrites no command of others, and touches nothing when it only shows what it would do', async () => {
+    await server.release('1.0.0');
+    expect(await run(options('--dry-run'))).toMatchObject({ code: 0, said: expect.stringContaining('Would link') });
+    expect(readdirSync(home)).toEqual([]);
+    mkdirSync(join(home, '.local/bin'), { recursive: true });
+    writeFileSync(command(), 'mine');
+    expect(await run(options())).toMatchObject({ code: 1, said: expect.stringContaining('not of this installation') });
+    expect(readFileSync(command(), 'utf8')).toBe('mine');
+    expect(await run([SCRIPT])).toMatchObject({ code: 2 });
+    expect(await run([SCRIPT, '--coordinator', 'http://far.example', '--release-key', 'x'])).toMatchObject({
+      code: 1,
+      said: expect.stringContaining('https'),
+    });
+    expect(await run([SCRIPT, '--cordinator', 'x'])).toMatchObject({ code: 2, said: expect.stringContaining('no option --cordinator') });
+  });
+
+  it('removes an installation that does not start any more', async () => {
+    await server.release('1.0.0');
+    expect(await run(options())).toMatchObject({ code: 0 });
+    writeFileSync(join(prefix(), 'current/bin/inference-provider.js'), 'process.exit(9)');
+    expect(await run([SCRIPT, '--uninstall'])).toMatchObject({ code: 0, said: expect.stringContaining('Removed') });
+    expect(existsSync(command()) || existsSync(prefix())).toBe(false);
+    expect(await run([SCRIPT, '--uninstall'])).toMatchObject({ code: 0, said: expect.stringContaining('Nothing is installed') });
+    expect(statSync(home).isDirectory()).toBe(true);
+  });
+});

@@ -1,0 +1,137 @@
+/**
+ * Lays out the one package that an owner installs: the bundled programs, what they look for beside them, the enclave helper with
+ * its sources, and a manifest that names what stays outside the bundles with exact versions. Nothing of the workspace is left in it.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { RELEASE_KEYS_FIELD } from '../../apps/provider/src/update/release-keys.js';
+import { BUNDLE } from '../bundle/options.mjs';
+import { type Lock, lockedClosure } from './shrinkwrap.js';
+
+export const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+const PROVIDER = join(ROOT, 'apps/provider');
+const ENCLAVE = join(ROOT, 'packages/enclave');
+
+export interface StageOptions {
+  /** Where it is laid out; must not exist. */
+  readonly folder: string;
+  readonly version: string;
+  /** Base64 of the Ed25519 keys whose releases this build accepts. None: it takes no updates. */
+  readonly releaseKeys: readonly string[];
+  readonly demoModels: boolean;
+}
+
+interface Manifest {
+  readonly version: string;
+  readonly imports: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly [member: string]: unknown;
+}
+
+export function providerVersion(): string {
+  return readManifest(PROVIDER).version;
+}
+
+/** The programs of the agent below `dist`: the command, the guard, and what the manifest gives a name to. */
+function programs(): string[] {
+  const named = Object.values(readManifest(PROVIDER).imports).filter((path) => path.startsWith('./dist/'));
+  return ['main.js', 'update/guard/main.js', ...named.map((path) => path.slice('./dist/'.length))];
+}
+
+/** Throws an Error where something was not built. */
+export function stage(options: StageOptions): void {
+  const { folder } = options;
+  mkdirSync(folder, { recursive: true });
+  copyBundles(join(PROVIDER, 'dist'), join(folder, 'dist'), programs());
+  for (const part of ['bin', 'install', 'add-ons']) cpSync(join(PROVIDER, part), join(folder, part), { recursive: true });
+  if (options.demoModels) cpSync(join(PROVIDER, 'demo-models'), join(folder, 'demo-models'), { recursive: true });
+  cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+  cpSync(join(ROOT, 'docs/provider-guide.md'), join(folder, 'README.md'));
+  stageEnclave(join(folder, 'node_modules/@inference/enclave'));
+
+  const manifest = packageManifest(options);
+  writeJson(join(folder, 'package.json'), manifest);
+  writeJson(join(folder, 'npm-shrinkwrap.json'), shrinkwrap(manifest));
+}
+
+/** Programs and the chunks they share. Source maps stay behind: they are four times what they explain. */
+function copyBundles(from: string, to: string, programs: readonly string[]): void {
+  for (const program of programs) {
+    if (!existsSync(join(from, program))) throw new Error(`${join(from, program)} is not there: build first (npm run build)`);
+    cpSync(join(from, program), join(to, program));
+  }
+  const chunks = join(from, 'chunks');
+  if (existsSync(chunks)) cpSync(chunks, join(to, 'chunks'), { recursive: true, filter: (path) => !path.endsWith('.map') });
+}
+
+function stageEnclave(folder: string): void {
+  copyBundles(join(ENCLAVE, 'dist'), join(folder, 'dist'), ['simulated/main.js']);
+  const { name, version, license, type, exports } = readManifest(ENCLAVE) as unknown as Record<string, unknown>;
+  const { '.': _, ...parts } = exports as Record<string, unknown>;
+  writeJson(join(folder, 'package.json'), { name, version, license, type, exports: parts });
+  // With a helper that was built here, on a Mac, where there is one.
+  for (const part of ['Package.swift', 'Sources', 'build.sh', 'bin']) {
+    const path = join(ENCLAVE, 'native', part);
+    if (existsSync(path)) cpSync(path, join(folder, 'native', part), { recursive: true });
+  }
+}
+
+function packageManifest({ version, releaseKeys }: StageOptions): Manifest {
+  const { name, description, license, type, engines, bin, imports, dependencies } = readManifest(PROVIDER);
+  const outside = Object.entries(dependencies).filter(([dependency]) => BUNDLE.external?.includes(dependency) === true);
+  const enclave = readManifest(ENCLAVE).version;
+  return {
+    name,
+    version,
+    description,
+    license,
+    type,
+    engines,
+    bin,
+    imports,
+    [RELEASE_KEYS_FIELD]: releaseKeys,
+    scripts: { postinstall: 'node install/build-helper.mjs' },
+    dependencies: { '@inference/enclave': enclave, ...Object.fromEntries(outside) },
+    bundleDependencies: ['@inference/enclave'],
+    // For `npm ci` in the package itself; whoever installs it has the shrinkwrap, which says the same.
+    overrides: readManifest(ROOT).overrides,
+  };
+}
+
+/** Those packages that the bundles leave outside, and all that they need. */
+function shrinkwrap(manifest: Manifest): object {
+  const { name, version, license, engines, bin, dependencies, bundleDependencies } = manifest;
+  const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
+  const roots = Object.keys(dependencies).filter((dependency) => dependency !== '@inference/enclave');
+  return {
+    name,
+    version,
+    lockfileVersion: 3,
+    requires: true,
+    packages: {
+      '': { name, version, license, hasInstallScript: true, engines, bin, dependencies, bundleDependencies },
+      'node_modules/@inference/enclave': { version: dependencies['@inference/enclave'], inBundle: true },
+      ...lockedClosure(lock, 'apps/provider', roots),
+    },
+  };
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest;
+}
+
+function writeJson(path: string, value: unknown): void {
+  writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
+}
+
+/** Files below a folder, as paths relative to it, in an order that is the same everywhere. */
+export function filesBelow(folder: string, below = ''): string[] {
+  return readdirSync(join(folder, below), { withFileTypes: true })
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = below === '' ? entry.name : `${below}/${entry.name}`;
+      if (entry.isDirectory()) return filesBelow(folder, path);
+      return entry.isFile() ? [path] : [];
+    });
+}

@@ -1,0 +1,35 @@
+/** Serves the files of a folder by their names, with ranges, as an object store does. */
+import { createReadStream, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { basename, join } from 'node:path';
+
+export interface FileHost {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export async function startFileHost(folder: string): Promise<FileHost> {
+  const server = createServer((request, response) => {
+    const path = join(folder, basename(decodeURIComponent((request.url ?? '').split('?')[0] as string)));
+    const size = statSync(path, { throwIfNoEntry: false })?.size;
+    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+    const start = Number(range?.[1] ?? 0);
+    if (size === undefined || start >= size) {
+      response.writeHead(size === undefined ? 404 : 416).end();
+      return;
+    }
+    const end = range === null || range[2] === '' ? size - 1 : Math.min(Number(range[2]), size - 1);
+    const part = range === null ? {} : { 'content-range': `bytes ${start}-${end}/${size}` };
+    response.writeHead(range === null ? 200 : 206, { 'content-length': end - start + 1, ...part });
+    createReadStream(path, { start, end }).pipe(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

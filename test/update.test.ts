@@ -1,0 +1,139 @@
+/** An installation from beginning to end, with real programs: install.sh, a service, an update, one that fails, and uninstall. */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { PLATFORM } from '../apps/provider/test/release-server.js';
+import { type CoordinatorAlone, startCoordinatorAlone } from '../scripts/network/network.js';
+import { archive } from '../scripts/release/archive.js';
+import { addRelease } from '../scripts/release/feed.js';
+import { makeReleaseKey, readReleaseKey, signRelease } from '../scripts/release/keys.js';
+import { measure } from '../scripts/release/pack.js';
+import { ROOT, stage } from '../scripts/release/stage.js';
+import { type FileHost, startFileHost } from './support/file-host.js';
+
+let coordinator: CoordinatorAlone;
+let host: FileHost;
+let home: string;
+let publicKey: string;
+const command = (): string => join(home, '.local/bin/inference-provider');
+const prefix = (): string => join(home, '.local/share/inference-provider');
+const dataDir = (): string => join(home, '.inference-provider');
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'home-'));
+  publicKey = makeReleaseKey(join(home, 'release-key.pem'));
+  writeFileSync(join(home, 'releases.json'), '{"releases":[]}');
+  host = await startFileHost(home);
+  coordinator = await startCoordinatorAlone(join(home, 'coordinator'), {
+    ALLOW_SIMULATED_ENCLAVE: '1',
+    AGENT_RELEASES: join(home, 'releases.json'),
+  });
+  // What the packages of this repository's lock file are to a real release.
+  mkdirSync(prefix(), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(prefix(), 'node_modules'));
+});
+afterAll(async () => {
+  await inference('stop', '--manager', 'supervisor');
+  await coordinator?.child.stop();
+  await host?.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+interface Ended {
+  readonly code: number;
+  readonly out: string;
+}
+
+function run(program: string, args: readonly string[]): Promise<Ended> {
+  const env = { PATH: process.env.PATH, HOME: home, SHELL: '/bin/sh' };
+  return new Promise((resolve) =>
+    execFile(program, [...args], { env, timeout: 100_000 }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code ?? 99), out: stdout + stderr }),
+    ),
+  );
+}
+const inference = (...args: string[]): Promise<Ended> => run(command(), args);
+
+/** The agent of this repository as a release. `spoil` breaks what was laid out. */
+async function release(version: string, spoil: (folder: string) => void = () => {}): Promise<void> {
+  const folder = join(home, `stage-${version}`);
+  stage({ folder, version, releaseKeys: [publicKey], demoModels: false });
+  spoil(folder);
+  const file = join(home, `${version}.tgz`);
+  await archive(folder, file);
+  rmSync(folder, { recursive: true });
+  const facts = {
+    version,
+    platform: PLATFORM,
+    url: `${host.url}/${version}.tgz`,
+    ...(await measure(file)),
+    node: '20.19.0',
+    notes: 'Better.',
+  };
+  addRelease(join(home, 'releases.json'), signRelease(facts, readReleaseKey(join(home, 'release-key.pem'))));
+}
+
+it('is installed, updates itself when asked, goes back from a version that does not work, and leaves nothing behind', async () => {
+  await release('0.2.0');
+  const installed = await run('sh', [join(ROOT, 'scripts/install.sh'), '--coordinator', coordinator.baseUrl, '--release-key', publicKey]);
+  expect(installed, installed.out).toMatchObject({ code: 0 });
+  expect(await inference('--version')).toEqual({ code: 0, out: '0.2.0\n' });
+
+  const model = join(ROOT, 'apps/provider/demo-models/pico/pico.gguf');
+  mkdirSync(dataDir(), { mode: 0o700 });
+  writeFileSync(
+    join(dataDir(), 'config.toml'),
+    `coordinator = "${coordinator.baseUrl}"\nsimulated_enclave = true\n[update]\nautomatic = false\n`,
+    { mode: 0o600 },
+  );
+  expect(await inference('models', 'pull', model)).toMatchObject({ code: 0 });
+  const id = JSON.parse((await inference('models', 'list', '--json')).out).data?.[0]?.id ?? 'pico-demo';
+  expect(await inference('models', 'use', id)).toMatchObject({ code: 0 });
+  const started = await inference('start', '--manager', 'supervisor');
+  expect(started, started.out).toMatchObject({ code: 0 });
+  /** Of the provider once it has come up. */
+  const status = async (): Promise<{ version: string; provider_id: string }> => {
+    for (;;) {
+      const { code, out } = await inference('status', '--json');
+      if (code < 2) {
+        const answer = JSON.parse(out) as { version: string; state: string; provider_id: string };
+        if (answer.state === 'running') return answer;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+  const first = await status();
+  expect(first.version).toBe('0.2.0');
+
+  expect(JSON.parse((await inference('update', '--json')).out)).toMatchObject({ outcome: 'current', installed: '0.2.0' });
+  await release('0.3.0');
+  expect(JSON.parse((await inference('update', '--check', '--json')).out)).toMatchObject({
+    outcome: 'available',
+    version: '0.3.0',
+    notes: 'Better.',
+  });
+  const updated = await inference('update', '--json');
+  expect(JSON.parse(updated.out), updated.out).toMatchObject({ outcome: 'updated', version: '0.3.0' });
+  const second = await status();
+  expect(second).toMatchObject({ version: '0.3.0', provider_id: first.provider_id });
+  expect(existsSync(join(prefix(), 'trial.json'))).toBe(false);
+
+  // One that says its version and then cannot serve.
+  await release('0.4.0', (folder) => {
+    const main = join(folder, 'dist/main.js');
+    writeFileSync(main, `if (process.argv[2] === 'serve') { console.error('broken'); process.exit(1); }\nawait import('./whole.js');\n`);
+    writeFileSync(join(folder, 'dist/whole.js'), readFileSync(join(ROOT, 'apps/provider/dist/main.js')));
+  });
+  const failed = await inference('update', '--json');
+  expect(failed).toMatchObject({ code: 1 });
+  expect(failed.out).toContain('"outcome":"rolled_back"');
+  expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/0.3.0');
+  expect(JSON.parse((await inference('update', '--json')).out)).toMatchObject({ outcome: 'broken', version: '0.4.0' });
+  expect(await status()).toMatchObject({ version: '0.3.0', provider_id: first.provider_id });
+
+  // The owner wants the one before back.
+  expect(JSON.parse((await inference('update', '--to', '0.2.0', '--json')).out)).toMatchObject({ outcome: 'updated', version: '0.2.0' });
+  expect(await status()).toMatchObject({ version: '0.2.0' });
+});
