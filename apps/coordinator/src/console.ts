@@ -23,12 +23,15 @@ import { addKeyRoutes } from './routes/console/keys.js';
 import { addMachineRoutes } from './routes/console/machines.js';
 import { addMeRoutes, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
+import { addPlaygroundKey } from './routes/console/playground-key.js';
+import { addUsageRoutes } from './routes/console/usage.js';
 import { addPaymentWebhook } from './routes/payment-webhook.js';
 import { requireAccount, requireAdmin } from './routes/session-guards.js';
 import { AccountBook } from './store/account-book.js';
 import { KeyDesk } from './store/key-desk.js';
 import { MachineCodes } from './store/machine-codes.js';
 import { PaymentBook } from './store/payment-book.js';
+import { PlaygroundKeys } from './store/playground-keys.js';
 import type { Database } from './store/tables.js';
 
 export interface ConsoleParts {
@@ -82,15 +85,19 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
     deposits: [...(processor === null ? [] : (['stripe'] as const)), ...(config.development ? (['development'] as const) : [])],
     payouts: processor !== null,
     mail: mailer !== null,
+    mail_in_log: mailer !== null && config.console.mail === null,
     email_verification_required: config.console.requireEmailVerification,
     min_password_length: MIN_PASSWORD_LENGTH,
     min_deposit_micro_usd: MIN_DEPOSIT_MICRO_USD,
     min_withdrawal_micro_usd: MIN_WITHDRAWAL_MICRO_USD,
   });
   const api = new ConsoleApi(server, door);
-  addMeRoutes(api, auth);
+  const playgroundKeys = new PlaygroundKeys({ database, keyRing: keys.keyRing, now });
+  addMeRoutes(api, auth, playgroundKeys);
+  addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);
   addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
+  addUsageRoutes(api, { database, now });
   addMachineRoutes(api, { database, fleet: parts.fleet, codes: machineCodes });
   const adminGuard = requireAdmin(keys, door);
   addAdminRoutes(server, adminGuard, { accounts, book, deposits, withdrawals, ledger, processor, now, log });

@@ -9,6 +9,7 @@ import {
 } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
+import type { PlaygroundKeys } from '../../store/playground-keys.js';
 import type { RateLimits } from '../rate-limits.js';
 import type { ConsoleApi } from './console-api.js';
 import { isoTime } from './page.js';
@@ -17,7 +18,7 @@ export function addSettings(server: FastifyInstance, limits: RateLimits, setting
   server.get('/console/v1/settings', { onRequest: limits.publicRoutes }, async () => settings);
 }
 
-export function addMeRoutes(api: ConsoleApi, auth: Auth): void {
+export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: PlaygroundKeys): void {
   api.add({ method: 'GET', path: '/me', answer: ConsoleMeSchema }, async ({ who }) => ({
     id: who.account.id,
     name: who.name,
@@ -31,6 +32,14 @@ export function addMeRoutes(api: ConsoleApi, auth: Auth): void {
     const { internalAdapter } = await auth.$context;
     const sessions = await internalAdapter.listSessions(who.account.id, { onlyActiveSessions: true });
     return { data: sessions.map((session) => sessionBody(session, who.sessionId)) };
+  });
+
+  api.add({ method: 'DELETE', path: '/sessions', answer: ConsoleSessionListSchema }, async ({ who }) => {
+    const { internalAdapter } = await auth.$context;
+    const others = (await internalAdapter.listSessions(who.account.id)).filter((session) => session.id !== who.sessionId);
+    for (const session of others) await internalAdapter.deleteSession(session.token);
+    await playgroundKeys.revokeAll(who.account.id);
+    return { data: others.map((session) => sessionBody(session, who.sessionId)) };
   });
 
   api.add({ method: 'DELETE', path: '/sessions/:id', answer: ConsoleSessionSchema }, async ({ who, params }) => {
