@@ -21,7 +21,7 @@ import { addAuthRoutes } from './routes/console/auth-routes.js';
 import { ConsoleApi } from './routes/console/console-api.js';
 import { addKeyRoutes } from './routes/console/keys.js';
 import { addMachineRoutes } from './routes/console/machines.js';
-import { addMeRoutes, addSettings } from './routes/console/me.js';
+import { addMeRoutes, addSession, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
 import { addPlaygroundKey } from './routes/console/playground-key.js';
 import { addUsageRoutes } from './routes/console/usage.js';
@@ -91,6 +91,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
     min_deposit_micro_usd: MIN_DEPOSIT_MICRO_USD,
     min_withdrawal_micro_usd: MIN_WITHDRAWAL_MICRO_USD,
   });
+  addSession(server, door);
   const api = new ConsoleApi(server, door);
   const playgroundKeys = new PlaygroundKeys({ database, keyRing: keys.keyRing, now });
   addMeRoutes(api, auth, playgroundKeys);

@@ -7,11 +7,22 @@ import type { Fleet, Standing } from '../fleet/fleet.js';
 import { PROVIDER_SOCKET_PATH } from '../fleet/provider-gate.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
+import { type ConsoleFiles, wantsPage } from './console-files.js';
 import { sendError } from './send-error.js';
 
-export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
-  // Clients of the messages format probe the base address with HEAD.
-  server.get('/', async () => ({ service: 'inference-gateway' }));
+export function addOperations(
+  server: FastifyInstance,
+  adminGuard: onRequestHookHandler,
+  fleet: Fleet,
+  waitingRoom: WaitingRoom,
+  consoleFiles: ConsoleFiles | null,
+): void {
+  // Clients of the messages format probe the base address with HEAD; people open it in a browser.
+  server.get('/', (request, reply) => {
+    reply.header('vary', 'accept');
+    if (consoleFiles !== null && wantsPage(request)) return consoleFiles.sendPage(reply);
+    return reply.send({ service: 'inference-gateway' });
+  });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);
