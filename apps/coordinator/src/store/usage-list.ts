@@ -51,12 +51,6 @@ export async function listUsage(
   return rows.map(fromRow);
 }
 
-/** One settled job of the account, or null. */
-export async function findUsage(database: Database, accountId: string, jobId: string): Promise<UsedJob | null> {
-  const row = await selectJobs(database, accountId).where('job_id', '=', jobId).executeTakeFirst();
-  return row === undefined ? null : fromRow(row);
-}
-
 type UsageRow = Awaited<ReturnType<ReturnType<typeof selectJobs>['execute']>>[number];
 
 function selectJobs(database: Database, accountId: string) {

@@ -11,7 +11,7 @@ import { useBalance } from './balance-query.js';
 import { CheckoutReturn } from './checkout-return.js';
 import { DepositCard } from './deposit-card.js';
 import { DepositHistory } from './deposit-history.js';
-import { FirstSteps } from './first-steps-panel.js';
+import { AfterFirstSteps } from './first-steps-panel.js';
 
 export function Page() {
   useMe();
@@ -20,7 +20,7 @@ export function Page() {
     <>
       <PageHeader
         title="Balance"
-        about="Requests are paid from here. What the most costly end of a request could cost is held while it runs."
+        about="Requests are paid from here. While one runs, the most that it could cost is held."
         actions={
           <LinkButton href={PATHS.usage} kind="secondary">
             Where it went
@@ -29,18 +29,19 @@ export function Page() {
       />
       <div className="stack">
         <CheckoutReturn />
-        <FirstSteps />
-        {error === null || data !== undefined ? (
-          <Stats>
-            <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
-            <Stat label="Held for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
-            <Stat label="Earned, to withdraw" value={data && <Money microUsd={data.withdrawable_micro_usd} />} />
-          </Stats>
-        ) : (
-          <ErrorState error={error} what="The balance" onRetry={() => void refetch()} />
-        )}
-        <DepositCard />
-        <DepositHistory />
+        <AfterFirstSteps>
+          {error === null || data !== undefined ? (
+            <Stats>
+              <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
+              <Stat label="Held for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
+              <Stat label="Earned, to withdraw" value={data && <Money microUsd={data.withdrawable_micro_usd} />} />
+            </Stats>
+          ) : (
+            <ErrorState error={error} what="The balance" onRetry={() => void refetch()} />
+          )}
+          <DepositCard />
+          <DepositHistory />
+        </AfterFirstSteps>
       </div>
     </>
   );

@@ -48,7 +48,7 @@ export function DepositHistory() {
         <ErrorState error={error} what="The deposits" onRetry={() => void refetch()} />
       ) : (
         <Table
-          caption="Deposits"
+          caption="List of deposits"
           columns={COLUMNS}
           rows={rows}
           rowKey={({ id }) => id}

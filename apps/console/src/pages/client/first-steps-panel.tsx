@@ -3,13 +3,14 @@ import './client.css';
 import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { Check } from 'lucide-react';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { api } from '../../app/api-client.js';
 import { useSettings } from '../../app/session.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { LinkButton } from '../../ui/link-button.js';
 import { formatUsd } from '../../ui/money.js';
+import { Skeleton } from '../../ui/skeleton.js';
 import { useToast } from '../../ui/toast.js';
 import { MONEY, useBalance, useMoneyChanged } from './balance-query.js';
 import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
@@ -17,9 +18,10 @@ import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 /** In development mode one click fills the balance. */
 const PLAY_MONEY = 10_000_000;
 
-export function FirstSteps() {
-  const { data: balance } = useBalance();
-  const { data: facts } = useQuery({
+/** The steps while any is left to take, null when all are done; undefined until that is known. */
+export function useFirstSteps(): readonly FirstStep[] | null | undefined {
+  const { data: balance, isError: noBalance } = useBalance();
+  const { data: facts, isError } = useQuery({
     queryKey: [...MONEY, 'first-steps'],
     queryFn: async ({ signal }) => {
       const one = { query: { limit: 1 }, signal };
@@ -35,10 +37,26 @@ export function FirstSteps() {
       };
     },
   });
-  if (balance === undefined || facts === undefined) return null;
+  if (isError || (noBalance && balance === undefined)) return null;
+  if (balance === undefined || facts === undefined) return undefined;
   const steps = firstSteps({ ...facts, balanceMicroUsd: balance.balance_micro_usd });
+  return nextStep(steps) === null ? null : steps;
+}
+
+/** Above what else a page shows, which waits until it is known whether this is there: nothing moves then. */
+export function AfterFirstSteps({ children }: { readonly children: ReactNode }) {
+  const steps = useFirstSteps();
+  if (steps === undefined) return <Skeleton height="32rem" />;
+  return (
+    <>
+      {steps === null ? null : <FirstSteps steps={steps} />}
+      {children}
+    </>
+  );
+}
+
+export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) {
   const next = nextStep(steps);
-  if (next === null) return null;
   return (
     <Card title="First steps" about="From here to an answer that your browser has verified takes about a minute.">
       <ol className="steps">

@@ -39,7 +39,7 @@ export function keyColumns(actions: {
       header: 'Spent',
       numeric: true,
       cell: ({ spent_micro_usd, spend_limit_micro_usd }) => (
-        <>
+        <span>
           <Money microUsd={spent_micro_usd} />
           {spend_limit_micro_usd === null ? null : (
             <span className="muted">
@@ -47,7 +47,7 @@ export function keyColumns(actions: {
               <Money microUsd={spend_limit_micro_usd} />
             </span>
           )}
-        </>
+        </span>
       ),
     },
     {

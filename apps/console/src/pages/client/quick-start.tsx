@@ -14,7 +14,7 @@ import { Select } from '../../ui/select.js';
 import { Skeleton } from '../../ui/skeleton.js';
 import { Tabs } from '../../ui/tabs.js';
 import { useMoneyChanged } from './balance-query.js';
-import { FirstSteps } from './first-steps-panel.js';
+import { AfterFirstSteps } from './first-steps-panel.js';
 import { imageModels, type ModelEntry, modelName, textModels, useModels } from './models.js';
 import { imageSnippet, KEY_PLACEHOLDER, type Snippet, textSnippets } from './snippets.js';
 
@@ -26,25 +26,26 @@ export function Page() {
     <>
       <PageHeader title="Quick start" about="Every client of the OpenAI or the Anthropic format works: change the address and the key." />
       <div className="stack">
-        <FirstSteps />
-        <Card title="Address and key">
-          <div className="stack-small">
-            <CopyField label="Base address, OpenAI format" value={`${window.location.origin}/v1`} />
-            <CopyField label="Base address, Anthropic format" value={window.location.origin} />
-            <QuickKey secret={secret} onMade={setSecret} />
-          </div>
-        </Card>
-        {data === undefined ? (
-          error === null ? (
-            <Card title="First request">
-              <Skeleton height="16rem" />
-            </Card>
+        <AfterFirstSteps>
+          <Card title="Address and key">
+            <div className="stack-small">
+              <CopyField label="Base address, OpenAI format" value={`${window.location.origin}/v1`} />
+              <CopyField label="Base address, Anthropic format" value={window.location.origin} />
+              <QuickKey secret={secret} onMade={setSecret} />
+            </div>
+          </Card>
+          {data === undefined ? (
+            error === null ? (
+              <Card title="First request">
+                <Skeleton height="16rem" />
+              </Card>
+            ) : (
+              <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
+            )
           ) : (
-            <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
-          )
-        ) : (
-          <FirstRequest models={data} secret={secret} />
-        )}
+            <FirstRequest models={data} secret={secret} />
+          )}
+        </AfterFirstSteps>
       </div>
     </>
   );

@@ -49,9 +49,9 @@ export function Page() {
       title="Create an account"
       about="One account to use models, and to earn with your Macs."
       footer={
-        <>
+        <span>
           Have an account? <Link href={`${PATHS.signIn}${search === '' ? '' : `?${search}`}`}>Sign in</Link>
-        </>
+        </span>
       }
     >
       {mailed === null ? (

@@ -1,13 +1,14 @@
-/** The chart of use, with the choice of what it measures. The drawing itself is loaded when it is first shown. */
+/** The chart of use, with the choice of what it measures. */
 import type { ConsoleUsageDays } from '@inference/formats';
-import { lazy, Suspense, useState } from 'react';
+import { useState } from 'react';
 import { Card } from '../../ui/card.js';
+import { Chart } from '../../ui/chart.js';
 import { EmptyState } from '../../ui/empty-state.js';
+import { formatUsd } from '../../ui/money.js';
+import { formatShort } from '../../ui/number.js';
 import { Segmented } from '../../ui/segmented.js';
 import { Skeleton } from '../../ui/skeleton.js';
 import { type Measure, usageChart } from './usage-series.js';
-
-const UsageChartView = lazy(async () => ({ default: (await import('./usage-chart-view.js')).UsageChartView }));
 
 const MEASURES: readonly { readonly value: Measure; readonly label: string }[] = [
   { value: 'cost', label: 'Cost' },
@@ -15,6 +16,7 @@ const MEASURES: readonly { readonly value: Measure; readonly label: string }[] =
   { value: 'tokens', label: 'Tokens' },
   { value: 'images', label: 'Images' },
 ];
+const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' });
 
 export function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | undefined }) {
   const [measure, setMeasure] = useState<Measure>('cost');
@@ -27,9 +29,17 @@ export function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | u
         ) : chart.series.length === 0 ? (
           <EmptyState title="Nothing to draw">Nothing of this kind was used in the range.</EmptyState>
         ) : (
-          <Suspense fallback={<Skeleton height="100%" />}>
-            <UsageChartView chart={chart} measure={measure} />
-          </Suspense>
+          <Chart
+            title={`Use by day and model: ${measure}.`}
+            kind="bar"
+            stacked
+            labels={chart.days.map((day) => DAY.format(new Date(`${day}T00:00:00Z`)))}
+            series={chart.series.map(({ name, values }) => ({ label: name, values }))}
+            // The axis may stand between two micro-dollars.
+            format={measure === 'cost' ? (value) => formatUsd(Math.round(value)) : formatShort}
+            labelHeading="Day"
+            height="15rem"
+          />
         )}
       </div>
     </Card>

@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
       provider_id === null ? (
         'unknown'
       ) : (
-        <Link href={PATHS.provider.replace(':id', encodeURIComponent(provider_id))} aria-label={`Machine ${provider_id}`}>
+        <Link href={PATHS.provider.replace(':id', encodeURIComponent(provider_id))} title={provider_id}>
           <code>{provider_id.slice(0, SHORT_ID)}</code>
         </Link>
       ),
@@ -57,7 +57,7 @@ export function UsageTable({ query }: { readonly query: string }) {
         <ErrorState error={error} what="The requests" onRetry={() => void refetch()} />
       ) : (
         <Table
-          caption="Requests"
+          caption="List of requests"
           columns={COLUMNS}
           rows={rows}
           rowKey={({ request_id }) => request_id}

@@ -25,11 +25,7 @@ export function AnswerFooter({ provider, usage, finishReason, costMicroUsd, chec
       <CheckMark check={check} provider={provider} />
       {provider === null ? null : (
         <>
-          <Link
-            href={PATHS.provider.replace(':id', encodeURIComponent(provider.id))}
-            className="answer-machine"
-            aria-label={`Machine ${provider.id}, ${provider.chip}`}
-          >
+          <Link href={PATHS.provider.replace(':id', encodeURIComponent(provider.id))} className="answer-machine" title={provider.id}>
             {provider.chip} <code>{provider.id.slice(0, SHORT_ID)}</code>
           </Link>
           <Badge tone={provider.trustLevel === 'hardware' ? 'good' : 'neutral'}>

@@ -1,5 +1,5 @@
 /** The chat of the playground. */
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useId, useRef, useState } from 'react';
 import { Button } from '../../ui/button.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { type ModelEntry, textModels } from '../client/models.js';
@@ -14,6 +14,7 @@ const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatur
 
 export function ChatView({ models }: { readonly models: readonly ModelEntry[] }) {
   const chat = useChat();
+  const heading = useId();
   const [wanted, setWanted] = useState<string | null>(null);
   const [form, setForm] = useState<ParameterForm>(EMPTY_PARAMETERS);
   const texts = textModels(models);
@@ -25,7 +26,9 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
     model === undefined || read.kind === 'refused' ? null : { model: model.id, system: form.system, parameters: read.parameters };
   if (model === undefined && chat.turns.length === 0) {
     return (
-      <EmptyState title="Nobody serves a text model now">Models come and go with the machines. This page looks again by itself.</EmptyState>
+      <EmptyState title="Nobody serves a text model now" level={3}>
+        Models come and go with the machines. This page looks again by itself.
+      </EmptyState>
     );
   }
   const ask = (text: string): void => {
@@ -33,7 +36,10 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
   };
   return (
     <div className="playground">
-      <div className="conversation">
+      <section className="conversation" aria-labelledby={heading}>
+        <h2 id={heading} className="visually-hidden">
+          Conversation
+        </h2>
         {chat.turns.length === 0 ? (
           <EmptyState title="Ask something">
             <p>The machine that answers signs every byte. This browser checks the signature.</p>
@@ -60,7 +66,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
         <p role="status" className="visually-hidden">
           {statusOf(chat.turns)}
         </p>
-      </div>
+      </section>
       <div className="playground-side">
         <ChatSettingsPanel models={texts} model={model?.id ?? ''} onModel={setWanted} form={form} onForm={setForm} refused={refused} />
         <Button disabled={chat.turns.length === 0} onClick={chat.clear}>
@@ -85,7 +91,7 @@ function Turns({ turns, onRetry }: { readonly turns: readonly Turn[]; readonly o
   }, [turns]);
   return (
     <>
-      <ol className="turns" aria-label="Conversation">
+      <ol className="turns" aria-label="Messages">
         {turns.map((turn) => (
           <TurnView key={turn.id} turn={turn} onRetry={turn === last ? onRetry : null} />
         ))}

@@ -1,5 +1,5 @@
 /** Images of the playground: asked for, shown, and checked byte by byte. */
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { EmptyState } from '../../ui/empty-state.js';
 import { Field } from '../../ui/field.js';
 import { Progress } from '../../ui/progress.js';
@@ -13,6 +13,7 @@ import { type Drawing, useImages } from './use-images.js';
 
 export function ImagesView({ models }: { readonly models: readonly ModelEntry[] }) {
   const drawings = useImages();
+  const heading = useId();
   const made = imageModels(models);
   const [wanted, setWanted] = useState<string | null>(null);
   const [size, setSize] = useState<string | null>(null);
@@ -33,7 +34,10 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
   }
   return (
     <div className="playground">
-      <div className="conversation">
+      <section className="conversation" aria-labelledby={heading}>
+        <h2 id={heading} className="visually-hidden">
+          Images
+        </h2>
         <Composer
           label="What the image shows"
           placeholder="Describe the image, such as: a red square on blue ground"
@@ -52,13 +56,13 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
             The machine signs the hash of each image. This browser compares it with the bytes that came.
           </EmptyState>
         ) : (
-          <ol className="drawings" aria-label="Images">
+          <ol className="drawings" aria-label="List of images">
             {drawings.list.map((drawing) => (
               <DrawingView key={drawing.id} drawing={drawing} onRetry={busy ? null : () => drawings.again(drawing)} />
             ))}
           </ol>
         )}
-      </div>
+      </section>
       <div className="playground-side">
         <section className="settings" aria-label="Settings">
           <Select

@@ -8,7 +8,7 @@ import { PageHeader } from '../../ui/page-header.js';
 import { Segmented } from '../../ui/segmented.js';
 import { Skeleton } from '../../ui/skeleton.js';
 import { useBalance } from '../client/balance-query.js';
-import { FirstSteps } from '../client/first-steps-panel.js';
+import { FirstSteps, useFirstSteps } from '../client/first-steps-panel.js';
 import { useModels } from '../client/models.js';
 import { ChatView } from './chat-view.js';
 import { ImagesView } from './images-view.js';
@@ -19,6 +19,7 @@ export function Page() {
   useMe();
   const { data: models, error, refetch } = useModels();
   const { data: balance } = useBalance();
+  const steps = useFirstSteps();
   const [mode, setMode] = useState<Mode>('chat');
   return (
     <>
@@ -46,17 +47,15 @@ export function Page() {
         }
       />
       <div className="stack">
-        {balance !== undefined && balance.balance_micro_usd <= 0 ? <FirstSteps /> : null}
-        {models === undefined ? (
-          error === null ? (
-            <Skeleton height="24rem" />
-          ) : (
-            <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
-          )
-        ) : mode === 'chat' ? (
-          <ChatView models={models} />
+        {error !== null && models === undefined ? (
+          <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
+        ) : models === undefined || steps === undefined ? (
+          <Skeleton height="24rem" />
         ) : (
-          <ImagesView models={models} />
+          <>
+            {steps !== null && balance !== undefined && balance.balance_micro_usd <= 0 ? <FirstSteps steps={steps} /> : null}
+            {mode === 'chat' ? <ChatView models={models} /> : <ImagesView models={models} />}
+          </>
         )}
       </div>
     </>

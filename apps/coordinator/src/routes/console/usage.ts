@@ -1,15 +1,9 @@
 /** `/console/v1/usage`: what the account that is signed in used, by day, job by job, and as a table for spreadsheets. */
-import {
-  ConsoleUsageDaysSchema,
-  type ConsoleUsageEntry,
-  ConsoleUsageEntrySchema,
-  ConsoleUsagePageSchema,
-  RequestError,
-} from '@inference/formats';
+import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema, RequestError } from '@inference/formats';
 import { formatUsd, microUsd } from '../../ledger/money.js';
 import type { Database } from '../../store/tables.js';
 import { usageDays } from '../../store/usage-days.js';
-import { findUsage, listUsage, type UsedJob, type UsedJobFilter } from '../../store/usage-list.js';
+import { listUsage, type UsedJob, type UsedJobFilter } from '../../store/usage-list.js';
 import { CSV_TYPE, csvLine } from '../csv.js';
 import type { ConsoleApi, ConsoleCall } from './console-api.js';
 import { dayRangeOf, dayText } from './day-range.js';
@@ -54,12 +48,6 @@ export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes):
     const { limit, after } = pageOf(call.query);
     const jobs = await listUsage(database, filterOf(call), { limit: limit + 1, after });
     return toPage(jobs, limit, markOf, entryOf);
-  });
-
-  api.add({ method: 'GET', path: '/usage/:request_id', answer: ConsoleUsageEntrySchema }, async ({ who, params }) => {
-    const job = await findUsage(database, who.account.id, params.request_id ?? '');
-    if (job === null) throw new RequestError('not_found', null, 'This account has no such request, or it has not ended.');
-    return entryOf(job);
   });
 
   api.addFile({ path: '/usage.csv', name: 'usage.csv', type: CSV_TYPE }, (call) => csvLines(database, filterOf(call)));
