@@ -25,6 +25,8 @@ import { addKeyRoutes } from './routes/console/keys.js';
 import { addMachineRoutes } from './routes/console/machines.js';
 import { addMeRoutes, addSession, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
+import { addPlaygroundKey } from './routes/console/playground-key.js';
+import { addUsageRoutes } from './routes/console/usage.js';
 import { addMachineEarnings } from './routes/machine/earnings.js';
 import { addOAuth } from './routes/oauth/oauth.js';
 import { addPaymentWebhook } from './routes/payment-webhook.js';
@@ -34,6 +36,7 @@ import { DeviceCodes } from './store/device-codes.js';
 import { KeyDesk } from './store/key-desk.js';
 import { MachineCodes } from './store/machine-codes.js';
 import { PaymentBook } from './store/payment-book.js';
+import { PlaygroundKeys } from './store/playground-keys.js';
 import type { Database } from './store/tables.js';
 
 export interface ConsoleParts {
@@ -92,6 +95,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
     deposits: [...(processor === null ? [] : (['stripe'] as const)), ...(config.development ? (['development'] as const) : [])],
     payouts: processor !== null,
     mail: mailer !== null,
+    mail_in_log: mailer !== null && config.console.mail === null,
     email_verification_required: config.console.requireEmailVerification,
     min_password_length: MIN_PASSWORD_LENGTH,
     min_deposit_micro_usd: MIN_DEPOSIT_MICRO_USD,
@@ -99,13 +103,16 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   });
   addSession(server, door);
   const api = new ConsoleApi(server, door);
-  addMeRoutes(api, auth);
+  const playgroundKeys = new PlaygroundKeys({ database, keyRing: keys.keyRing, now });
+  addMeRoutes(api, auth, playgroundKeys);
+  addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);
   addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
   addMachineRoutes(api, { database, fleet: parts.fleet, codes: machineCodes, links: parts.machineLinks });
   addDeviceCodeRoutes(api, { codes: deviceCodes, now });
   addMachineEarnings(server, { database, ledger, limits, now });
   addOAuth(server, { codes: deviceCodes, links: parts.machineLinks, limits, publicOrigin: config.console.publicOrigin });
+  addUsageRoutes(api, { database, now });
   const adminGuard = requireAdmin(keys, door);
   addAdminRoutes(server, adminGuard, { accounts, book, deposits, withdrawals, ledger, processor, now, log });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });

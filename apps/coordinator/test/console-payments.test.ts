@@ -79,7 +79,7 @@ describeDatabases('payments', (fresh) => {
     const { id, checkoutId } = await order();
     const request = stripe.requests.findLast(({ path }) => path === '/v1/checkout/sessions');
     expect(request?.fields.get('line_items[0][price_data][unit_amount]')).toBe('1000');
-    expect(request?.fields.get('success_url')).toBe(`${harness.url}/billing?deposit=${id}`);
+    expect(request?.fields.get('success_url')).toBe(`${harness.url}/balance?deposit=${id}`);
     expect(await stateOf(id)).toMatchObject({ state: 'open', amount_micro_usd: 10 * DOLLAR, source: 'stripe' });
     expect(await balance()).toBe(0);
     const event = stripe.event('checkout.session.completed', stripe.paid(checkoutId));
@@ -296,6 +296,7 @@ describeDatabases('payments', (fresh) => {
       requests,
       prompt_tokens: 10 * requests,
       completion_tokens: 20 * requests,
+      images: 0,
       cost_micro_usd: 50 * requests,
     });
     expect(usage).toEqual({

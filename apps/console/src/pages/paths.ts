@@ -12,6 +12,7 @@ export const PATHS = {
   signIn: '/sign-in',
   signUp: '/sign-up',
   resetPassword: '/reset-password',
+  account: '/account',
   balance: '/balance',
   usage: '/usage',
   keys: '/keys',

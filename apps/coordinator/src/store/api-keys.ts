@@ -55,6 +55,7 @@ export interface NewKey {
   readonly text: string;
   readonly name?: string;
   readonly limits?: KeyLimits;
+  readonly madeFor?: 'playground';
   readonly now: number;
 }
 
@@ -77,6 +78,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
       expires_at: limits.expiresAt,
       spend_limit_micro_usd: limits.spendLimit,
       models: modelsText(limits.models),
+      made_for: key.madeFor ?? null,
     })
     .execute();
   return id;

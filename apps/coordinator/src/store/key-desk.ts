@@ -1,4 +1,4 @@
-/** Keys as their owners see and change them. Every change takes effect at once in this process. */
+/** Keys as their owners see and change them; those of the playground are not among them. Every change takes effect at once in this process. */
 import { sql } from 'kysely';
 import { addKey, type KeyLimits, modelsOf, modelsText, newKeyText } from './api-keys.js';
 import type { KeyRing } from './key-ring.js';
@@ -59,6 +59,7 @@ export class KeyDesk {
       .selectFrom('api_keys')
       .select(sql<number>`count(*)`.as('count'))
       .where('account_id', '=', accountId)
+      .where('made_for', 'is', null)
       .where('revoked_at', 'is', null)
       .executeTakeFirstOrThrow();
     if (count >= MOST_KEYS) return null;
@@ -84,6 +85,7 @@ export class KeyDesk {
         .where('id', '=', id)
         .where('account_id', '=', accountId)
         .where('kind', '=', 'api')
+        .where('made_for', 'is', null)
         .where('revoked_at', 'is', null)
         .executeTakeFirst();
       if (numUpdatedRows !== 1n) return null;
@@ -116,7 +118,8 @@ export class KeyDesk {
         'key_spend.spent',
       ])
       .where('account_id', '=', accountId)
-      .where('kind', '=', 'api');
+      .where('kind', '=', 'api')
+      .where('made_for', 'is', null);
   }
 }
 

@@ -17,6 +17,7 @@ export interface UsageDay {
   readonly requests: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
+  readonly images: number;
   readonly cost: number;
 }
 
@@ -31,8 +32,14 @@ export interface EarningDay {
 // Both databases divide integers to integers. The number is spelled out: as a parameter its type would be unknown.
 const DAY = sql<number>`ended_at / ${sql.lit(DAY_MS)}`;
 
-/** What the account spent, per day and model, oldest first. */
-export async function usageDays(database: Database, accountId: string, range: DayRange): Promise<UsageDay[]> {
+/** What the account spent, per day and model, oldest first; of one key where `key` says which, as in the usage list. */
+export async function usageDays(
+  database: Database,
+  accountId: string,
+  range: DayRange,
+  only: { readonly model: string | null; readonly key: string | null } = { model: null, key: null },
+): Promise<UsageDay[]> {
+  const { model, key } = only;
   return database
     .selectFrom('jobs')
     .select([
@@ -41,10 +48,13 @@ export async function usageDays(database: Database, accountId: string, range: Da
       sql<number>`count(*)`.as('requests'),
       sql<number>`sum(prompt_tokens)`.as('promptTokens'),
       sql<number>`sum(completion_tokens)`.as('completionTokens'),
+      sql<number>`sum(images)`.as('images'),
       sql<number>`sum(cost)`.as('cost'),
     ])
     .where('state', '=', sql.lit('settled'))
     .where('account_id', '=', accountId)
+    .$if(model !== null, (query) => query.where('model', '=', model as string))
+    .$if(key !== null, (query) => query.where('api_key_id', 'in', keysOf(database, accountId, key as string)))
     .where('ended_at', '>=', range.from * DAY_MS)
     .where('ended_at', '<', (range.to + 1) * DAY_MS)
     .groupBy([DAY, 'model'])
@@ -58,6 +68,12 @@ export async function earnerNames(database: Database, accountId: string): Promis
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
   return [accountId, ...first.map((row) => unclaimedAccount(row.provider_id)), ...later.map((row) => row.account)];
+}
+
+/** The keys that a filter names: one by its id, or all of the playground. */
+export function keysOf(database: Database, accountId: string, key: string) {
+  const keys = database.selectFrom('api_keys').select('id').where('account_id', '=', accountId);
+  return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
 /** What the account's machines earned, per day and machine, oldest first. */

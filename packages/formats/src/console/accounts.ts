@@ -11,6 +11,8 @@ export const ConsoleSettingsSchema = Type.Object({
   payouts: Type.Boolean(),
   /** Whether passwords can be reset by mail. */
   mail: Type.Boolean(),
+  /** Mail is not sent but written to the coordinator's log, as development mode does. */
+  mail_in_log: Type.Boolean(),
   email_verification_required: Type.Boolean(),
   min_password_length: Type.Integer(),
   min_deposit_micro_usd: microUsd,
@@ -73,6 +75,15 @@ export type ConsoleKeyPage = Static<typeof ConsoleKeyPageSchema>;
 /** The answer to a new key. `secret` is shown this once. */
 export const ConsoleNewKeySchema = Type.Object({ key: ConsoleKeySchema, secret: Type.String() });
 export type ConsoleNewKey = Static<typeof ConsoleNewKeySchema>;
+
+/** `POST /console/v1/playground-key`: a key for the page that asks, to be kept in its memory. `secret` is shown this once. */
+export const ConsolePlaygroundKeySchema = Type.Object({
+  id: Type.String(),
+  secret: Type.String(),
+  expires_at: time,
+  spend_limit_micro_usd: microUsd,
+});
+export type ConsolePlaygroundKey = Static<typeof ConsolePlaygroundKeySchema>;
 
 const spendLimit = Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
   description: 'a whole number of micro-USD of at least 1, or null for no limit',

@@ -4,3 +4,4 @@ export * from './admin.js';
 export * from './machines.js';
 export * from './money.js';
 export { MAX_AMOUNT_MICRO_USD } from './shared.js';
+export * from './usage.js';

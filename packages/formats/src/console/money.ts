@@ -24,6 +24,7 @@ export const ConsoleUsageDaysSchema = Type.Object({
       requests: count,
       prompt_tokens: count,
       completion_tokens: count,
+      images: count,
       cost_micro_usd: microUsd,
     }),
   ),

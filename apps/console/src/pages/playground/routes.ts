@@ -1,4 +1,14 @@
 /** The pages of this folder. */
+import { MessagesSquare } from 'lucide-react';
 import type { PageRoute } from '../page-route.js';
+import { PATHS } from '../paths.js';
 
-export const playgroundRoutes: readonly PageRoute[] = [];
+export const playgroundRoutes: readonly PageRoute[] = [
+  {
+    path: PATHS.playground,
+    title: 'Playground',
+    access: 'account',
+    load: () => import('./playground.js'),
+    nav: { section: 'use', label: 'Playground', icon: MessagesSquare },
+  },
+];

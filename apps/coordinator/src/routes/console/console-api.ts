@@ -2,6 +2,7 @@
  * How every address of the console API works: a session, a page of our own for what changes something, JSON in and JSON
  * out, bodies checked by their schema. The addresses themselves are in the files beside this one.
  */
+import { Readable } from 'node:stream';
 import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
@@ -75,6 +76,25 @@ export class ConsoleApi {
         reply.header('cache-control', 'no-store').code(operation.status ?? 200);
         return answer;
       },
+    });
+  }
+
+  /** A file that is made while it is sent, for whoever is signed in. `make` throws RequestError before its first part. */
+  addFile(
+    file: { readonly path: string; readonly name: string; readonly type: string },
+    make: (call: ConsoleCall<undefined>) => AsyncIterable<string>,
+  ): void {
+    this.#server.get(`/console/v1${file.path}`, { onRequest: this.#door.limits.publicRoutes }, async (request, reply) => {
+      const entered = await enter(this.#door, request, reply);
+      if (entered === null) return reply;
+      const { query, params } = request as { query: Record<string, string>; params: Record<string, string> };
+      const parts = make({ ...entered, body: undefined, query, params });
+      reply.headers({
+        'cache-control': 'no-store',
+        'content-type': file.type,
+        'content-disposition': `attachment; filename="${file.name}"`,
+      });
+      return reply.send(Readable.from(parts));
     });
   }
 }

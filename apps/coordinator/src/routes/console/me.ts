@@ -13,6 +13,7 @@ import {
 import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
 import type { SignedIn } from '../../accounts/sessions.js';
+import type { PlaygroundKeys } from '../../store/playground-keys.js';
 import type { RateLimits } from '../rate-limits.js';
 import { sendError } from '../send-error.js';
 import { type ConsoleApi, type ConsoleDoor, headersOf } from './console-api.js';
@@ -52,13 +53,21 @@ function meBody(who: SignedIn): ConsoleMe {
   };
 }
 
-export function addMeRoutes(api: ConsoleApi, auth: Auth): void {
+export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: PlaygroundKeys): void {
   api.add({ method: 'GET', path: '/me', answer: ConsoleMeSchema }, async ({ who }) => meBody(who));
 
   api.add({ method: 'GET', path: '/sessions', answer: ConsoleSessionListSchema }, async ({ who }) => {
     const { internalAdapter } = await auth.$context;
     const sessions = await internalAdapter.listSessions(who.account.id, { onlyActiveSessions: true });
     return { data: sessions.map((session) => sessionBody(session, who.sessionId)) };
+  });
+
+  api.add({ method: 'DELETE', path: '/sessions', answer: ConsoleSessionListSchema }, async ({ who }) => {
+    const { internalAdapter } = await auth.$context;
+    const others = (await internalAdapter.listSessions(who.account.id)).filter((session) => session.id !== who.sessionId);
+    for (const session of others) await internalAdapter.deleteSession(session.token);
+    await playgroundKeys.revokeAll(who.account.id);
+    return { data: others.map((session) => sessionBody(session, who.sessionId)) };
   });
 
   api.add({ method: 'DELETE', path: '/sessions/:id', answer: ConsoleSessionSchema }, async ({ who, params }) => {

@@ -1,4 +1,4 @@
-/** `/console/v1`: balance, use and earnings by day, deposits and withdrawals of the account that is signed in. */
+/** `/console/v1`: balance, earnings by day, deposits and withdrawals of the account that is signed in. */
 
 import { randomUUID } from 'node:crypto';
 import {
@@ -9,7 +9,6 @@ import {
   ConsoleEarningDaysSchema,
   ConsoleNewDepositSchema,
   ConsolePayoutAccountSchema,
-  ConsoleUsageDaysSchema,
   type ConsoleWithdrawal,
   ConsoleWithdrawalPageSchema,
   ConsoleWithdrawalSchema,
@@ -23,7 +22,7 @@ import { centsOf, type PaymentProcessor } from '../../payments/payment-processor
 import type { Withdrawals } from '../../payments/withdrawals.js';
 import type { DepositOrder, PaymentBook, Withdrawal } from '../../store/payment-book.js';
 import type { Database } from '../../store/tables.js';
-import { earningDays, usageDays } from '../../store/usage-days.js';
+import { earningDays } from '../../store/usage-days.js';
 import type { ConsoleApi } from './console-api.js';
 import { dayRangeOf, dayText } from './day-range.js';
 import { isoTime, isoTimeOrNull, pageOf, toPage } from './page.js';
@@ -44,7 +43,9 @@ export interface MoneyRoutes {
 export const MIN_DEPOSIT_MICRO_USD = 1_000_000;
 export const MIN_WITHDRAWAL_MICRO_USD = 1_000_000;
 /** Page of the console that a checkout comes back to. */
-const BILLING_PAGE = '/billing';
+const BILLING_PAGE = '/balance';
+/** Page of the console that the processor's questions to an owner come back to. */
+const EARNINGS_PAGE = '/earnings';
 
 export function addMoneyRoutes(api: ConsoleApi, routes: MoneyRoutes): void {
   addReports(api, routes);
@@ -62,23 +63,6 @@ function addReports(api: ConsoleApi, { database, ledger, now }: MoneyRoutes): vo
       reserved_usd: formatUsd(reserved),
       withdrawable_micro_usd: withdrawable,
       withdrawable_usd: formatUsd(withdrawable),
-    };
-  });
-
-  api.add({ method: 'GET', path: '/usage/days', answer: ConsoleUsageDaysSchema }, async ({ who, query }) => {
-    const range = dayRangeOf(query, now());
-    const rows = await usageDays(database, who.account.id, range);
-    return {
-      from: dayText(range.from),
-      to: dayText(range.to),
-      data: rows.map((row) => ({
-        day: dayText(row.day),
-        model: row.model,
-        requests: row.requests,
-        prompt_tokens: row.promptTokens,
-        completion_tokens: row.completionTokens,
-        cost_micro_usd: row.cost,
-      })),
     };
   });
 
@@ -163,7 +147,7 @@ function addWithdrawals(api: ConsoleApi, { book, withdrawals, processor, now, lo
         payoutId = await book.findPayoutAccount(accountId);
       }
       if (payoutId === null) throw new Error('the payout account that was just made is gone');
-      const { ready, onboardingUrl } = await processor.payoutAccount(payoutId, origin + BILLING_PAGE);
+      const { ready, onboardingUrl } = await processor.payoutAccount(payoutId, origin + EARNINGS_PAGE);
       return { ready, onboarding_url: onboardingUrl };
     } catch (error) {
       log.error({ error: errorFacts(error) }, 'payout account failed');

@@ -30,6 +30,8 @@ export interface AccountTables {
     spend_limit_micro_usd: number | null;
     /** JSON array of model ids; null allows all. */
     models: string | null;
+    /** Who made it for what: the console's playground, or null for a key that its owner asked for. */
+    made_for: 'playground' | null;
   };
   /** Only what our own queries read; the library knows the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean };

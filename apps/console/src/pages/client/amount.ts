@@ -1,0 +1,39 @@
+/**
+ * Amounts that people type in US dollars, as whole micro-USD. Digits are moved, never computed with: no amount passes
+ * through a floating-point fraction.
+ */
+
+/** As the console API has it: a million dollars. */
+const MOST_MICRO_USD = 1_000_000_000_000;
+const MICRO_DIGITS = 6;
+
+export type TypedAmount =
+  | { readonly kind: 'amount'; readonly microUsd: number }
+  /** A sentence for whoever typed it. */
+  | { readonly kind: 'refused'; readonly problem: string };
+
+/** Reads an amount such as `5`, `$5`, `12.50`. `places`: most digits behind the point, 2 for cents, 6 for micro-USD. */
+export function readUsd(text: string, places: 2 | 6 = 2): TypedAmount {
+  const trimmed = text.trim().replace(/^\$\s*/, '');
+  if (trimmed === '') return refused('Type an amount in US dollars, such as 10.');
+  if (trimmed.includes(',')) return refused('Write the amount without commas, with a point before the cents.');
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d*))?$/.exec(trimmed) ?? [];
+  if (whole === undefined) return refused('Type an amount in US dollars, such as 10 or 12.50.');
+  if (fraction.length > places) return refused(places === 2 ? 'Amounts are in whole cents.' : 'The smallest amount is $0.000001.');
+  const microUsd = Number(whole + fraction.padEnd(MICRO_DIGITS, '0'));
+  if (!Number.isSafeInteger(microUsd) || microUsd > MOST_MICRO_USD) return refused('At most $1,000,000 at a time.');
+  if (microUsd === 0) return refused('The amount must be more than zero.');
+  return { kind: 'amount', microUsd };
+}
+
+/** The amount as somebody would type it: `12.5` for 12,500,000, with at least cents where there is a fraction. */
+export function typedUsd(microUsd: number): string {
+  const digits = String(microUsd).padStart(MICRO_DIGITS + 1, '0');
+  const whole = digits.slice(0, -MICRO_DIGITS);
+  const fraction = digits.slice(-MICRO_DIGITS).replace(/0+$/, '');
+  return fraction === '' ? whole : `${whole}.${fraction.padEnd(2, '0')}`;
+}
+
+function refused(problem: string): TypedAmount {
+  return { kind: 'refused', problem };
+}

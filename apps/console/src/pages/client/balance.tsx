@@ -1,0 +1,48 @@
+/** What the account has, how to add to it, and what was added. */
+import './client.css';
+import { useMe } from '../../app/session.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { Money } from '../../ui/money.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { Stat, Stats } from '../../ui/stat.js';
+import { PATHS } from '../paths.js';
+import { useBalance } from './balance-query.js';
+import { CheckoutReturn } from './checkout-return.js';
+import { DepositCard } from './deposit-card.js';
+import { DepositHistory } from './deposit-history.js';
+import { AfterFirstSteps } from './first-steps-panel.js';
+
+export function Page() {
+  useMe();
+  const { data, error, refetch } = useBalance();
+  return (
+    <>
+      <PageHeader
+        title="Balance"
+        about="Requests are paid from here. While one runs, the most that it could cost is held."
+        actions={
+          <LinkButton href={PATHS.usage} kind="secondary">
+            Where it went
+          </LinkButton>
+        }
+      />
+      <div className="stack">
+        <CheckoutReturn />
+        <AfterFirstSteps>
+          {error === null || data !== undefined ? (
+            <Stats>
+              <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
+              <Stat label="Held for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
+              <Stat label="Earned, to withdraw" value={data && <Money microUsd={data.withdrawable_micro_usd} />} />
+            </Stats>
+          ) : (
+            <ErrorState error={error} what="The balance" onRetry={() => void refetch()} />
+          )}
+          <DepositCard />
+          <DepositHistory />
+        </AfterFirstSteps>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+/** What came of a payment, for whoever just came back from the payment service: its report may take a moment longer than they did. */
+import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import { useSearch } from 'wouter';
+import { api } from '../../app/api-client.js';
+import { formatUsd } from '../../ui/money.js';
+import { Note } from '../../ui/note.js';
+import { MONEY, useMoneyChanged } from './balance-query.js';
+
+const ASK_EVERY_MS = 2000;
+
+export function CheckoutReturn() {
+  const query = new URLSearchParams(useSearch());
+  const id = query.get('deposit');
+  if (query.has('cancelled')) {
+    return (
+      <Note title="Nothing was paid.">
+        <p>You left the payment before it was done. No money was moved.</p>
+      </Note>
+    );
+  }
+  return id === null ? null : <Awaited id={id} />;
+}
+
+function Awaited({ id }: { readonly id: string }) {
+  const moneyChanged = useMoneyChanged();
+  const { data: deposit } = useQuery({
+    queryKey: [...MONEY, 'returned', id],
+    queryFn: async ({ signal }): Promise<ConsoleDeposit | null> => {
+      const { data } = await api.get<ConsoleDepositPage>('/console/v1/deposits', { signal });
+      return data.find((one) => one.id === id) ?? null;
+    },
+    refetchInterval: ({ state }) => (state.data?.state === 'open' || state.data === undefined ? ASK_EVERY_MS : false),
+  });
+  const state = deposit?.state;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each state that it comes to
+  useEffect(() => {
+    if (state === 'paid') void moneyChanged();
+  }, [state]);
+  if (deposit === undefined || deposit === null) return null;
+  const amount = formatUsd(deposit.amount_micro_usd);
+  switch (deposit.state) {
+    case 'open':
+      return (
+        <Note title={`Waiting for your payment of ${amount} to be confirmed.`}>
+          <p>This takes seconds by card, and longer by other ways. You can leave this page.</p>
+        </Note>
+      );
+    case 'paid':
+      return (
+        <Note tone="good" title={`${amount} was added to your balance.`}>
+          <p>Thank you.</p>
+        </Note>
+      );
+    case 'expired':
+    case 'failed':
+      return (
+        <Note tone="warn" title={`The payment of ${amount} did not come through.`}>
+          <p>Nothing was added. Try again, or use another way to pay.</p>
+        </Note>
+      );
+  }
+}

@@ -1,0 +1,74 @@
+/** All deposits of the account, newest first. */
+import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { api } from '../../app/api-client.js';
+import { Badge } from '../../ui/badge.js';
+import { Card } from '../../ui/card.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { formatUsd, Money } from '../../ui/money.js';
+import type { Tone } from '../../ui/note.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { MONEY } from './balance-query.js';
+import { MoreButton } from './more-button.js';
+
+const PAGE = 20;
+const SOURCES: Readonly<Record<ConsoleDeposit['source'], string>> = {
+  stripe: 'Payment',
+  development: 'Play money',
+  admin: 'Credited by the operator',
+};
+const STATES: Readonly<Record<ConsoleDeposit['state'], readonly [Tone, string]>> = {
+  open: ['neutral', 'Waiting'],
+  paid: ['good', 'Paid'],
+  expired: ['neutral', 'Expired'],
+  failed: ['bad', 'Failed'],
+};
+
+const COLUMNS: readonly Column<ConsoleDeposit>[] = [
+  { key: 'when', header: 'When', rowHeader: true, cell: ({ created_at }) => <Time at={created_at} as="date-time" /> },
+  { key: 'how', header: 'How', cell: ({ source }) => SOURCES[source] },
+  { key: 'state', header: 'State', cell: (deposit) => <State deposit={deposit} /> },
+  { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
+];
+
+export function DepositHistory() {
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: [...MONEY, 'deposits'],
+    queryFn: ({ pageParam, signal }) =>
+      api.get<ConsoleDepositPage>('/console/v1/deposits', { query: { limit: PAGE, cursor: pageParam }, signal }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+  const rows = data?.pages.flatMap((page) => page.data);
+  return (
+    <Card title="Deposits" flush>
+      {error !== null && data === undefined ? (
+        <ErrorState error={error} what="The deposits" onRetry={() => void refetch()} />
+      ) : (
+        <Table
+          caption="List of deposits"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ id }) => id}
+          empty={<EmptyState title="No deposits yet">Add money above. It is here a moment later.</EmptyState>}
+          stacked
+          loadingRows={2}
+        />
+      )}
+      <MoreButton more={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+    </Card>
+  );
+}
+
+function State({ deposit }: { readonly deposit: ConsoleDeposit }) {
+  const [tone, words] = STATES[deposit.state];
+  return (
+    <span className="inline">
+      <Badge tone={tone}>{words}</Badge>
+      {deposit.refunded_micro_usd > 0 ? <Badge tone="warn">{`${formatUsd(deposit.refunded_micro_usd)} refunded`}</Badge> : null}
+      {deposit.disputed_at === null ? null : <Badge tone="bad">Disputed</Badge>}
+    </span>
+  );
+}

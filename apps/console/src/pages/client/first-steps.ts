@@ -1,0 +1,54 @@
+/** The way of a new account to a first verified answer: which steps are done, and which one comes next. */
+
+export interface FirstStepsFacts {
+  readonly balanceMicroUsd: number;
+  /** Whether any deposit was ever paid. */
+  readonly deposited: boolean;
+  readonly keys: number;
+  /** Whether any request was ever answered and paid for. */
+  readonly used: boolean;
+}
+
+export interface FirstStep {
+  readonly id: 'deposit' | 'answer' | 'key';
+  readonly title: string;
+  readonly text: string;
+  readonly href: string;
+  readonly action: string;
+  readonly done: boolean;
+}
+
+/** In the order in which they are best taken. */
+export function firstSteps({ balanceMicroUsd, deposited, keys, used }: FirstStepsFacts): FirstStep[] {
+  return [
+    {
+      id: 'deposit',
+      title: 'Add money',
+      text: 'Requests are paid from a balance. One dollar is enough for hundreds of answers.',
+      href: '/balance',
+      action: 'Add money',
+      done: deposited || balanceMicroUsd > 0,
+    },
+    {
+      id: 'answer',
+      title: 'Get a verified answer',
+      text: 'Ask a model in the playground. Your browser checks the signature of the machine that answered.',
+      href: '/playground',
+      action: 'Open the playground',
+      done: used,
+    },
+    {
+      id: 'key',
+      title: 'Use it from your program',
+      text: 'Make an API key and copy a first request in your language.',
+      href: '/quick-start',
+      action: 'Make a key',
+      done: keys > 0,
+    },
+  ];
+}
+
+/** The first that is not done; null when all are. */
+export function nextStep(steps: readonly FirstStep[]): FirstStep | null {
+  return steps.find(({ done }) => !done) ?? null;
+}

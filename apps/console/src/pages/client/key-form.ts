@@ -1,0 +1,69 @@
+/** What somebody fills in for a key, and the body of the console API that it comes to. */
+import type { ConsoleKey, CreateKey } from '@inference/formats';
+import { readUsd, typedUsd } from './amount.js';
+
+export interface KeyForm {
+  readonly name: string;
+  /** US dollars; empty: no limit. */
+  readonly spendLimit: string;
+  /** A day (local time), after whose end the key opens nothing; empty: never. */
+  readonly expiresOn: string;
+  /** Empty: all of them. */
+  readonly models: readonly string[];
+}
+
+export type KeyFormResult =
+  | { readonly kind: 'body'; readonly body: CreateKey }
+  | { readonly kind: 'refused'; readonly field: keyof KeyForm; readonly problem: string };
+
+const MOST_NAME = 100;
+
+export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', expiresOn: '', models: [] };
+
+export function keyBody(form: KeyForm, now: number): KeyFormResult {
+  const name = form.name.trim();
+  if (name === '') return refused('name', 'Give the key a name, such as the program that will use it.');
+  if (name.length > MOST_NAME) return refused('name', `A name has at most ${MOST_NAME} characters.`);
+  let spendLimit: number | null = null;
+  if (form.spendLimit.trim() !== '') {
+    const amount = readUsd(form.spendLimit, 6);
+    if (amount.kind === 'refused') return refused('spendLimit', amount.problem);
+    spendLimit = amount.microUsd;
+  }
+  let expiresAt: string | null = null;
+  if (form.expiresOn !== '') {
+    const end = endOfDay(form.expiresOn);
+    if (end === null) return refused('expiresOn', 'Choose a day.');
+    if (end <= now) return refused('expiresOn', 'Choose a day that is not over.');
+    expiresAt = new Date(end).toISOString();
+  }
+  const models = form.models.length === 0 ? null : [...form.models];
+  return { kind: 'body', body: { name, spend_limit_micro_usd: spendLimit, expires_at: expiresAt, models } };
+}
+
+/** The form for a key that is there already. */
+export function keyForm(key: ConsoleKey): KeyForm {
+  return {
+    name: key.name,
+    spendLimit: key.spend_limit_micro_usd === null ? '' : typedUsd(key.spend_limit_micro_usd),
+    expiresOn: key.expires_at === null ? '' : localDay(new Date(key.expires_at)),
+    models: key.models ?? [],
+  };
+}
+
+/** The last moment of a local day, in milliseconds. */
+function endOfDay(text: string): number | null {
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text) ?? [];
+  if (year === undefined) return null;
+  const end = new Date(Number(year), Number(month) - 1, Number(day), 23, 59, 59);
+  return localDay(end) === text ? end.getTime() : null;
+}
+
+function localDay(date: Date): string {
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+function refused(field: keyof KeyForm, problem: string): KeyFormResult {
+  return { kind: 'refused', field, problem };
+}

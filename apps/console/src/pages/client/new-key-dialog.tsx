@@ -1,0 +1,29 @@
+/** Shows the text of a new key, this once. */
+import type { ConsoleNewKey } from '@inference/formats';
+import { Button } from '../../ui/button.js';
+import { CopyField } from '../../ui/copy-field.js';
+import { Dialog, DialogActions } from '../../ui/dialog.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { PATHS } from '../paths.js';
+
+export function NewKeyDialog({ made, onClose }: { readonly made: ConsoleNewKey | null; readonly onClose: () => void }) {
+  return (
+    <Dialog
+      open={made !== null}
+      onOpenChange={(open) => (open ? undefined : onClose())}
+      keepOpen
+      title="Your new key"
+      description="Copy it now: it is shown this once and stored nowhere. Whoever has it can spend your balance."
+    >
+      {made === null ? null : <CopyField label="API key" value={made.secret} />}
+      <DialogActions>
+        <LinkButton href={PATHS.quickStart} kind="secondary">
+          How to use it
+        </LinkButton>
+        <Button kind="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}

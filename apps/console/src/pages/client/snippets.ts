@@ -1,0 +1,119 @@
+/** Ready-made first requests: real address, real model, and the place where the key goes. */
+
+export interface SnippetFacts {
+  /** Origin of this service, without `/v1`. */
+  readonly base: string;
+  /** What stands where the key belongs; never a key that would be kept. */
+  readonly key: string;
+  readonly model: string;
+}
+
+export interface Snippet {
+  readonly id: string;
+  readonly title: string;
+  /** How it is installed, or where it goes; null when nothing is needed. */
+  readonly before: string | null;
+  readonly code: string;
+}
+
+export const KEY_PLACEHOLDER = 'YOUR_API_KEY';
+const QUESTION = 'What is the capital of France?';
+
+/** First requests with a text model. */
+export function textSnippets({ base, key, model }: SnippetFacts): Snippet[] {
+  const body = JSON.stringify({ model, messages: [{ role: 'user', content: QUESTION }] });
+  const text = JSON.stringify;
+  return [
+    {
+      id: 'curl',
+      title: 'curl',
+      before: null,
+      code: `curl ${base}/v1/chat/completions \\
+  -H "Authorization: Bearer ${key}" \\
+  -H "Content-Type: application/json" \\
+  -d '${body.replaceAll("'", "'\\''")}'`,
+    },
+    {
+      id: 'openai-js',
+      title: 'OpenAI, JavaScript',
+      before: 'npm install openai',
+      code: `import OpenAI from 'openai';
+
+const client = new OpenAI({ baseURL: '${base}/v1', apiKey: '${key}' });
+
+const answer = await client.chat.completions.create({
+  model: ${text(model)},
+  messages: [{ role: 'user', content: ${text(QUESTION)} }],
+});
+console.log(answer.choices[0].message.content);`,
+    },
+    {
+      id: 'openai-python',
+      title: 'OpenAI, Python',
+      before: 'pip install openai',
+      code: `from openai import OpenAI
+
+client = OpenAI(base_url="${base}/v1", api_key="${key}")
+
+answer = client.chat.completions.create(
+    model=${text(model)},
+    messages=[{"role": "user", "content": ${text(QUESTION)}}],
+)
+print(answer.choices[0].message.content)`,
+    },
+    {
+      id: 'anthropic-js',
+      title: 'Anthropic, JavaScript',
+      before: 'npm install @anthropic-ai/sdk',
+      code: `import Anthropic from '@anthropic-ai/sdk';
+
+const client = new Anthropic({ baseURL: '${base}', apiKey: '${key}' });
+
+const answer = await client.messages.create({
+  model: ${text(model)},
+  max_tokens: 512,
+  messages: [{ role: 'user', content: ${text(QUESTION)} }],
+});
+console.log(answer.content);`,
+    },
+    {
+      id: 'anthropic-python',
+      title: 'Anthropic, Python',
+      before: 'pip install anthropic',
+      code: `from anthropic import Anthropic
+
+client = Anthropic(base_url="${base}", api_key="${key}")
+
+answer = client.messages.create(
+    model=${text(model)},
+    max_tokens=512,
+    messages=[{"role": "user", "content": ${text(QUESTION)}}],
+)
+print(answer.content)`,
+    },
+    {
+      id: 'agents',
+      title: 'Coding agents',
+      before: 'Environment variables for programs that speak the OpenAI or the Anthropic format',
+      code: `export OPENAI_BASE_URL=${base}/v1
+export OPENAI_API_KEY=${key}
+export ANTHROPIC_BASE_URL=${base}
+export ANTHROPIC_API_KEY=${key}
+export ANTHROPIC_MODEL=${model}`,
+    },
+  ];
+}
+
+/** The first request with an image model. */
+export function imageSnippet({ base, key, model }: SnippetFacts): Snippet {
+  const body = JSON.stringify({ model, prompt: 'a red square on blue ground' });
+  return {
+    id: 'image',
+    title: 'An image',
+    before: null,
+    code: `curl ${base}/v1/images/generations \\
+  -H "Authorization: Bearer ${key}" \\
+  -H "Content-Type: application/json" \\
+  -d '${body}'`,
+  };
+}

@@ -1,0 +1,47 @@
+/** The chart of use, with the choice of what it measures. */
+import type { ConsoleUsageDays } from '@inference/formats';
+import { useState } from 'react';
+import { Card } from '../../ui/card.js';
+import { Chart } from '../../ui/chart.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { formatUsd } from '../../ui/money.js';
+import { formatShort } from '../../ui/number.js';
+import { Segmented } from '../../ui/segmented.js';
+import { Skeleton } from '../../ui/skeleton.js';
+import { type Measure, usageChart } from './usage-series.js';
+
+const MEASURES: readonly { readonly value: Measure; readonly label: string }[] = [
+  { value: 'cost', label: 'Cost' },
+  { value: 'requests', label: 'Requests' },
+  { value: 'tokens', label: 'Tokens' },
+  { value: 'images', label: 'Images' },
+];
+const DAY = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' });
+
+export function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | undefined }) {
+  const [measure, setMeasure] = useState<Measure>('cost');
+  const chart = usage === undefined ? null : usageChart(usage, measure);
+  return (
+    <Card title="By day and model" actions={<Segmented<Measure> label="Measure" value={measure} options={MEASURES} onValue={setMeasure} />}>
+      <div className="usage-chart">
+        {chart === null ? (
+          <Skeleton height="100%" />
+        ) : chart.series.length === 0 ? (
+          <EmptyState title="Nothing to draw">Nothing of this kind was used in the range.</EmptyState>
+        ) : (
+          <Chart
+            title={`Use by day and model: ${measure}.`}
+            kind="bar"
+            stacked
+            labels={chart.days.map((day) => DAY.format(new Date(`${day}T00:00:00Z`)))}
+            series={chart.series.map(({ name, values }) => ({ label: name, values }))}
+            // The axis may stand between two micro-dollars.
+            format={measure === 'cost' ? (value) => formatUsd(Math.round(value)) : formatShort}
+            labelHeading="Day"
+            height="15rem"
+          />
+        )}
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,71 @@
+/** The filters of the usage page: a range of days, a model, a key. */
+import type { ConsoleKeyPage } from '@inference/formats';
+import { useQuery } from '@tanstack/react-query';
+import { api } from '../../app/api-client.js';
+import { Field } from '../../ui/field.js';
+import { Segmented } from '../../ui/segmented.js';
+import { Select } from '../../ui/select.js';
+import { MONEY } from './balance-query.js';
+import { lastDays, type UsageFilter } from './usage-filter.js';
+
+const RANGES = [
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+] as const;
+type Range = (typeof RANGES)[number]['value'] | 'other';
+
+export interface UsageFiltersProps {
+  readonly filter: UsageFilter;
+  /** Those that were used in the range. */
+  readonly models: readonly string[];
+  readonly onChange: (filter: UsageFilter) => void;
+}
+
+export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
+  const { data: keys } = useQuery({
+    queryKey: [...MONEY, 'key-names'],
+    queryFn: async ({ signal }) => (await api.get<ConsoleKeyPage>('/console/v1/keys', { query: { limit: 200 }, signal })).data,
+  });
+  const choices = [...new Set([...models, ...(filter.model === null ? [] : [filter.model])])].sort();
+  const named = (keys ?? []).map(({ id, name }) => ({ value: id, label: name }));
+  const known = filter.key === null || filter.key === 'playground' || named.some(({ value }) => value === filter.key);
+  const now = Date.now();
+  const range: Range =
+    RANGES.find(({ value }) => {
+      const { from, to } = lastDays(Number(value), now);
+      return from === filter.from && to === filter.to;
+    })?.value ?? 'other';
+  const setDay = (name: 'from' | 'to', day: string): void => {
+    if (day !== '') onChange({ ...filter, [name]: day });
+  };
+  return (
+    <search className="filters" aria-label="Filters">
+      <Segmented<Range>
+        label="Range"
+        value={range}
+        options={RANGES}
+        onValue={(days) => (days === 'other' ? undefined : onChange({ ...filter, ...lastDays(Number(days), now) }))}
+      />
+      <Field label="From" type="date" value={filter.from} max={filter.to} onChange={(event) => setDay('from', event.target.value)} />
+      <Field label="To" type="date" value={filter.to} min={filter.from} onChange={(event) => setDay('to', event.target.value)} />
+      <Select
+        label="Model"
+        value={filter.model ?? ''}
+        options={[{ value: '', label: 'All models' }, ...choices.map((id) => ({ value: id, label: id }))]}
+        onValue={(model) => onChange({ ...filter, model: model === '' ? null : model })}
+      />
+      <Select
+        label="Key"
+        value={filter.key ?? ''}
+        options={[
+          { value: '', label: 'All keys' },
+          { value: 'playground', label: 'Playground' },
+          ...named,
+          ...(known || filter.key === null ? [] : [{ value: filter.key, label: 'Another key' }]),
+        ]}
+        onValue={(key) => onChange({ ...filter, key: key === '' ? null : key })}
+      />
+    </search>
+  );
+}

@@ -1,0 +1,87 @@
+/** Every request of the filters, newest first. */
+import type { ConsoleUsageEntry, ConsoleUsagePage } from '@inference/formats';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import { api } from '../../app/api-client.js';
+import { Card } from '../../ui/card.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { Money } from '../../ui/money.js';
+import { Count } from '../../ui/number.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { PATHS } from '../paths.js';
+import { MONEY } from './balance-query.js';
+import { MoreButton } from './more-button.js';
+
+const PAGE = 50;
+const SHORT_ID = 8;
+
+const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
+  { key: 'when', header: 'When', rowHeader: true, cell: ({ completed_at }) => <Time at={completed_at} as="date-time" /> },
+  { key: 'model', header: 'Model', cell: ({ model }) => <span className="breakable">{model}</span> },
+  { key: 'key', header: 'Key', cell: ({ key }) => key.name ?? 'unknown' },
+  {
+    key: 'machine',
+    header: 'Machine',
+    cell: ({ provider_id }) =>
+      provider_id === null ? (
+        'unknown'
+      ) : (
+        <Link href={PATHS.provider.replace(':id', encodeURIComponent(provider_id))} title={provider_id}>
+          <code>{provider_id.slice(0, SHORT_ID)}</code>
+        </Link>
+      ),
+  },
+  { key: 'in', header: 'Input', numeric: true, cell: ({ prompt_tokens }) => <Count value={prompt_tokens} /> },
+  { key: 'out', header: 'Output', numeric: true, cell: (entry) => <Output entry={entry} /> },
+  { key: 'cost', header: 'Cost', numeric: true, cell: ({ cost_micro_usd }) => <Money microUsd={cost_micro_usd} /> },
+];
+
+/** Give it `query` as its key: another filter is another list. */
+export function UsageTable({ query }: { readonly query: string }) {
+  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
+    queryKey: [...MONEY, 'usage', query],
+    queryFn: ({ pageParam, signal }) => {
+      const cursor = pageParam === null ? '' : `&cursor=${encodeURIComponent(pageParam)}`;
+      return api.get<ConsoleUsagePage>(`/console/v1/usage?${query}&limit=${PAGE}${cursor}`, { signal });
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next_cursor,
+  });
+  const rows = data?.pages.flatMap((page) => page.data);
+  return (
+    <Card title="Requests" flush>
+      {error !== null && data === undefined ? (
+        <ErrorState error={error} what="The requests" onRetry={() => void refetch()} />
+      ) : (
+        <Table
+          caption="List of requests"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ request_id }) => request_id}
+          stacked
+          empty={
+            <EmptyState
+              title="No requests in this range"
+              action={
+                <LinkButton href={PATHS.playground} kind="secondary">
+                  Open the playground
+                </LinkButton>
+              }
+            >
+              Widen the filters, or make a request: it is listed as soon as it is answered.
+            </EmptyState>
+          }
+        />
+      )}
+      <MoreButton more={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+    </Card>
+  );
+}
+
+function Output({ entry: { images, completion_tokens } }: { readonly entry: ConsoleUsageEntry }) {
+  if (images > 0) return <span className="number">{images === 1 ? '1 image' : `${images} images`}</span>;
+  return <Count value={completion_tokens} />;
+}

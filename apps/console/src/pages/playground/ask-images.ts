@@ -1,0 +1,83 @@
+/** Asks for images and fetches them, keeping the exact bytes of the answer and of each image: those are what was signed. */
+import { type Call, call, lost } from './call.js';
+import { NO_ANSWER, type Problem } from './problems.js';
+import { type ProviderFacts, providerFacts } from './provider-facts.js';
+
+export interface ImageOrder {
+  readonly model: string;
+  readonly prompt: string;
+  readonly n: number;
+  readonly size: string;
+  readonly seed: number | null;
+}
+
+export interface ImageAnswer {
+  /** The exact body. */
+  readonly bytes: Uint8Array;
+  readonly headers: Headers;
+  readonly provider: ProviderFacts | null;
+  readonly images: readonly Uint8Array[];
+}
+
+export type ImageOutcome =
+  | { readonly kind: 'complete'; readonly answer: ImageAnswer }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };
+
+/** Four large images on a slow line. */
+const MOST_FETCH_MS = 120_000;
+
+export function imageBody({ model, prompt, n, size, seed }: ImageOrder): string {
+  return JSON.stringify({ model, prompt, n, size, ...(seed === null ? {} : { seed }), response_format: 'url' });
+}
+
+export async function askImages(request: Omit<Call, 'path'>): Promise<ImageOutcome> {
+  const called = await call({ ...request, path: '/v1/images/generations' });
+  if (called.kind !== 'answer') return called;
+  const { response, deadline } = called;
+  const { headers } = response;
+  try {
+    deadline.move(MOST_FETCH_MS);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const paths = imagePaths(bytes);
+    if (paths === null) return { kind: 'failed', status: null, problem: NO_ANSWER };
+    const images: Uint8Array[] = [];
+    for (const path of paths) {
+      const image = await fetch((request.base ?? '') + path, { credentials: 'omit', signal: deadline.signal });
+      if (!image.ok) return { kind: 'failed', status: image.status, problem: NOT_THERE };
+      images.push(new Uint8Array(await image.arrayBuffer()));
+    }
+    return { kind: 'complete', answer: { bytes, headers, provider: providerFacts(headers), images } };
+  } catch {
+    return lost(request.signal, deadline);
+  } finally {
+    deadline.clear();
+  }
+}
+
+const NOT_THERE: Problem = {
+  title: 'An image could not be fetched',
+  text: 'The answer came, but one of its images did not. Images are kept for a limited time.',
+  remedy: { kind: 'retry', after: null },
+};
+
+/** Where the images are, on this origin: the page may load nothing from another. Null when the body is no such answer. */
+export function imagePaths(body: Uint8Array): string[] | null {
+  try {
+    const { data } = JSON.parse(new TextDecoder().decode(body)) as { data?: unknown };
+    if (!Array.isArray(data) || data.length === 0) return null;
+    return data.map((item: { url?: unknown }) => {
+      const { pathname } = new URL(String(item.url));
+      return pathname;
+    });
+  } catch {
+    return null;
+  }
+}
+
+/** Media type by the first bytes: what is shown is what was hashed, whatever anyone calls it. */
+export function imageType(bytes: Uint8Array): string {
+  if (bytes[0] === 0x89 && bytes[1] === 0x50) return 'image/png';
+  if (bytes[0] === 0xff && bytes[1] === 0xd8) return 'image/jpeg';
+  return 'image/webp';
+}

@@ -1,0 +1,107 @@
+/**
+ * One request to the public API from the page, with deadlines. What the playground says to a model goes out here and nowhere
+ * else; nothing of it is kept.
+ */
+import { type ApiFailure, NETWORK_LOST, NO_ANSWER, type Problem, problemOfFailure, SILENT } from './problems.js';
+
+/** A request may wait for a machine to be free before anything comes. */
+const MOST_WAIT_MS = 180_000;
+
+export interface Call {
+  /** Origin of the API; the page's own unless given. */
+  readonly base?: string;
+  readonly path: string;
+  readonly secret: string;
+  /** The exact text that is sent. */
+  readonly body: string;
+  /** base64url of 32 random bytes, which the receipt repeats. */
+  readonly nonce: string;
+  /** Ends the request, and with it the work of the machine. */
+  readonly signal: AbortSignal;
+}
+
+export type Called =
+  | { readonly kind: 'answer'; readonly response: Response; readonly deadline: Deadline }
+  | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem }
+  | { readonly kind: 'stopped' };
+
+/** Ends a request that stays silent. Whoever reads the answer moves it on. */
+export class Deadline {
+  readonly #silent = new AbortController();
+  readonly signal: AbortSignal;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(stop: AbortSignal, ms: number) {
+    this.signal = AbortSignal.any([stop, this.#silent.signal]);
+    this.move(ms);
+  }
+
+  /** From now on, this much silence is too much. */
+  move(ms: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#silent.abort(), ms);
+  }
+
+  get passed(): boolean {
+    return this.#silent.signal.aborted;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+export async function call({ base = '', path, secret, body, nonce, signal }: Call): Promise<Called> {
+  const deadline = new Deadline(signal, MOST_WAIT_MS);
+  let failed = true;
+  try {
+    const response = await fetch(base + path, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', 'x-inference-nonce': nonce },
+      body,
+      credentials: 'omit',
+      cache: 'no-store',
+      signal: deadline.signal,
+    });
+    if (!response.ok) return { kind: 'failed', status: response.status, problem: await problemOfResponse(response) };
+    failed = false;
+    return { kind: 'answer', response, deadline };
+  } catch {
+    return lost(signal, deadline);
+  } finally {
+    if (failed) deadline.clear();
+  }
+}
+
+/** Why reading broke off: the person, silence, or the network. */
+export function lost(stop: AbortSignal, deadline: Deadline): Called & { kind: 'failed' | 'stopped' } {
+  if (stop.aborted) return { kind: 'stopped' };
+  return { kind: 'failed', status: null, problem: deadline.passed ? SILENT : NETWORK_LOST };
+}
+
+export function newNonce(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(32));
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '');
+}
+
+async function problemOfResponse(response: Response): Promise<Problem> {
+  let error: { code?: unknown; message?: unknown } | undefined;
+  try {
+    error = ((await response.json()) as { error?: typeof error }).error;
+  } catch {
+    // A proxy in between may answer with a page of its own.
+  }
+  const message = typeof error?.message === 'string' ? error.message : null;
+  if (message === null && response.status < 500 && response.status !== 401 && response.status !== 429) return NO_ANSWER;
+  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const failure: ApiFailure = {
+    status: response.status,
+    code: typeof error?.code === 'string' ? error.code : '',
+    message: message ?? `The service answered ${response.status}.`,
+    retryAfter: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
+  };
+  return problemOfFailure(failure);
+}

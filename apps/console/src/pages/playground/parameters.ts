@@ -1,0 +1,67 @@
+/** The parameters of a request as they are typed, and as the API takes them. An empty field leaves the choice to the model. */
+
+export interface ParameterForm {
+  readonly system: string;
+  readonly temperature: string;
+  readonly topP: string;
+  readonly maxTokens: string;
+  readonly seed: string;
+  /** One stop text per line. */
+  readonly stop: string;
+}
+
+export interface Parameters {
+  readonly temperature?: number;
+  readonly top_p?: number;
+  readonly max_tokens?: number;
+  readonly seed?: number;
+  readonly stop?: readonly string[];
+}
+
+export type ParametersResult =
+  | { readonly kind: 'parameters'; readonly parameters: Parameters }
+  | { readonly kind: 'refused'; readonly field: keyof ParameterForm; readonly problem: string };
+
+export const EMPTY_PARAMETERS: ParameterForm = { system: '', temperature: '', topP: '', maxTokens: '', seed: '', stop: '' };
+
+const MOST_TOKENS = 1_000_000;
+const MOST_STOPS = 4;
+
+export function readParameters(form: ParameterForm): ParametersResult {
+  const parameters: { -readonly [Name in keyof Parameters]: Parameters[Name] } = {};
+  const temperature = decimal(form.temperature, 2);
+  if (temperature === null) return refused('temperature', 'Temperature is a number from 0 to 2.');
+  if (temperature !== undefined) parameters.temperature = temperature;
+  const topP = decimal(form.topP, 1);
+  if (topP === null) return refused('topP', 'Top P is a number from 0 to 1.');
+  if (topP !== undefined) parameters.top_p = topP;
+  const maxTokens = whole(form.maxTokens, 1, MOST_TOKENS);
+  if (maxTokens === null) return refused('maxTokens', 'Most tokens is a whole number of at least 1.');
+  if (maxTokens !== undefined) parameters.max_tokens = maxTokens;
+  const seed = whole(form.seed, 0, Number.MAX_SAFE_INTEGER);
+  if (seed === null) return refused('seed', 'A seed is a whole number.');
+  if (seed !== undefined) parameters.seed = seed;
+  const stop = form.stop.split('\n').filter((line) => line !== '');
+  if (stop.length > MOST_STOPS) return refused('stop', `At most ${MOST_STOPS} stop texts, one on each line.`);
+  if (stop.length > 0) parameters.stop = stop;
+  return { kind: 'parameters', parameters };
+}
+
+/** Undefined where nothing was typed, null where it is none. */
+export function whole(text: string, least: number, most: number): number | null | undefined {
+  const trimmed = text.trim();
+  if (trimmed === '') return undefined;
+  const value = /^\d{1,16}$/.test(trimmed) ? Number(trimmed) : Number.NaN;
+  return Number.isSafeInteger(value) && value >= least && value <= most ? value : null;
+}
+
+function decimal(text: string, most: number): number | null | undefined {
+  const trimmed = text.trim();
+  if (trimmed === '') return undefined;
+  const value = /^\d{0,2}(?:\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
+  return value >= 0 && value <= most ? value : null;
+}
+
+function refused(field: keyof ParameterForm, problem: string): ParametersResult {
+  return { kind: 'refused', field, problem };
+}

@@ -1,0 +1,41 @@
+/** What went wrong, and the way on. A pause that was asked for is counted down before trying again is offered. */
+import { useEffect, useState } from 'react';
+import { Button } from '../../ui/button.js';
+import { LinkButton } from '../../ui/link-button.js';
+import type { Problem } from './problems.js';
+
+export function ProblemNote({ problem, onRetry }: { readonly problem: Problem; readonly onRetry: (() => void) | null }) {
+  const { remedy } = problem;
+  return (
+    <div className="note" data-tone="bad" role="alert">
+      <div className="stack-small">
+        <strong className="note-title">{problem.title}</strong>
+        <p>{problem.text}</p>
+        {remedy.kind === 'link' ? (
+          <div>
+            <LinkButton href={remedy.href} size="small">
+              {remedy.label}
+            </LinkButton>
+          </div>
+        ) : null}
+        {remedy.kind === 'retry' && onRetry !== null ? <RetryButton after={remedy.after} onRetry={onRetry} /> : null}
+      </div>
+    </div>
+  );
+}
+
+function RetryButton({ after, onRetry }: { readonly after: number | null; readonly onRetry: () => void }) {
+  const [left, setLeft] = useState(Math.ceil(after ?? 0));
+  useEffect(() => {
+    if (left <= 0) return;
+    const timer = setTimeout(() => setLeft((seconds) => seconds - 1), 1000);
+    return () => clearTimeout(timer);
+  }, [left]);
+  return (
+    <div>
+      <Button size="small" disabled={left > 0} onClick={onRetry}>
+        {left > 0 ? `Try again in ${left} s` : 'Try again'}
+      </Button>
+    </div>
+  );
+}

@@ -1,0 +1,25 @@
+/** What the headers of an answer say of the machine that gave it. It is the coordinator's word until it is checked. */
+
+export interface ProviderFacts {
+  readonly id: string;
+  readonly chip: string;
+  readonly trustLevel: string;
+  readonly secureEnclave: boolean;
+  /** base64 of the key that the headers name. */
+  readonly publicKey: string;
+  /** Null for answers that are no streams; their receipt names the job. */
+  readonly jobId: string | null;
+}
+
+export function providerFacts(headers: Pick<Headers, 'get'>): ProviderFacts | null {
+  const id = headers.get('x-provider-id');
+  if (id === null || id === '') return null;
+  return {
+    id,
+    chip: headers.get('x-provider-chip') ?? '',
+    trustLevel: headers.get('x-provider-trust-level') ?? '',
+    secureEnclave: headers.get('x-provider-secure-enclave') === 'true',
+    publicKey: headers.get('x-attestation-se-public-key') ?? '',
+    jobId: headers.get('x-inference-job-id'),
+  };
+}

@@ -1,0 +1,104 @@
+/** The images of the page and the one request that may run for them. All of it is gone with the page. */
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { useMoneyChanged } from '../client/balance-query.js';
+import type { AnswerCheck } from './answer-check.js';
+import { askWithKey } from './ask.js';
+import { askImages, type ImageAnswer, type ImageOrder, type ImageOutcome, imageBody, imageType } from './ask-images.js';
+import { newNonce } from './call.js';
+import { costOf } from './cost.js';
+import { usePlaygroundKey } from './playground-key.js';
+import type { Problem } from './problems.js';
+import type { ProviderFacts } from './provider-facts.js';
+import { checkAnswer, downloadFeed } from './verification.js';
+
+export interface Drawing {
+  readonly id: string;
+  readonly order: ImageOrder;
+  readonly state: 'waiting' | 'complete' | 'stopped' | 'failed';
+  /** Addresses of the bytes in this page's memory: what is shown is what was checked. */
+  readonly images: readonly string[];
+  readonly provider: ProviderFacts | null;
+  readonly problem: Problem | null;
+  readonly check: AnswerCheck;
+  readonly costMicroUsd: number | null;
+}
+
+export interface Drawings {
+  /** The newest first. */
+  readonly list: readonly Drawing[];
+  draw(order: ImageOrder): void;
+  again(drawing: Drawing): void;
+  stop(): void;
+}
+
+export function useImages(): Drawings {
+  const [list, setList] = useState<readonly Drawing[]>([]);
+  const running = useRef<AbortController | null>(null);
+  const left = useRef<AbortController | null>(null);
+  const addresses = useRef<string[]>([]);
+  const ids = useRef(0);
+  const key = usePlaygroundKey();
+  const moneyChanged = useMoneyChanged();
+  useEffect(() => {
+    const leaving = new AbortController();
+    left.current = leaving;
+    return () => {
+      leaving.abort();
+      running.current?.abort();
+      for (const address of addresses.current.splice(0)) URL.revokeObjectURL(address);
+    };
+  }, []);
+
+  return useMemo((): Drawings => {
+    const change = (id: string, changes: Partial<Drawing>): void =>
+      setList((before) => before.map((drawing) => (drawing.id === id ? { ...drawing, ...changes } : drawing)));
+
+    const addressOf = (bytes: Uint8Array): string => {
+      const address = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>], { type: imageType(bytes) }));
+      addresses.current.push(address);
+      return address;
+    };
+
+    const check = async (id: string, order: ImageOrder, sent: { body: string; nonce: string }, answer: ImageAnswer): Promise<void> => {
+      const { bytes, headers, images, provider } = answer;
+      change(id, { state: 'complete', provider, images: images.map(addressOf), check: { state: 'checking' } });
+      const evidence = { requestBody: sent.body, nonce: sent.nonce, model: order.model, provider };
+      const result = await checkAnswer({ ...evidence, answer: { kind: 'plain', bytes, headers, images } }, downloadFeed());
+      change(id, { check: result });
+      if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && left.current !== null) {
+        const cost = await costOf(result.jobId, left.current.signal);
+        if (cost !== null) change(id, { costMicroUsd: cost });
+      }
+      void moneyChanged();
+    };
+
+    const draw = async (order: ImageOrder): Promise<void> => {
+      const id = `d${ids.current++}`;
+      const none = { images: [], provider: null, problem: null, check: { state: 'none' }, costMicroUsd: null } as const;
+      setList((before) => [{ id, order, state: 'waiting', ...none }, ...before]);
+      const stop = new AbortController();
+      running.current = stop;
+      const sent = { body: imageBody(order), nonce: newNonce() };
+      const outcome: ImageOutcome = await askWithKey(key, (secret) => askImages({ ...sent, secret, signal: stop.signal }));
+      if (running.current === stop) running.current = null;
+      switch (outcome.kind) {
+        case 'complete':
+          return check(id, order, sent, outcome.answer);
+        case 'stopped':
+          return change(id, { state: 'stopped' });
+        case 'failed':
+          return change(id, { state: 'failed', problem: outcome.problem });
+      }
+    };
+
+    return {
+      list,
+      draw: (order) => void draw(order),
+      again(drawing) {
+        setList((before) => before.filter(({ id }) => id !== drawing.id));
+        void draw(drawing.order);
+      },
+      stop: () => running.current?.abort(),
+    };
+  }, [list, key, moneyChanged]);
+}

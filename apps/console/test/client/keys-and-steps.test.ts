@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { firstSteps, nextStep } from '../../src/pages/client/first-steps.js';
+import { EMPTY_KEY_FORM, keyBody, keyForm } from '../../src/pages/client/key-form.js';
+import { imageSnippet, textSnippets } from '../../src/pages/client/snippets.js';
+
+const NOW = Date.UTC(2026, 0, 15, 12);
+
+describe('the form of a key', () => {
+  it('makes a key without limits of a name alone', () => {
+    expect(keyBody({ ...EMPTY_KEY_FORM, name: ' laptop ' }, NOW)).toEqual({
+      kind: 'body',
+      body: { name: 'laptop', spend_limit_micro_usd: null, expires_at: null, models: null },
+    });
+  });
+
+  it('comes to the body and back', () => {
+    const form = { name: 'ci', spendLimit: '2.50', expiresOn: '2026-02-28', models: ['a/b'] };
+    const made = keyBody(form, NOW);
+    if (made.kind !== 'body') throw new Error(made.problem);
+    expect(made.body.spend_limit_micro_usd).toBe(2_500_000);
+    expect(new Date(made.body.expires_at ?? '').getDate()).toBe(28);
+    const key = {
+      id: '1',
+      prefix: 'service-abcd',
+      state: 'active' as const,
+      created_at: '2026-01-01T00:00:00Z',
+      last_used_at: null,
+      revoked_at: null,
+      spent_micro_usd: 0,
+      name: made.body.name,
+      expires_at: made.body.expires_at ?? null,
+      spend_limit_micro_usd: made.body.spend_limit_micro_usd ?? null,
+      models: made.body.models ?? null,
+    };
+    expect(keyForm(key)).toEqual(form);
+  });
+
+  it.each([
+    [{ name: ' ' }, 'name'],
+    [{ name: 'x'.repeat(101) }, 'name'],
+    [{ name: 'a', spendLimit: 'lots' }, 'spendLimit'],
+    [{ name: 'a', expiresOn: '2026-01-14' }, 'expiresOn'],
+    [{ name: 'a', expiresOn: '2026-02-31' }, 'expiresOn'],
+  ])('refuses %j at its field', (changes, field) => {
+    expect(keyBody({ ...EMPTY_KEY_FORM, ...changes }, NOW)).toMatchObject({ kind: 'refused', field });
+  });
+});
+
+describe('first requests', () => {
+  const facts = { base: 'https://gateway.example', key: 'KEY', model: 'org/model-1' };
+
+  it('name the address, the key and the model, and hold valid JSON', () => {
+    const snippets = [...textSnippets(facts), imageSnippet(facts)];
+    for (const { id, code } of snippets) {
+      expect(code, id).toContain('https://gateway.example');
+      expect(code, id).toContain('KEY');
+      expect(code, id).toContain('org/model-1');
+      const [, body] = /-d '(.*)'/s.exec(code) ?? [];
+      if (body !== undefined) expect((JSON.parse(body) as { model: string }).model, id).toBe('org/model-1');
+    }
+    expect(snippets.filter(({ code }) => code.includes('/v1')).length).toBeGreaterThan(3);
+    // Clients of the Messages format append /v1 themselves.
+    for (const id of ['anthropic-js', 'anthropic-python']) expect(snippets.find((one) => one.id === id)?.code).not.toContain('/v1');
+  });
+});
+
+describe('first steps', () => {
+  it('lead from nothing to a verified answer to a key', () => {
+    const facts = { balanceMicroUsd: 0, deposited: false, keys: 0, used: false };
+    const next = (changes: Partial<typeof facts>): string | undefined => nextStep(firstSteps({ ...facts, ...changes }))?.id;
+    expect(next({})).toBe('deposit');
+    expect(next({ balanceMicroUsd: 1 })).toBe('answer');
+    expect(next({ deposited: true, used: true })).toBe('key');
+    expect(next({ deposited: true, used: true, keys: 1 })).toBeUndefined();
+    expect(next({ keys: 1 })).toBe('deposit');
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { chatEvents } from '../../src/pages/playground/chat-event.js';
+import { chatBody, conversation, isBusy, newAnswer, type Turn } from '../../src/pages/playground/conversation.js';
+import { EMPTY_PARAMETERS, readParameters } from '../../src/pages/playground/parameters.js';
+import { problemOfFailure } from '../../src/pages/playground/problems.js';
+import { SseReader } from '../../src/pages/playground/sse.js';
+
+describe('events of a stream', () => {
+  const stream = ': hello\n\ndata: {"a":"ü€😀"}\n\n: keep-alive\n\ndata: 1\ndata: 2\n\nevent: x\n\ndata: [DONE]\n\ndata: cut';
+
+  it('come out the same wherever the bytes are cut', () => {
+    const bytes = new TextEncoder().encode(stream);
+    for (let cut = 1; cut <= bytes.length; cut++) {
+      const reader = new SseReader();
+      const found: string[] = [];
+      for (let at = 0; at < bytes.length; at += cut) found.push(...reader.read(bytes.subarray(at, at + cut)));
+      expect(found).toEqual(['{"a":"ü€😀"}', '1\n2', '[DONE]']);
+    }
+  });
+
+  it('say text, end, usage, signature and error', () => {
+    const chunk = (value: object): string => JSON.stringify({ id: 'x', object: 'chat.completion.chunk', ...value });
+    expect(chatEvents(chunk({ choices: [{ delta: { role: 'assistant', content: '' } }] }))).toEqual([{ type: 'other' }]);
+    expect(chatEvents(chunk({ choices: [{ delta: { content: 'Hi' }, finish_reason: null }], usage: null }))).toEqual([
+      { type: 'text', text: 'Hi' },
+    ]);
+    expect(chatEvents(chunk({ choices: [{ delta: {}, finish_reason: 'length' }] }))).toEqual([{ type: 'finish', reason: 'length' }]);
+    expect(chatEvents(chunk({ choices: [], usage: { prompt_tokens: 3, completion_tokens: 4 } }))).toEqual([
+      { type: 'usage', usage: { prompt: 3, completion: 4 } },
+    ]);
+    expect(chatEvents(chunk({ choices: [], se_signature: 's' }))).toEqual([{ type: 'signature' }]);
+    expect(chatEvents('{"error":{"message":"The provider left."}}')).toEqual([{ type: 'error', message: 'The provider left.' }]);
+    expect(chatEvents('[DONE]')).toEqual([{ type: 'end' }]);
+    for (const odd of ['', 'null', '3', '{"choices":3}', '{"choices":[null]}', '{bad'])
+      expect(chatEvents(odd)).toEqual([{ type: 'other' }]);
+  });
+});
+
+describe('a conversation', () => {
+  const ask = (turns: readonly Turn[], text: string, id: string): readonly Turn[] =>
+    conversation(turns, { type: 'asked', question: { id: `q-${id}`, role: 'user', text }, answer: newAnswer(id, 'm') });
+
+  it('grows, ends, and tells the model only what was answered', () => {
+    let turns = ask([], 'one', 'a');
+    expect(isBusy(turns)).toBe(true);
+    turns = conversation(turns, { type: 'grew', id: 'a', delta: 'un' });
+    turns = conversation(turns, { type: 'grew', id: 'a', delta: 'o' });
+    expect(turns[1]).toMatchObject({ text: 'uno', state: 'streaming' });
+    turns = conversation(turns, { type: 'changed', id: 'a', changes: { state: 'complete' } });
+    expect(isBusy(turns)).toBe(false);
+    turns = ask(turns, 'two', 'b');
+    turns = conversation(turns, { type: 'grew', id: 'b', delta: 'do' });
+    turns = conversation(turns, { type: 'changed', id: 'b', changes: { state: 'failed' } });
+    turns = ask(turns, 'three', 'c');
+    const body = JSON.parse(chatBody('m', ' Be brief. ', turns, { seed: 7 })) as { messages: unknown };
+    expect(body).toEqual({
+      model: 'm',
+      messages: [
+        { role: 'system', content: ' Be brief. ' },
+        { role: 'user', content: 'one' },
+        { role: 'assistant', content: 'uno' },
+        { role: 'user', content: 'two' },
+        { role: 'user', content: 'three' },
+      ],
+      seed: 7,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect(conversation(turns, { type: 'withdrawn', id: 'c' }).map(({ id }) => id)).toEqual(['q-a', 'a', 'q-b', 'b', 'q-c']);
+    expect(conversation(turns, { type: 'cleared' })).toEqual([]);
+  });
+});
+
+describe('parameters', () => {
+  it('leaves out what was not typed', () => {
+    expect(readParameters(EMPTY_PARAMETERS)).toEqual({ kind: 'parameters', parameters: {} });
+    const typed = { ...EMPTY_PARAMETERS, temperature: '0', topP: '.9', maxTokens: ' 64 ', seed: '0', stop: 'END\n\n###\n' };
+    expect(readParameters(typed)).toEqual({
+      kind: 'parameters',
+      parameters: { temperature: 0, top_p: 0.9, max_tokens: 64, seed: 0, stop: ['END', '###'] },
+    });
+  });
+
+  it.each([
+    ['temperature', '2.1'],
+    ['temperature', 'hot'],
+    ['topP', '1.01'],
+    ['maxTokens', '0'],
+    ['maxTokens', '1.5'],
+    ['seed', '-1'],
+    ['stop', 'a\nb\nc\nd\ne'],
+  ] as const)('refuses %s = %j at its field', (field, text) => {
+    expect(readParameters({ ...EMPTY_PARAMETERS, [field]: text })).toMatchObject({ kind: 'refused', field });
+  });
+});
+
+describe('problems', () => {
+  const of = (status: number, code = '', message = 'The reason.', retryAfter: number | null = null) =>
+    problemOfFailure({ status, code, message, retryAfter });
+
+  it('say what to do', () => {
+    expect(of(402).remedy).toEqual({ kind: 'link', href: '/balance', label: 'Add money' });
+    expect(of(402, '', 'The spend limit of this API key is used up.').title).toMatch(/key/);
+    expect(of(429, '', '', 7)).toMatchObject({ remedy: { kind: 'retry', after: 7 }, text: expect.stringContaining('7 seconds') });
+    expect(of(503, 'no_provider', 'No provider is free.', 5)).toMatchObject({ remedy: { kind: 'retry', after: 5 } });
+    expect(of(400, 'context_length_exceeded').remedy).toEqual({ kind: 'change' });
+    for (const status of [400, 401, 402, 403, 404, 413, 429, 500, 501, 502, 503, 504]) {
+      const { title, text } = of(status);
+      expect(title, String(status)).not.toBe('');
+      expect(text.length, String(status)).toBeGreaterThan(10);
+    }
+  });
+});

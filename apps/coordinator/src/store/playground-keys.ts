@@ -1,0 +1,65 @@
+/**
+ * Short-lived keys for the console's playground, which cannot use the session that it runs under: the inference endpoints
+ * take keys only. One is good for an hour and a small sum, so that a page that leaks one loses little.
+ */
+import { addKey, type KeyLimits, newKeyText } from './api-keys.js';
+import type { KeyRing } from './key-ring.js';
+import type { Database } from './tables.js';
+
+export const PLAYGROUND_KEY_MS = 3_600_000;
+/** Micro-USD: a dollar buys hundreds of answers at the default prices. */
+export const PLAYGROUND_SPEND_LIMIT = 1_000_000;
+/** Of one account at a time: pages that are open beside each other. Beyond it the oldest ends. */
+export const MOST_PLAYGROUND_KEYS = 10;
+const NAME = 'Playground';
+
+export interface PlaygroundKey {
+  readonly id: string;
+  readonly text: string;
+  readonly expiresAt: number;
+  readonly spendLimit: number;
+}
+
+export class PlaygroundKeys {
+  readonly #database: Database;
+  readonly #keyRing: KeyRing;
+  readonly #now: () => number;
+
+  constructor(options: { database: Database; keyRing: KeyRing; now: () => number }) {
+    this.#database = options.database;
+    this.#keyRing = options.keyRing;
+    this.#now = options.now;
+  }
+
+  /** Makes a key. Its text is nowhere else. Keys that have expired, and the oldest of too many, are revoked. */
+  async make(accountId: string): Promise<PlaygroundKey> {
+    const now = this.#now();
+    const expiresAt = now + PLAYGROUND_KEY_MS;
+    const limits: KeyLimits = { expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT, models: null };
+    const open = await this.#open(accountId);
+    const live = open.filter(({ expires_at }) => expires_at !== null && expires_at > now);
+    const expired = open.filter((key) => !live.includes(key));
+    for (const { id } of [...expired, ...live.slice(MOST_PLAYGROUND_KEYS - 1)]) await this.#keyRing.revoke(id);
+    const text = newKeyText();
+    const id = await addKey(this.#database, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
+    return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
+  }
+
+  /** Ends all of an account's, as when it is signed out. */
+  async revokeAll(accountId: string): Promise<void> {
+    for (const { id } of await this.#open(accountId)) await this.#keyRing.revoke(id);
+  }
+
+  /** Those that are not revoked, newest first. */
+  #open(accountId: string): Promise<{ id: string; expires_at: number | null }[]> {
+    return this.#database
+      .selectFrom('api_keys')
+      .select(['id', 'expires_at'])
+      .where('account_id', '=', accountId)
+      .where('made_for', '=', 'playground')
+      .where('revoked_at', 'is', null)
+      .orderBy('created_at', 'desc')
+      .orderBy('id', 'desc')
+      .execute();
+  }
+}

@@ -1,0 +1,224 @@
+/** What a client does in the console, from signing up to a revoked key, in a browser against a running network. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import OpenAI from 'openai';
+import type { Page } from 'playwright-core';
+import { beforeAll, expect, it } from 'vitest';
+import { expectAccessible } from '../support/console/accessible.js';
+import { describeInBrowser } from '../support/console/browser.js';
+import { layoutShift, openPage, screenshot } from '../support/console/open-page.js';
+import { newPerson, type Person } from '../support/console/people.js';
+import type { DemoNetwork } from '../support/demo-network.js';
+import { sharedNetwork } from '../support/shared-network.js';
+
+const PASSWORD = 'correct horse battery staple';
+let people = 0;
+const newEmail = (): string => `client-${process.pid}-${++people}@example.com`;
+
+describeInBrowser('a client in the console', () => {
+  let network: DemoNetwork;
+
+  beforeAll(async () => {
+    network = await sharedNetwork();
+  });
+
+  it('signs up by keyboard, adds play money, makes a key, uses it, sees what it cost, and revokes it', async () => {
+    const page = await openPage('/sign-up', { expectedErrors: [/401/] });
+    await page.getByLabel('Name').focus();
+    await page.keyboard.type('Ada Lovelace');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('not an address');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('short');
+    await page.keyboard.press('Enter');
+    await page.getByText('This is no e-mail address.').waitFor();
+    await page.getByText('A password has at least 10 characters.').waitFor();
+    await expectAccessible(page);
+    expect(await focused(page)).toBe('E-mail address');
+    await retype(page, newEmail());
+    await page.keyboard.press('Tab');
+    await retype(page, PASSWORD);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+
+    await page.getByRole('heading', { name: 'First steps' }).waitFor();
+    await page.getByRole('button', { name: 'Add $10.00 of play money' }).click();
+    await page.getByText('$10.00 added').waitFor();
+
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByText('No keys yet').waitFor();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('laptop');
+    await dialog.getByLabel('Spend limit').fill('lots');
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    await dialog.getByText(/Type an amount in US dollars/).waitFor();
+    await dialog.getByLabel('Spend limit').fill('2.50');
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Create key' }).click();
+    await page.getByText('Your new key').waitFor();
+    const secret = (await dialog.locator('code').first().textContent()) ?? '';
+    expect(secret).toMatch(/^service-/);
+    await screenshot(page, 'new-key');
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await page.getByRole('row', { name: /laptop/ }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+
+    const client = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: secret, maxRetries: 0 });
+    const messages = [{ role: 'user' as const, content: 'What is the capital of France?' }];
+    const answer = await client.chat.completions.create({ model: network.model, messages, max_tokens: 30 });
+    expect(answer.choices[0]?.message.content).toContain('Paris');
+
+    await page.getByRole('link', { name: 'Usage' }).click();
+    const row = page.getByRole('row', { name: new RegExp(network.model) });
+    await row.waitFor();
+    expect(await row.textContent()).toContain('laptop');
+    expect(await row.textContent()).toContain(String(answer.usage?.completion_tokens));
+    await page.getByLabel('Key', { exact: true }).selectOption('playground');
+    await page.getByText('No requests in this range').waitFor();
+    expect(page.url()).toContain('key=playground');
+    await page.getByLabel('Key', { exact: true }).selectOption({ label: 'laptop' });
+    await row.waitFor();
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download CSV' }).click();
+    const file = await (await download).path();
+    const [, line = ''] = readFileSync(file, 'utf8').split('\r\n');
+    expect(line).toContain(`${network.model},/v1/chat/completions,laptop`);
+
+    await page.getByRole('link', { name: 'Balance' }).click();
+    await page.getByText(/^\$9\.99/).waitFor();
+
+    await page.getByRole('link', { name: 'API keys' }).click();
+    await page.getByRole('button', { name: 'Revoke laptop' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();
+    await page.getByRole('row', { name: /laptop.*Revoked/ }).waitFor();
+    await expect(client.chat.completions.create({ model: network.model, messages })).rejects.toMatchObject({ status: 401 });
+  });
+
+  it('resets a forgotten password by the link that stands in the log of a development coordinator', async () => {
+    const person = await newPerson(network);
+    const page = await openPage('/reset-password', { expectedErrors: [/401/] });
+    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByRole('button', { name: 'Send the link' }).click();
+    await page.getByText(/the link stands in its log/).waitFor();
+    await expectAccessible(page);
+    await page.goto(await mailedLink(network, person.email));
+    await page.getByLabel('New password').fill('another good password');
+    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByRole('textbox', { name: 'Password' }).fill('another good password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Balance' }).waitFor();
+  });
+
+  it('confirms the address, changes the name, signs out elsewhere, and deletes the account', async () => {
+    const person = await newPerson(network);
+    const signIn = { email: person.email, password: person.password };
+    const elsewhere = await fetch(`${network.baseUrl}/console/auth/sign-in/email`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        origin: network.baseUrl,
+        'user-agent': 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
+      },
+      body: JSON.stringify(signIn),
+    });
+    expect(elsewhere.status).toBe(200);
+    const page = await openPage('/account', { signedInAs: person, expectedErrors: [/40[01]/] });
+    await page.getByRole('button', { name: 'Send a confirming link' }).click();
+    await page.getByText(/the link stands in its log/).waitFor();
+    await page.goto(await mailedLink(network, person.email));
+    await page.getByText('Confirmed', { exact: true }).waitFor();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Augusta');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Augusta' }).waitFor();
+    await page.getByText('Firefox on Linux').waitFor();
+    await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere else' }).click();
+    await expect.poll(() => page.getByText('Firefox on Linux').count()).toBe(0);
+    await page.getByRole('button', { name: 'Delete account' }).click();
+    await page.getByLabel('Your password').fill('wrong password');
+    await page.getByRole('button', { name: 'Delete for good' }).click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    await page.getByLabel('Your password').fill(person.password);
+    await page.getByRole('button', { name: 'Delete for good' }).click();
+    await page.getByText('The account is deleted').waitFor();
+    await page.getByRole('link', { name: 'Sign in' }).first().waitFor();
+  });
+
+  it('asks to sign in, and comes back to where it was asked for', async () => {
+    const person = await newPerson(network);
+    const page = await openPage('/usage?from=2026-01-01&to=2026-01-31&key=playground');
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Usage' }).waitFor();
+    expect(await page.getByLabel('From').inputValue()).toBe('2026-01-01');
+    expect(await page.getByLabel('Key', { exact: true }).inputValue()).toBe('playground');
+  });
+
+  it('finds every page accessible and still, in light on a screen and in dark on a phone', async () => {
+    const person = await newPerson(network, { deposit: 10_000_000 });
+    const { secret } = await person.call<{ secret: string }>('POST', '/console/v1/keys', {
+      name: 'laptop',
+      spend_limit_micro_usd: 2_500_000,
+    });
+    const client = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: secret, maxRetries: 0 });
+    await client.completions.create({ model: network.model, prompt: 'The capital of France', max_tokens: 5 });
+    const fresh = await newPerson(network);
+    const pages: readonly (readonly [string, Person | null])[] = [
+      ['/sign-up', null],
+      ['/sign-in', null],
+      ['/reset-password', null],
+      ['/quick-start', fresh],
+      ['/balance', person],
+      ['/usage', person],
+      ['/keys', person],
+      ['/account', person],
+    ];
+    for (const [theme, width] of [
+      ['light', 'wide'],
+      ['dark', 'phone'],
+    ] as const) {
+      for (const [path, who] of pages) {
+        const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: who }) });
+        await expect.poll(() => page.locator('[aria-busy="true"], .skeleton').count()).toBe(0);
+        expect(await layoutShift(page), `${path} moves`).toBeLessThan(0.02);
+        await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
+        await expectAccessible(page);
+      }
+    }
+  });
+});
+
+/** Label of the field that has the focus. */
+function focused(page: Page): Promise<string | null> {
+  return page.evaluate(() => (document.activeElement as HTMLInputElement | null)?.labels?.[0]?.textContent ?? null);
+}
+
+async function retype(page: Page, text: string): Promise<void> {
+  await page.keyboard.press('ControlOrMeta+a');
+  await page.keyboard.type(text);
+}
+
+/** The link of the newest mail to this address, once it stands in the log. */
+async function mailedLink(network: DemoNetwork, email: string): Promise<string> {
+  let link: string | undefined;
+  await expect
+    .poll(
+      () => {
+        const lines = readFileSync(join(network.logDir, 'coordinator.log'), 'utf8').split('\n');
+        const line = lines.findLast((one) => one.includes('"msg":"mail"') && one.includes(email));
+        link = line === undefined ? undefined : (JSON.parse(line) as { link: string }).link;
+        return link;
+      },
+      { timeout: 30_000 },
+    )
+    .toBeDefined();
+  return link ?? '';
+}
