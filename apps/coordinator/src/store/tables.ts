@@ -8,6 +8,7 @@ import type { AccountTables } from './tables/accounts.js';
 import type { CatalogueTables } from './tables/catalogue.js';
 import type { DeviceTables } from './tables/devices.js';
 import type { LedgerTables } from './tables/ledger.js';
+import type { OperationTables } from './tables/operations.js';
 import type { PaymentTables } from './tables/payments.js';
 import type { ReceiptTables } from './tables/receipts.js';
 import type { ReputationTables } from './tables/reputations.js';
@@ -23,6 +24,7 @@ export interface Tables
     SecretTables,
     DeviceTables,
     CatalogueTables,
-    ReputationTables {}
+    ReputationTables,
+    OperationTables {}
 
 export type Database = Kysely<Tables>;

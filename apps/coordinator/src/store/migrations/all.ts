@@ -14,6 +14,7 @@ import { earningsByMachine } from './0012-earnings-by-machine.js';
 import { devices } from './0020-devices.js';
 import { catalogue } from './0032-catalogue.js';
 import { reputations } from './0033-reputations.js';
+import { operations } from './0035-operations.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -27,4 +28,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0020_devices': devices,
   '0032_catalogue': catalogue,
   '0033_reputations': reputations,
+  '0035_operations': operations,
 };
