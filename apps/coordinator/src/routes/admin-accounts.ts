@@ -65,7 +65,7 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
   server.get('/admin/v1/accounts', options, async (request) => {
     const query = request.query as Query;
     const { limit, after } = pageOf(query);
-    const rows = await accounts.list({ text: query.search ?? null, limit: limit + 1, after });
+    const rows = await accounts.list({ text: query.search?.replaceAll('\0', '') ?? null, limit: limit + 1, after });
     return toPage(rows, limit, (row) => ({ at: row.createdAt, id: row.id }), accountBody);
   });
   server.get<ById>('/admin/v1/accounts/:id', options, async (request): Promise<AdminAccountView> => {

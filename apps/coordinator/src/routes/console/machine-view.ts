@@ -3,7 +3,8 @@
  * stands, and its name. A machine of somebody else answers like one that does not exist.
  */
 import { type ConsoleLastSeen, ConsoleMachineViewSchema, RenameMachineSchema, RequestError } from '@inference/formats';
-import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
+import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
 import type { Fleet } from '../../fleet/fleet.js';
 import type { OnlineSession } from '../../fleet/provider-session.js';
 import type { LastSeen, LastSeenBook } from '../../store/last-seen.js';
@@ -18,6 +19,8 @@ export interface MachineViewRoutes {
   /** What `GET /v1/providers/me` answers the machine. */
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
 }
+
+const isProviderId = Compile(ProviderIdSchema);
 
 export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, statusOf }: MachineViewRoutes): void {
   const viewOf = async ({ providerId, name, linkedAt }: OwnedMachine) => {
@@ -36,7 +39,7 @@ export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, sta
   };
 
   const owned = async (accountId: string, providerId: string | undefined): Promise<OwnedMachine> => {
-    const machine = await machines.find(accountId, providerId ?? '');
+    const machine = isProviderId.Check(providerId) ? await machines.find(accountId, providerId) : null;
     if (machine !== null) return machine;
     throw new RequestError('not_found', null, 'There is no such machine.');
   };
