@@ -20,9 +20,9 @@ for (const file of sourceFiles(root)) {
     continue;
   }
   seen.set(layer.name, (seen.get(layer.name) ?? 0) + 1);
-  for (const specifier of findImports(path, readFileSync(file, 'utf8'))) {
-    const problem = checkImport(layer, path, specifier);
-    if (problem !== null) problems.push(`${path}: imports ${specifier}, but ${problem}`);
+  for (const found of findImports(path, readFileSync(file, 'utf8'))) {
+    const problem = checkImport(layer, path, found);
+    if (problem !== null) problems.push(`${path}: imports ${found.specifier}, but ${problem}`);
   }
 }
 

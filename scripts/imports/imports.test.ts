@@ -2,14 +2,33 @@ import { describe, expect, it } from 'vitest';
 import { findImports } from './read.js';
 import { checkImport, type Layer, layerOf } from './rules.js';
 
-function check(path: string, specifier: string): string | null {
-  return checkImport(layerOf(path) as Layer, path, specifier);
+function check(path: string, specifier: string, typesOnly = false): string | null {
+  return checkImport(layerOf(path) as Layer, path, { specifier, typesOnly });
 }
 
 describe('import directions', () => {
   it('finds static, type-only, re-exported and dynamic imports', () => {
     const text = `import a from './a.js';\nimport type { B } from './b.js';\nexport * from './c.js';\nexport { d } from './d.js';\nconst e = await import('./e.js');\n`;
-    expect(findImports('x.ts', text)).toEqual(['./a.js', './b.js', './c.js', './d.js', './e.js']);
+    expect(findImports('x.ts', text)).toEqual([
+      { specifier: './a.js', typesOnly: false },
+      { specifier: './b.js', typesOnly: true },
+      { specifier: './c.js', typesOnly: false },
+      { specifier: './d.js', typesOnly: false },
+      { specifier: './e.js', typesOnly: false },
+    ]);
+  });
+
+  it('tells imports of types from those that leave something to run', () => {
+    const text = `import { type A, type B } from './types.js';\nimport { type C, d } from './mixed.js';\nimport './effect.js';\nimport type { E } from './twice.js';\nimport { f } from './twice.js';\nexport type { G } from './exported.js';\n`;
+    const types = findImports('x.ts', text).filter(({ typesOnly }) => typesOnly);
+    expect(types.map(({ specifier }) => specifier)).toEqual(['./types.js', './exported.js']);
+  });
+
+  it('lets the console import only types of the formats', () => {
+    expect(check('apps/console/src/app/session.tsx', '@inference/formats', true)).toBeNull();
+    expect(check('apps/console/src/app/session.tsx', '@inference/formats')).toMatch(/only types/);
+    expect(check('apps/console/src/app/session.tsx', '@inference/coordinator', true)).toMatch(/may use only/);
+    expect(check('apps/coordinator/src/app.ts', '@inference/console', true)).toMatch(/apps never/);
   });
 
   it.each([

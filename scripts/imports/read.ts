@@ -22,18 +22,28 @@ function collect(directory: string, files: string[]): void {
   }
 }
 
-/** Specifiers of all imports and re-exports of a module: static, type-only, and dynamic ones with a literal. */
-export function findImports(path: string, text: string): string[] {
+/** An imported module. `typesOnly`: every import of it is erased by the compiler. */
+export interface Import {
+  readonly specifier: string;
+  readonly typesOnly: boolean;
+}
+
+/** All imports and re-exports of a module: static, type-only, and dynamic ones with a literal. */
+export function findImports(path: string, text: string): Import[] {
   const { module, errors } = parseSync(path, text);
   const [error] = errors;
   if (error !== undefined) throw new Error(`${path}: ${error.message}`);
-  const specifiers = module.staticImports.map((statement) => statement.moduleRequest.value);
+  const found = new Map<string, boolean>();
+  const add = (specifier: string, typesOnly: boolean): void => void found.set(specifier, (found.get(specifier) ?? true) && typesOnly);
+  for (const { moduleRequest, entries } of module.staticImports) {
+    add(moduleRequest.value, entries.length > 0 && entries.every((entry) => entry.isType));
+  }
   for (const statement of module.staticExports) {
-    for (const entry of statement.entries) if (entry.moduleRequest !== null) specifiers.push(entry.moduleRequest.value);
+    for (const entry of statement.entries) if (entry.moduleRequest !== null) add(entry.moduleRequest.value, entry.isType);
   }
   for (const { moduleRequest } of module.dynamicImports) {
     const literal = /^['"](.*)['"]$/.exec(text.slice(moduleRequest.start, moduleRequest.end));
-    if (literal?.[1] !== undefined) specifiers.push(literal[1]);
+    if (literal?.[1] !== undefined) add(literal[1], false);
   }
-  return [...new Set(specifiers)];
+  return [...found].map(([specifier, typesOnly]) => ({ specifier, typesOnly }));
 }

@@ -4,12 +4,15 @@
  */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
+import type { Import } from './read.js';
 
 export interface Layer {
   readonly name: string;
   /** Path of a folder, or of one file. The longest match wins. */
   readonly path: string;
   readonly uses: readonly string[] | 'all of the app';
+  /** Layers of which only types may be imported: nothing of them is in what runs. */
+  readonly usesTypesOf?: readonly string[];
   readonly node: boolean;
 }
 
@@ -46,6 +49,7 @@ export const LAYERS: readonly Layer[] = [
       'coordinator/accounts',
       'coordinator/payments',
       'coordinator/stats',
+      'coordinator/start-error',
       'coordinator/devices',
       'coordinator/attestation',
       'coordinator/fleet',
@@ -159,6 +163,8 @@ export const LAYERS: readonly Layer[] = [
   { name: 'provider/engine', path: 'apps/provider/src/engine', uses: ['provider/models', 'formats', 'protocol'], node: NODE },
   { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
   { name: 'provider/host', path: 'apps/provider/src/host', uses: [], node: NODE },
+
+  { name: 'console', path: 'apps/console/src', uses: ['verifier', 'protocol'], usesTypesOf: ['formats'], node: PURE },
 ];
 
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -170,6 +176,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   '@inference/device-simulation': 'device-simulation',
   '@inference/coordinator': 'coordinator',
   'inference-provider': 'provider',
+  '@inference/console': 'console',
 };
 
 /** The layer a source file lies in, by the longest matching path. */
@@ -182,8 +189,8 @@ export function layerOf(path: string): Layer | null {
   return best;
 }
 
-/** Why `specifier` may not be imported by the file at `path`, or null when it may. */
-export function checkImport(layer: Layer, path: string, specifier: string): string | null {
+/** Why something may not be imported by the file at `path`, or null when it may. */
+export function checkImport(layer: Layer, path: string, { specifier, typesOnly }: Import): string | null {
   if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
     return layer.node ? null : `${layer.name} is pure: it may use no Node module`;
   }
@@ -194,12 +201,15 @@ export function checkImport(layer: Layer, path: string, specifier: string): stri
   if (target === null) return 'the target lies in no layer';
   if (target.name === layer.name) return null;
   if (layer.uses === 'all of the app') return checkWiring(layer, target);
+  if (layer.usesTypesOf?.includes(target.name)) {
+    return typesOnly ? null : `${layer.name} may import only types from ${target.name}`;
+  }
   return layer.uses.includes(target.name) ? null : `${layer.name} may use only ${layer.uses.join(', ') || 'itself'}`;
 }
 
 /** Wiring files may import every folder of their own app and every package, but never another app. */
 function checkWiring(layer: Layer, target: Layer): string | null {
-  const isApp = (name: string): boolean => name.startsWith('coordinator') || name.startsWith('provider');
+  const isApp = (name: string): boolean => name.startsWith('coordinator') || name.startsWith('provider') || name === 'console';
   const sameApp = target.name === layer.name || target.name.startsWith(`${layer.name}/`);
   return sameApp || !isApp(target.name) ? null : 'apps never import each other';
 }

@@ -38,6 +38,7 @@ import { addAdminProviders } from './routes/admin-providers.js';
 import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
 import { addCatalogue } from './routes/catalogue.js';
+import { openConsoleFiles } from './routes/console-files.js';
 import { addHealth } from './routes/health.js';
 import { createHttpServer } from './routes/http-server.js';
 import { addImageFiles } from './routes/image-files.js';
@@ -224,7 +225,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { requestMs } = options;
   const bodies = new RequestBodies(config.maxHeldBytes);
   readBodies(metrics, bodies);
-  const http = { maxRequestBytes, bodies, trustedProxies, log, stopping: () => stopping };
+  const consoleFiles = await orDestroy(database, async () => openConsoleFiles(config.consoleDir));
+  const answerUnknownPage = consoleFiles?.answerUnknownPage;
+  const http = { maxRequestBytes, bodies, trustedProxies, log, stopping: () => stopping, ...(answerUnknownPage && { answerUnknownPage }) };
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
   const limits = await createRateLimits(server, config.rateLimits);
   const keys = { keyRing, limits, now, onFailure: onWriteError };
@@ -254,7 +257,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   addAttestation(server, fleet);
   addProviderMe(server, { ...statusSources, limits });
   addOpenApi(server);
-  addOperations(server, people.adminGuard, { fleet, waitingRoom, holds });
+  addOperations(server, people.adminGuard, { fleet, waitingRoom, holds, consoleFiles });
   addAdminProviders(server, people.adminGuard, { fleet, holds, lastSeen, statusOf, machines: people.machines, accounts: people.accounts });
   addOperatorActions(server, people.adminGuard, { trail, namesOf: (operators) => operatorNames(database, operators) });
   addAdminHealth(server, people.adminGuard, {
@@ -281,6 +284,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   addHealth(server, { stopping: () => stopping, database: () => databaseState(database, READY_MS), now });
   addMetrics(server, people.adminGuard, metrics);
   devices.addRoutes(server, people.adminGuard);
+  if (consoleFiles === null) log.info('no web console: it is not built beside this program, and CONSOLE_DIR names none');
+  else await consoleFiles.addTo(server);
   const closeGate = openProviderGate(server.server, fleet);
 
   let metricsServer: MetricsServer | null = null;

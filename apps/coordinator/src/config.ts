@@ -58,6 +58,8 @@ export interface Config {
   readonly images: ImageConfig;
   readonly rateLimits: RateLimitConfig;
   readonly console: ConsoleConfig;
+  /** Folder of the built web console; null: beside this program, where it was built with it. */
+  readonly consoleDir: string | null;
   /** Null: no payments from outside. */
   readonly stripe: StripeConfig | null;
 }
@@ -151,6 +153,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       emailPerQuarter: integer(env, 'RATE_LIMIT_EMAIL', 20, 0, 1_000_000_000),
     },
     console: readConsole(env),
+    consoleDir: text(env, 'CONSOLE_DIR', '') || null,
     stripe: readStripe(env),
   };
 }

@@ -24,7 +24,7 @@ import { ConsoleApi } from './routes/console/console-api.js';
 import { addKeyRoutes } from './routes/console/keys.js';
 import { addMachineView } from './routes/console/machine-view.js';
 import { addMachineRoutes } from './routes/console/machines.js';
-import { addMeRoutes, addSettings } from './routes/console/me.js';
+import { addMeRoutes, addSession, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
 import { addPaymentWebhook } from './routes/payment-webhook.js';
 import { requireAccount, requireAdmin } from './routes/session-guards.js';
@@ -97,6 +97,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
     min_deposit_micro_usd: MIN_DEPOSIT_MICRO_USD,
     min_withdrawal_micro_usd: MIN_WITHDRAWAL_MICRO_USD,
   });
+  addSession(server, door);
   const api = new ConsoleApi(server, door);
   addMeRoutes(api, auth);
   addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
-import { type FastifyInstance, type FastifyReply, fastify } from 'fastify';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
 import { isHealthPath } from './health.js';
 import type { RequestBodies } from './request-bodies.js';
@@ -20,6 +20,8 @@ export interface HttpServerOptions {
   readonly log: Log;
   /** Longest time a client may take to send its request, in milliseconds. */
   readonly requestMs?: number;
+  /** Answers browsers that look for a page that is not there; false: it is no such request. */
+  readonly answerUnknownPage?: (request: FastifyRequest, reply: FastifyReply) => boolean;
   /** True while the coordinator shuts down. */
   readonly stopping: () => boolean;
 }
@@ -64,7 +66,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     sendError(reply, apiError('shutting_down'));
   });
   answerErrors(server, options.log);
-  answerUnknown(server);
+  answerUnknown(server, options.answerUnknownPage);
   return server;
 }
 
@@ -120,7 +122,7 @@ function answerErrors(server: FastifyInstance, log: Log): void {
 }
 
 /** 404, or 405 with `Allow` where the path is known for other methods. */
-function answerUnknown(server: FastifyInstance): void {
+function answerUnknown(server: FastifyInstance, unknownPage: HttpServerOptions['answerUnknownPage']): void {
   const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
   server.addHook('onRoute', ({ url, method }) => {
     const pattern = url
@@ -132,7 +134,10 @@ function answerUnknown(server: FastifyInstance): void {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0] ?? '';
     const allowed = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
-    if (allowed.size === 0) return sendError(reply, apiError('not_found'));
+    if (allowed.size === 0) {
+      if (unknownPage?.(request, reply)) return;
+      return sendError(reply, apiError('not_found'));
+    }
     reply.header('allow', [...allowed].join(', '));
     sendError(reply, apiError('method_not_allowed'));
   });

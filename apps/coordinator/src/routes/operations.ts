@@ -9,18 +9,25 @@ import type { OnlineSession } from '../fleet/provider-session.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
 import type { HoldBook, OperatorHold } from '../store/hold-book.js';
 import { isoTime } from './console/page.js';
+import { type ConsoleFiles, wantsPage } from './console-files.js';
 import { sendError } from './send-error.js';
 
 export interface OperationRoutes {
   readonly fleet: Fleet;
   readonly waitingRoom: WaitingRoom;
   readonly holds: Pick<HoldBook, 'of' | 'all'>;
+  /** Null: no console is served. */
+  readonly consoleFiles: ConsoleFiles | null;
 }
 
 export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: OperationRoutes): void {
-  const { fleet, waitingRoom, holds } = routes;
-  // Clients of the messages format probe the base address with HEAD.
-  server.get('/', async () => ({ service: 'inference-gateway' }));
+  const { fleet, waitingRoom, holds, consoleFiles } = routes;
+  // Clients of the messages format probe the base address with HEAD; people open it in a browser.
+  server.get('/', (request, reply) => {
+    reply.header('vary', 'accept');
+    if (consoleFiles !== null && wantsPage(request)) return consoleFiles.sendPage(reply);
+    return reply.send({ service: 'inference-gateway' });
+  });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);

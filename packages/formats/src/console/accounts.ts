@@ -29,6 +29,14 @@ export const ConsoleMeSchema = Type.Object({
 });
 export type ConsoleMe = Static<typeof ConsoleMeSchema>;
 
+/** `GET /console/v1/session`: who is signed in, asked by a page that does not know yet. Signed out is no error. */
+export const ConsoleSessionStateSchema = Type.Object({
+  account: Type.Union([ConsoleMeSchema, Type.Null()]),
+  /** Somebody is signed in whose account is suspended; `account` is null then. */
+  suspended: Type.Boolean(),
+});
+export type ConsoleSessionState = Static<typeof ConsoleSessionStateSchema>;
+
 /** A place where the account is signed in. */
 export const ConsoleSessionSchema = Type.Object({
   id: Type.String(),

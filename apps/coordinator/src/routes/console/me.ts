@@ -1,31 +1,59 @@
-/** `/console/v1/settings`, `/me` and `/sessions`: what is offered here, who is signed in, and from where. */
+/** `/console/v1/settings`, `/session`, `/me` and `/sessions`: what is offered here, who is signed in, and from where. */
 import {
+  apiError,
+  type ConsoleMe,
   ConsoleMeSchema,
   type ConsoleSession,
   ConsoleSessionListSchema,
   ConsoleSessionSchema,
+  type ConsoleSessionState,
   type ConsoleSettings,
   RequestError,
 } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
+import type { SignedIn } from '../../accounts/sessions.js';
 import type { RateLimits } from '../rate-limits.js';
-import type { ConsoleApi } from './console-api.js';
+import { sendError } from '../send-error.js';
+import { type ConsoleApi, type ConsoleDoor, headersOf } from './console-api.js';
+import { consoleOrigin } from './origin.js';
 import { isoTime } from './page.js';
 
 export function addSettings(server: FastifyInstance, limits: RateLimits, settings: ConsoleSettings): void {
   server.get('/console/v1/settings', { onRequest: limits.publicRoutes }, async () => settings);
 }
 
-export function addMeRoutes(api: ConsoleApi, auth: Auth): void {
-  api.add({ method: 'GET', path: '/me', answer: ConsoleMeSchema }, async ({ who }) => ({
+/**
+ * Who is signed in, with the same answer for nobody: every visitor's page asks this first, and an answer of 401 would stand as an
+ * error in their browser.
+ */
+export function addSession(server: FastifyInstance, door: ConsoleDoor): void {
+  server.get('/console/v1/session', { onRequest: door.limits.publicRoutes }, async (request, reply) => {
+    if (consoleOrigin(request, door.publicOrigin) === null) {
+      sendError(reply, apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' }));
+      return reply;
+    }
+    const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
+    if (setCookies.length > 0) reply.header('set-cookie', setCookies);
+    reply.header('cache-control', 'no-store');
+    const suspended = signedIn !== null && signedIn.account.suspendedAt !== null;
+    return { account: signedIn === null || suspended ? null : meBody(signedIn), suspended } satisfies ConsoleSessionState;
+  });
+}
+
+function meBody(who: SignedIn): ConsoleMe {
+  return {
     id: who.account.id,
     name: who.name,
     email: who.email,
     email_verified: who.emailVerified,
     created_at: isoTime(who.account.createdAt),
     is_admin: who.account.isAdmin,
-  }));
+  };
+}
+
+export function addMeRoutes(api: ConsoleApi, auth: Auth): void {
+  api.add({ method: 'GET', path: '/me', answer: ConsoleMeSchema }, async ({ who }) => meBody(who));
 
   api.add({ method: 'GET', path: '/sessions', answer: ConsoleSessionListSchema }, async ({ who }) => {
     const { internalAdapter } = await auth.$context;

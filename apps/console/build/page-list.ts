@@ -1,0 +1,12 @@
+/** Writes `pages.json`: the addresses for which a server answers with `index.html`, as the router spells them. */
+import type { Plugin } from 'vite';
+
+export function pageList(paths: readonly string[]): Plugin {
+  return {
+    name: 'page-list',
+    apply: 'build',
+    generateBundle() {
+      this.emitFile({ type: 'asset', fileName: 'pages.json', source: `${JSON.stringify(paths, null, 2)}\n` });
+    },
+  };
+}

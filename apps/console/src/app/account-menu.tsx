@@ -1,0 +1,71 @@
+/** Who is signed in, with the way out; or the way in. */
+import { Menu } from '@base-ui/react/menu';
+import { CircleUser, LogOut } from 'lucide-react';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { PATHS } from '../pages/paths.js';
+import { Skeleton } from '../ui/skeleton.js';
+import { useToast } from '../ui/toast.js';
+import { api } from './api-client.js';
+import { useSession, useSessionChanged } from './session.js';
+
+/** `compact` shows a symbol only, for the bar of narrow screens. */
+export function AccountMenu({ compact = false }: { readonly compact?: boolean }) {
+  const session = useSession();
+  if (session.state === 'loading') return <Skeleton width={compact ? '2.5rem' : '100%'} height="2.5rem" />;
+  if (session.state !== 'signed-in') {
+    return (
+      <div className="account-links">
+        <Link href={PATHS.signIn} className="button" data-kind="secondary" data-size="small">
+          Sign in
+        </Link>
+        {compact ? null : (
+          <Link href={PATHS.signUp} className="button" data-kind="primary" data-size="small">
+            Sign up
+          </Link>
+        )}
+      </div>
+    );
+  }
+  return <SignedIn name={session.me.name} email={session.me.email} compact={compact} />;
+}
+
+function SignedIn({ name, email, compact }: { readonly name: string; readonly email: string; readonly compact: boolean }) {
+  const [leaving, setLeaving] = useState(false);
+  const [, navigate] = useLocation();
+  const changed = useSessionChanged();
+  const toast = useToast();
+  const signOut = async (): Promise<void> => {
+    setLeaving(true);
+    try {
+      await api.post('/console/auth/sign-out');
+      await changed();
+      navigate(PATHS.network);
+    } catch (error) {
+      toast.failure('You are still signed in', error);
+    } finally {
+      setLeaving(false);
+    }
+  };
+  return (
+    <Menu.Root>
+      <Menu.Trigger className={compact ? 'icon-button' : 'account-trigger'} aria-label={compact ? `Account of ${name}` : undefined}>
+        <CircleUser size={20} aria-hidden="true" />
+        {compact ? null : <span className="account-name">{name}</span>}
+      </Menu.Trigger>
+      <Menu.Portal>
+        <Menu.Positioner className="menu-positioner" sideOffset={6} align="end">
+          <Menu.Popup className="menu">
+            <div className="menu-about">
+              <strong>{name}</strong>
+              <span>{email}</span>
+            </div>
+            <Menu.Item className="menu-item" disabled={leaving} onClick={() => void signOut()}>
+              <LogOut size={16} aria-hidden="true" /> Sign out
+            </Menu.Item>
+          </Menu.Popup>
+        </Menu.Positioner>
+      </Menu.Portal>
+    </Menu.Root>
+  );
+}

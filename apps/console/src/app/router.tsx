@@ -1,0 +1,126 @@
+/**
+ * Shows the page of the current address: fetched when it is first opened, kept from people who may not see it, announced by its
+ * title and with the focus on its heading, so that a screen reader and the keyboard go on where the page begins.
+ */
+import { type ComponentType, lazy, Suspense, useEffect, useRef } from 'react';
+import { Redirect, Route, Switch, useLocation } from 'wouter';
+import { PAGES } from '../pages/index.js';
+import type { PageRoute } from '../pages/page-route.js';
+import { PATHS } from '../pages/paths.js';
+import { EmptyState } from '../ui/empty-state.js';
+import { ErrorState } from '../ui/error-state.js';
+import { LinkButton } from '../ui/link-button.js';
+import { PageSkeleton } from '../ui/skeleton.js';
+import { PageBoundary } from './page-boundary.js';
+import { useSession } from './session.js';
+
+const LOADED = new Map<PageRoute, ComponentType>(PAGES.map((page) => [page, lazyPage(page)]));
+
+export function Pages() {
+  const [location] = useLocation();
+  return (
+    <PageBoundary key={location}>
+      <Switch>
+        {PAGES.map((page) => (
+          <Route key={page.path} path={page.path}>
+            <Guarded page={page} />
+          </Route>
+        ))}
+        <Route>
+          <NotFound />
+        </Route>
+      </Switch>
+    </PageBoundary>
+  );
+}
+
+function lazyPage(page: PageRoute): ComponentType {
+  return lazy(async () => ({ default: (await page.load()).Page }));
+}
+
+/** The page for those who may see it. Asks the others to sign in, and brings them back. */
+function Guarded({ page }: { readonly page: PageRoute }) {
+  const session = useSession();
+  const [location] = useLocation();
+  useArrival(page.title);
+  const Page = LOADED.get(page);
+  if (Page === undefined) return <NotFound />;
+  if (page.access !== 'public') {
+    if (session.state === 'loading') return <PageSkeleton />;
+    if (session.state === 'failed') return <ErrorState error={session.error} onRetry={session.retry} />;
+    if (session.state === 'signed-out') return <Redirect to={signInPath(`${location}${window.location.search}`)} replace />;
+    if (page.access === 'admin' && !session.me.is_admin) return <NotYours />;
+  }
+  return (
+    <Suspense fallback={<PageSkeleton />}>
+      <Page />
+    </Suspense>
+  );
+}
+
+/** Where to sign in and come back to `next`, a path of this console. */
+export function signInPath(next: string): string {
+  return `${PATHS.signIn}?next=${encodeURIComponent(next)}`;
+}
+
+/** The path that `?next=` names, when it is one of this console; else the one given. Never another site. */
+export function nextPath(search: string, otherwise: string): string {
+  const next = new URLSearchParams(search).get('next');
+  if (next === null || !/^\/(?![/\\])/.test(next)) return otherwise;
+  const url = new URL(next, window.location.origin);
+  return url.origin === window.location.origin ? `${url.pathname}${url.search}` : otherwise;
+}
+
+/** Title at once; focus on the heading when it comes, but for the first page, where the browser's own start is right. */
+function useArrival(title: string): void {
+  const [location] = useLocation();
+  const first = useRef(true);
+  useEffect(() => {
+    document.title = `${title} · Inference network`;
+  }, [title]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it runs for every address, also of the same page
+  useEffect(() => {
+    if (!hasNavigated && first.current) {
+      first.current = false;
+      hasNavigated = true;
+      return;
+    }
+    return focusHeading();
+  }, [location]);
+}
+
+/** Whether any page was shown before. */
+let hasNavigated = false;
+
+/** Focuses the main heading, once it is there. Gives how to stop waiting for it. */
+function focusHeading(): () => void {
+  const find = (): boolean => {
+    const heading = document.querySelector<HTMLElement>('main h1');
+    heading?.focus({ preventScroll: true });
+    return heading !== null;
+  };
+  window.scrollTo(0, 0);
+  if (find()) return () => {};
+  const observer = new MutationObserver(() => {
+    if (find()) observer.disconnect();
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+  return () => observer.disconnect();
+}
+
+function NotFound() {
+  useArrival('Not found');
+  return (
+    <EmptyState title="There is no such page" level={1} action={<LinkButton href={PATHS.network}>Go to the network</LinkButton>}>
+      The address may be mistyped, or the page has moved.
+    </EmptyState>
+  );
+}
+
+function NotYours() {
+  return (
+    <EmptyState title="This page is for operators" level={1} action={<LinkButton href={PATHS.network}>Go to the network</LinkButton>}>
+      Your account has no admin flag. An operator can set it under Admin, Accounts.
+    </EmptyState>
+  );
+}

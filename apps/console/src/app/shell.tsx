@@ -1,0 +1,114 @@
+/** What surrounds every page: the way to all of them, who is signed in, the theme. A column when there is room, a drawer when not. */
+import { Dialog } from '@base-ui/react/dialog';
+import { Menu as MenuIcon, X } from 'lucide-react';
+import { type ReactNode, useEffect, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { PATHS } from '../pages/paths.js';
+import { AccountMenu } from './account-menu.js';
+import { isCurrent, navigationFor } from './navigation.js';
+import { useSession } from './session.js';
+import { ThemeSwitch } from './theme-switch.js';
+
+export function Shell({ children }: { readonly children: ReactNode }) {
+  return (
+    <div className="shell">
+      <a className="skip-link" href="#main">
+        Skip to the content
+      </a>
+      <header className="shell-bar">
+        <Brand />
+        <div className="shell-bar-end">
+          <AccountMenu compact />
+          <Drawer />
+        </div>
+      </header>
+      <aside className="shell-side">
+        <Brand />
+        <Navigation label="Main" />
+        <div className="shell-side-end">
+          <ThemeSwitch />
+          <AccountMenu />
+        </div>
+      </aside>
+      <main id="main" className="shell-main" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+function Brand() {
+  return (
+    <Link href={PATHS.network} className="brand">
+      <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+        <rect width="32" height="32" rx="8" className="brand-ground" />
+        <path d="M9 21.5 16 9l7 12.5" className="brand-lines" />
+        <circle cx="9" cy="21.5" r="3" />
+        <circle cx="16" cy="9" r="3" />
+        <circle cx="23" cy="21.5" r="3" />
+      </svg>
+      <span>Inference network</span>
+    </Link>
+  );
+}
+
+function Navigation({ label }: { readonly label: string }) {
+  const session = useSession();
+  const [location] = useLocation();
+  return (
+    <nav aria-label={label} className="nav">
+      {navigationFor(session).map((section) => (
+        <div key={section.section} className="nav-section">
+          <h2 className="nav-heading">{section.label}</h2>
+          <ul>
+            {section.pages.map(({ path, nav, load }) => {
+              const Icon = nav.icon;
+              const preload = (): void => void load().catch(() => {});
+              return (
+                <li key={path}>
+                  <Link
+                    href={path}
+                    className="nav-link"
+                    aria-current={isCurrent(path, location) ? 'page' : undefined}
+                    onPointerEnter={preload}
+                    onFocus={preload}
+                  >
+                    <Icon size={18} strokeWidth={1.75} aria-hidden="true" />
+                    {nav.label}
+                  </Link>
+                </li>
+              );
+            })}
+          </ul>
+        </div>
+      ))}
+    </nav>
+  );
+}
+
+function Drawer() {
+  const [open, setOpen] = useState(false);
+  const [location] = useLocation();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever goes somewhere has used the drawer
+  useEffect(() => setOpen(false), [location]);
+  return (
+    <Dialog.Root open={open} onOpenChange={setOpen}>
+      <Dialog.Trigger className="icon-button" aria-label="Open the menu">
+        <MenuIcon size={22} aria-hidden="true" />
+      </Dialog.Trigger>
+      <Dialog.Portal>
+        <Dialog.Backdrop className="backdrop" />
+        <Dialog.Popup className="drawer">
+          <div className="drawer-head">
+            <Dialog.Title className="drawer-title">Menu</Dialog.Title>
+            <Dialog.Close className="icon-button" aria-label="Close the menu">
+              <X size={22} aria-hidden="true" />
+            </Dialog.Close>
+          </div>
+          <Navigation label="Menu" />
+          <ThemeSwitch />
+        </Dialog.Popup>
+      </Dialog.Portal>
+    </Dialog.Root>
+  );
+}

@@ -1,0 +1,58 @@
+/** Light or dark: the system's wish unless somebody chose. The choice is kept in this browser, and is all that is kept there. */
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
+
+export type Theme = 'light' | 'dark';
+export type ThemeChoice = Theme | 'system';
+
+interface ThemeState {
+  readonly choice: ThemeChoice;
+  /** What is shown. */
+  readonly theme: Theme;
+  readonly choose: (choice: ThemeChoice) => void;
+}
+
+const DARK = '(prefers-color-scheme: dark)';
+const STORED_AS = 'theme';
+const ThemeContext = createContext<ThemeState | null>(null);
+
+export function ThemeProvider({ children }: { readonly children: ReactNode }) {
+  const [choice, setChoice] = useState<ThemeChoice>(readChoice);
+  const [systemIsDark, setSystemIsDark] = useState(() => matchMedia(DARK).matches);
+  useEffect(() => {
+    const query = matchMedia(DARK);
+    const follow = (): void => setSystemIsDark(query.matches);
+    query.addEventListener('change', follow);
+    return () => query.removeEventListener('change', follow);
+  }, []);
+  const state = useMemo((): ThemeState => {
+    const choose = (next: ThemeChoice): void => {
+      apply(next);
+      setChoice(next);
+    };
+    return { choice, theme: choice === 'system' ? (systemIsDark ? 'dark' : 'light') : choice, choose };
+  }, [choice, systemIsDark]);
+  return <ThemeContext value={state}>{children}</ThemeContext>;
+}
+
+export function useTheme(): ThemeState {
+  const state = useContext(ThemeContext);
+  if (state === null) throw new Error('there is no theme here');
+  return state;
+}
+
+function readChoice(): ThemeChoice {
+  const { theme } = document.documentElement.dataset;
+  return theme === 'light' || theme === 'dark' ? theme : 'system';
+}
+
+function apply(choice: ThemeChoice): void {
+  const { dataset } = document.documentElement;
+  if (choice === 'system') delete dataset.theme;
+  else dataset.theme = choice;
+  try {
+    if (choice === 'system') localStorage.removeItem(STORED_AS);
+    else localStorage.setItem(STORED_AS, choice);
+  } catch {
+    // Storage may be forbidden: the choice then holds until the page is left.
+  }
+}

@@ -1,0 +1,16 @@
+/** Starts the console in the page. */
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { App } from './app/app.js';
+import './styles/tokens.css';
+import './styles/base.css';
+import './styles/shell.css';
+import './styles/ui.css';
+
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no #root');
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

@@ -1,0 +1,40 @@
+/** A button. While `busy` it keeps its size and its focus, says so, and does nothing. */
+import type { ButtonHTMLAttributes, ReactNode } from 'react';
+
+export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'className'> {
+  readonly kind?: 'primary' | 'secondary' | 'quiet' | 'danger';
+  readonly size?: 'normal' | 'small';
+  readonly busy?: boolean;
+  readonly icon?: ReactNode;
+}
+
+export function Button({
+  kind = 'secondary',
+  size = 'normal',
+  busy = false,
+  icon,
+  type = 'button',
+  children,
+  onClick,
+  ...rest
+}: ButtonProps) {
+  return (
+    <button
+      {...rest}
+      type={type}
+      className="button"
+      data-kind={kind}
+      data-size={size}
+      data-busy={busy || undefined}
+      aria-busy={busy || undefined}
+      aria-disabled={busy || undefined}
+      onClick={(event) => {
+        if (busy) event.preventDefault();
+        else onClick?.(event);
+      }}
+    >
+      {busy ? <span className="spinner" aria-hidden="true" /> : icon}
+      <span className="button-text">{children}</span>
+    </button>
+  );
+}

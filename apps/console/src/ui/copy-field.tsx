@@ -1,0 +1,90 @@
+/** A text to be copied, with the button that does it. Says when it was copied, and lets people select it where that is forbidden. */
+import { Check, Copy } from 'lucide-react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Button } from './button.js';
+
+export interface CopyFieldProps {
+  readonly value: string;
+  readonly label: string;
+  readonly hideLabel?: boolean;
+  /** Several lines, as code has. */
+  readonly multiline?: boolean;
+}
+
+export function CopyField({ value, label, hideLabel = false, multiline = false }: CopyFieldProps) {
+  const text = useRef<HTMLElement>(null);
+  return (
+    <div className="field">
+      <span className={hideLabel ? 'visually-hidden' : 'field-label'}>{label}</span>
+      <div className="copy-field" data-multiline={multiline || undefined}>
+        {multiline ? (
+          <pre>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1) */}
+            <code ref={text} tabIndex={0}>
+              {value}
+            </code>
+          </pre>
+        ) : (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1)
+          <code ref={text} tabIndex={0}>
+            {value}
+          </code>
+        )}
+        <CopyButton value={value} label={`Copy ${label}`} onForbidden={() => selectAll(text.current)} />
+      </div>
+    </div>
+  );
+}
+
+export interface CopyButtonProps {
+  readonly value: string;
+  /** What it copies, for screen readers. */
+  readonly label: string;
+  readonly children?: ReactNode;
+  readonly onForbidden?: () => void;
+}
+
+const SHOWN_MS = 2000;
+
+export function CopyButton({ value, label, children, onForbidden }: CopyButtonProps) {
+  const [state, setState] = useState<'idle' | 'copied' | 'forbidden'>('idle');
+  useEffect(() => {
+    if (state === 'idle') return;
+    const timer = setTimeout(() => setState('idle'), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [state]);
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(value);
+      setState('copied');
+    } catch {
+      // Pages without TLS and browsers that were told so forbid it.
+      onForbidden?.();
+      setState('forbidden');
+    }
+  };
+  return (
+    <>
+      <Button
+        size="small"
+        kind="quiet"
+        aria-label={label}
+        icon={state === 'copied' ? <Check size={16} aria-hidden="true" /> : <Copy size={16} aria-hidden="true" />}
+        onClick={() => void copy()}
+      >
+        {children ?? (state === 'copied' ? 'Copied' : state === 'forbidden' ? 'Press Ctrl-C' : 'Copy')}
+      </Button>
+      <span className="visually-hidden" role="status">
+        {state === 'copied'
+          ? 'Copied'
+          : state === 'forbidden'
+            ? 'The browser does not let this page copy. Select the text and copy it.'
+            : ''}
+      </span>
+    </>
+  );
+}
+
+function selectAll(element: HTMLElement | null): void {
+  if (element !== null) window.getSelection()?.selectAllChildren(element);
+}

@@ -1,0 +1,40 @@
+/** A window over the page: takes the focus, keeps it, gives it back, and closes on Escape. */
+import { Dialog as Base } from '@base-ui/react/dialog';
+import { X } from 'lucide-react';
+import type { ReactNode } from 'react';
+
+export interface DialogProps {
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
+  readonly title: ReactNode;
+  /** One or two sentences under the title. */
+  readonly description?: ReactNode;
+  /** A click beside it does not close it: for what would be lost, such as a key that is shown once. */
+  readonly keepOpen?: boolean;
+  readonly children: ReactNode;
+}
+
+export function Dialog({ open, onOpenChange, title, description, keepOpen = false, children }: DialogProps) {
+  return (
+    <Base.Root open={open} onOpenChange={(next) => onOpenChange(next)} disablePointerDismissal={keepOpen}>
+      <Base.Portal>
+        <Base.Backdrop className="backdrop" />
+        <Base.Popup className="dialog">
+          <div className="dialog-head">
+            <Base.Title className="dialog-title">{title}</Base.Title>
+            <Base.Close className="icon-button" aria-label="Close">
+              <X size={20} aria-hidden="true" />
+            </Base.Close>
+          </div>
+          {description === undefined ? null : <Base.Description className="dialog-description">{description}</Base.Description>}
+          {children}
+        </Base.Popup>
+      </Base.Portal>
+    </Base.Root>
+  );
+}
+
+/** The row of buttons at the end of a dialog. */
+export function DialogActions({ children }: { readonly children: ReactNode }) {
+  return <div className="dialog-actions">{children}</div>;
+}

@@ -1,0 +1,24 @@
+/** A few sentences that stand out: what to know before going on. */
+import { CircleAlert, CircleCheck, Info } from 'lucide-react';
+import type { ReactNode } from 'react';
+
+export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'accent';
+
+export interface NoteProps {
+  readonly tone?: Tone;
+  readonly title?: string;
+  readonly children: ReactNode;
+}
+
+export function Note({ tone = 'neutral', title, children }: NoteProps) {
+  const Icon = tone === 'good' ? CircleCheck : tone === 'warn' || tone === 'bad' ? CircleAlert : Info;
+  return (
+    <div className="note" data-tone={tone}>
+      <Icon size={18} aria-hidden="true" />
+      <div>
+        {title === undefined ? null : <strong className="note-title">{title}</strong>}
+        {children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+/** Numbers as people read them. */
+
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export function formatCount(value: number): string {
+  return WHOLE.format(value);
+}
+
+/** `12.3K`, for where there is little room. */
+export function formatShort(value: number): string {
+  return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
+}
+
+/** At most one digit after the point. */
+export function formatRate(value: number): string {
+  return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
+}
+
+/** A whole number; a short form says the exact one to who points at it. */
+export function Count({ value, short = false }: { readonly value: number; readonly short?: boolean }) {
+  return (
+    <span className="number" title={short ? formatCount(value) : undefined}>
+      {short ? formatShort(value) : formatCount(value)}
+    </span>
+  );
+}

@@ -1,0 +1,15 @@
+/** Shows that something slow is under way, and what. */
+export interface ProgressProps {
+  readonly label: string;
+  /** From 0 to 1; absent where nobody knows. */
+  readonly value?: number;
+}
+
+export function Progress({ label, value }: ProgressProps) {
+  return (
+    <div className="progress">
+      <span role="status">{label}</span>
+      <progress aria-label={label} max={1} {...(value === undefined ? {} : { value })} />
+    </div>
+  );
+}

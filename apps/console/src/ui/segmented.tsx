@@ -1,0 +1,29 @@
+/** A choice among few short values that are all shown, such as a window of time. */
+import { Toggle } from '@base-ui/react/toggle';
+import { ToggleGroup } from '@base-ui/react/toggle-group';
+
+export interface SegmentedProps<Value extends string> {
+  readonly label: string;
+  readonly value: Value;
+  readonly options: readonly { readonly value: Value; readonly label: string }[];
+  readonly onValue: (value: Value) => void;
+}
+
+export function Segmented<Value extends string>({ label, value, options, onValue }: SegmentedProps<Value>) {
+  return (
+    <ToggleGroup
+      className="segmented"
+      aria-label={label}
+      value={[value]}
+      onValueChange={([next]) => {
+        if (next !== undefined) onValue(next as Value);
+      }}
+    >
+      {options.map((option) => (
+        <Toggle key={option.value} value={option.value} className="segment">
+          {option.label}
+        </Toggle>
+      ))}
+    </ToggleGroup>
+  );
+}

@@ -1,0 +1,24 @@
+/** How the console is built: hashed files, compressed beside themselves, and a list of the addresses that are pages. */
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+import { compressed } from './build/compressed.js';
+import { noEvaluation } from './build/no-evaluation.js';
+import { pageList } from './build/page-list.js';
+import { PATHS } from './src/pages/paths.js';
+
+/** Where `npm run dev` finds a coordinator. */
+const COORDINATOR = process.env.COORDINATOR ?? 'http://127.0.0.1:8080';
+
+export default defineConfig({
+  plugins: [react(), noEvaluation(), pageList(Object.values(PATHS)), compressed()],
+  build: {
+    target: ['chrome123', 'edge123', 'firefox128', 'safari17.5'],
+    manifest: true,
+    // Nothing is written into the page or into styles: the policy allows only files.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  server: {
+    proxy: Object.fromEntries(['/v1', '/console', '/admin/v1', '/openapi.json'].map((path) => [path, { target: COORDINATOR }])),
+  },
+});
