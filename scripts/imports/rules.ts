@@ -122,9 +122,21 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'provider/commands',
     path: 'apps/provider/src/commands',
-    uses: ['provider', 'provider/control', 'provider/doctor', 'provider/models', 'provider/serving', 'provider/host', 'protocol'],
+    uses: [
+      'provider',
+      'provider/account',
+      'provider/config',
+      'provider/control',
+      'provider/doctor',
+      'provider/models',
+      'provider/serving',
+      'provider/host',
+      'protocol',
+    ],
     node: NODE,
   },
+  { name: 'provider/config', path: 'apps/provider/src/config', uses: [], node: NODE },
+  { name: 'provider/account', path: 'apps/provider/src/account', uses: ['provider/control', 'verifier', 'protocol'], node: NODE },
   { name: 'provider/control', path: 'apps/provider/src/control', uses: ['protocol'], node: NODE },
   {
     name: 'provider/doctor',

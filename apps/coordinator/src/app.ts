@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { ensureAuthSecret } from './accounts/auth-secret.js';
+import { MachineLinks } from './accounts/machine-links.js';
 import type { Config } from './config.js';
 import { openConsole } from './console.js';
 import type { DeviceManagement } from './devices/device-management.js';
@@ -178,13 +179,15 @@ export async function startApp(options: AppOptions): Promise<App> {
     ...(options.deviceTickMs === undefined ? {} : { tickMs: options.deviceTickMs }),
   });
   const endedSessions = new EndedSessions();
-  const fleet = new Fleet({
+  const machineLinks = new MachineLinks({ database, now, onUnlink: (providerId) => fleet.unlinked(providerId) });
+  const fleet: Fleet = new Fleet({
     rules: {
       timings: { ...FLEET_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.fleetTimings },
       allowSimulatedEnclave: config.allowSimulatedEnclave,
       anchor: devices.anchor,
       now,
       enrol: devices.enrol,
+      link: (providerId, token) => machineLinks.link(providerId, token),
       judgeOffers: (offers) => judgeOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
     },
     random,
@@ -235,7 +238,20 @@ export async function startApp(options: AppOptions): Promise<App> {
   recordOperators(server, trail, onWriteError);
   const statusSources = { fleet, waitingRoom, database, now, onFailure: onWriteError };
   const statusOf = (session: OnlineSession) => providerStatusOf(statusSources, session);
-  const people = await openConsole({ server, config, authSecret, database, ledger, fleet, lastSeen, statusOf, keys, log, now });
+  const people = await openConsole({
+    server,
+    config,
+    authSecret,
+    database,
+    ledger,
+    fleet,
+    machineLinks,
+    lastSeen,
+    statusOf,
+    keys,
+    log,
+    now,
+  });
   const prefixHashes = new PrefixHashes();
   const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
   addInference(server, requireKey(keys, 'api'), inference);

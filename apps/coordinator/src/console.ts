@@ -5,6 +5,7 @@
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { createAuth, MIN_PASSWORD_LENGTH } from './accounts/auth.js';
+import type { MachineLinks } from './accounts/machine-links.js';
 import { developmentMailer, httpMailer, type Mailer } from './accounts/mailer.js';
 import { startPruning } from './accounts/pruning.js';
 import { Sessions } from './accounts/sessions.js';
@@ -21,14 +22,17 @@ import { addAdminRoutes } from './routes/admin-accounts.js';
 import type { KeyGuard } from './routes/authenticate.js';
 import { addAuthRoutes } from './routes/console/auth-routes.js';
 import { ConsoleApi } from './routes/console/console-api.js';
+import { addDeviceCodeRoutes } from './routes/console/device-codes.js';
 import { addKeyRoutes } from './routes/console/keys.js';
 import { addMachineView } from './routes/console/machine-view.js';
 import { addMachineRoutes } from './routes/console/machines.js';
 import { addMeRoutes, addSession, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
+import { addOAuth } from './routes/oauth/oauth.js';
 import { addPaymentWebhook } from './routes/payment-webhook.js';
 import { requireAccount, requireAdmin } from './routes/session-guards.js';
 import { AccountBook } from './store/account-book.js';
+import { DeviceCodes } from './store/device-codes.js';
 import { KeyDesk } from './store/key-desk.js';
 import type { LastSeenBook } from './store/last-seen.js';
 import { MachineCodes } from './store/machine-codes.js';
@@ -47,6 +51,7 @@ export interface ConsoleParts {
   readonly lastSeen: LastSeenBook;
   /** What a connected provider is told about itself. */
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
+  readonly machineLinks: MachineLinks;
   readonly keys: KeyGuard;
   readonly log: Log;
   readonly now: () => number;
@@ -76,7 +81,10 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
     mailer,
     requireEmailVerification: config.console.requireEmailVerification,
     onSignUp: async (user) => void (await accounts.ensure(user)),
-    onDelete: (id) => accounts.close(id),
+    onDelete: async (id) => {
+      await accounts.close(id);
+      await parts.machineLinks.closeAccount(id);
+    },
     onProblem: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
   });
   const door = { sessions: new Sessions(auth, accounts), limits, publicOrigin: config.console.publicOrigin };
@@ -85,6 +93,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   const withdrawals = new Withdrawals({ book, ledger, now });
   const processor = config.stripe === null ? null : await openStripe(config.stripe, now);
   const machineCodes = new MachineCodes({ database, now });
+  const deviceCodes = new DeviceCodes({ database, now });
 
   addAuthRoutes(server, { auth, door, mail: mailer !== null, log });
   addSettings(server, limits, {
@@ -104,8 +113,10 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
   const machines = new OwnedMachines(database);
   const { fleet, lastSeen, statusOf } = parts;
-  addMachineRoutes(api, { machines, lastSeen, fleet, codes: machineCodes });
+  addMachineRoutes(api, { machines, lastSeen, fleet, codes: machineCodes, links: parts.machineLinks });
   addMachineView(api, { fleet, machines, lastSeen, statusOf });
+  addDeviceCodeRoutes(api, { codes: deviceCodes, now });
+  addOAuth(server, { codes: deviceCodes, links: parts.machineLinks, limits, publicOrigin: config.console.publicOrigin });
   const adminGuard = requireAdmin(keys, door);
   addAdminRoutes(server, adminGuard, { accounts, machines, book, deposits, withdrawals, ledger, processor, now, log });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });

@@ -8,13 +8,16 @@ import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand 
 import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
+import { MachineLink } from './account/machine-link.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
-import { fetchCoordinatorView } from './control/coordinator-view.js';
+import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import type { LinkStatus } from './control/link-status.js';
+import { controlRoutes } from './control/routes.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
 import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
-import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
+import { logEnclave, logEnrolment, logJob, logLink, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { type ModelChoice, openModels } from './open-models.js';
@@ -50,6 +53,8 @@ export interface DaemonOptions {
   readonly log: Logger;
 }
 
+/** How long a command waits for what the coordinator says to a new sign-in, in milliseconds. */
+const LINK_MS = 5_000;
 /** How often a simulated machine is looked at, in milliseconds. */
 const LOOK_AT_SIMULATION_MS = 100;
 /** How long the enclave may take to show that it works, in milliseconds. */
@@ -64,6 +69,7 @@ export class Daemon {
   #stopping = false;
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
+  readonly #link: MachineLink;
 
   private constructor(
     private readonly options: DaemonOptions,
@@ -74,6 +80,16 @@ export class Daemon {
     private readonly enclave: Enclave,
   ) {
     const { simulatedHost } = options;
+    this.#link = new MachineLink({
+      dataDir: options.dataDir,
+      coordinator: coordinatorUrl(options.socketUrl),
+      send: (message) => {
+        if (this.#session?.registered !== true) return false;
+        this.#session.send(message);
+        return true;
+      },
+      onChange: (status) => logLink(options.log, status),
+    });
     this.#condition = new ConditionWatch(
       { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' },
       simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
@@ -93,10 +109,13 @@ export class Daemon {
     makeDataDir(options.dataDir);
     const startedAt = Date.now();
     let daemon: Daemon | null = null;
-    const control = await ControlServer.open(options.dataDir, {
-      status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
-      enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
-    });
+    const control = await ControlServer.open(options.dataDir, [
+      ...controlRoutes({
+        status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
+        enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
+        link: async () => daemon?.signInChanged() ?? startingStatus(options, startedAt).account,
+      }),
+    ]);
     try {
       daemon = await Daemon.#start(options, control, startedAt, signal);
       return daemon;
@@ -142,6 +161,7 @@ export class Daemon {
     this.#stopping = true;
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
+    this.#link.stop();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close()]);
     await this.control.close();
@@ -158,6 +178,7 @@ export class Daemon {
       connection: this.#connection.connection,
       clock_skew_ms: this.#connection.clockSkewMs,
       trust: this.trust,
+      account: this.#link.status,
       engine: offers.length > 0 ? 'ready' : 'down',
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
@@ -167,6 +188,12 @@ export class Daemon {
       coordinator_view: view,
       coordinator_problem: problem,
     };
+  }
+
+  /** The owner has signed in or out. */
+  signInChanged(): Promise<LinkStatus> {
+    this.#link.show();
+    return this.#link.settled(LINK_MS);
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */
@@ -234,7 +261,9 @@ export class Daemon {
           // Models may have come or gone between the register message and its answer.
           this.announceModels();
           this.#jobs?.reportMachine();
+          this.#link.show();
         },
+        onLink: (answer) => this.#link.onAnswer(answer),
         onTrust: (trust) => {
           this.#trust = trust;
           logTrust(log, trust);
@@ -248,6 +277,7 @@ export class Daemon {
           if (large) log.warn({ event: 'clock_skew', ms }, text);
         },
         onEvent: (event) => {
+          this.#link.disconnected();
           this.#connection.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
           logSession(log, event);
         },

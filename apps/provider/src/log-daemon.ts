@@ -2,6 +2,7 @@
 import type { EnclaveEvent } from '@inference/enclave';
 import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';
+import type { LinkStatus } from './control/link-status.js';
 import type { ModelEvent } from './serving/served-model.js';
 import type { EnrolmentEvent } from './session/enrolment.js';
 import type { SessionEvent } from './session/stay-connected.js';
@@ -113,6 +114,14 @@ export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
     default:
       event satisfies never;
   }
+}
+
+/** The name of the account is its owner's, and not for logs. */
+export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): void {
+  const facts = { event: 'account', state, ...(reason === null ? {} : { reason }) };
+  if (state === 'linked') log.info(facts, 'this machine earns for the account that it is linked to');
+  else if (state === 'none') log.info(facts, remedy ?? 'nobody has signed in');
+  else if (state !== 'waiting') log.warn(facts, remedy ?? 'this machine is linked to no account');
 }
 
 export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): void {

@@ -26,6 +26,7 @@ export function startingStatus(options: StatusFacts, startedAt: number): DaemonS
     connection: { state: 'not_connected', since: startedAt, problem: null, retry_at: null },
     clock_skew_ms: null,
     trust: null,
+    account: { state: 'waiting', account_name: null, reason: null, remedy: null },
     engine: 'starting',
     models: [],
     model_files: options.models.map(({ path }) => path),

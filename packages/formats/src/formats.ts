@@ -8,6 +8,7 @@ import type { ApiError, HttpError } from './errors.js';
 import type { EmbeddingFormat, ImageFormat, TextFormat } from './format.js';
 import { images } from './images/images.js';
 import { countTokens, messages } from './messages/messages.js';
+import { oauthError } from './oauth-error.js';
 import { openAiError } from './open-ai-error.js';
 import { responses } from './responses/responses.js';
 
@@ -51,9 +52,10 @@ export function modelTypeOf(endpoint: Endpoint): ModelType {
 
 /**
  * An error in the shape that clients of a path understand, for paths that may belong to no endpoint: Messages clients call
- * nothing outside `/v1/messages` that the others do not call as well.
+ * nothing outside `/v1/messages` that the others do not call as well, and what is under `/oauth` has a shape of its own.
  */
 export function errorAt(path: string, error: ApiError, requestId?: string): HttpError {
+  if (path.startsWith('/oauth/')) return oauthError(error);
   const isMessages = path === '/v1/messages' || path.startsWith('/v1/messages/');
   return isMessages ? anthropicError(error, requestId) : openAiError(error);
 }

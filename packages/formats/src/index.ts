@@ -12,6 +12,7 @@ export * from './images/answer.js';
 export * from './images/size.js';
 export { readJsonBody } from './json-body.js';
 export * from './json-value.js';
+export * from './oauth-error.js';
 export * from './open-ai-error.js';
 export { type OpenApiOptions, openApiDocument } from './openapi/document.js';
 export * from './output/output-filter.js';

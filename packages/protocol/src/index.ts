@@ -24,6 +24,7 @@ export * from './wire/enrolment.js';
 export * from './wire/frame.js';
 export * from './wire/job-failure.js';
 export * from './wire/limits.js';
+export * from './wire/link.js';
 export * from './wire/model-offer.js';
 export * from './wire/models-refused.js';
 export * from './wire/parse-message.js';

@@ -35,6 +35,7 @@ const provider: Record<keyof typeof ProviderMessageSchemas, object> = {
   },
   job_completed: { type: 'job_completed', job_id, response_sha256: sha256, signature: 'MAA=', receipt: statement },
   enrolment_request: { type: 'enrolment_request' },
+  link: { type: 'link', token: `machine-${'a'.repeat(43)}` },
 };
 
 const coordinator: Record<keyof typeof CoordinatorMessageSchemas, object> = {
@@ -56,6 +57,8 @@ const coordinator: Record<keyof typeof CoordinatorMessageSchemas, object> = {
   cancel: { type: 'cancel', job_id },
   enrolment: { type: 'enrolment', url: 'https://gateway.example/mdm/v1/enrolment/x', expires_at: 1 },
   enrolment_refused: { type: 'enrolment_refused', reason: 'not_offered' },
+  linked: { type: 'linked', account_id: 'a', account_name: 'Ada' },
+  link_refused: { type: 'link_refused', reason: 'token_revoked', remedy: 'log in' },
 };
 
 /** Members that a message may lack. */

@@ -297,6 +297,11 @@ export class Fleet {
     this.#providers.get(providerId)?.setDeviceEvidence(evidence);
   }
 
+  /** An owner took a machine out of their account: it is told, if it is connected. */
+  unlinked(providerId: ProviderId): void {
+    this.#providers.get(providerId)?.unlinked();
+  }
+
   /** The catalogue is another one now: every provider's offers are judged by it. */
   judgeOffersAgain(): void {
     for (const session of this.#providers.values()) session.judgeAgain();

@@ -16,6 +16,7 @@ export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   models: 10,
   enrolment_request: 20,
   key_update: 20,
+  link: 20,
 };
 
 export class MessageBudget {

@@ -25,6 +25,7 @@ import { Handshake, type Registered } from './handshake.js';
 import type { Hold } from './hold.js';
 import { HoldOff } from './hold-off.js';
 import type { JobHandle, JobSink } from './job-sink.js';
+import { LinkRequests } from './links.js';
 import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
 import { ProviderSocket, type Rejection, type Transport } from './provider-socket.js';
 import { outOfTurn, Refusal } from './refusal.js';
@@ -62,6 +63,7 @@ export class ProviderSession {
   readonly #events: SessionEvents;
   readonly #socket: ProviderSocket;
   readonly #enrolments: EnrolmentRequests;
+  readonly #links: LinkRequests | null;
   readonly #trust: SessionTrust;
   readonly #handshake: Handshake;
   #phase: Phase = 'handshake';
@@ -81,6 +83,7 @@ export class ProviderSession {
     this.#rules = rules;
     this.#events = events;
     this.#enrolments = new EnrolmentRequests(rules.enrol, rules.now);
+    this.#links = rules.link === undefined ? null : new LinkRequests(rules.link, (message) => this.open && this.#socket.send(message));
     this.#budget = new MessageBudget(rules.now);
     this.#offers = new SessionOffers(rules.judgeOffers);
     this.jobs = new RunningJobs(() => this.#changed());
@@ -225,6 +228,11 @@ export class ProviderSession {
     if (this.#holdOff.end()) this.#changed();
   }
 
+  /** Its owner took it out of the account. */
+  unlinked(): void {
+    if (this.#phase === 'online') this.#links?.ended();
+  }
+
   drain(): void {
     if (this.draining) return;
     this.draining = true;
@@ -333,6 +341,9 @@ export class ProviderSession {
         return;
       case 'enrolment_request':
         this.#enrol();
+        return;
+      case 'link':
+        if (this.registration !== null) this.#links?.show(this.registration.identity.providerId, message.token);
         return;
       default:
         assertNever(message);

@@ -3,6 +3,7 @@ import type { Hardware, ModelOffer, RejectionCode, RejectionReason } from '@infe
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { Identity } from './admission.js';
 import type { EnrolmentOffice } from './enrolments.js';
+import type { LinkOffice } from './links.js';
 import type { JudgedOffers } from './offers.js';
 import type { FleetTimings } from './timings.js';
 
@@ -14,6 +15,8 @@ export interface SessionRules {
   readonly now: () => number;
   /** Answers requests for device-management enrolments. */
   readonly enrol: EnrolmentOffice;
+  /** Knows the tokens of owners. Left out: there are none. */
+  readonly link?: LinkOffice;
   /** Which of a provider's models are taken. Left out: all of them. */
   readonly judgeOffers?: (offers: readonly ModelOffer[]) => JudgedOffers;
 }

@@ -137,7 +137,7 @@ class SqlLedger implements Ledger {
 
   async linkProvider(providerId: string, accountId: string, at: number): Promise<void> {
     checkAccount(accountId);
-    await this.#alone((transaction) => linkProvider(transaction, providerId, accountId, at));
+    await this.#alone((transaction) => linkProvider(transaction, { providerId, accountId, at, from: 'anybody' }));
   }
 
   async sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number> {

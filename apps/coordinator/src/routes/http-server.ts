@@ -60,7 +60,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way. Where
     // browsers bring cookies along, the label tells our own pages from other sites' forms.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
-    if (hasBody && !takesCookies(request.url)) request.headers['content-type'] = 'application/json';
+    if (hasBody && !readsLabel(request.url)) request.headers['content-type'] = 'application/json';
     if (!options.stopping() || isHealthPath(request.url)) return done();
     reply.header('connection', 'close');
     sendError(reply, apiError('shutting_down'));
@@ -70,8 +70,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   return server;
 }
 
-function takesCookies(url: string): boolean {
-  return url.startsWith('/console/') || url.startsWith('/admin/');
+/** Where cookies are taken, and where bodies are forms (RFC 6749). */
+function readsLabel(url: string): boolean {
+  return url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
 }
 
 function newRequestId(): string {

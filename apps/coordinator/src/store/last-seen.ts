@@ -5,6 +5,7 @@
 import type { ProviderId } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { isUnclaimed } from './ledger/ground.js';
 import type { Database } from './tables.js';
 
 const LastFactsSchema = Type.Object({
@@ -117,7 +118,7 @@ export class LastSeenBook {
       .select(['provider_id', 'account_id'])
       .where('provider_id', 'in', ids)
       .execute();
-    const linked = new Set(owned.flatMap((row) => (row.account_id.startsWith('provider:') ? [] : [row.provider_id])));
+    const linked = new Set(owned.flatMap((row) => (isUnclaimed(row.account_id) ? [] : [row.provider_id])));
     const rows = piece
       .filter(([id]) => linked.has(id))
       .map(([id, { at, facts }]) => ({ provider_id: id, seen_at: Math.round(at), facts: JSON.stringify(facts) }));

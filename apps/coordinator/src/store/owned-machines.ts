@@ -1,4 +1,5 @@
 /** Which machines earn for an account, and what their owner calls them. Nothing here is told to anybody but that owner. */
+import { isUnclaimed } from './ledger/ground.js';
 import type { Database } from './tables.js';
 
 export interface OwnedMachine {
@@ -47,7 +48,7 @@ export class OwnedMachines {
       .select('account_id')
       .where('provider_id', '=', providerId)
       .executeTakeFirst();
-    return row === undefined || row.account_id.startsWith('provider:') ? null : row.account_id;
+    return row === undefined || isUnclaimed(row.account_id) ? null : row.account_id;
   }
 
   #owned(accountId: string) {

@@ -2,7 +2,7 @@
  * What a provider has earned, from the roll-ups alone: a handful of rows, however long the history. They are kept by account, so
  * a machine that was linked to an owner is told what all machines of that owner earned.
  */
-import { unclaimedAccount } from './ledger/ground.js';
+import { isUnclaimed, unclaimedAccount } from './ledger/ground.js';
 import type { Database } from './tables.js';
 
 export interface ProviderEarnings {
@@ -17,8 +17,7 @@ const HOURS_OF_A_DAY = 24;
 
 export async function readProviderEarnings(database: Database, providerId: string, now: number): Promise<ProviderEarnings> {
   const owner = await database.selectFrom('provider_owners').select('account_id').where('provider_id', '=', providerId).executeTakeFirst();
-  const unclaimed = unclaimedAccount(providerId);
-  const account = owner?.account_id ?? unclaimed;
+  const account = owner?.account_id ?? unclaimedAccount(providerId);
   const hour = Math.floor(now / HOUR_MS);
   const today = await database
     .selectFrom('account_hours')
@@ -33,5 +32,5 @@ export async function readProviderEarnings(database: Database, providerId: strin
     .where('window', '=', 'all')
     .where('account', '=', account)
     .executeTakeFirst();
-  return { of: account === unclaimed ? 'machine' : 'account', today: today?.earned ?? 0, total: total?.earned ?? 0 };
+  return { of: isUnclaimed(account) ? 'machine' : 'account', today: today?.earned ?? 0, total: total?.earned ?? 0 };
 }

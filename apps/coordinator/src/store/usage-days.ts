@@ -53,11 +53,16 @@ export async function usageDays(database: Database, accountId: string, range: Da
     .execute();
 }
 
+/** The names under which an account's earnings stand in job rows: its own, and those of machines that earned before it claimed them. */
+export async function earnerNames(database: Database, accountId: string): Promise<string[]> {
+  const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
+  const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
+  return [accountId, ...first.map((row) => unclaimedAccount(row.provider_id)), ...later.map((row) => row.account)];
+}
+
 /** What the account's machines earned, per day and machine, oldest first. */
 export async function earningDays(database: Database, accountId: string, range: DayRange): Promise<EarningDay[]> {
-  // What a machine earned before its first owner claimed it is theirs, and stands under the machine's own name.
-  const claimed = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
-  const earners = [accountId, ...claimed.map((row) => unclaimedAccount(row.provider_id))];
+  const earners = await earnerNames(database, accountId);
   const rows = await database
     .selectFrom('jobs')
     .select([

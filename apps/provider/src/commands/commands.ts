@@ -1,6 +1,9 @@
 /** The table of all commands, how one is found from what was typed, and the list of them for those who ask. */
+import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { loginCommand } from './login.js';
+import { logoutCommand } from './logout.js';
 import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
@@ -12,6 +15,8 @@ export const COMMANDS: readonly Command[] = [
   serveCommand,
   statusCommand,
   doctorCommand,
+  loginCommand,
+  logoutCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,
@@ -44,6 +49,17 @@ export function overview(commands: readonly Command[] = COMMANDS): string {
   return ['Usage: inference-provider COMMAND [OPTIONS]', '', ...lines, '', '`COMMAND --help` lists the options of one command.', ''].join(
     '\n',
   );
+}
+
+/** What a command line gets that names no command. */
+export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
+  const names = commands.map(({ name }) => name);
+  const [first = '', second] = typed;
+  const two = second === undefined || second.startsWith('-') ? first : `${first} ${second}`;
+  const meant = didYouMean(two, names) || didYouMean(first, names);
+  const group = names.filter((name) => name.startsWith(`${first} `));
+  const one = group.length > 0 ? ` It is one of: ${group.join(', ')}.` : '';
+  return `There is no command ${JSON.stringify(group.length > 0 ? two : first)}${meant}.${meant === '' ? one : ''} \`inference-provider --help\` lists them.\n`;
 }
 
 /** What `COMMAND --help` gets. */

@@ -14,7 +14,7 @@ import { print, wrapped } from './terminal.js';
 export const doctorCommand: Command = {
   name: 'doctor',
   summary: 'Checks this machine and how the coordinator sees it, with remedies.',
-  usage: `doctor --data-dir DIR [--json] [--coordinator URL] [--model FILE.gguf] [--simulated-enclave]
+  usage: `doctor [--data-dir DIR] [--json] [--coordinator URL] [--model FILE.gguf] [--simulated-enclave]
 
 Coordinator, model and enclave are those of the running provider; the options are for when none runs.
 Exit codes: 0 nothing needs you, 1 something does, 2 the command line cannot be understood.`,
@@ -26,15 +26,12 @@ const DAEMON_MS = 4_000;
 const CHECK_MS = 4_000;
 
 async function doctor(args: readonly string[]): Promise<number> {
-  let options: OwnerOptions;
-  try {
-    options = ownerOptions(args, { coordinator: { type: 'string' }, model: { type: 'string' }, 'simulated-enclave': { type: 'boolean' } });
-    addressOf(options.values.coordinator);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    return 2;
-  }
+  const options = ownerOptions(args, {
+    coordinator: { type: 'string' },
+    model: { type: 'string' },
+    'simulated-enclave': { type: 'boolean' },
+  });
+  addressOf(options.values.coordinator);
   const results = await examine(options);
   const worst = results.some(({ state }) => state === 'problem') ? 1 : 0;
   await print(options.json ? [JSON.stringify({ healthy: worst === 0, checks: results }, null, 2)] : linesOf(results));

@@ -2,6 +2,7 @@
 import { ProviderStatusSchema, TrustSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { type LinkStatus, LinkStatusSchema } from './link-status.js';
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
@@ -25,6 +26,8 @@ export const DaemonStatusSchema = Type.Object({
   /** This machine's clock less the coordinator's, at the last connection. */
   clock_skew_ms: nullable(Type.Integer()),
   trust: nullable(TrustSchema),
+  /** Which account it earns for. */
+  account: LinkStatusSchema,
   engine: Type.Enum(['starting', 'ready', 'down']),
   models: Type.Array(Type.Object({ id: Type.String(), context_length: Type.Integer() })),
   /** Files of the models that it was started with, served or not. */
@@ -47,7 +50,9 @@ export const EnclaveCheckSchema = Type.Object({
 export type EnclaveCheck = Static<typeof EnclaveCheckSchema>;
 
 const status = Compile(DaemonStatusSchema);
+const linkStatus = Compile(LinkStatusSchema);
 const enclaveCheck = Compile(EnclaveCheckSchema);
 
+export const isLinkStatus = (value: unknown): value is LinkStatus => linkStatus.Check(value);
 export const isDaemonStatus = (value: unknown): value is DaemonStatus => status.Check(value);
 export const isEnclaveCheck = (value: unknown): value is EnclaveCheck => enclaveCheck.Check(value);

@@ -54,6 +54,8 @@ export interface SessionOptions {
   readonly onClockSkew?: (milliseconds: number, large: boolean) => void;
   /** The coordinator's answer to an `enrolment_request`. */
   readonly onEnrolment?: (answer: CoordinatorMessage & { type: 'enrolment' | 'enrolment_refused' }) => void;
+  /** The coordinator's answer to the token that this machine showed. */
+  readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly liveness?: Liveness;
 }
 
@@ -168,6 +170,10 @@ export class Session {
       case 'enrolment':
       case 'enrolment_refused':
         this.options.onEnrolment?.(message);
+        return;
+      case 'linked':
+      case 'link_refused':
+        this.options.onLink?.(message);
         return;
       default:
         message satisfies never;

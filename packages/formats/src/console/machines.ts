@@ -38,3 +38,22 @@ export type ConsoleMachineList = Static<typeof ConsoleMachineListSchema>;
 /** `POST /console/v1/machine-codes`: a code that links one machine, once, until it expires. */
 export const ConsoleMachineCodeSchema = Type.Object({ code: Type.String(), expires_at: time });
 export type ConsoleMachineCode = Static<typeof ConsoleMachineCodeSchema>;
+
+/** `GET /console/v1/device-codes/{user_code}`, `POST …/approve`, `POST …/deny`: a machine that asks to be linked (RFC 8628). */
+export const ConsoleDeviceCodeSchema = Type.Object({
+  /** As it is shown: `WDJB-MJHT`. */
+  user_code: Type.String({ pattern: '^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$' }),
+  /** What the machine says of itself: nobody has proved it yet. */
+  machine_name: Type.String(),
+  chip_name: Type.Union([Type.String(), Type.Null()]),
+  /** Network address that the request came from. */
+  address: Type.Union([Type.String(), Type.Null()]),
+  requested_at: time,
+  expires_at: time,
+  state: Type.Union([Type.Literal('waiting'), Type.Literal('approved'), Type.Literal('denied'), Type.Literal('expired')]),
+});
+export type ConsoleDeviceCode = Static<typeof ConsoleDeviceCodeSchema>;
+
+/** `DELETE /console/v1/machines/{provider_id}`: the machine earns for this account no longer, and its token is void. */
+export const ConsoleUnlinkedMachineSchema = Type.Object({ provider_id: Type.String(), unlinked: Type.Literal(true) });
+export type ConsoleUnlinkedMachine = Static<typeof ConsoleUnlinkedMachineSchema>;

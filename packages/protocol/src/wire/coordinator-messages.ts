@@ -4,6 +4,7 @@ import { Base64Schema, JobIdSchema, MillisecondsSchema, ProviderIdSchema } from 
 import { JobContextSchema } from '../job-context.js';
 import { EnrolmentRefusedSchema, EnrolmentSchema } from './enrolment.js';
 import { MAX_REQUEST_BYTES } from './limits.js';
+import { LinkedSchema, LinkRefusedSchema } from './link.js';
 import { ModelsRefusedSchema } from './models-refused.js';
 import { RejectedSchema } from './rejection.js';
 import { TrustSchema } from './trust-message.js';
@@ -63,6 +64,8 @@ export const CoordinatorMessageSchemas = {
   cancel: CancelSchema,
   enrolment: EnrolmentSchema,
   enrolment_refused: EnrolmentRefusedSchema,
+  linked: LinkedSchema,
+  link_refused: LinkRefusedSchema,
 } as const;
 
 export type CoordinatorMessage = {

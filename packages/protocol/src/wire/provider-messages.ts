@@ -5,6 +5,7 @@ import { labelSchema } from '../label.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
 import { EnrolmentRequestSchema } from './enrolment.js';
 import { JobFailureSchema } from './job-failure.js';
+import { LinkSchema } from './link.js';
 import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
 
 /** First message on a connection. */
@@ -85,6 +86,7 @@ export const ProviderMessageSchemas = {
   job_failed: JobFailedSchema,
   job_completed: JobCompletedSchema,
   enrolment_request: EnrolmentRequestSchema,
+  link: LinkSchema,
 } as const;
 
 export type ProviderMessage = {

@@ -28,6 +28,8 @@ export interface ConsoleCall<Body> {
   readonly params: Readonly<Record<string, string>>;
   /** Origin of the console. */
   readonly origin: string;
+  /** Network address of who asks. */
+  readonly address: string;
 }
 
 export interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
@@ -65,6 +67,7 @@ export class ConsoleApi {
         const body = (check === null ? undefined : check(readJsonBody(bytesOf(request)))) as Static<Body>;
         const answer = await handle({
           ...entered,
+          address: request.ip,
           body,
           query: request.query as Record<string, string>,
           params: request.params as Record<string, string>,

@@ -1,6 +1,13 @@
-/** `/console/v1/machines`: the machines that earn for the account that is signed in, and codes that link more. */
-import { type ConsoleMachine, ConsoleMachineCodeSchema, ConsoleMachineListSchema } from '@inference/formats';
+/** `/console/v1/machines`: the machines that earn for the account that is signed in, how one is taken out of it, and codes that link more. */
+import {
+  type ConsoleMachine,
+  ConsoleMachineCodeSchema,
+  ConsoleMachineListSchema,
+  ConsoleUnlinkedMachineSchema,
+  RequestError,
+} from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
+import type { MachineLinks } from '../../accounts/machine-links.js';
 import { firstGap } from '../../attestation/trust.js';
 import type { Fleet } from '../../fleet/fleet.js';
 import type { OnlineSession } from '../../fleet/provider-session.js';
@@ -16,9 +23,10 @@ export interface MachineRoutes {
   readonly lastSeen: LastSeenBook;
   readonly fleet: Fleet;
   readonly codes: MachineCodes;
+  readonly links: MachineLinks;
 }
 
-export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, codes }: MachineRoutes): void {
+export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, codes, links }: MachineRoutes): void {
   api.add({ method: 'GET', path: '/machines', answer: ConsoleMachineListSchema }, async ({ who }) => {
     const owned = await machines.list(who.account.id);
     const seen = await lastSeen.of(owned.map(({ providerId }) => providerId));
@@ -35,6 +43,12 @@ export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, c
         };
       }),
     };
+  });
+
+  api.add({ method: 'DELETE', path: '/machines/:provider_id', answer: ConsoleUnlinkedMachineSchema }, async ({ who, params }) => {
+    const providerId = (params.provider_id ?? '') as ProviderId;
+    if (!(await links.unlink(who.account.id, providerId))) throw new RequestError('not_found', null, 'There is no such machine.');
+    return { provider_id: providerId, unlinked: true as const };
   });
 
   api.add({ method: 'POST', path: '/machine-codes', answer: ConsoleMachineCodeSchema, status: 201 }, async ({ who }) => {

@@ -152,9 +152,10 @@ function useChecks(): Check[] {
             from account_hours where hour >= ${wholeFrom}
           union all select ${hour}, account_id, -1, -prompt_tokens - completion_tokens, -cost, 0, 0, 0
             from jobs where state = 'settled' and ${hour} >= ${wholeFrom}
-          union all select ${hour}, coalesce(owners.first_owner, jobs.earner), 0, 0, 0, -1, -prompt_tokens - completion_tokens, -earned
+          union all select ${hour}, coalesce(owners.first_owner, unclaimed.claimed_by, jobs.earner), 0, 0, 0, -1, -prompt_tokens - completion_tokens, -earned
             from jobs left join provider_owners as owners
               on jobs.earner like 'provider:%' and owners.provider_id = substr(jobs.earner, 10)
+            left join unclaimed_accounts as unclaimed on unclaimed.account = jobs.earner
             where state = 'settled' and jobs.earner is not null and ${hour} >= ${wholeFrom}
         ) as parts where hour >= (select coalesce(max(hour), 0) - 720 from network_totals) group by hour, account
         having sum(requests) <> 0 or sum(tokens) <> 0 or sum(spent) <> 0

@@ -32,10 +32,17 @@ export interface Ground {
 
 export type LoadGround = (transaction: Database, needs: GroundNeeds) => Promise<Ground>;
 
-/** The account of a provider's earnings while it has no owner. */
+/** The account of a provider's earnings before its first owner. Between two owners it has another one of the same form. */
 export function unclaimedAccount(providerId: string): string {
-  return `provider:${providerId}`;
+  return `${UNCLAIMED}${providerId}`;
 }
+
+/** Whether an account holds what a provider earned for nobody yet. */
+export function isUnclaimed(account: string): boolean {
+  return account.startsWith(UNCLAIMED);
+}
+
+const UNCLAIMED = 'provider:';
 
 /** Makes the loader for one database. Call it inside a transaction. */
 export function groundLoader(): LoadGround {

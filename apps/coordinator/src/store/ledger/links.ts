@@ -1,32 +1,82 @@
-/** Gives a provider its owner: what the provider earned so far, and its place in the roll-ups, move to the owner's account. */
+/**
+ * Gives a provider its owner, and takes it away again. What a provider earned for nobody, and its place in the roll-ups, moves
+ * to the owner's account.
+ */
 import { sql } from 'kysely';
-import type { Database } from '../tables.js';
+import type { Database, Tables } from '../tables.js';
 import { ACTIVITY } from './activity.js';
-import { locked, unclaimedAccount } from './ground.js';
+import { isUnclaimed, locked, unclaimedAccount } from './ground.js';
 import { lockNetwork } from './totals.js';
 
-/** Call it inside a transaction of its own. Does nothing when the provider already has this owner. */
-export async function linkProvider(transaction: Database, providerId: string, accountId: string, at: number): Promise<void> {
-  const unclaimed = unclaimedAccount(providerId);
+export type LinkOutcome = 'linked' | 'other_account';
+
+/**
+ * Call it inside a transaction. Does nothing when the provider already has this owner. `from: 'nobody'` leaves a provider with
+ * the account that it earns for; `anybody` takes it from there.
+ */
+export async function linkProvider(
+  transaction: Database,
+  { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
+): Promise<LinkOutcome> {
+  const owner = await lockedOwner(transaction, providerId);
+  const current = owner.account_id;
+  if (current === accountId) return 'linked';
+  if (!isUnclaimed(current) && from === 'nobody' && !(await isClosed(transaction, current))) return 'other_account';
+  await transaction
+    .updateTable('provider_owners')
+    .set({ account_id: accountId, first_owner: owner.first_owner ?? accountId, linked_at: at })
+    .where('provider_id', '=', providerId)
+    .execute();
+  if (!isUnclaimed(current)) return 'linked';
+  await transaction.updateTable('unclaimed_accounts').set({ claimed_by: accountId }).where('account', '=', current).execute();
+  await moveEarnings(transaction, current, accountId, `link:${providerId}:${at}`, at);
+  await moveRollUps(transaction, current, accountId);
+  return 'linked';
+}
+
+/**
+ * Call it inside a transaction. From now on the provider earns for nobody: into an account of its own, which the next link
+ * claims. What it earned stays with the owner. False when this is not its owner.
+ */
+export async function unlinkProvider(
+  transaction: Database,
+  { providerId, accountId, at }: { providerId: string; accountId: string; at: number },
+): Promise<boolean> {
+  const owner = await lockedOwner(transaction, providerId);
+  if (owner.account_id !== accountId) return false;
+  const { before } = await transaction
+    .selectFrom('unclaimed_accounts')
+    .select((select) => select.fn.countAll<number>().as('before'))
+    .where('provider_id', '=', providerId)
+    .executeTakeFirstOrThrow();
+  // The account of the first time belongs to the first owner for good, so every later time has one of its own.
+  const account = `${unclaimedAccount(providerId)}:${Number(before) + 1}`;
+  await transaction.insertInto('unclaimed_accounts').values({ account, provider_id: providerId, since: at, claimed_by: null }).execute();
+  await transaction
+    .updateTable('provider_owners')
+    .set({ account_id: account, linked_at: null })
+    .where('provider_id', '=', providerId)
+    .execute();
+  return true;
+}
+
+async function lockedOwner(transaction: Database, providerId: string): Promise<Tables['provider_owners']> {
   await transaction
     .insertInto('provider_owners')
-    .values({ provider_id: providerId, account_id: unclaimed, first_owner: null, linked_at: null })
+    .values({ provider_id: providerId, account_id: unclaimedAccount(providerId), first_owner: null, linked_at: null })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  const current = await locked(
+  return locked(
     transaction,
     transaction.selectFrom('provider_owners').selectAll().where('provider_id', '=', providerId),
     'update',
   ).executeTakeFirstOrThrow();
-  if (current.account_id === accountId) return;
-  await transaction
-    .updateTable('provider_owners')
-    .set({ account_id: accountId, first_owner: current.first_owner ?? accountId, linked_at: at })
-    .where('provider_id', '=', providerId)
-    .execute();
-  if (current.account_id !== unclaimed) return;
-  await moveEarnings(transaction, unclaimed, accountId, `link:${providerId}:${at}`, at);
-  await moveRollUps(transaction, unclaimed, accountId);
+}
+
+/** What a closed account still owns, nobody can unlink any more. */
+async function isClosed(transaction: Database, accountId: string): Promise<boolean> {
+  const row = await transaction.selectFrom('accounts').select('deleted_at').where('id', '=', accountId).executeTakeFirst();
+  return row !== undefined && row.deleted_at !== null;
 }
 
 async function moveEarnings(transaction: Database, from: string, to: string, event: string, at: number): Promise<void> {

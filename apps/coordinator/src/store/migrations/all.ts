@@ -14,6 +14,7 @@ import { earningsByMachine } from './0012-earnings-by-machine.js';
 import { devices } from './0020-devices.js';
 import { catalogue } from './0032-catalogue.js';
 import { reputations } from './0033-reputations.js';
+import { machineLinks } from './0034-machine-links.js';
 import { operations } from './0035-operations.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -28,5 +29,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0020_devices': devices,
   '0032_catalogue': catalogue,
   '0033_reputations': reputations,
+  '0034_machine_links': machineLinks,
   '0035_operations': operations,
 };

@@ -33,7 +33,7 @@ export interface LedgerTables {
     ended_at: number | null;
   };
   /**
-   * The account that a provider earns for: `provider:<its id>` while nobody has claimed it. `first_owner` took over what it had
+   * The account that a provider earns for: `provider:<its id>` while nobody has claimed it, one of `unclaimed_accounts` between two owners. `first_owner` took over what it had
    * earned before, and stands for `provider:<its id>` in old job rows.
    */
   provider_owners: { provider_id: string; account_id: string; first_owner: string | null; linked_at: number | null };

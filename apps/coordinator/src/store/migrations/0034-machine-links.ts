@@ -1,0 +1,50 @@
+/**
+ * Machines that their owners sign in: the codes of the device grant, the tokens that come of them, and the accounts that hold
+ * what a machine earns between two owners.
+ */
+import type { Kysely, Migration } from 'kysely';
+
+export const machineLinks: Migration = {
+  async up(db: Kysely<unknown>) {
+    await db.schema
+      .createTable('device_codes')
+      .addColumn('hash', 'text', (column) => column.primaryKey())
+      .addColumn('user_code', 'text', (column) => column.notNull().unique())
+      .addColumn('machine_name', 'text', (column) => column.notNull())
+      .addColumn('chip_name', 'text')
+      .addColumn('address', 'text')
+      .addColumn('requested_at', 'bigint', (column) => column.notNull())
+      .addColumn('expires_at', 'bigint', (column) => column.notNull())
+      .addColumn('interval_ms', 'bigint', (column) => column.notNull())
+      .addColumn('polled_at', 'bigint')
+      .addColumn('account_id', 'text', (column) => column.references('accounts.id'))
+      .addColumn('approved_at', 'bigint')
+      .addColumn('denied_at', 'bigint')
+      .addColumn('token_hash', 'text')
+      .execute();
+    await db.schema.createIndex('device_codes_by_expiry').on('device_codes').column('expires_at').execute();
+    await db.schema
+      .createTable('machine_tokens')
+      .addColumn('hash', 'text', (column) => column.primaryKey())
+      .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+      .addColumn('machine_name', 'text', (column) => column.notNull())
+      .addColumn('provider_id', 'text')
+      .addColumn('created_at', 'bigint', (column) => column.notNull())
+      .addColumn('bound_at', 'bigint')
+      .addColumn('revoked_at', 'bigint')
+      .execute();
+    for (const column of ['account_id', 'provider_id']) {
+      await db.schema.createIndex(`machine_tokens_by_${column}`).on('machine_tokens').column(column).execute();
+    }
+    await db.schema
+      .createTable('unclaimed_accounts')
+      .addColumn('account', 'text', (column) => column.primaryKey())
+      .addColumn('provider_id', 'text', (column) => column.notNull())
+      .addColumn('since', 'bigint', (column) => column.notNull())
+      .addColumn('claimed_by', 'text')
+      .execute();
+    for (const column of ['provider_id', 'claimed_by']) {
+      await db.schema.createIndex(`unclaimed_accounts_by_${column}`).on('unclaimed_accounts').column(column).execute();
+    }
+  },
+};

@@ -1,0 +1,101 @@
+/**
+ * How the owner's commands ask the coordinator over HTTP. Answers are bounded and must be JSON; whatever else comes back (a page of
+ * a captive portal, an error of a proxy, nothing at all) is told in a sentence.
+ */
+
+/** No answer that can be used came. */
+export class CoordinatorError extends Error {
+  override name = 'CoordinatorError';
+  constructor(
+    /** `unreachable`: nothing answered. `no_sense`: something did, and it was not this protocol. `refused`: the coordinator said no. */
+    readonly kind: 'unreachable' | 'no_sense' | 'refused',
+    message: string,
+    readonly status: number | null = null,
+  ) {
+    super(message);
+  }
+}
+
+export interface JsonAnswer {
+  readonly status: number;
+  readonly value: unknown;
+  readonly headers: Headers;
+}
+
+export interface Ask {
+  readonly form?: Readonly<Record<string, string>>;
+  readonly token?: string;
+  readonly signal?: AbortSignal;
+  readonly ms?: number;
+}
+
+const ANSWER_MS = 15_000;
+const MOST_BYTES = 8 << 20;
+
+/** Address of the coordinator for HTTP, without a slash at its end; null for a text that is none. */
+export function coordinatorAddress(text: string): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const scheme = { 'http:': 'http:', 'https:': 'https:', 'ws:': 'http:', 'wss:': 'https:' }[url?.protocol ?? ''];
+  return url === null || scheme === undefined || url.host === '' ? null : `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+/** GET, or POST of a form. Resolves for every status. Throws {@link CoordinatorError}, and whatever `signal` was aborted with. */
+export async function askCoordinator(
+  address: string,
+  path: string,
+  { form, token, signal, ms = ANSWER_MS }: Ask = {},
+): Promise<JsonAnswer> {
+  const deadline = AbortSignal.timeout(ms);
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(address + path, {
+      method: form === undefined ? 'GET' : 'POST',
+      headers: { accept: 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+      ...(form === undefined ? {} : { body: new URLSearchParams(form) }),
+      // A token goes where it belongs and nowhere else.
+      redirect: 'manual',
+      signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    });
+    text = await boundedText(response);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof CoordinatorError) throw error;
+    const why = deadline.aborted ? 'did not answer in time' : 'cannot be reached';
+    throw new CoordinatorError('unreachable', `the coordinator ${address} ${why}`);
+  }
+  if (response.status >= 300 && response.status < 400) {
+    throw new CoordinatorError(
+      'no_sense',
+      `${address} sends its callers elsewhere (status ${response.status}): is the address right?`,
+      response.status,
+    );
+  }
+  try {
+    return { status: response.status, value: JSON.parse(text), headers: response.headers };
+  } catch {
+    throw new CoordinatorError(
+      response.status >= 500 ? 'unreachable' : 'no_sense',
+      `${address} answered with status ${response.status} and no JSON: is it a coordinator?`,
+      response.status,
+    );
+  }
+}
+
+/** The sentence of an error in any of the coordinator's shapes. */
+export function errorSentence({ status, value }: JsonAnswer): string {
+  const { error, error_description } = (value ?? {}) as { error?: unknown; error_description?: unknown };
+  const message = typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error_description;
+  return typeof message === 'string' && message !== '' ? message.slice(0, 512) : `the coordinator answered with status ${status}`;
+}
+
+async function boundedText(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    bytes += (part as Uint8Array).length;
+    if (bytes > MOST_BYTES) throw new CoordinatorError('no_sense', 'the coordinator answered with more than can be meant');
+    parts.push(part as Uint8Array);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}

@@ -1,0 +1,154 @@
+/**
+ * The agent's side of the device authorization grant (RFC 8628): asks for a code, then asks whether its owner has decided, at the
+ * pace that the coordinator sets, until they have or the code has run out. Time is counted by a clock that nobody can set.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type Ask, askCoordinator, CoordinatorError, errorSentence, type JsonAnswer } from './coordinator-http.js';
+
+export const CLIENT_ID = 'inference-provider';
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+const StartedSchema = Type.Object({
+  device_code: Type.String({ minLength: 1, maxLength: 512 }),
+  user_code: Type.String({ pattern: '^[A-Za-z0-9-]{4,32}$' }),
+  verification_uri: Type.String({ pattern: '^https?://[\\x21-\\x7e]+$', maxLength: 2048 }),
+  verification_uri_complete: Type.Optional(Type.String({ pattern: '^https?://[\\x21-\\x7e]+$', maxLength: 2048 })),
+  expires_in: Type.Number({ exclusiveMinimum: 0, maximum: 86_400 }),
+  /** Seconds; five where the coordinator leaves it out (section 3.2). */
+  interval: Type.Optional(Type.Number({ minimum: 0, maximum: 600 })),
+});
+const GrantedSchema = Type.Object({ access_token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }) });
+const started = Compile(StartedSchema);
+const granted = Compile(GrantedSchema);
+
+export interface DeviceCode {
+  readonly deviceCode: string;
+  readonly userCode: string;
+  readonly verificationUri: string;
+  readonly verificationUriComplete: string;
+  readonly expiresInMs: number;
+  readonly intervalMs: number;
+}
+
+export type GrantOutcome =
+  | { readonly kind: 'granted'; readonly token: string }
+  | { readonly kind: 'denied' | 'expired' }
+  /** The coordinator refuses in a way that waiting does not mend. */
+  | { readonly kind: 'refused'; readonly message: string };
+
+export interface Machine {
+  readonly machineName: string;
+  readonly chipName: string | null;
+}
+
+const DEFAULT_INTERVAL_S = 5;
+/** RFC 8628 section 3.5. */
+const SLOW_DOWN_MS = 5000;
+/** After an answer did not come, questions become rarer, but not rarer than this. */
+const LONGEST_PAUSE_MS = 30_000;
+
+/** Throws {@link CoordinatorError}. */
+export async function requestCode(coordinator: string, machine: Machine, signal: AbortSignal): Promise<DeviceCode> {
+  const answer = await askCoordinator(coordinator, '/oauth/device_authorization', {
+    form: {
+      client_id: CLIENT_ID,
+      machine_name: machine.machineName,
+      ...(machine.chipName === null ? {} : { chip_name: machine.chipName }),
+    },
+    signal,
+  });
+  const { status, value } = answer;
+  if (status === 404) throw new CoordinatorError('refused', `the coordinator ${coordinator} does not know how to link machines`, status);
+  if (status !== 200) throw new CoordinatorError(status >= 500 ? 'unreachable' : 'refused', errorSentence(answer), status);
+  if (!started.Check(value)) throw new CoordinatorError('no_sense', `the answer of ${coordinator} was not understood`, status);
+  return {
+    deviceCode: value.device_code,
+    userCode: value.user_code,
+    verificationUri: value.verification_uri,
+    verificationUriComplete: value.verification_uri_complete ?? value.verification_uri,
+    expiresInMs: value.expires_in * 1000,
+    intervalMs: (value.interval ?? DEFAULT_INTERVAL_S) * 1000,
+  };
+}
+
+/**
+ * Asks until the owner has decided. `onTrouble` gets a sentence when the coordinator cannot be asked, and null when it can again.
+ * Rejects only with what `signal` was aborted with.
+ */
+export async function awaitGrant(
+  coordinator: string,
+  code: DeviceCode,
+  { signal, onTrouble }: { readonly signal: AbortSignal; readonly onTrouble: (sentence: string | null) => void },
+): Promise<GrantOutcome> {
+  const end = performance.now() + code.expiresInMs;
+  let interval = code.intervalMs;
+  let pause = interval;
+  for (;;) {
+    const left = end - performance.now();
+    if (left <= 0) return { kind: 'expired' };
+    await delay(Math.min(pause, left), undefined, { signal }).catch(() => signal.throwIfAborted());
+    const step = await pollOnce(coordinator, code.deviceCode, signal);
+    onTrouble(step.kind === 'trouble' ? step.message : null);
+    switch (step.kind) {
+      case 'pending':
+        pause = interval;
+        break;
+      case 'slow_down':
+        interval += SLOW_DOWN_MS;
+        pause = interval;
+        break;
+      case 'trouble':
+        pause = Math.max(interval, step.retryMs ?? Math.min(2 * Math.max(pause, 500), LONGEST_PAUSE_MS));
+        break;
+      default:
+        return step;
+    }
+  }
+}
+
+type Step =
+  | GrantOutcome
+  | { readonly kind: 'pending' | 'slow_down' }
+  | { readonly kind: 'trouble'; readonly message: string; readonly retryMs?: number };
+
+async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSignal): Promise<Step> {
+  let answer: JsonAnswer;
+  const ask: Ask = { form: { grant_type: DEVICE_GRANT, client_id: CLIENT_ID, device_code: deviceCode }, signal };
+  try {
+    answer = await askCoordinator(coordinator, '/oauth/token', ask);
+  } catch (error) {
+    signal.throwIfAborted();
+    // A captive portal or a proxy may stand in the way for a while, so that nonsense is waited out like silence.
+    if (error instanceof CoordinatorError) return { kind: 'trouble', message: error.message };
+    throw error;
+  }
+  const { status, value, headers } = answer;
+  if (status === 200) {
+    if (granted.Check(value)) return { kind: 'granted', token: value.access_token };
+    return { kind: 'refused', message: 'the coordinator gave a token that was not understood' };
+  }
+  if (status === 429 || status >= 500) {
+    const seconds = Number(headers.get('retry-after'));
+    return { kind: 'trouble', message: errorSentence(answer), ...(seconds > 0 ? { retryMs: Math.min(seconds, 600) * 1000 } : {}) };
+  }
+  switch ((value as { error?: unknown } | null)?.error) {
+    case 'authorization_pending':
+      return { kind: 'pending' };
+    case 'slow_down':
+      return { kind: 'slow_down' };
+    case 'access_denied':
+      return { kind: 'denied' };
+    case 'expired_token':
+      return { kind: 'expired' };
+    default:
+      return { kind: 'refused', message: errorSentence(answer) };
+  }
+}
+
+/** Gives a token back (RFC 7009). Throws {@link CoordinatorError} where the coordinator could not be told. */
+export async function revokeToken(coordinator: string, token: string, ms: number): Promise<void> {
+  const answer = await askCoordinator(coordinator, '/oauth/revoke', { form: { client_id: CLIENT_ID, token }, ms });
+  if (answer.status !== 200) throw new CoordinatorError('refused', errorSentence(answer), answer.status);
+}

@@ -1,0 +1,63 @@
+/**
+ * Links this machine to an account, from the request for a code to the token on the disk. `login` and `setup` both do it; what is
+ * said meanwhile goes through `say`, one sentence at a time.
+ */
+import { hostname } from 'node:os';
+import { cleanLabel } from '@inference/protocol';
+import { writeAccount } from './account-file.js';
+import { awaitGrant, type DeviceCode, requestCode, revokeToken } from './device-flow.js';
+
+export interface SignInOptions {
+  readonly coordinator: string;
+  readonly dataDir: string;
+  readonly machineName: string;
+  readonly chipName: string | null;
+  readonly signal: AbortSignal;
+  /** The code is there, for the owner to approve. */
+  readonly onCode: (code: DeviceCode) => void;
+  readonly say: (sentence: string) => void;
+}
+
+export type SignInOutcome = { readonly kind: 'signed_in' } | { readonly kind: 'failed'; readonly message: string };
+
+const REVOKE_MS = 5_000;
+
+/** Throws CoordinatorError where no code can be had, and whatever `signal` was aborted with. */
+export async function signIn({ coordinator, dataDir, signal, onCode, say, ...machine }: SignInOptions): Promise<SignInOutcome> {
+  const code = await requestCode(coordinator, machine, signal);
+  onCode(code);
+  let inTrouble = false;
+  const outcome = await awaitGrant(coordinator, code, {
+    signal,
+    onTrouble: (sentence) => {
+      if (sentence !== null && !inTrouble) say(`${sentence}; still trying.`);
+      if (sentence === null && inTrouble) say('The coordinator answers again.');
+      inTrouble = sentence !== null;
+    },
+  });
+  switch (outcome.kind) {
+    case 'granted':
+      try {
+        writeAccount(dataDir, { coordinator, token: outcome.token, signed_in_at: Date.now() });
+      } catch (error) {
+        // A token that cannot be kept must not stay in force.
+        await revokeToken(coordinator, outcome.token, REVOKE_MS).catch(() => {});
+        const { code: why = 'unknown' } = error as NodeJS.ErrnoException;
+        return { kind: 'failed', message: `The sign-in could not be written into ${dataDir} (${why}), and was taken back.` };
+      }
+      return { kind: 'signed_in' };
+    case 'denied':
+      return { kind: 'failed', message: 'The request was refused in the console. Nothing was linked.' };
+    case 'expired':
+      return { kind: 'failed', message: 'The code has expired. Nothing was linked; run the command again for a new one.' };
+    case 'refused':
+      return { kind: 'failed', message: `The coordinator refuses: ${outcome.message}` };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+/** What this machine calls itself, where its owner says nothing. */
+export function defaultMachineName(): string {
+  return cleanLabel(hostname().replace(/\.(local|lan|home|localdomain)$/i, ''), 64, 'a machine');
+}

@@ -1,0 +1,24 @@
+/** Errors as OAuth has them: `{error, error_description}` (RFC 6749 section 5.2, RFC 8628 section 3.5). */
+import { type ApiError, errorHeaders, errorRow, type HttpError } from './errors.js';
+
+export const OAUTH_ERRORS = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unsupported_grant_type',
+  'authorization_pending',
+  'slow_down',
+  'access_denied',
+  'expired_token',
+  'server_error',
+  'temporarily_unavailable',
+] as const;
+export type OAuthErrorCode = (typeof OAUTH_ERRORS)[number];
+
+/** What befalls any request, in the shape of OAuth: too many of them, a body that is too large, a restart. */
+export function oauthError(error: ApiError): HttpError {
+  const { status } = errorRow(error.code);
+  const code: OAuthErrorCode =
+    status === 429 || status === 503 ? 'temporarily_unavailable' : status < 500 ? 'invalid_request' : 'server_error';
+  return { status, headers: errorHeaders(error), body: JSON.stringify({ error: code, error_description: error.message }) };
+}
