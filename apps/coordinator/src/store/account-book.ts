@@ -113,6 +113,7 @@ export class AccountBook {
         .where('account_id', '=', id)
         .where('revoked_at', 'is', null)
         .execute();
+      await transaction.deleteFrom('machine_names').where('account_id', '=', id).execute();
     });
     this.#onChange(id);
   }

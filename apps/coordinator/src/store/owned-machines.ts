@@ -6,6 +6,7 @@ export interface OwnedMachine {
   readonly providerId: string;
   /** Milliseconds since 1970; null: linked before this was written down. */
   readonly linkedAt: number | null;
+  /** As its owner calls it, or as it called itself when it was signed in. */
   readonly name: string | null;
 }
 
@@ -60,10 +61,21 @@ export class OwnedMachines {
           .onRef('machine_names.account_id', '=', 'provider_owners.account_id'),
       )
       .select(['provider_owners.provider_id', 'provider_owners.linked_at', 'machine_names.name'])
+      .select((select) =>
+        select
+          .selectFrom('machine_tokens')
+          .select('machine_tokens.machine_name')
+          .whereRef('machine_tokens.provider_id', '=', 'provider_owners.provider_id')
+          .whereRef('machine_tokens.account_id', '=', 'provider_owners.account_id')
+          .where('machine_tokens.revoked_at', 'is', null)
+          .orderBy('machine_tokens.created_at', 'desc')
+          .limit(1)
+          .as('own_name'),
+      )
       .where('provider_owners.account_id', '=', accountId);
   }
 }
 
-function machineOf(row: { provider_id: string; linked_at: number | null; name: string | null }): OwnedMachine {
-  return { providerId: row.provider_id, linkedAt: row.linked_at, name: row.name };
+function machineOf(row: { provider_id: string; linked_at: number | null; name: string | null; own_name: string | null }): OwnedMachine {
+  return { providerId: row.provider_id, linkedAt: row.linked_at, name: row.name ?? row.own_name };
 }

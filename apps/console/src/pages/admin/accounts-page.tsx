@@ -1,0 +1,72 @@
+/** `/admin/accounts`: finding an account by a part of its name or address. */
+import type { AdminAccount } from '@inference/formats';
+import { useDeferredValue, useState } from 'react';
+import { Link } from 'wouter';
+import { Badge } from '../../ui/badge.js';
+import { Card } from '../../ui/card.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { Field } from '../../ui/field.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { PATHS } from '../paths.js';
+import { MoreButton } from './more-button.js';
+import { useAccounts } from './queries.js';
+
+export function Page() {
+  const [text, setText] = useState('');
+  const accounts = useAccounts(useDeferredValue(text.trim()));
+  const rows = accounts.data?.pages.flatMap(({ data }) => data);
+  return (
+    <>
+      <PageHeader title="Accounts" about="Newest first." />
+      {rows === undefined && accounts.error !== null ? (
+        <ErrorState what="The accounts" error={accounts.error} onRetry={() => void accounts.refetch()} />
+      ) : (
+        <Card flush>
+          <div className="filters">
+            <Field
+              label="Search"
+              hint="A part of the name or the e-mail address, or a whole id"
+              type="search"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          </div>
+          <Table
+            caption="Accounts"
+            columns={COLUMNS}
+            rows={rows}
+            rowKey={({ id }) => id}
+            empty={<EmptyState title="No account is like that">Search for a part of the name or the address.</EmptyState>}
+            stacked
+          />
+          <MoreButton pages={accounts} />
+        </Card>
+      )}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<AdminAccount>[] = [
+  {
+    key: 'email',
+    header: 'Account',
+    rowHeader: true,
+    cell: ({ id, email, name }) => <Link href={PATHS.adminAccount.replace(':id', id)}>{email ?? (name === '' ? id : name)}</Link>,
+  },
+  { key: 'name', header: 'Name', cell: ({ name }) => name || '—' },
+  { key: 'state', header: 'State', cell: (account) => <AccountBadges account={account} /> },
+  { key: 'created', header: 'Made', cell: ({ created_at }) => <Time at={created_at} as="date" /> },
+];
+
+export function AccountBadges({ account }: { readonly account: AdminAccount }) {
+  const { deleted_at, suspended_at, is_admin } = account;
+  return (
+    <span className="row">
+      {deleted_at !== null ? <Badge>Closed</Badge> : suspended_at !== null ? <Badge tone="bad">Suspended</Badge> : <Badge tone="good">Open</Badge>}
+      {is_admin ? <Badge tone="accent">Operator</Badge> : null}
+    </span>
+  );
+}
