@@ -81,7 +81,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'coordinator/stats',
     path: 'apps/coordinator/src/stats',
-    uses: ['coordinator/fleet', 'coordinator/store', 'protocol'],
+    uses: ['coordinator/fleet', 'coordinator/store', 'formats', 'protocol'],
     node: NODE,
   },
   {

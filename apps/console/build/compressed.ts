@@ -1,9 +1,11 @@
 /** Writes a Brotli and a gzip copy beside every text file of the build, so that serving costs no compression. */
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Plugin } from 'vite';
 
-const TEXT = /\.(?:js|css|html|svg|json)$/;
+const TEXT = /\.(?:js|css|html|svg)$/;
 /** Smaller ones gain nothing. */
 const LEAST_BYTES = 1024;
 
@@ -11,15 +13,20 @@ export function compressed(): Plugin {
   return {
     name: 'compressed',
     apply: 'build',
-    enforce: 'post',
-    async generateBundle(_options, bundle) {
-      for (const [fileName, output] of Object.entries(bundle)) {
-        const source = Buffer.from(output.type === 'chunk' ? output.code : output.source);
-        if (!TEXT.test(fileName) || source.length < LEAST_BYTES) continue;
-        const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
-        this.emitFile({ type: 'asset', fileName: `${fileName}.br`, source: await promisify(brotliCompress)(source, { params }) });
-        this.emitFile({ type: 'asset', fileName: `${fileName}.gz`, source: await promisify(gzip)(source, { level: 9 }) });
-      }
+    // Over what was written: other plugins still change the files of a bundle that is being made.
+    async writeBundle({ dir }) {
+      if (dir === undefined) throw new Error('the build has no folder');
+      const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+      const paths = entries.filter((entry) => entry.isFile() && TEXT.test(entry.name)).map((entry) => join(entry.parentPath, entry.name));
+      await Promise.all(paths.map(compress));
     },
   };
+}
+
+async function compress(path: string): Promise<void> {
+  const source = await readFile(path);
+  if (source.length < LEAST_BYTES) return;
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
+  await writeFile(`${path}.br`, await promisify(brotliCompress)(source, { params }));
+  await writeFile(`${path}.gz`, await promisify(gzip)(source, { level: 9 }));
 }

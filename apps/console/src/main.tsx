@@ -6,6 +6,7 @@ import './styles/tokens.css';
 import './styles/base.css';
 import './styles/shell.css';
 import './styles/ui.css';
+import './styles/chart.css';
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no #root');

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { METRICS, WINDOWS } from '@inference/formats';
 import { CompiledQuery, Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MAKERS_ANCHOR } from '../src/attestation/chain/anchor.js';
 import { Fleet } from '../src/fleet/fleet.js';
 import { FLEET_TIMINGS } from '../src/fleet/timings.js';
 import { PublicStatistics } from '../src/stats/public-statistics.js';
-import { METRICS, WINDOWS } from '../src/stats/windows.js';
 import { openDatabase } from '../src/store/open-database.js';
 import { sqliteDialect } from '../src/store/sqlite.js';
 import type { Database, Tables } from '../src/store/tables.js';

@@ -1,11 +1,10 @@
-import { RequestError } from '@inference/formats';
+import { LeaderboardQuerySchema, RequestError } from '@inference/formats';
 import { describe, expect, it } from 'vitest';
 import { csvLine, prefersCsv } from '../src/routes/csv.js';
 import { UsageQuerySchema } from '../src/routes/payment-schemas.js';
 import { queryReader } from '../src/routes/query.js';
 import { timeParameter } from '../src/routes/time-parameter.js';
 import { cursorText, readCursor } from '../src/routes/usage-cursor.js';
-import { LeaderboardQuerySchema } from '../src/stats/schemas.js';
 
 /** The error that a refusal is, or undefined. */
 function refusal(step: () => unknown): RequestError | undefined {

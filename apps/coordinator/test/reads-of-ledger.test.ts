@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import type { Leaderboard, Stats, Totals } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../src/ledger/ledger.js';
 import { microUsd } from '../src/ledger/money.js';
 import { openLedger } from '../src/ledger/sql-ledger.js';
 import type { UsageEntry } from '../src/routes/payment-schemas.js';
-import type { Leaderboard, Stats, Totals } from '../src/stats/schemas.js';
 import { addKey, createAccount, newKeyText } from '../src/store/api-keys.js';
 import { pruneHistory } from '../src/store/ledger/retention.js';
 import type { JobRow } from '../src/store/tables/ledger.js';

@@ -1,6 +1,6 @@
+import { STATS_SCHEMAS } from '@inference/formats';
 import { Compile } from 'typebox/compile';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { STATS_SCHEMAS } from '../src/stats/schemas.js';
 import type { Activity, StatsWindow } from '../src/store/tables/ledger.js';
 import type { Database } from '../src/store/tables.js';
 import { describeDatabases, type TestDatabase } from './databases.js';

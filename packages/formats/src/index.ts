@@ -21,6 +21,7 @@ export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from 
 export { Transcript, type TranscriptItem } from './output/transcript.js';
 export * from './output-event.js';
 export * from './prefix-chain.js';
+export * from './public/statistics.js';
 export * from './request.js';
 export { schemaCheck } from './schema-check.js';
 export * from './sse.js';

@@ -5,10 +5,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { METRICS, WINDOWS } from '@inference/formats';
 import type { OnlineSession } from '../../../apps/coordinator/src/fleet/provider-session.js';
 import type { FleetView } from '../../../apps/coordinator/src/stats/network-stats.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/stats/public-statistics.js';
-import { METRICS, WINDOWS } from '../../../apps/coordinator/src/stats/windows.js';
 import { openDatabase } from '../../../apps/coordinator/src/store/open-database.js';
 import { median, percentile } from '../statistics.js';
 import { writeHistory } from './history.js';

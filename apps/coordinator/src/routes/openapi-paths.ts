@@ -1,7 +1,8 @@
 /** What the addresses beside inference answer, for the API description. Members that are not listed may follow. */
+
+import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '@inference/formats';
 import { AttestationFeedSchema, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
 import Type, { type TObject, type TProperties } from 'typebox';
-import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '../stats/schemas.js';
 import { CATALOGUE_SCHEMAS } from './catalogue-schemas.js';
 import { PAYMENT_SCHEMAS, UsageQuerySchema } from './payment-schemas.js';
 

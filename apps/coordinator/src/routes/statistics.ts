@@ -1,7 +1,8 @@
 /** `GET /v1/stats`, `/v1/leaderboard` and `/v1/network/totals`: what the network does, for everybody (spec: network stats). */
+
+import { LeaderboardQuerySchema, TotalsQuerySchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import { KEPT_SECONDS, type PublicStatistics } from '../stats/public-statistics.js';
-import { LeaderboardQuerySchema, TotalsQuerySchema } from '../stats/schemas.js';
 import { addPublicRoute, sendKept } from './public-route.js';
 import { queryReader } from './query.js';
 

@@ -1,7 +1,7 @@
 /** The leaderboard and the network's totals (spec: leaderboard, network totals), from what the store has summed. Pure. */
+
+import type { Leaderboard, Metric, Totals, Window } from '@inference/formats';
 import type { ActivitySums, Served, ServedMetric } from '../store/statistics.js';
-import type { Leaderboard, Totals } from './schemas.js';
-import type { Metric, Window } from './windows.js';
 
 export const COLUMN_OF: Readonly<Record<Metric, ServedMetric>> = { earnings: 'earned', tokens: 'served_tokens', jobs: 'served_jobs' };
 

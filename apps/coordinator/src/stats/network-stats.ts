@@ -2,10 +2,11 @@
  * The network's statistics (spec: network stats): what was counted over its lifetime and in the last half hour, and who is
  * connected at this moment. Pure apart from looking at the fleet.
  */
+
+import type { ProviderSnapshot, Stats } from '@inference/formats';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { ActivitySums, MinuteSums } from '../store/statistics.js';
-import type { ProviderSnapshot, Stats } from './schemas.js';
 
 /** What the statistics look at in the fleet. */
 export type FleetView = Pick<Fleet, 'sessions' | 'servedModels' | 'status'>;

@@ -2,15 +2,16 @@
  * The public statistics as they are handed out: computed from the roll-ups and the fleet, and kept for the time that the
  * specification gives each of them (spec: limits). However many ask, each is computed once per period.
  */
+
+import type { Leaderboard, Stats, Totals } from '@inference/formats';
+import { METRICS, type Metric, WINDOWS, type Window } from '@inference/formats';
 import { sharedSecret } from '../store/secrets.js';
 import { readLeaders, readMinutes, readNetworkTotals } from '../store/statistics.js';
 import type { Database } from '../store/tables.js';
 import { COLUMN_OF, leaderboard, networkTotals } from './leaderboard.js';
 import { type FleetView, networkStats, seriesStart } from './network-stats.js';
 import { pseudonyms } from './pseudonym.js';
-import type { Leaderboard, Stats, Totals } from './schemas.js';
 import { type Cached, TimedCache } from './timed-cache.js';
-import { METRICS, type Metric, WINDOWS, type Window } from './windows.js';
 
 /** How long each answer is kept, in seconds. */
 export const KEPT_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;

@@ -9,6 +9,6 @@ export const networkRoutes: readonly PageRoute[] = [
     title: 'Network',
     access: 'public',
     load: () => import('./network-page.js'),
-    nav: { section: 'network', label: 'Network', icon: Activity },
+    nav: { section: 'network', label: 'Overview', icon: Activity },
   },
 ];

@@ -1,10 +1,19 @@
 /**
  * Parameters and answers of the public statistics (spec: stats, leaderboard, totals). What computes an answer takes its type
- * from here, and the query readers, the API description and the tests use the same. Descriptions of parameters complete
+ * from here, and the query readers, the API description, the web console and the tests use the same. Descriptions of parameters complete
  * "<name> must be ...".
  */
 import Type, { type Static } from 'typebox';
-import { METRICS, WINDOWS } from './windows.js';
+
+export const METRICS = ['earnings', 'tokens', 'jobs'] as const;
+export type Metric = (typeof METRICS)[number];
+
+/**
+ * Sums are kept by the hour, UTC: a window includes the running hour and as many whole hours before it as its name says, so
+ * `24h` covers at least the last 24 hours and less than 25.
+ */
+export const WINDOWS = ['24h', '7d', '30d', 'all'] as const;
+export type Window = (typeof WINDOWS)[number];
 
 const count = Type.Integer({ minimum: 0 });
 const texts = <Names extends readonly string[]>(...names: Names) =>

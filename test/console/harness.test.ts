@@ -1,0 +1,39 @@
+/** The watch over pages notices what it is there for: without this, every other test of the console could pass blindly. */
+import { expect, it } from 'vitest';
+import { findingsOf } from '../support/console/accessible.js';
+import { describeInBrowser } from '../support/console/browser.js';
+import { layoutShift, openPage, problemsOf } from '../support/console/open-page.js';
+
+describeInBrowser('the watch over pages', () => {
+  it('notices a violation of the policy, an error, a request to somebody else, a page that moves, and one that is not accessible', async () => {
+    const page = await openPage('/', { expectedErrors: [/./] });
+    expect(problemsOf(page)).toEqual([]);
+    await page.evaluate(() => {
+      const style = document.createElement('style');
+      style.textContent = 'body { color: red }';
+      document.head.append(style);
+    });
+    await expect.poll(() => problemsOf(page).join('\n')).toMatch(/Content Security Policy/);
+    await page.evaluate(
+      () => void setTimeout(() => document.querySelector('.none')?.dispatchEvent(new Event('x')) ?? (null as never as Event).type),
+    );
+    await expect.poll(() => problemsOf(page).join('\n')).toMatch(/script: /);
+    await page.evaluate(() => void fetch('http://127.0.0.2:9/').catch(() => {}));
+    await expect
+      .poll(() => problemsOf(page).join('\n'))
+      .toMatch(/Content Security Policy.*127\.0\.0\.2|somebody else: http:\/\/127\.0\.0\.2/s);
+
+    await page.evaluate(() => {
+      const image = document.createElement('img');
+      image.src = '/favicon.svg';
+      document.querySelector('main')?.prepend(image);
+    });
+    await expect.poll(() => findingsOf(page)).toEqual(expect.arrayContaining([expect.stringMatching(/^image-alt/)]));
+    await page.evaluate(() => {
+      const box = document.createElement('div');
+      box.style.height = '400px';
+      document.querySelector('main')?.prepend(box);
+    });
+    await expect.poll(() => layoutShift(page)).toBeGreaterThan(0.02);
+  });
+});

@@ -1,0 +1,25 @@
+/** Holds a page against axe's rules for WCAG 2.2 A and AA and its best practices, in the theme and size that it has. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import type { Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Fails with every finding: the rule, the element, and what is wrong with it. */
+export async function expectAccessible(page: Page): Promise<void> {
+  expect(await findingsOf(page)).toEqual([]);
+}
+
+export async function findingsOf(page: Page): Promise<string[]> {
+  // Evaluated by the debugger: the page's own policy would not let it in.
+  await page.evaluate(AXE);
+  const results = await page.evaluate(() => {
+    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<AxeResults> } };
+    return axe.run({ resultTypes: ['violations'] });
+  });
+  return results.violations.flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.target.join(' ')} ${node.failureSummary?.replaceAll('\n', ' ') ?? ''}`),
+  );
+}

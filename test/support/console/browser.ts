@@ -1,0 +1,53 @@
+/**
+ * One browser for the test files of a process: Debian's Chromium, driven by playwright-core. Where there is none, the tests that
+ * need it do not run, and a line says so loudly.
+ */
+import { existsSync } from 'node:fs';
+import { type Browser, chromium } from 'playwright-core';
+import { describe } from 'vitest';
+
+const PROGRAM = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+];
+/** Chromium's start on a machine under load. */
+const START_MS = 100_000;
+
+export const hasBrowser = existsSync(PROGRAM);
+if (!hasBrowser) {
+  // On standard error directly: the runner folds what tests log.
+  process.stderr.write(
+    `\n!!! NO BROWSER at ${PROGRAM}: the tests of the web console DO NOT RUN. Install chromium, or set CHROMIUM_PATH.\n\n`,
+  );
+}
+
+/** `describe` for tests in a browser. */
+export const describeInBrowser = describe.skipIf(!hasBrowser);
+
+let started: Promise<Browser> | undefined;
+
+/** The running browser. It ends with the process. */
+export function sharedBrowser(): Promise<Browser> {
+  started ??= start();
+  return started;
+}
+
+async function start(): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: PROGRAM,
+    args: ARGUMENTS,
+    timeout: START_MS,
+    // The runner ends its processes by a signal; the browser then sees its pipe close, and ends, too.
+    handleSIGTERM: false,
+    handleSIGINT: false,
+    handleSIGHUP: false,
+  });
+  return browser;
+}

@@ -1,0 +1,116 @@
+/**
+ * A page of the console in a browser, watched: an error on its console, a script that failed, a violation of its policy or a
+ * request to anybody else fails the test that opened it, unless the test says that it expects it.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BrowserContext, Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
+import { mishapsOfSharedNetwork, sharedNetwork } from '../shared-network.js';
+import { sharedBrowser } from './browser.js';
+import type { Person } from './people.js';
+
+export interface OpenPageOptions {
+  /** A person of `newPerson`; absent: nobody. */
+  readonly signedInAs?: Person;
+  readonly theme?: 'light' | 'dark';
+  /** `phone` is 375 pixels wide, `wide` 1440. */
+  readonly width?: 'phone' | 'wide';
+  /** Where the console is served; the shared network when left out. */
+  readonly baseUrl?: string;
+  /** Messages on the browser's console that this test brings about, such as that of a request that is refused. */
+  readonly expectedErrors?: readonly RegExp[];
+  /** Called before the page is opened. */
+  readonly prepare?: (context: BrowserContext) => Promise<void>;
+}
+
+const SIZES = { phone: { width: 375, height: 812 }, wide: { width: 1440, height: 900 } } as const;
+/** How long the slowest machine may take for one step. A page that works is there at once. */
+const STEP_MS = 90_000;
+
+/** What went wrong on a page, as it was seen. */
+const problems = new WeakMap<Page, string[]>();
+
+/**
+ * Opens a page of the console and waits until it shows its heading. It is closed when the test ends, which fails if anything went
+ * wrong on it.
+ */
+export async function openPage(path: string, options: OpenPageOptions = {}): Promise<Page> {
+  const { theme = 'light', width = 'wide', signedInAs, prepare } = options;
+  const baseUrl = options.baseUrl ?? (await sharedNetwork()).baseUrl;
+  const browser = await sharedBrowser();
+  const context = await browser.newContext({
+    baseURL: baseUrl,
+    viewport: SIZES[width],
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+    serviceWorkers: 'block',
+    ...(width === 'phone' ? { hasTouch: true, isMobile: true, deviceScaleFactor: 2 } : {}),
+  });
+  context.setDefaultTimeout(STEP_MS);
+  await context.addInitScript(measureLayoutShift);
+  if (signedInAs !== undefined) await context.addCookies(signedInAs.cookies.map((cookie) => cookieOf(cookie, baseUrl)));
+  await prepare?.(context);
+  const page = await context.newPage();
+  const seen = watch(page, baseUrl);
+  onTestFinished(async () => {
+    await context.close();
+    const unexpected = seen.filter((line) => !options.expectedErrors?.some((pattern) => pattern.test(line)));
+    expect(unexpected, `what went wrong on ${path}`).toEqual([]);
+    if (options.baseUrl === undefined) expect(mishapsOfSharedNetwork()).toEqual([]);
+  });
+  await page.goto(path);
+  await page.locator('main h1').first().waitFor();
+  return page;
+}
+
+/** What went wrong on a page so far. */
+export function problemsOf(page: Page): readonly string[] {
+  return problems.get(page) ?? [];
+}
+
+/** Writes a picture of the whole page into the folder that `SCREENSHOTS` names; without it, does nothing. */
+export async function screenshot(page: Page, name: string): Promise<void> {
+  const directory = process.env.SCREENSHOTS;
+  if (directory === undefined || directory === '') return;
+  mkdirSync(directory, { recursive: true });
+  await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true, animations: 'disabled' });
+}
+
+/** Sum of the layout shifts that nobody's input caused, as browsers report it (Cumulative Layout Shift, over the page's life). */
+export function layoutShift(page: Page): Promise<number> {
+  return page.evaluate(() => (globalThis as unknown as { layoutShift: number }).layoutShift);
+}
+
+/** Runs in the page. */
+function measureLayoutShift(): void {
+  const world = globalThis as unknown as { layoutShift: number };
+  world.layoutShift = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries() as (PerformanceEntry & { value: number; hadRecentInput: boolean })[]) {
+      if (!entry.hadRecentInput) world.layoutShift += entry.value;
+    }
+  }).observe({ type: 'layout-shift', buffered: true });
+}
+
+function watch(page: Page, baseUrl: string): string[] {
+  const seen: string[] = [];
+  problems.set(page, seen);
+  // Violations of the policy are among these errors.
+  page.on('console', (message) => {
+    if (message.type() === 'error') seen.push(`console: ${message.text()} (${message.location().url})`);
+  });
+  page.on('pageerror', (error) => seen.push(`script: ${error.message}`));
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${baseUrl}/`) && !/^(?:data|blob):/.test(url)) seen.push(`request to somebody else: ${url}`);
+  });
+  return seen;
+}
+
+function cookieOf(cookie: string, url: string): { name: string; value: string; url: string } {
+  const at = cookie.indexOf('=');
+  return { name: cookie.slice(0, at), value: cookie.slice(at + 1), url };
+}
