@@ -13,7 +13,7 @@ import { Stat, Stats } from '../../ui/stat.js';
 import { Time } from '../../ui/time.js';
 import { PATHS } from '../paths.js';
 import { AccountActions } from './account-actions.js';
-import { AccountBadges } from './accounts-page.js';
+import { AccountBadges } from './account-badges.js';
 import { ActionList } from './action-list.js';
 import { DepositTable } from './deposit-table.js';
 import { useAccount } from './queries.js';

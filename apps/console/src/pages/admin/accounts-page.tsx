@@ -2,7 +2,6 @@
 import type { AdminAccount } from '@inference/formats';
 import { useDeferredValue, useState } from 'react';
 import { Link } from 'wouter';
-import { Badge } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorState } from '../../ui/error-state.js';
@@ -11,6 +10,7 @@ import { PageHeader } from '../../ui/page-header.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { PATHS } from '../paths.js';
+import { AccountBadges } from './account-badges.js';
 import { MoreButton } from './more-button.js';
 import { useAccounts } from './queries.js';
 
@@ -22,7 +22,7 @@ export function Page() {
     <>
       <PageHeader title="Accounts" about="Newest first." />
       {rows === undefined && accounts.error !== null ? (
-        <ErrorState what="The accounts" error={accounts.error} onRetry={() => void accounts.refetch()} />
+        <ErrorState level={2} what="The accounts" error={accounts.error} onRetry={() => void accounts.refetch()} />
       ) : (
         <Card flush>
           <div className="filters">
@@ -39,7 +39,11 @@ export function Page() {
             columns={COLUMNS}
             rows={rows}
             rowKey={({ id }) => id}
-            empty={<EmptyState title="No account is like that">Search for a part of the name or the address.</EmptyState>}
+            empty={
+              <EmptyState level={2} title="No account is like that">
+                Search for a part of the name or the address.
+              </EmptyState>
+            }
             stacked
           />
           <MoreButton pages={accounts} />
@@ -60,13 +64,3 @@ const COLUMNS: readonly Column<AdminAccount>[] = [
   { key: 'state', header: 'State', cell: (account) => <AccountBadges account={account} /> },
   { key: 'created', header: 'Made', cell: ({ created_at }) => <Time at={created_at} as="date" /> },
 ];
-
-export function AccountBadges({ account }: { readonly account: AdminAccount }) {
-  const { deleted_at, suspended_at, is_admin } = account;
-  return (
-    <span className="row">
-      {deleted_at !== null ? <Badge>Closed</Badge> : suspended_at !== null ? <Badge tone="bad">Suspended</Badge> : <Badge tone="good">Open</Badge>}
-      {is_admin ? <Badge tone="accent">Operator</Badge> : null}
-    </span>
-  );
-}

@@ -11,7 +11,8 @@ const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
   'POST /admin/v1/providers/:id/reinstate': () => 'Forgot the failures of a machine',
   'POST /admin/v1/providers/:id/link': () => 'Linked a machine to an account',
   'PATCH /admin/v1/accounts/:id': changesOfAccount,
-  'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) => `Deposited ${money(amount_micro_usd)} as “${text(reference)}”`,
+  'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) =>
+    `Deposited ${money(amount_micro_usd)} as “${text(reference)}”`,
   'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[text(end)] ?? `Ended a withdrawal: ${text(end)}`,
   'PUT /admin/v1/prices/*': ({ prompt_per_million, completion_per_million, per_image }) =>
     `Set a price: ${money(prompt_per_million)} and ${money(completion_per_million)} for a million tokens, ${money(per_image)} for an image`,

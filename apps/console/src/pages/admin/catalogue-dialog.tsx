@@ -104,7 +104,8 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
           autoComplete="off"
           error={errors.gigabytes?.message}
           {...register('gigabytes', {
-            validate: (text) => text.trim() === '' || (Number(text) >= 0 && Number(text) <= 2 ** 20) || 'A number of gigabytes, or nothing.',
+            validate: (text) =>
+              text.trim() === '' || (Number(text) >= 0 && Number(text) <= 2 ** 20) || 'A number of gigabytes, or nothing.',
           })}
         />
         <TextAreaField

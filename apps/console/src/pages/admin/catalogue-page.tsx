@@ -64,7 +64,7 @@ export function Page() {
         }
       />
       {data === undefined && error !== null ? (
-        <ErrorState what="The catalogue" error={error} onRetry={() => void refetch()} />
+        <ErrorState level={2} what="The catalogue" error={error} onRetry={() => void refetch()} />
       ) : (
         <Card flush>
           <Table

@@ -11,7 +11,7 @@ import { Field } from '../../ui/field.js';
 import { formatUsd } from '../../ui/money.js';
 import { useToast } from '../../ui/toast.js';
 import { readUsd, typedUsd } from '../usd.js';
-import { modelName } from './prices-page.js';
+import { modelName } from './model-name.js';
 import { ADMIN, pricePath } from './queries.js';
 
 interface PriceForm {
@@ -167,9 +167,7 @@ function Change({ label, before, after }: { readonly label: string; readonly bef
   return (
     <>
       <dt>{label}</dt>
-      <dd>
-        {before === undefined || before === after ? formatUsd(after) : `${formatUsd(before)} → ${formatUsd(after)}`}
-      </dd>
+      <dd>{before === undefined || before === after ? formatUsd(after) : `${formatUsd(before)} → ${formatUsd(after)}`}</dd>
     </>
   );
 }

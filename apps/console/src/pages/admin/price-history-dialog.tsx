@@ -5,7 +5,7 @@ import { ErrorState } from '../../ui/error-state.js';
 import { Money } from '../../ui/money.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
-import { modelName } from './prices-page.js';
+import { modelName } from './model-name.js';
 import { usePriceHistory } from './queries.js';
 
 export function PriceHistoryDialog({ model, onClose }: { readonly model: string; readonly onClose: () => void }) {
@@ -15,7 +15,13 @@ export function PriceHistoryDialog({ model, onClose }: { readonly model: string;
       {data === undefined && error !== null ? (
         <ErrorState what="The prices" error={error} onRetry={() => void refetch()} />
       ) : (
-        <Table caption={`Prices of ${modelName(model)}`} columns={COLUMNS} rows={data?.history} rowKey={({ id }) => id} empty={<p>None was set.</p>} />
+        <Table
+          caption={`Prices of ${modelName(model)}`}
+          columns={COLUMNS}
+          rows={data?.history}
+          rowKey={({ id }) => id}
+          empty={<p>None was set.</p>}
+        />
       )}
     </Dialog>
   );

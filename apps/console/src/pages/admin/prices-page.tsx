@@ -10,12 +10,10 @@ import { Money } from '../../ui/money.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
+import { modelName } from './model-name.js';
 import { PriceDialog } from './price-dialog.js';
 import { PriceHistoryDialog } from './price-history-dialog.js';
 import { usePrices } from './queries.js';
-
-/** Stands for every model without a price of its own. */
-export const ANY_MODEL = '*';
 
 type Open = { readonly what: 'set' | 'history'; readonly price: AdminPrice } | { readonly what: 'new' } | null;
 
@@ -33,7 +31,12 @@ export function Page() {
           <Button size="small" aria-label={`Change the price of ${price.model}`} onClick={() => setOpen({ what: 'set', price })}>
             Change
           </Button>
-          <Button size="small" kind="quiet" aria-label={`Prices of ${price.model} so far`} onClick={() => setOpen({ what: 'history', price })}>
+          <Button
+            size="small"
+            kind="quiet"
+            aria-label={`Prices of ${price.model} so far`}
+            onClick={() => setOpen({ what: 'history', price })}
+          >
             History
           </Button>
         </span>
@@ -52,7 +55,7 @@ export function Page() {
         }
       />
       {data === undefined && error !== null ? (
-        <ErrorState what="The prices" error={error} onRetry={() => void refetch()} />
+        <ErrorState level={2} what="The prices" error={error} onRetry={() => void refetch()} />
       ) : (
         <Card flush>
           <Table
@@ -60,7 +63,11 @@ export function Page() {
             columns={columns}
             rows={data?.data}
             rowKey={({ id }) => id}
-            empty={<EmptyState title="No price was set yet">Models cost what the settings of the coordinator say.</EmptyState>}
+            empty={
+              <EmptyState level={2} title="No price was set yet">
+                Models cost what the settings of the coordinator say.
+              </EmptyState>
+            }
             stacked
           />
         </Card>
@@ -70,10 +77,6 @@ export function Page() {
       {open?.what === 'history' ? <PriceHistoryDialog model={open.price.model} onClose={close} /> : null}
     </>
   );
-}
-
-export function modelName(model: string): string {
-  return model === ANY_MODEL ? 'All other models' : model;
 }
 
 const COLUMNS: readonly Column<AdminPrice>[] = [

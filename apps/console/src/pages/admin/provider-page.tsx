@@ -25,7 +25,11 @@ export function Page() {
   const { data, error, refetch } = useProvider(id);
   if (error instanceof ApiError && (error.status === 404 || error.status === 400)) {
     return (
-      <EmptyState level={1} title="Nothing is known of this machine" action={<LinkButton href={PATHS.adminProviders}>All machines</LinkButton>}>
+      <EmptyState
+        level={1}
+        title="Nothing is known of this machine"
+        action={<LinkButton href={PATHS.adminProviders}>All machines</LinkButton>}
+      >
         It is not connected, belongs to nobody and was never held back. The address may be mistyped.
       </EmptyState>
     );
@@ -71,7 +75,9 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
         {reputation.state === 'well' ? null : (
           <Note tone="warn" title={gateWords(reputation.state)}>
             <p>
-              {[reputation.reason === null ? null : inWords(reputation.reason), reputation.detail].filter((text) => text !== null).join(': ')}
+              {[reputation.reason === null ? null : inWords(reputation.reason), reputation.detail]
+                .filter((text) => text !== null)
+                .join(': ')}
               {reputation.until === null ? null : (
                 <>
                   , until <Time at={reputation.until} as="date-time" />

@@ -37,11 +37,15 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
   const [asked, setAsked] = useState<Asked | null>(null);
   const rows = withdrawals.data?.pages.flatMap(({ data }) => data);
   if (rows === undefined && withdrawals.error !== null) {
-    return <ErrorState what="The withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />;
+    return <ErrorState level={2} what="The withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />;
   }
   const columns: readonly Column<ConsoleWithdrawal>[] = [
     ...COLUMNS,
-    { key: 'end', header: 'End it', cell: (withdrawal) => <EndButtons withdrawal={withdrawal} onAsk={(end) => setAsked({ end, withdrawal })} /> },
+    {
+      key: 'end',
+      header: 'End it',
+      cell: (withdrawal) => <EndButtons withdrawal={withdrawal} onAsk={(end) => setAsked({ end, withdrawal })} />,
+    },
   ];
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
@@ -127,7 +131,13 @@ function EndDialog({ asked: { end, withdrawal }, onClose }: { readonly asked: As
     await queryClient.invalidateQueries({ queryKey: ADMIN });
   };
   return (
-    <ConfirmDialog open onOpenChange={onClose} title={words.title(formatUsd(withdrawal.amount_micro_usd))} confirm={words.confirm} onConfirm={act}>
+    <ConfirmDialog
+      open
+      onOpenChange={onClose}
+      title={words.title(formatUsd(withdrawal.amount_micro_usd))}
+      confirm={words.confirm}
+      onConfirm={act}
+    >
       <p>{words.about}</p>
       <p className="small muted">
         Account <code>{withdrawal.account_id}</code>

@@ -16,7 +16,10 @@ export function CodeForm({ initial, problem, onCode }: CodeFormProps) {
   const { register, handleSubmit, formState, setError } = useForm({ defaultValues: { code: initial } });
   const error = formState.errors.code?.message ?? (formState.isSubmitted || formState.isDirty ? undefined : (problem ?? undefined));
   return (
-    <Card title="Which code does the machine show?" about="“inference-provider login” shows it on the machine, and it is good for ten minutes.">
+    <Card
+      title="Which code does the machine show?"
+      about="“inference-provider login” shows it on the machine, and it is good for ten minutes."
+    >
       <form
         className="form"
         noValidate

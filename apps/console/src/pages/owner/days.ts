@@ -15,6 +15,13 @@ export function eachDay({ from, to }: Days): string[] {
   return days;
 }
 
+const LABEL = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+
+/** Such as `Jan 31, 2026`. */
+export function dayLabel(day: string): string {
+  return LABEL.format(new Date(`${day}T00:00:00Z`));
+}
+
 function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }

@@ -35,7 +35,11 @@ export function seriesOf(rows: readonly EarningDay[], range: Days, most: number)
   const ranked = [...totals].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([id]) => id);
   const own = new Set(ranked.length <= most ? ranked : ranked.slice(0, most - 1));
   const series = new Map<string, number[]>([...own].map((id) => [id, days.map(() => 0)]));
-  if (own.size < ranked.length) series.set(OTHERS, days.map(() => 0));
+  if (own.size < ranked.length)
+    series.set(
+      OTHERS,
+      days.map(() => 0),
+    );
   for (const row of rows) {
     const values = series.get(own.has(row.provider_id) ? row.provider_id : OTHERS);
     const index = place.get(row.day);

@@ -22,11 +22,13 @@ export function MachineFigures({ machine: { provider_id, status, last_seen } }: 
       <Stat
         label="Share of the traffic"
         value={status === null ? '—' : percent(status.share)}
-        hint={
-          status === null ? 'while it is connected' : <>{<Count value={status.placements} />} requests since it connected</>
-        }
+        hint={status === null ? 'while it is connected' : <>{<Count value={status.placements} />} requests since it connected</>}
       />
-      <Stat label="Tokens per second" value={rate === 0 ? '—' : formatRate(rate)} hint={status === null ? 'when it was last seen' : 'of its quickest model'} />
+      <Stat
+        label="Tokens per second"
+        value={rate === 0 ? '—' : formatRate(rate)}
+        hint={status === null ? 'when it was last seen' : 'of its quickest model'}
+      />
       <Stat label="Jobs now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
     </Stats>
   );

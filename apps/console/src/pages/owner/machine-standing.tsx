@@ -36,7 +36,11 @@ export function MachineStanding({ status }: { readonly status: Status }) {
         />
       </Card>
       <TrustParts level={status.trust_level} parts={status.trust_parts} />
-      <Card title="The newest decisions" about="Each time a request was placed, and what that meant for this machine. A sample of those it did not get." flush>
+      <Card
+        title="The newest decisions"
+        about="Each time a request was placed, and what that meant for this machine. A sample of those it did not get."
+        flush
+      >
         <Table
           caption="The newest decisions about this machine"
           columns={DECISION_COLUMNS}

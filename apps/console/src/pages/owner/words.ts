@@ -128,7 +128,8 @@ const CONDITIONS: Readonly<Record<string, string>> = {
 
 /** How a machine itself is, such as `cool, enough memory, on mains`. */
 export function conditionWords(host: { readonly thermal: string; readonly memory_pressure: string; readonly power: string }): string {
-  const memory = host.memory_pressure === 'critical' ? 'out of memory' : (CONDITIONS[host.memory_pressure] ?? inWords(host.memory_pressure));
+  const memory =
+    host.memory_pressure === 'critical' ? 'out of memory' : (CONDITIONS[host.memory_pressure] ?? inWords(host.memory_pressure));
   const thermal = host.thermal === 'critical' ? 'too hot' : (CONDITIONS[host.thermal] ?? inWords(host.thermal));
   return [thermal, memory, CONDITIONS[host.power] ?? inWords(host.power)].join(', ');
 }
