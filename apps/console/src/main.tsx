@@ -7,6 +7,7 @@ import './styles/base.css';
 import './styles/shell.css';
 import './styles/ui.css';
 import './styles/chart.css';
+import './styles/owner.css';
 
 const root = document.getElementById('root');
 if (root === null) throw new Error('the page has no #root');

@@ -12,6 +12,7 @@ import type { ScheduleRules } from './devices/schedule.js';
 import { Fleet } from './fleet/fleet.js';
 import { judgeOffers } from './fleet/offers.js';
 import { openProviderGate } from './fleet/provider-gate.js';
+import type { OnlineSession } from './fleet/provider-session.js';
 import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
 import { HeldReceipts } from './images/held-receipts.js';
 import { ImageStore } from './images/image-store.js';
@@ -21,6 +22,7 @@ import { JobRunner } from './inference/job-runner.js';
 import { PrefixHashes } from './inference/prefix-hashes.js';
 import { JOB_TIMINGS, type JobTimings, MAX_WAITING_PER_MODEL } from './inference/timings.js';
 import { WaitingRoom } from './inference/waiting-room.js';
+import { noteLastSeen } from './last-facts.js';
 import type { Ledger } from './ledger/ledger.js';
 import type { PriceBook } from './ledger/price-book.js';
 import { errorFacts, type Log } from './log.js';
@@ -33,6 +35,8 @@ import { type MetricsServer, startMetricsServer } from './metrics/metrics-server
 import { openMoney } from './money.js';
 import { ensureDevelopmentDeposit } from './payments/development-deposit.js';
 import { ReleaseFile } from './releases/release-file.js';
+import { addAdminHealth } from './routes/admin-health.js';
+import { addAdminProviders } from './routes/admin-providers.js';
 import { addAgentReleases } from './routes/agent-releases.js';
 import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
@@ -45,11 +49,12 @@ import { addImages } from './routes/images.js';
 import { addInference } from './routes/inference.js';
 import { addMetrics } from './routes/metrics.js';
 import { addModels } from './routes/models.js';
-import { addOpenApi } from './routes/openapi.js';
+import { addOpenApi, programVersion } from './routes/openapi.js';
 import { addOperations } from './routes/operations.js';
+import { addOperatorActions, recordOperators } from './routes/operator-trail.js';
 import { addPayments } from './routes/payments.js';
 import { addPrices } from './routes/prices.js';
-import { addProviderMe } from './routes/provider-me/provider-me.js';
+import { addProviderMe, providerStatusOf } from './routes/provider-me/provider-me.js';
 import { createRateLimits } from './routes/rate-limits.js';
 import { addReceipts } from './routes/receipts.js';
 import { RequestBodies } from './routes/request-bodies.js';
@@ -60,10 +65,16 @@ import { ensureAdminKey } from './store/admin-key.js';
 import { findKey, hashKey } from './store/api-keys.js';
 import { CatalogueBook } from './store/catalogue-book.js';
 import { type DevelopmentKeys, ensureDevelopmentKeys } from './store/development-keys.js';
+import { dialectOf } from './store/dialect.js';
+import { HoldBook } from './store/hold-book.js';
 import { KeptReputations } from './store/kept-reputations.js';
 import { KeyRing } from './store/key-ring.js';
+import { LastSeenBook } from './store/last-seen.js';
+import { ledgerSummary } from './store/ledger/summary.js';
 import type { MachineCodes } from './store/machine-codes.js';
 import { openDatabase } from './store/open-database.js';
+import { operatorNames } from './store/operator-names.js';
+import { OperatorTrail } from './store/operator-trail.js';
 import { databaseState } from './store/readiness.js';
 import { ReceiptBook } from './store/receipt-book.js';
 import { sharedSecret } from './store/secrets.js';
@@ -127,9 +138,9 @@ export async function startApp(options: AppOptions): Promise<App> {
       : { url: config.databaseUrl, onConnectionLost: (error) => log.warn({ error: errorFacts(error) }, 'database connection lost') },
   );
   const onWriteError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'database write failed');
-  const metrics = new Metrics();
+  const metrics = new Metrics(now);
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings };
-  const { authSecret, cacheScopes, money, catalogue, reputations, images } = await orDestroy(database, async () => ({
+  const { authSecret, cacheScopes, money, catalogue, reputations, holds, images } = await orDestroy(database, async () => ({
     images: await ImageStore.open({
       directory: join(directory, 'images'),
       mostBytes: config.images.storeBytes,
@@ -140,6 +151,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
     catalogue: await CatalogueBook.open({ database, now, onError: onWriteError }),
     reputations: await KeptReputations.open({ database, onWriteError }),
+    holds: await HoldBook.open({ database, now, onError: onWriteError }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     authSecret: config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret')),
     money: await openMoney({
@@ -157,6 +169,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const keyRing = new KeyRing({ database, now, onWriteError });
   const receipts = new ReceiptBook({ database, onWriteError });
   const heldReceipts = new HeldReceipts(receipts, now);
+  const lastSeen = new LastSeenBook({ database, onWriteError });
   let address = '';
   const devices = openDevices({
     config,
@@ -181,15 +194,18 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
     random,
     reputations,
+    holdOf: (providerId) => holds.of(providerId),
     onEvent: (event) => {
       logFleet(log, event);
       metrics.fleetEvent(event);
       if (event.type === 'left') endedSessions.add(event.session.counters);
       devices.follow(event);
+      noteLastSeen(lastSeen, event, now());
     },
   });
   devices.informs(fleet);
   catalogue.onChange = () => fleet.judgeOffersAgain();
+  holds.onChange = (providerIds) => fleet.holdsChanged(providerIds);
   const hardwareOnly = new Set(config.hardwareOnlyModels);
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
   const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
@@ -220,7 +236,24 @@ export async function startApp(options: AppOptions): Promise<App> {
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
   const limits = await createRateLimits(server, config.rateLimits);
   const keys = { keyRing, limits, now, onFailure: onWriteError };
-  const people = await openConsole({ server, config, authSecret, database, ledger, fleet, machineLinks, keys, log, now });
+  const trail = new OperatorTrail({ database, now });
+  recordOperators(server, trail, onWriteError);
+  const statusSources = { fleet, waitingRoom, database, now, onFailure: onWriteError };
+  const statusOf = (session: OnlineSession) => providerStatusOf(statusSources, session);
+  const people = await openConsole({
+    server,
+    config,
+    authSecret,
+    database,
+    ledger,
+    fleet,
+    machineLinks,
+    lastSeen,
+    statusOf,
+    keys,
+    log,
+    now,
+  });
   const prefixHashes = new PrefixHashes();
   const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
   addInference(server, requireKey(keys, 'api'), inference);
@@ -240,7 +273,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   addCatalogue(server, people.adminGuard, { catalogue, prices, exclusive: config.catalogueOnly });
   addStatistics(server, new PublicStatistics({ database, fleet, now }));
   addAttestation(server, fleet);
-  addProviderMe(server, { fleet, waitingRoom, database, limits, now, onFailure: onWriteError });
+  addProviderMe(server, { ...statusSources, limits });
   addAgentReleases(
     server,
     new ReleaseFile(config.agentReleases, (problem) =>
@@ -248,7 +281,30 @@ export async function startApp(options: AppOptions): Promise<App> {
     ),
   );
   addOpenApi(server);
-  addOperations(server, people.adminGuard, fleet, waitingRoom, consoleFiles);
+  addOperations(server, people.adminGuard, { fleet, waitingRoom, holds, consoleFiles });
+  addAdminProviders(server, people.adminGuard, { fleet, holds, lastSeen, statusOf, machines: people.machines, accounts: people.accounts });
+  addOperatorActions(server, people.adminGuard, { trail, namesOf: (operators) => operatorNames(database, operators) });
+  addAdminHealth(server, people.adminGuard, {
+    version: programVersion(),
+    startedAt: now(),
+    stopping: () => stopping,
+    dialect: dialectOf(database),
+    database: () => databaseState(database, READY_MS),
+    ledger: () => ledgerSummary(database),
+    fleet,
+    holds,
+    queues: () => ({
+      running_jobs: runner.running,
+      waiting_requests: waitingRoom.waiting,
+      waiting_for_images: imageSupply.waiting,
+      held_request_bytes: bodies.held,
+      most_held_request_bytes: config.maxHeldBytes,
+    }),
+    recentJobs: metrics.recentJobs,
+    recentProblems: metrics.recentProblems,
+    now,
+    onFailure: onWriteError,
+  });
   addHealth(server, { stopping: () => stopping, database: () => databaseState(database, READY_MS), now });
   addMetrics(server, people.adminGuard, metrics);
   devices.addRoutes(server, people.adminGuard);
@@ -264,6 +320,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     await people.close();
     await devices.management.close();
     catalogue.close();
+    holds.close();
+    await lastSeen.close();
     await reputations.close();
     await keyRing.close();
     images.close();

@@ -2,6 +2,7 @@
  * Wires what people sign in to: accounts and sessions, the console API, payments and the admin API. Called once by app.ts,
  * which owns the database, the ledger and the server.
  */
+import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { createAuth, MIN_PASSWORD_LENGTH } from './accounts/auth.js';
 import type { MachineLinks } from './accounts/machine-links.js';
@@ -10,6 +11,7 @@ import { startPruning } from './accounts/pruning.js';
 import { Sessions } from './accounts/sessions.js';
 import type { Config } from './config.js';
 import type { Fleet } from './fleet/fleet.js';
+import type { OnlineSession } from './fleet/provider-session.js';
 import type { Ledger } from './ledger/ledger.js';
 import { errorFacts, type Log } from './log.js';
 import { Deposits } from './payments/deposits.js';
@@ -22,6 +24,7 @@ import { addAuthRoutes } from './routes/console/auth-routes.js';
 import { ConsoleApi } from './routes/console/console-api.js';
 import { addDeviceCodeRoutes } from './routes/console/device-codes.js';
 import { addKeyRoutes } from './routes/console/keys.js';
+import { addMachineView } from './routes/console/machine-view.js';
 import { addMachineRoutes } from './routes/console/machines.js';
 import { addMeRoutes, addSession, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
@@ -34,7 +37,9 @@ import { requireAccount, requireAdmin } from './routes/session-guards.js';
 import { AccountBook } from './store/account-book.js';
 import { DeviceCodes } from './store/device-codes.js';
 import { KeyDesk } from './store/key-desk.js';
+import type { LastSeenBook } from './store/last-seen.js';
 import { MachineCodes } from './store/machine-codes.js';
+import { OwnedMachines } from './store/owned-machines.js';
 import { PaymentBook } from './store/payment-book.js';
 import { PlaygroundKeys } from './store/playground-keys.js';
 import type { Database } from './store/tables.js';
@@ -47,6 +52,9 @@ export interface ConsoleParts {
   readonly database: Database;
   readonly ledger: Ledger;
   readonly fleet: Fleet;
+  readonly lastSeen: LastSeenBook;
+  /** What a connected provider is told about itself. */
+  readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
   readonly machineLinks: MachineLinks;
   readonly keys: KeyGuard;
   readonly log: Log;
@@ -58,6 +66,8 @@ export interface Console {
   readonly adminGuard: onRequestHookHandler;
   /** Links machines; the provider gate redeems them. */
   readonly machineCodes: MachineCodes;
+  readonly accounts: AccountBook;
+  readonly machines: OwnedMachines;
   /** Guards what an account may read of its own: by key, or signed in. */
   readonly accountGuard: onRequestHookHandler;
   close(): Promise<void>;
@@ -108,17 +118,22 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);
   addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
-  addMachineRoutes(api, { database, fleet: parts.fleet, codes: machineCodes, links: parts.machineLinks });
+  const machines = new OwnedMachines(database);
+  const { fleet, lastSeen, statusOf } = parts;
+  addMachineRoutes(api, { machines, lastSeen, fleet, codes: machineCodes, links: parts.machineLinks });
+  addMachineView(api, { fleet, machines, lastSeen, statusOf });
   addDeviceCodeRoutes(api, { codes: deviceCodes, now });
   addMachineEarnings(server, { database, ledger, limits, now });
   addOAuth(server, { codes: deviceCodes, links: parts.machineLinks, limits, publicOrigin: config.console.publicOrigin });
   addUsageRoutes(api, { database, now });
   const adminGuard = requireAdmin(keys, door);
-  addAdminRoutes(server, adminGuard, { accounts, book, deposits, withdrawals, ledger, processor, now, log });
+  addAdminRoutes(server, adminGuard, { accounts, machines, book, deposits, withdrawals, ledger, processor, now, log });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });
 
   return {
     adminGuard,
+    accounts,
+    machines,
     machineCodes,
     accountGuard: requireAccount(keys, door),
     close: startPruning(auth, (error) => log.error({ error: errorFacts(error) }, 'expired sessions could not be removed')),

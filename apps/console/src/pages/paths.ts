@@ -25,6 +25,10 @@ export const PATHS = {
   earnings: '/earnings',
 
   admin: '/admin',
+  adminCatalogue: '/admin/catalogue',
+  adminAccount: '/admin/accounts/:id',
+  adminProvider: '/admin/providers/:id',
+  adminActions: '/admin/actions',
   adminPrices: '/admin/prices',
   adminAccounts: '/admin/accounts',
   adminDeposits: '/admin/deposits',

@@ -7,8 +7,8 @@ export interface EmptyStateProps {
   readonly children?: ReactNode;
   readonly action?: ReactNode;
   readonly icon?: LucideIcon;
-  /** 1 where it is all of the page. */
-  readonly level?: 1 | 3;
+  /** 1 where it is all of the page, 2 where it stands right below the heading of the page. */
+  readonly level?: 1 | 2 | 3;
 }
 
 export function EmptyState({ title, children, action, icon: Icon = Inbox, level = 3 }: EmptyStateProps) {
@@ -19,6 +19,8 @@ export function EmptyState({ title, children, action, icon: Icon = Inbox, level 
         <h1 className="empty-title" tabIndex={-1}>
           {title}
         </h1>
+      ) : level === 2 ? (
+        <h2 className="empty-title">{title}</h2>
       ) : (
         <h3 className="empty-title">{title}</h3>
       )}

@@ -8,7 +8,7 @@ export interface ErrorStateProps {
   readonly onRetry?: () => void;
   /** What could not be shown, such as "The providers". */
   readonly what?: string;
-  readonly level?: 1 | 3;
+  readonly level?: 1 | 2 | 3;
 }
 
 export function ErrorState({ error, onRetry, what = 'This', level = 3 }: ErrorStateProps) {
@@ -20,6 +20,8 @@ export function ErrorState({ error, onRetry, what = 'This', level = 3 }: ErrorSt
         <h1 className="empty-title" tabIndex={-1}>
           {title}
         </h1>
+      ) : level === 2 ? (
+        <h2 className="empty-title">{title}</h2>
       ) : (
         <h3 className="empty-title">{title}</h3>
       )}

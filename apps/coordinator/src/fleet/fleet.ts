@@ -8,6 +8,7 @@ import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
 import { Explanations } from './decisions/explanations.js';
 import { Farewell, sayGoodbye } from './farewell.js';
+import type { Hold } from './hold.js';
 import { ModelBoards } from './model-boards.js';
 import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
@@ -73,6 +74,7 @@ export class Fleet {
   readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new Map<string, number>();
   readonly #reputations: ReputationBook;
+  readonly #holdOf: (providerId: ProviderId) => Hold | null;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   readonly #life: NodeJS.Timeout;
   /** Null while the coordinator stays. */
@@ -84,9 +86,12 @@ export class Fleet {
     onEvent: (event: FleetEvent) => void;
     /** Left out: reputations end with the process. */
     reputations?: ReputationKeeper;
+    /** Machines that an operator took out of routing. Left out: none. */
+    holdOf?: (providerId: ProviderId) => Hold | null;
   }) {
     this.#rules = options.rules;
     this.#onEvent = options.onEvent;
+    this.#holdOf = options.holdOf ?? (() => null);
     this.#reputations = new ReputationBook({
       now: options.rules.now,
       random: options.random,
@@ -265,6 +270,11 @@ export class Fleet {
     return served.sort((a, b) => (a.offer.id < b.offer.id ? -1 : 1));
   }
 
+  /** The session of a provider, while it is connected. */
+  sessionOf(providerId: ProviderId): OnlineSession | null {
+    return this.#providers.get(providerId) ?? null;
+  }
+
   sessions(): Iterable<OnlineSession> {
     return this.#providers.values();
   }
@@ -332,6 +342,19 @@ export class Fleet {
     return current !== undefined && current !== session;
   }
 
+  /** Why an operator took a machine out of routing, or null. */
+  hold(providerId: ProviderId): Hold | null {
+    return this.#holdOf(providerId);
+  }
+
+  /** Operators took these machines out of routing, or let them in again. */
+  holdsChanged(providerIds: Iterable<ProviderId>): void {
+    for (const providerId of providerIds) {
+      const session = this.#providers.get(providerId);
+      if (session !== undefined) this.#change(session);
+    }
+  }
+
   /** Lets a key that is held back take jobs again, and forgets why. False when it was not. */
   reinstate(providerId: ProviderId): boolean {
     if (!this.#reputations.clear(providerId)) return false;
@@ -390,7 +413,8 @@ export class Fleet {
     this.explanations.follow(session);
     for (const { id } of session.models) if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, this.#rules.now());
     const status = this.status(session);
-    if (session.tellStanding(status, this.#restraintOf(session))) this.#onEvent({ type: 'standing', session, status });
+    if (session.tellStanding(status, this.#restraintOf(session), this.hold(session.registration.identity.providerId)))
+      this.#onEvent({ type: 'standing', session, status });
     this.#tellCapacity(session.models);
     this.#farewell?.changed(session);
   }
@@ -422,7 +446,8 @@ export class Fleet {
   }
 
   #factsAt(session: OnlineSession, now: number): ProviderFacts {
-    return factsOf(session, this.#reputations.of(session.registration.identity.providerId), now);
+    const { providerId } = session.registration.identity;
+    return factsOf(session, this.#reputations.of(providerId), this.hold(providerId) !== null, now);
   }
 
   #isServing(session: OnlineSession): boolean {

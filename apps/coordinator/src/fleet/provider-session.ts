@@ -23,6 +23,7 @@ import { checkKey, type Identity, type SealingKey } from './admission.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
 import { EnrolmentRequests } from './enrolments.js';
 import { Handshake, type Registered } from './handshake.js';
+import type { Hold } from './hold.js';
 import { HoldOff } from './hold-off.js';
 import type { JobHandle, JobSink } from './job-sink.js';
 import { LinkRequests } from './links.js';
@@ -207,8 +208,8 @@ export class ProviderSession {
   }
 
   /** Tells the provider its trust and status when they are not what it was told last. Whether it was. */
-  tellStanding(status: ProviderStatus, restraint: RestraintMessage | null): boolean {
-    const message = this.#lastTold.news(this.trust(), status, restraint);
+  tellStanding(status: ProviderStatus, restraint: RestraintMessage | null, hold: Hold | null): boolean {
+    const message = this.#lastTold.news(this.trust(), status, restraint, hold);
     if (message !== null) this.#socket.send(message);
     return message !== null;
   }

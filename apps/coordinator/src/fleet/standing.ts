@@ -6,14 +6,14 @@ import { type Gate, gateOf, isPassing, type ProviderFacts } from './scheduler/ga
 /** A moment's pause, or being full, is no status; one on trial takes jobs. */
 export type ProviderStatus = 'online' | Exclude<Gate, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
-export function factsOf(session: OnlineSession, reputation: Reputation, now: number): ProviderFacts {
+export function factsOf(session: OnlineSession, reputation: Reputation, held: boolean, now: number): ProviderFacts {
   const { identity, slots } = session.registration;
   const trust = session.trust();
   const state = stateAt(reputation, now);
   return {
     providerId: identity.providerId,
     serialNumber: identity.attestation.serial_number,
-    quarantined: state === 'quarantined',
+    quarantined: held || state === 'quarantined',
     draining: session.draining,
     away: session.away,
     keyNotAfter: session.key?.notAfter ?? 0,

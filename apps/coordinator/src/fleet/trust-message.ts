@@ -2,6 +2,7 @@
 import type { TrustMessage } from '@inference/protocol';
 import { remedyOf } from '../attestation/reasons.js';
 import type { TrustPart, TrustVerdict } from '../attestation/trust.js';
+import type { Hold } from './hold.js';
 import type { ProviderStatus } from './standing.js';
 
 const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string>> = {
@@ -23,16 +24,19 @@ export class LastTold {
   #verdict: TrustVerdict | null = null;
   #status: ProviderStatus | null = null;
   #restraint = '';
+  #hold: string | null = null;
   #text = '';
 
   /** What to tell now, or null when it says nothing new. */
-  news(verdict: TrustVerdict, status: ProviderStatus, restraint: RestraintMessage | null): TrustMessage | null {
+  news(verdict: TrustVerdict, status: ProviderStatus, restraint: RestraintMessage | null, hold: Hold | null): TrustMessage | null {
     const held = restraint === null ? '' : `${restraint.state} ${restraint.until}`;
-    if (this.#verdict === verdict && this.#status === status && this.#restraint === held) return null;
+    const reason = hold?.reason ?? null;
+    if (this.#verdict === verdict && this.#status === status && this.#restraint === held && this.#hold === reason) return null;
     this.#verdict = verdict;
     this.#status = status;
     this.#restraint = held;
-    const message = trustMessage(verdict, status, restraint);
+    this.#hold = reason;
+    const message = trustMessage(verdict, status, restraint, hold);
     const text = JSON.stringify(message);
     if (text === this.#text) return null;
     this.#text = text;
@@ -40,16 +44,26 @@ export class LastTold {
   }
 }
 
-export function trustMessage(verdict: TrustVerdict, status: ProviderStatus, restraint: RestraintMessage | null = null): TrustMessage {
+/** `hold`: why an operator took the machine out of routing, which its owner is told in the operator's words. */
+export function trustMessage(
+  verdict: TrustVerdict,
+  status: ProviderStatus,
+  restraint: RestraintMessage | null = null,
+  hold: Hold | null = null,
+): TrustMessage {
   return {
     type: 'trust',
     trust_level: verdict.level ?? 'none',
     routable: status === 'online',
     status,
-    ...(status === 'online' ? {} : { status_remedy: STATUS_REMEDIES[status] }),
+    ...(status === 'online' ? {} : { status_remedy: status === 'quarantined' && hold !== null ? heldBack(hold) : STATUS_REMEDIES[status] }),
     ...(restraint === null ? {} : { restraint }),
     parts: verdict.parts.map(partOf),
   };
+}
+
+function heldBack({ reason }: Hold): string {
+  return `The operator of this network has taken this machine out of routing: "${reason}" It gets jobs again when the operator lets it in.`;
 }
 
 function partOf({ name, state, reason, detail }: TrustPart): TrustMessage['parts'][number] {

@@ -112,6 +112,11 @@ export class JobRunner {
     return kinds.values();
   }
 
+  /** Jobs in the queue or on a provider. */
+  get running(): number {
+    return this.#running;
+  }
+
   /** Resolves when no job is in the queue or on a provider. */
   whenIdle(): Promise<void> {
     if (this.#running === 0) return Promise.resolve();

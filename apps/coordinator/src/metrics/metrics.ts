@@ -8,12 +8,15 @@ import type { FleetEvent } from '../fleet/fleet.js';
 import type { JobEvent, JobObserver } from '../inference/job-observer.js';
 import type { LedgerStep } from '../ledger/observed-ledger.js';
 import { BoundedNames } from './bounded-names.js';
+import { RecentCounts } from './recent-counts.js';
 
 /** Seconds. */
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 /** Models that have figures of their own; those that are served later share one. */
 const MOST_MODELS = 64;
+/** What operators are shown as recent, in minutes. */
+const RECENT_MINUTES = 60;
 
 /** How a job ended, as far as it is counted. */
 export interface CountedJob {
@@ -37,6 +40,10 @@ export interface CountedJob {
 
 export class Metrics implements JobObserver {
   readonly registry = new Registry();
+  /** Ends of jobs, of late. */
+  readonly recentJobs: RecentCounts;
+  /** What went wrong beside them, of late: providers tried in vain, sessions that were ended, steps of the ledger that failed. */
+  readonly recentProblems: RecentCounts;
   readonly #models = new BoundedNames(MOST_MODELS);
 
   readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
@@ -58,7 +65,9 @@ export class Metrics implements JobObserver {
   readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers taken out of routing, and let in again.', ['event']);
   readonly #standings = this.#counter('provider_standings_told_total', 'Providers that were told a new standing.', ['trust_level']);
 
-  constructor() {
+  constructor(now: () => number = Date.now) {
+    this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
+    this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
     // A timer of 10 ms, which is the default, is half of what an idle coordinator computes.
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
   }
@@ -76,6 +85,7 @@ export class Metrics implements JobObserver {
         return;
       case 'attempt_failed':
         this.#attempts.inc({ reason: event.reason, retried: String(event.retried) });
+        this.recentProblems.add(`attempt_failed:${event.reason}`);
         return;
       case 'hedge':
         this.#hedges.inc({ outcome: event.outcome });
@@ -95,6 +105,7 @@ export class Metrics implements JobObserver {
   job({ endpoint, stream, end, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
     const kind = { endpoint, stream: String(stream) };
     this.#jobs.inc({ ...kind, end });
+    this.recentJobs.add(end);
     this.#jobSeconds.observe(kind, ms / 1000);
     if (cancelled !== null) this.#cancels.inc({ stage: cancelled });
     this.#bytes.inc({ direction: 'request' }, requestBytes);
@@ -113,6 +124,7 @@ export class Metrics implements JobObserver {
 
   ledgerStep(step: LedgerStep, outcome: string, ms: number): void {
     this.#steps.inc({ step, outcome });
+    if (outcome === 'failed') this.recentProblems.add(`ledger_failed:${step}`);
     this.#stepSeconds.observe({ step }, ms / 1000);
   }
 
@@ -123,6 +135,7 @@ export class Metrics implements JobObserver {
         return;
       case 'left':
         this.#sessions.inc({ event: 'left', code: event.end.by === 'provider' ? 'closed' : event.end.code });
+        if (event.end.by === 'coordinator') this.recentProblems.add(`provider_ended:${event.end.code}`);
         return;
       case 'standing':
         this.#standings.inc({ trust_level: event.session.trust().level ?? 'none' });
@@ -130,6 +143,7 @@ export class Metrics implements JobObserver {
       case 'quarantined':
       case 'reinstated':
         this.#quarantines.inc({ event: event.type });
+        if (event.type === 'quarantined') this.recentProblems.add('provider_quarantined');
     }
   }
 

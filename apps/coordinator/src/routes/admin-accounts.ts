@@ -1,6 +1,7 @@
 /** `/admin/v1`: accounts, deposits by hand, withdrawals, and which account a machine earns for. */
 import {
   type AdminAccount,
+  type AdminAccountView,
   AdminDepositSchema,
   EndWithdrawalSchema,
   LinkMachineSchema,
@@ -18,6 +19,7 @@ import type { Deposits } from '../payments/deposits.js';
 import type { PaymentProcessor } from '../payments/payment-processor.js';
 import type { EndOutcome, Withdrawals } from '../payments/withdrawals.js';
 import type { AccountBook, ListedAccount } from '../store/account-book.js';
+import type { OwnedMachines } from '../store/owned-machines.js';
 import type { PaymentBook, Withdrawal } from '../store/payment-book.js';
 import { bytesOf } from './body-bytes.js';
 import { MAX_CONSOLE_BODY_BYTES } from './console/console-api.js';
@@ -30,6 +32,7 @@ export interface AdminRoutes {
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   readonly ledger: Pick<Ledger, 'balance' | 'linkProvider'>;
+  readonly machines: OwnedMachines;
   readonly processor: PaymentProcessor | null;
   readonly now: () => number;
   readonly log: Log;
@@ -58,14 +61,14 @@ interface RouteOptions {
   readonly bodyLimit: number;
 }
 
-function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger }: AdminRoutes): void {
+function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger, machines }: AdminRoutes): void {
   server.get('/admin/v1/accounts', options, async (request) => {
     const query = request.query as Query;
     const { limit, after } = pageOf(query);
-    const rows = await accounts.list({ text: query.search ?? null, limit: limit + 1, after });
+    const rows = await accounts.list({ text: query.search?.replaceAll('\0', '') ?? null, limit: limit + 1, after });
     return toPage(rows, limit, (row) => ({ at: row.createdAt, id: row.id }), accountBody);
   });
-  server.get<ById>('/admin/v1/accounts/:id', options, async (request) => {
+  server.get<ById>('/admin/v1/accounts/:id', options, async (request): Promise<AdminAccountView> => {
     const account = await existing(accounts, request.params.id);
     const { balance, reserved, withdrawable } = await ledger.balance(account.id);
     return {
@@ -73,6 +76,7 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
       balance_micro_usd: balance,
       reserved_micro_usd: reserved,
       withdrawable_micro_usd: withdrawable,
+      machines: (await machines.list(account.id)).map(({ providerId }) => providerId),
     };
   });
   const changeOf = bodyReader(UpdateAccountSchema);

@@ -2,7 +2,7 @@
  * The catalogue: which models the operator knows, with their files and prices, for everybody; and `/admin/v1/catalogue`, where
  * it is changed. A provider whose file is another one is refused that model as soon as the change is in force.
  */
-import { apiError, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
+import { type AdminCatalogue, type AdminCatalogueEntry, apiError, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Compile } from 'typebox/compile';
@@ -28,10 +28,10 @@ export interface CatalogueRoutes {
 
 export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: CatalogueRoutes): void {
   const { catalogue, prices, exclusive } = routes;
-  const list = () => ({
-    object: 'list' as const,
+  const list = (): AdminCatalogue => ({
+    object: 'list',
     exclusive,
-    currency: 'micro_usd' as const,
+    currency: 'micro_usd',
     data: [...catalogue.entries.values()].map((entry) => entryBody(entry, prices)),
   });
   addPublicRoute(server, '/v1/catalogue', async (_request, reply) => {
@@ -77,7 +77,7 @@ function modelOf(text: string): string {
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model.');
 }
 
-function entryBody(entry: CatalogueEntry, prices: PriceBook) {
+function entryBody(entry: CatalogueEntry, prices: PriceBook): AdminCatalogueEntry {
   const price = prices.current(entry.id);
   return {
     id: entry.id,
@@ -85,7 +85,7 @@ function entryBody(entry: CatalogueEntry, prices: PriceBook) {
     quantization: entry.quantization,
     model_type: entry.modelType,
     min_memory_bytes: entry.minMemoryBytes,
-    file_sha256: entry.fileSha256,
+    file_sha256: [...entry.fileSha256],
     prices: { prompt_per_million: price.promptPerMillion, completion_per_million: price.completionPerMillion, per_image: price.perImage },
     updated_at: new Date(entry.updatedAt).toISOString(),
   };

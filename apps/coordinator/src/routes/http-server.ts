@@ -52,6 +52,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   });
   server.decorateRequest('apiKey', null);
   server.decorateRequest('sessionAccountId', null);
+  server.decorateRequest('operator', null);
   server.removeAllContentTypeParsers();
   options.bodies.addTo(server);
   server.addHook('onRequest', (request, reply, done) => {

@@ -6,12 +6,12 @@ import { PATHS, SCHEMAS } from './openapi-paths.js';
 import { addPublicRoute } from './public-route.js';
 
 export function addOpenApi(server: FastifyInstance): void {
-  const text = JSON.stringify(openApiDocument({ version: packageVersion(), paths: PATHS, schemas: SCHEMAS }));
+  const text = JSON.stringify(openApiDocument({ version: programVersion(), paths: PATHS, schemas: SCHEMAS }));
   addPublicRoute(server, '/openapi.json', (_request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(text);
   });
 }
 
-function packageVersion(): string {
+export function programVersion(): string {
   return (createRequire(import.meta.url)('#package.json') as { version: string }).version;
 }

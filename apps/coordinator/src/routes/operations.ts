@@ -1,5 +1,5 @@
 /** For those who run the coordinator: what every provider is doing, and why some take no jobs. */
-import { apiError, openAiError } from '@inference/formats';
+import { type AdminHold, type AdminProvider, type AdminProviderList, apiError, openAiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { firstGap } from '../attestation/trust.js';
@@ -7,16 +7,21 @@ import type { Fleet, Standing } from '../fleet/fleet.js';
 import { PROVIDER_SOCKET_PATH } from '../fleet/provider-gate.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
+import type { HoldBook, OperatorHold } from '../store/hold-book.js';
+import { isoTime } from './console/page.js';
 import { type ConsoleFiles, wantsPage } from './console-files.js';
 import { sendError } from './send-error.js';
 
-export function addOperations(
-  server: FastifyInstance,
-  adminGuard: onRequestHookHandler,
-  fleet: Fleet,
-  waitingRoom: WaitingRoom,
-  consoleFiles: ConsoleFiles | null,
-): void {
+export interface OperationRoutes {
+  readonly fleet: Fleet;
+  readonly waitingRoom: WaitingRoom;
+  readonly holds: Pick<HoldBook, 'of' | 'all'>;
+  /** Null: no console is served. */
+  readonly consoleFiles: ConsoleFiles | null;
+}
+
+export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: OperationRoutes): void {
+  const { fleet, waitingRoom, holds, consoleFiles } = routes;
   // Clients of the messages format probe the base address with HEAD; people open it in a browser.
   server.get('/', (request, reply) => {
     reply.header('vary', 'accept');
@@ -27,12 +32,17 @@ export function addOperations(
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
     reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);
   });
-  server.get('/admin/v1/providers', { onRequest: adminGuard }, async () => ({
-    providers: [...fleet.sessions()].map((session) => providerState(fleet, session)),
-    restrained: [...fleet.restrained()].map(([provider_id, standing]) => ({ provider_id, ...restraintState(standing) })),
-    connections: fleet.connections,
-    waiting_requests: waitingRoom.waiting,
-  }));
+  server.get(
+    '/admin/v1/providers',
+    { onRequest: adminGuard },
+    async (): Promise<AdminProviderList> => ({
+      providers: [...fleet.sessions()].map((session) => providerState(fleet, holds, session)),
+      restrained: [...fleet.restrained()].map(([provider_id, standing]) => ({ provider_id, ...restraintState(standing) })),
+      held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...holdBody(hold) })),
+      connections: fleet.connections,
+      waiting_requests: waitingRoom.waiting,
+    }),
+  );
   server.get<{ Querystring: { model?: string; provider_serial?: string } }>(
     '/admin/v1/placement',
     { onRequest: adminGuard },
@@ -56,7 +66,7 @@ export function addOperations(
   });
 }
 
-function providerState(fleet: Fleet, session: OnlineSession) {
+export function providerState(fleet: Fleet, holds: Pick<HoldBook, 'of'>, session: OnlineSession): AdminProvider {
   const { identity, agentName, agentVersion, slots, registeredAt } = session.registration;
   const { host } = session.record;
   const standing = fleet.standing(identity.providerId);
@@ -67,7 +77,7 @@ function providerState(fleet: Fleet, session: OnlineSession) {
     status: fleet.status(session),
     reason: standing.detail ?? firstGap(trust),
     trust_level: trust.level,
-    trust_parts: trust.parts,
+    trust_parts: trust.parts.map(({ name, state, reason, detail }) => ({ name, state, reason, detail })),
     attested: session.attested,
     simulated: identity.simulated,
     serial_number: identity.attestation.serial_number,
@@ -75,6 +85,7 @@ function providerState(fleet: Fleet, session: OnlineSession) {
     models: session.models.map((model) => model.id),
     refused_models: session.refusedModels.map(({ id, reason }) => ({ id, reason })),
     gate: fleet.gate(session),
+    hold: holdBodyOrNull(holds.of(identity.providerId)),
     placements: session.record.placements,
     share_of_placements: fleet.explanations.given(session, null).share ?? 0,
     speeds: fleet.speeds(session).map(({ model, speed }) => ({
@@ -103,8 +114,16 @@ function providerState(fleet: Fleet, session: OnlineSession) {
   };
 }
 
-function restraintState({ state, reason, detail, since, until, recentFailures }: Standing) {
+export function restraintState({ state, reason, detail, since, until, recentFailures }: Standing) {
   return { state, reason, detail, since, until, recent_failures: recentFailures };
+}
+
+export function holdBody({ reason, since, by }: OperatorHold): AdminHold {
+  return { reason, since: isoTime(since), by };
+}
+
+export function holdBodyOrNull(hold: OperatorHold | null): AdminHold | null {
+  return hold === null ? null : holdBody(hold);
 }
 
 function tenths(rate: number): number {

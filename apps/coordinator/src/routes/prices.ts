@@ -2,7 +2,7 @@
  * Prices: what the models that are served cost, for everybody, and `/admin/v1/prices`, where they are set. A price is never
  * changed, only followed by another one, and jobs that are running keep the one they began with.
  */
-import { RequestError, readJsonBody, schemaCheck } from '@inference/formats';
+import { type AdminPrice, type AdminPriceHistory, type AdminPriceList, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Compile } from 'typebox/compile';
@@ -37,9 +37,17 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
     };
   });
   const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };
-  server.get('/admin/v1/prices', options, async () => ({ object: 'list', currency: 'micro_usd', data: prices.list().map(priceBody) }));
+  server.get(
+    '/admin/v1/prices',
+    options,
+    async (): Promise<AdminPriceList> => ({
+      object: 'list',
+      currency: 'micro_usd',
+      data: prices.list().map(priceBody),
+    }),
+  );
   // Wildcards, because model ids may contain slashes.
-  server.get<{ Params: { '*': string } }>('/admin/v1/prices/*', options, async (request) => {
+  server.get<{ Params: { '*': string } }>('/admin/v1/prices/*', options, async (request): Promise<AdminPriceHistory> => {
     const model = modelOf(request.params['*']);
     const history = await prices.history(model);
     return { model, current: ratesBody(prices.current(model)), history: history.map(priceBody) };
@@ -85,6 +93,6 @@ function ratesBody(rates: Rates): { prompt_per_million: number; completion_per_m
   };
 }
 
-function priceBody(price: Price) {
+function priceBody(price: Price): AdminPrice {
   return { id: price.id, model: price.model, ...ratesBody(price), valid_from: new Date(price.validFrom).toISOString() };
 }

@@ -2,7 +2,7 @@
 import { apiError } from '@inference/formats';
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import { COOKIE_PREFIX } from '../accounts/auth.js';
-import { admitKey, type KeyGuard, presentedKey } from './authenticate.js';
+import { admitKey, type KeyGuard, keyOf, presentedKey } from './authenticate.js';
 import { type ConsoleDoor, enter } from './console/console-api.js';
 import { sendError } from './send-error.js';
 
@@ -11,11 +11,15 @@ export function requireAdmin(keys: KeyGuard, door: ConsoleDoor): onRequestHookHa
   return async (request, reply) => {
     if (!hasCookieAlone(request)) {
       if (!(await admitKey(keys, 'admin', request, reply))) return reply;
+      request.operator = `key:${keyOf(request).id}`;
       return;
     }
     const entered = await enter(door, request, reply);
     if (entered === null) return reply;
-    if (entered.who.account.isAdmin) return;
+    if (entered.who.account.isAdmin) {
+      request.operator = `account:${entered.who.account.id}`;
+      return;
+    }
     sendError(reply, apiError('forbidden', { message: 'This account may not do that.' }));
     return reply;
   };

@@ -1,4 +1,5 @@
 /** Accounts: made at sign-up, suspended by the operator, closed by their owner. What is closed stays closed. */
+import { sql } from 'kysely';
 import type { Database, Tables } from './tables.js';
 
 export interface Account {
@@ -51,7 +52,7 @@ export class AccountBook {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Accounts with the names and e-mail addresses of their users, newest first. `text` looks for an id or an e-mail address. */
+  /** Accounts with the names and e-mail addresses of their users, newest first. `text` is an id, or a part of a name or an e-mail address. */
   async list(options: {
     readonly text: string | null;
     readonly limit: number;
@@ -60,7 +61,12 @@ export class AccountBook {
     let query = this.#listed();
     const { text, after } = options;
     if (text !== null) {
-      query = query.where((where) => where.or([where('accounts.id', '=', text), where('auth_users.email', '=', text.toLowerCase())]));
+      const part = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
+      const has = (column: 'auth_users.email' | 'auth_users.name' | 'accounts.name') =>
+        sql<boolean>`lower(${sql.ref(column)}) like ${part} escape '\\'`;
+      query = query.where((where) =>
+        where.or([where('accounts.id', '=', text), has('auth_users.email'), has('auth_users.name'), has('accounts.name')]),
+      );
     }
     if (after !== null) {
       query = query.where((where) =>
@@ -107,6 +113,7 @@ export class AccountBook {
         .where('account_id', '=', id)
         .where('revoked_at', 'is', null)
         .execute();
+      await transaction.deleteFrom('machine_names').where('account_id', '=', id).execute();
     });
     this.#onChange(id);
   }

@@ -9,6 +9,7 @@ import type { CatalogueTables } from './tables/catalogue.js';
 import type { DeviceTables } from './tables/devices.js';
 import type { LedgerTables } from './tables/ledger.js';
 import type { MachineTables } from './tables/machines.js';
+import type { OperationTables } from './tables/operations.js';
 import type { PaymentTables } from './tables/payments.js';
 import type { ReceiptTables } from './tables/receipts.js';
 import type { ReputationTables } from './tables/reputations.js';
@@ -25,6 +26,7 @@ export interface Tables
     DeviceTables,
     CatalogueTables,
     ReputationTables,
-    MachineTables {}
+    MachineTables,
+    OperationTables {}
 
 export type Database = Kysely<Tables>;

@@ -14,6 +14,15 @@ export const AdminAccountSchema = Type.Object({
   deleted_at: timeOrNull,
 });
 export type AdminAccount = Static<typeof AdminAccountSchema>;
+/** `GET /admin/v1/accounts/{id}`. */
+export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
+  balance_micro_usd: Type.Integer(),
+  reserved_micro_usd: Type.Integer(),
+  withdrawable_micro_usd: Type.Integer(),
+  /** Machines that earn for it. */
+  machines: Type.Array(Type.String()),
+});
+export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
 export const AdminAccountPageSchema = page(AdminAccountSchema);
 export type AdminAccountPage = Static<typeof AdminAccountPageSchema>;
 

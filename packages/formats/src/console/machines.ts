@@ -1,11 +1,16 @@
 /** Console API: the machines that earn for an account, and the codes that link them. */
 import Type, { type Static } from 'typebox';
+import { ConsoleLastSeenSchema } from './machine-view.js';
 import { count, time, timeOrNull } from './shared.js';
 
 /** A machine's live part is null while it is not connected. */
 export const ConsoleMachineSchema = Type.Object({
   provider_id: Type.String(),
+  /** As its owner calls it, or as it called itself when it was signed in. */
+  name: Type.Union([Type.String(), Type.Null()]),
   linked_at: timeOrNull,
+  /** What was known of it last; null when it was never seen since it was linked. */
+  last_seen: Type.Union([ConsoleLastSeenSchema, Type.Null()]),
   live: Type.Union([
     Type.Object({
       status: Type.String(),

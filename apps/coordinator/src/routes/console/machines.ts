@@ -11,35 +11,35 @@ import type { MachineLinks } from '../../accounts/machine-links.js';
 import { firstGap } from '../../attestation/trust.js';
 import type { Fleet } from '../../fleet/fleet.js';
 import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { LastSeenBook } from '../../store/last-seen.js';
 import type { MachineCodes } from '../../store/machine-codes.js';
-import type { Database } from '../../store/tables.js';
+import type { OwnedMachines } from '../../store/owned-machines.js';
 import type { ConsoleApi } from './console-api.js';
+import { lastSeenBody } from './machine-view.js';
 import { isoTime, isoTimeOrNull } from './page.js';
 
 export interface MachineRoutes {
-  readonly database: Database;
+  readonly machines: OwnedMachines;
+  readonly lastSeen: LastSeenBook;
   readonly fleet: Fleet;
   readonly codes: MachineCodes;
   readonly links: MachineLinks;
 }
 
-export function addMachineRoutes(api: ConsoleApi, { database, fleet, codes, links }: MachineRoutes): void {
+export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, codes, links }: MachineRoutes): void {
   api.add({ method: 'GET', path: '/machines', answer: ConsoleMachineListSchema }, async ({ who }) => {
-    const owned = await database
-      .selectFrom('provider_owners')
-      .selectAll()
-      .where('account_id', '=', who.account.id)
-      .orderBy('linked_at')
-      .orderBy('provider_id')
-      .execute();
-    const online = new Map([...fleet.sessions()].map((session) => [session.registration.identity.providerId as string, session]));
+    const owned = await machines.list(who.account.id);
+    const seen = await lastSeen.of(owned.map(({ providerId }) => providerId));
     return {
-      data: owned.map((row): ConsoleMachine => {
-        const session = online.get(row.provider_id);
+      data: owned.map(({ providerId, name, linkedAt }): ConsoleMachine => {
+        const session = fleet.sessionOf(providerId as ProviderId);
+        const last = seen.get(providerId);
         return {
-          provider_id: row.provider_id,
-          linked_at: isoTimeOrNull(row.linked_at),
-          live: session === undefined ? null : liveState(fleet, session),
+          provider_id: providerId,
+          name,
+          linked_at: isoTimeOrNull(linkedAt),
+          last_seen: last === undefined ? null : lastSeenBody(last),
+          live: session === null ? null : liveState(fleet, session),
         };
       }),
     };

@@ -22,7 +22,7 @@ export interface ViewSources {
 export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now, earnings }: ViewSources): ProviderStatusAnswer {
   const { identity, slots, registeredAt, agentName, agentVersion } = session.registration;
   const { host } = session.record;
-  const standing = trustMessage(session.trust(), fleet.status(session));
+  const standing = trustMessage(session.trust(), fleet.status(session), null, fleet.hold(identity.providerId));
   const facts = {
     object: 'provider.status' as const,
     provider_id: identity.providerId,

@@ -15,6 +15,7 @@ import { devices } from './0020-devices.js';
 import { catalogue } from './0032-catalogue.js';
 import { reputations } from './0033-reputations.js';
 import { machineLinks } from './0034-machine-links.js';
+import { operations } from './0035-operations.js';
 import { playgroundKeys } from './0039-playground-keys.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -30,5 +31,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0032_catalogue': catalogue,
   '0033_reputations': reputations,
   '0034_machine_links': machineLinks,
+  '0035_operations': operations,
   '0039_playground_keys': playgroundKeys,
 };

@@ -1,0 +1,21 @@
+/** The hashes of files that somebody typed or pasted, one a line, as `shasum -a 256` prints them, too. */
+
+const MOST = 64;
+
+export type TypedHashes =
+  | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
+  /** A sentence for whoever typed them. */
+  | { readonly kind: 'refused'; readonly problem: string };
+
+export function readHashes(text: string): TypedHashes {
+  const hashes: string[] = [];
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '') continue;
+    const [, hash] = /^\s*([0-9a-f]{64})(?:\s.*)?$/i.exec(line) ?? [];
+    if (hash === undefined) return { kind: 'refused', problem: `Line ${index + 1} is no SHA-256: 64 hexadecimal digits.` };
+    hashes.push(hash.toLowerCase());
+  }
+  const different = [...new Set(hashes)];
+  if (different.length > MOST) return { kind: 'refused', problem: `At most ${MOST} files.` };
+  return { kind: 'hashes', hashes: different };
+}

@@ -1,0 +1,233 @@
+/** `/admin/health`: how this coordinator is, at this moment and in the last hour. */
+import type { AdminHealth } from '@inference/formats';
+import { Card } from '../../ui/card.js';
+import { ErrorNote, ErrorState } from '../../ui/error-state.js';
+import { formatUsd, Money } from '../../ui/money.js';
+import { Note } from '../../ui/note.js';
+import { Count } from '../../ui/number.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { Skeleton } from '../../ui/skeleton.js';
+import { Stat, Stats } from '../../ui/stat.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { inWords } from '../owner/words.js';
+import { useHealth } from './queries.js';
+
+export function Page() {
+  const { data, error, refetch } = useHealth();
+  return (
+    <>
+      <PageHeader title="Health" about="Of the coordinator that answered. What lies in the database is of all coordinators." />
+      {data === undefined && error !== null ? (
+        <ErrorState level={2} what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
+      ) : (
+        <div className="stack">
+          {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+          <Readiness health={data} />
+          <Figures health={data} />
+          <div className="columns">
+            <LedgerCard health={data} />
+            <ProcessCard health={data} />
+          </div>
+          <RecentCards health={data} />
+        </div>
+      )}
+    </>
+  );
+}
+
+interface Part {
+  /** Undefined: it is being fetched. */
+  readonly health: AdminHealth | undefined;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  draining: 'It was told to end: running jobs finish, new requests are refused.',
+  database_unreachable: 'The database gave no answer within two seconds. Requests fail with “billing_unavailable” meanwhile.',
+  database_migrations_missing: 'The database has not all migrations of this program. Was an older copy restored?',
+};
+
+function Readiness({ health }: Part) {
+  if (health === undefined) return <Skeleton height="3.25rem" />;
+  if (health.ready && (health.ledger?.problems.length ?? 0) === 0) {
+    return (
+      <Note tone="good" title="It is ready, and the ledger sums up">
+        <p>
+          Version {health.version}, started <Time at={health.started_at} />.
+        </p>
+      </Note>
+    );
+  }
+  return (
+    <Note tone="bad" title={health.ready ? 'The ledger does not sum up' : 'It takes no requests'}>
+      {health.ready ? (
+        <p>See below, and run “npm run ledger-check” for the whole proof.</p>
+      ) : (
+        <p>{REASONS[health.reason ?? ''] ?? inWords(health.reason ?? 'unknown')}</p>
+      )}
+    </Note>
+  );
+}
+
+function Figures({ health }: Part) {
+  const of = <Value,>(read: (health: AdminHealth) => Value): Value | undefined => (health === undefined ? undefined : read(health));
+  return (
+    <Stats>
+      <Stat label="Jobs that run" value={of(({ queues }) => <Count value={queues.running_jobs} />)} />
+      <Stat
+        label="Requests that wait"
+        value={of(({ queues }) => <Count value={queues.waiting_requests + queues.waiting_for_images} />)}
+        hint={of(({ queues }) => `${queues.waiting_for_images} of them for images`)}
+      />
+      <Stat
+        label="Machines that take jobs"
+        value={of(({ fleet }) => (
+          <>
+            <Count value={fleet.routable} /> of <Count value={fleet.providers} />
+          </>
+        ))}
+        hint={of(({ fleet }) => `${fleet.held} held back, ${fleet.restrained} restrained`)}
+      />
+      <Stat
+        label="Places in use"
+        value={of(({ fleet }) => (
+          <>
+            <Count value={fleet.used_slots} /> of <Count value={fleet.slots} />
+          </>
+        ))}
+        hint={of(({ fleet }) => `${fleet.models} models`)}
+      />
+    </Stats>
+  );
+}
+
+function LedgerCard({ health }: Part) {
+  const ledger = health?.ledger;
+  return (
+    <Card
+      title="Ledger"
+      about={
+        ledger ? (
+          <>
+            Short check <Time at={ledger.checked_at} />
+          </>
+        ) : undefined
+      }
+    >
+      {health === undefined ? (
+        <Skeleton height="9rem" />
+      ) : ledger === null || ledger === undefined ? (
+        <Note tone="bad">The database did not answer.</Note>
+      ) : (
+        <div className="stack-small">
+          {ledger.problems.map((problem) => (
+            <Note key={problem} tone="bad">
+              {problem}
+            </Note>
+          ))}
+          <dl className="facts">
+            <dt>Owed to accounts and machines</dt>
+            <dd>
+              <Money microUsd={ledger.owed_micro_usd} /> in <Count value={ledger.accounts} /> balances
+            </dd>
+            <dt>Held for running jobs</dt>
+            <dd>
+              <Money microUsd={ledger.held_micro_usd} /> in <Count value={ledger.running_holds} /> holds
+            </dd>
+            <dt>Requested withdrawals</dt>
+            <dd>{formatUsd(ledger.requested_withdrawals_micro_usd)}</dd>
+            <dt>Fees of the network</dt>
+            <dd>{formatUsd(ledger.fees_micro_usd)}</dd>
+          </dl>
+        </div>
+      )}
+    </Card>
+  );
+}
+
+function ProcessCard({ health }: Part) {
+  return (
+    <Card title="Process and database">
+      {health === undefined ? (
+        <Skeleton height="9rem" />
+      ) : (
+        <dl className="facts">
+          <dt>Version</dt>
+          <dd>
+            {health.version}, Node {health.node_version.replace(/^v/, '')}
+          </dd>
+          <dt>Started</dt>
+          <dd>
+            <Time at={health.started_at} as="date-time" />
+          </dd>
+          <dt>Memory</dt>
+          <dd>{megabytes(health.memory_bytes)}</dd>
+          <dt>Request bodies</dt>
+          <dd>
+            {megabytes(health.queues.held_request_bytes)} of {megabytes(health.queues.most_held_request_bytes)}
+          </dd>
+          <dt>Database</dt>
+          <dd>
+            {health.database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, {inWords(health.database.state)}, answered in{' '}
+            {health.database.answer_ms} ms
+          </dd>
+          <dt>Sockets of machines</dt>
+          <dd>
+            <Count value={health.fleet.connections} />
+          </dd>
+        </dl>
+      )}
+    </Card>
+  );
+}
+
+type Counted = AdminHealth['recent']['jobs'][number];
+
+function RecentCards({ health }: Part) {
+  const minutes = health?.recent.minutes ?? 60;
+  return (
+    <div className="columns">
+      <Card title={`How jobs ended in ${minutes} minutes`} flush>
+        <Table
+          caption={`Ends of jobs in the last ${minutes} minutes`}
+          columns={columns('End')}
+          rows={health?.recent.jobs}
+          rowKey={({ code }) => code}
+          empty={<p className="card-empty">No job has ended in this time.</p>}
+        />
+      </Card>
+      <Card title={`What went wrong in ${minutes} minutes`} flush>
+        <Table
+          caption={`Problems in the last ${minutes} minutes`}
+          columns={columns('Problem')}
+          rows={health?.recent.problems}
+          rowKey={({ code }) => code}
+          empty={<p className="card-empty">Nothing: no machine was tried in vain, none was ended, and the ledger took every step.</p>}
+        />
+      </Card>
+    </div>
+  );
+}
+
+function columns(header: string): readonly Column<Counted>[] {
+  return [
+    { key: 'code', header, rowHeader: true, cell: ({ code }) => codeWords(code) },
+    { key: 'count', header: 'Times', numeric: true, cell: ({ count }) => <Count value={count} /> },
+  ];
+}
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  attempt_failed: 'A machine was tried in vain',
+  provider_ended: 'The coordinator ended a connection',
+  ledger_failed: 'The ledger failed at a step',
+};
+
+/** Codes are `what` or `what:why`. */
+function codeWords(code: string): string {
+  const [what = '', why] = code.split(':', 2);
+  return why === undefined ? inWords(what) : `${PROBLEMS[what] ?? inWords(what)}: ${inWords(why)}`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_048_576).toFixed(bytes < 10_485_760 ? 1 : 0)} MB`;
+}

@@ -1,0 +1,7 @@
+/** `/admin`: operators begin with how it is. */
+import { Redirect } from 'wouter';
+import { PATHS } from '../paths.js';
+
+export function Page() {
+  return <Redirect to={PATHS.adminHealth} replace />;
+}

@@ -1,0 +1,40 @@
+/** Which of the connected machines an operator wants to see. */
+import type { AdminProvider } from '@inference/formats';
+
+export const STATES = [
+  { value: 'all', label: 'All' },
+  { value: 'serving', label: 'Take jobs' },
+  { value: 'not_serving', label: 'Take no jobs' },
+  { value: 'held', label: 'Held back by an operator' },
+  { value: 'troubled', label: 'With failures' },
+] as const;
+export type StateFilter = (typeof STATES)[number]['value'];
+
+export function filterProviders(
+  providers: readonly AdminProvider[],
+  { text, state }: { readonly text: string; readonly state: StateFilter },
+): readonly AdminProvider[] {
+  const wanted = text.trim().toLowerCase();
+  return providers.filter((provider) => isInState(provider, state) && (wanted === '' || textOf(provider).includes(wanted)));
+}
+
+function isInState({ status, hold, reputation }: AdminProvider, state: StateFilter): boolean {
+  switch (state) {
+    case 'all':
+      return true;
+    case 'serving':
+      return status === 'online';
+    case 'not_serving':
+      return status !== 'online';
+    case 'held':
+      return hold !== null;
+    case 'troubled':
+      return reputation.state !== 'well' || reputation.recent_failures > 0;
+    default:
+      return state satisfies never;
+  }
+}
+
+function textOf({ provider_id, serial_number, models, agent }: AdminProvider): string {
+  return [provider_id, serial_number, ...models, agent.name, agent.version].join('\n').toLowerCase();
+}

@@ -1,0 +1,120 @@
+/** What the pages of operators fetch, and how often it is asked for again. */
+import type {
+  AdminAccountPage,
+  AdminAccountView,
+  AdminActionPage,
+  AdminCatalogue,
+  AdminDepositPage,
+  AdminHealth,
+  AdminPriceHistory,
+  AdminPriceList,
+  AdminProviderList,
+  AdminProviderView,
+  ConsoleWithdrawalPage,
+} from '@inference/formats';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { api, type QueryValue } from '../../app/api-client.js';
+
+export const ADMIN = ['admin'] as const;
+/** Milliseconds. */
+const LIVE_MS = 5000;
+const PAGE_ROWS = 50;
+
+export function useHealth() {
+  return useQuery({
+    queryKey: [...ADMIN, 'health'],
+    queryFn: ({ signal }) => api.get<AdminHealth>('/admin/v1/health', { signal }),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+export function useProviders() {
+  return useQuery({
+    queryKey: [...ADMIN, 'providers', 'list'],
+    queryFn: ({ signal }) => api.get<AdminProviderList>('/admin/v1/providers', { signal }),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+export function providerPath(id: string): string {
+  return `/admin/v1/providers/${encodeURIComponent(id)}`;
+}
+
+export function useProvider(id: string) {
+  return useQuery({
+    queryKey: [...ADMIN, 'providers', 'one', id],
+    queryFn: ({ signal }) => api.get<AdminProviderView>(providerPath(id), { signal }),
+    refetchInterval: (query) => (query.state.status === 'error' ? false : LIVE_MS),
+  });
+}
+
+export function usePrices() {
+  return useQuery({
+    queryKey: [...ADMIN, 'prices', 'list'],
+    queryFn: ({ signal }) => api.get<AdminPriceList>('/admin/v1/prices', { signal }),
+  });
+}
+
+/** Model ids may have slashes, which are part of the address here. */
+export function pricePath(model: string): string {
+  return `/admin/v1/prices/${encodeURIComponent(model)}`;
+}
+
+export function usePriceHistory(model: string) {
+  return useQuery({
+    queryKey: [...ADMIN, 'prices', 'one', model],
+    queryFn: ({ signal }) => api.get<AdminPriceHistory>(pricePath(model), { signal }),
+  });
+}
+
+export function useCatalogue() {
+  return useQuery({
+    queryKey: [...ADMIN, 'catalogue'],
+    queryFn: ({ signal }) => api.get<AdminCatalogue>('/admin/v1/catalogue', { signal }),
+  });
+}
+
+export function cataloguePath(model: string): string {
+  return `/admin/v1/catalogue/${encodeURIComponent(model)}`;
+}
+
+export function accountPath(id: string): string {
+  return `/admin/v1/accounts/${encodeURIComponent(id)}`;
+}
+
+export function useAccount(id: string) {
+  return useQuery({
+    queryKey: [...ADMIN, 'accounts', 'one', id],
+    queryFn: ({ signal }) => api.get<AdminAccountView>(accountPath(id), { signal }),
+  });
+}
+
+interface Paged {
+  readonly next_cursor: string | null;
+}
+
+function usePaged<Answer extends Paged>(path: string, key: string, query: Readonly<Record<string, QueryValue>>) {
+  return useInfiniteQuery({
+    queryKey: [...ADMIN, key, 'list', query],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam: cursor, signal }) => api.get<Answer>(path, { query: { ...query, limit: PAGE_ROWS, cursor }, signal }),
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useAccounts(search: string) {
+  return usePaged<AdminAccountPage>('/admin/v1/accounts', 'accounts', { search: search === '' ? null : search });
+}
+
+export function useDeposits(accountId: string | null) {
+  return usePaged<AdminDepositPage>('/admin/v1/deposits', 'deposits', { account_id: accountId });
+}
+
+export function useAdminWithdrawals(state: string | null, accountId: string | null) {
+  return usePaged<ConsoleWithdrawalPage>('/admin/v1/withdrawals', 'withdrawals', { state, account_id: accountId });
+}
+
+export function useActions(subject: string | null) {
+  return usePaged<AdminActionPage>('/admin/v1/actions', 'actions', { subject });
+}

@@ -1,0 +1,27 @@
+/** `/admin/withdrawals`: what owners asked to be paid. */
+import { useState } from 'react';
+import { PageHeader } from '../../ui/page-header.js';
+import { Segmented } from '../../ui/segmented.js';
+import { WithdrawalTable } from './withdrawal-table.js';
+
+const STATES = [
+  { value: 'requested', label: 'To be paid' },
+  { value: 'paid', label: 'Paid' },
+  { value: 'rejected', label: 'Rejected' },
+  { value: 'all', label: 'All' },
+] as const;
+type Shown = (typeof STATES)[number]['value'];
+
+export function Page() {
+  const [state, setState] = useState<Shown>('requested');
+  return (
+    <>
+      <PageHeader
+        title="Withdrawals"
+        about="Newest first. The amounts have left the balances already; whoever ends one first decides how."
+        actions={<Segmented label="State" value={state} options={STATES} onValue={setState} />}
+      />
+      <WithdrawalTable accountId={null} state={state === 'all' ? null : state} />
+    </>
+  );
+}

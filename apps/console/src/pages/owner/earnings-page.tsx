@@ -1,0 +1,172 @@
+/** `/earnings`: what machines earned per day, what may be withdrawn, and what was. */
+import type { ConsoleEarningDays } from '@inference/formats';
+import { Download } from 'lucide-react';
+import { useMemo, useState } from 'react';
+import { Link } from 'wouter';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { Chart } from '../../ui/chart.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/error-state.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { formatUsd, Money } from '../../ui/money.js';
+import { Count } from '../../ui/number.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { Segmented } from '../../ui/segmented.js';
+import { Skeleton } from '../../ui/skeleton.js';
+import { Stat, Stats } from '../../ui/stat.js';
+import { type Column, Table } from '../../ui/table.js';
+import { PATHS } from '../paths.js';
+import { dayLabel, eachDay, lastDays } from './days.js';
+import { download } from './download.js';
+import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from './earnings.js';
+import { machineName, shortId } from './machine-name.js';
+import { useBalance, useEarnings, useMachines } from './queries.js';
+import { Withdraw } from './withdraw.js';
+import { WithdrawalHistory } from './withdrawal-history.js';
+
+const RANGES = [
+  { value: '7', label: '7 days' },
+  { value: '30', label: '30 days' },
+  { value: '90', label: '90 days' },
+] as const;
+type Range = (typeof RANGES)[number]['value'];
+
+/** Machines with a colour of their own. */
+const MOST_SERIES = 6;
+
+export function Page() {
+  const [range, setRange] = useState<Range>('30');
+  const days = lastDays(Number(range), Date.now());
+  const earnings = useEarnings(days);
+  const balance = useBalance();
+  const names = useNames();
+  const rows = earnings.data?.data;
+  const sums = rows === undefined ? undefined : sumOf(rows);
+  return (
+    <>
+      <PageHeader
+        title="Earnings"
+        about="What your machines earned with answers that were signed, delivered and paid. Days are in UTC."
+        actions={<Segmented label="Range" value={range} options={RANGES} onValue={setRange} />}
+      />
+      <div className="stack">
+        {earnings.error !== null && rows !== undefined ? <ErrorNote error={earnings.error} title="These figures are not of now." /> : null}
+        <Stats>
+          <Stat label={`Earned in ${range} days`} value={sums === undefined ? undefined : <Money microUsd={sums.earned} />} />
+          <Stat label="Jobs" value={sums === undefined ? undefined : <Count short value={sums.jobs} />} />
+          <Stat label="Tokens" value={sums === undefined ? undefined : <Count short value={sums.tokens} />} />
+          <Stat
+            label="May be withdrawn"
+            value={balance.data === undefined ? undefined : <Money microUsd={balance.data.withdrawable_micro_usd} />}
+          />
+        </Stats>
+        {rows === undefined && earnings.error !== null ? (
+          <ErrorState level={2} what="Your earnings" error={earnings.error} onRetry={() => void earnings.refetch()} />
+        ) : (
+          <ByDay earnings={earnings.data} nameOf={names} />
+        )}
+        <div className="columns">
+          <Withdraw balance={balance.data} />
+          <WithdrawalHistory />
+        </div>
+      </div>
+    </>
+  );
+}
+
+/** Names of machines, as far as they are the account's now. */
+function useNames(): (providerId: string) => string {
+  const machines = useMachines().data;
+  return useMemo(() => {
+    const names = new Map(
+      machines?.data.map(({ provider_id, name, live, last_seen }) => [
+        provider_id,
+        machineName({ provider_id, name, chip_name: (live ?? last_seen)?.chip_name ?? null }),
+      ]),
+    );
+    const count = new Map<string, number>();
+    for (const name of names.values()) count.set(name, (count.get(name) ?? 0) + 1);
+    return (providerId) => {
+      const name = names.get(providerId) ?? `Machine ${shortId(providerId)}`;
+      // Two machines of one name are told apart.
+      return (count.get(name) ?? 0) > 1 ? `${name} (${shortId(providerId)})` : name;
+    };
+  }, [machines]);
+}
+
+interface ByDayProps {
+  readonly earnings: ConsoleEarningDays | undefined;
+  readonly nameOf: (providerId: string) => string;
+}
+
+function ByDay({ earnings, nameOf }: ByDayProps) {
+  if (earnings === undefined) {
+    return (
+      <Card title="Per day and machine">
+        <Skeleton height="18rem" />
+      </Card>
+    );
+  }
+  const { from, to, data } = earnings;
+  if (data.length === 0) {
+    return (
+      <Card title="Per day and machine">
+        <EmptyState
+          title="Nothing was earned in this time"
+          action={<LinkButton href={PATHS.machines}>See how your machines do</LinkButton>}
+        >
+          A machine earns with every answer that a client pays for. Why one gets few requests, its page says.
+        </EmptyState>
+      </Card>
+    );
+  }
+  const series = seriesOf(data, { from, to }, MOST_SERIES).map(({ id, values }) => ({
+    label: id === OTHERS ? 'Other machines' : nameOf(id),
+    values,
+  }));
+  const columns: readonly Column<EarningDay>[] = [
+    { key: 'day', header: 'Day', cell: ({ day }) => dayLabel(day) },
+    {
+      key: 'machine',
+      header: 'Machine',
+      rowHeader: true,
+      cell: ({ provider_id }) => <Link href={PATHS.machine.replace(':id', provider_id)}>{nameOf(provider_id)}</Link>,
+    },
+    { key: 'jobs', header: 'Jobs', numeric: true, cell: ({ jobs }) => <Count value={jobs} /> },
+    { key: 'tokens', header: 'Tokens', numeric: true, cell: ({ tokens }) => <Count value={tokens} /> },
+    { key: 'earned', header: 'Earned', numeric: true, cell: ({ earned_micro_usd }) => <Money microUsd={earned_micro_usd} /> },
+  ];
+  const save = (): void => download(`earnings-${from}-${to}.csv`, earningsCsv(data, nameOf), 'text/csv');
+  return (
+    <Card
+      title="Per day and machine"
+      actions={
+        <Button size="small" icon={<Download size={16} aria-hidden="true" />} onClick={save}>
+          CSV
+        </Button>
+      }
+      flush
+    >
+      <div className="card-inset">
+        <Chart
+          title={`What each machine earned per day, from ${dayLabel(from)} to ${dayLabel(to)}`}
+          kind="bar"
+          stacked
+          labels={eachDay({ from, to }).map(dayLabel)}
+          series={series}
+          format={formatUsd}
+          labelHeading="Day"
+        />
+      </div>
+      <Table
+        caption="Earnings per day and machine"
+        columns={columns}
+        rows={[...data].reverse()}
+        rowKey={({ day, provider_id }) => `${day} ${provider_id}`}
+        empty={null}
+        stacked
+      />
+    </Card>
+  );
+}

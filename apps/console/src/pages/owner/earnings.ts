@@ -1,0 +1,59 @@
+/** Earnings per day and machine as sums, as the series of a chart and as CSV. */
+import type { ConsoleEarningDays } from '@inference/formats';
+import { csvOf } from './csv.js';
+import { eachDay } from './days.js';
+import type { Days } from './queries.js';
+
+export type EarningDay = ConsoleEarningDays['data'][number];
+
+export interface EarningSums {
+  readonly earned: number;
+  readonly jobs: number;
+  readonly tokens: number;
+}
+
+export function sumOf(rows: readonly EarningDay[]): EarningSums {
+  return {
+    earned: rows.reduce((sum, row) => sum + row.earned_micro_usd, 0),
+    jobs: rows.reduce((sum, row) => sum + row.jobs, 0),
+    tokens: rows.reduce((sum, row) => sum + row.tokens, 0),
+  };
+}
+
+export interface EarningSeries {
+  readonly id: string;
+  /** Micro-USD, one for each day of the range. */
+  readonly values: readonly number[];
+}
+
+/** One series per machine, the one that earned most first; those beyond `most` together as `others`. */
+export function seriesOf(rows: readonly EarningDay[], range: Days, most: number): readonly EarningSeries[] {
+  const days = eachDay(range);
+  const place = new Map(days.map((day, index) => [day, index]));
+  const totals = new Map<string, number>();
+  for (const row of rows) totals.set(row.provider_id, (totals.get(row.provider_id) ?? 0) + row.earned_micro_usd);
+  const ranked = [...totals].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([id]) => id);
+  const own = new Set(ranked.length <= most ? ranked : ranked.slice(0, most - 1));
+  const series = new Map<string, number[]>([...own].map((id) => [id, days.map(() => 0)]));
+  if (own.size < ranked.length)
+    series.set(
+      OTHERS,
+      days.map(() => 0),
+    );
+  for (const row of rows) {
+    const values = series.get(own.has(row.provider_id) ? row.provider_id : OTHERS);
+    const index = place.get(row.day);
+    if (values !== undefined && index !== undefined) values[index] = (values[index] ?? 0) + row.earned_micro_usd;
+  }
+  return [...series].map(([id, values]) => ({ id, values }));
+}
+
+/** Stands for the machines that have no series of their own. No provider id looks like it. */
+export const OTHERS = 'others';
+
+export function earningsCsv(rows: readonly EarningDay[], nameOf: (providerId: string) => string): string {
+  return csvOf([
+    ['day', 'machine', 'provider_id', 'jobs', 'tokens', 'earned_micro_usd'],
+    ...rows.map((row) => [row.day, nameOf(row.provider_id), row.provider_id, row.jobs, row.tokens, row.earned_micro_usd]),
+  ]);
+}

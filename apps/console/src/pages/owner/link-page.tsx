@@ -1,0 +1,28 @@
+/** `/link`: the owner types the code that a machine shows, sees what asks, and approves or denies it (RFC 8628, section 3.3). */
+import { useLocation, useSearch } from 'wouter';
+import { PageHeader } from '../../ui/page-header.js';
+import { PATHS } from '../paths.js';
+import { CodeForm } from './code-form.js';
+import { DeviceRequest } from './device-request.js';
+import { readUserCode } from './user-code.js';
+
+export function Page() {
+  const [, navigate] = useLocation();
+  const given = new URLSearchParams(useSearch()).get('code') ?? '';
+  const typed = given === '' ? null : readUserCode(given);
+  const again = (): void => navigate(PATHS.link);
+  return (
+    <>
+      <PageHeader title="Link a machine" about="A machine that is linked earns for your account, and you see how it does." />
+      {typed?.kind === 'code' ? (
+        <DeviceRequest key={typed.code} code={typed.code} onAnother={again} />
+      ) : (
+        <CodeForm
+          initial={given}
+          problem={typed?.kind === 'refused' ? typed.problem : null}
+          onCode={(code) => navigate(`${PATHS.link}?code=${code}`)}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,107 @@
+/** Renaming a machine, and taking it out of the account. */
+import type { ConsoleMachineView } from '@inference/formats';
+import { useQueryClient } from '@tanstack/react-query';
+import { Pencil, Unlink } from 'lucide-react';
+import { useState } from 'react';
+import { useForm } from 'react-hook-form';
+import { useLocation } from 'wouter';
+import { api } from '../../app/api-client.js';
+import { Button } from '../../ui/button.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { Dialog, DialogActions } from '../../ui/dialog.js';
+import { ErrorNote } from '../../ui/error-state.js';
+import { Field } from '../../ui/field.js';
+import { useToast } from '../../ui/toast.js';
+import { PATHS } from '../paths.js';
+import { MACHINES, machineKey, machinePath } from './queries.js';
+
+interface MachineActionsProps {
+  readonly machine: ConsoleMachineView;
+  readonly name: string;
+}
+
+const MOST_CHARACTERS = 64;
+
+export function MachineActions({ machine, name }: MachineActionsProps) {
+  const [renaming, setRenaming] = useState(false);
+  const [unlinking, setUnlinking] = useState(false);
+  return (
+    <>
+      <Button icon={<Pencil size={16} aria-hidden="true" />} onClick={() => setRenaming(true)}>
+        Rename
+      </Button>
+      <Button icon={<Unlink size={16} aria-hidden="true" />} onClick={() => setUnlinking(true)}>
+        Unlink
+      </Button>
+      {renaming ? <Rename machine={machine} onClose={() => setRenaming(false)} /> : null}
+      <UnlinkDialog machine={machine} name={name} open={unlinking} onOpenChange={setUnlinking} />
+    </>
+  );
+}
+
+function Rename({ machine, onClose }: { readonly machine: ConsoleMachineView; readonly onClose: () => void }) {
+  const queryClient = useQueryClient();
+  const [problem, setProblem] = useState<unknown>(null);
+  const { register, handleSubmit, formState } = useForm({ defaultValues: { name: machine.name ?? '' } });
+  const save = async ({ name }: { name: string }): Promise<void> => {
+    setProblem(null);
+    const trimmed = name.trim();
+    try {
+      const path = machinePath(machine.provider_id);
+      const renamed = await api.patch<ConsoleMachineView>(path, { name: trimmed === '' ? null : trimmed });
+      queryClient.setQueryData(machineKey(machine.provider_id), renamed);
+      await queryClient.invalidateQueries({ queryKey: [...MACHINES, 'list'] });
+      onClose();
+    } catch (error) {
+      setProblem(error);
+    }
+  };
+  return (
+    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title="Rename the machine">
+      <form className="form" noValidate onSubmit={(event) => void handleSubmit(save)(event)}>
+        {problem === null ? null : <ErrorNote error={problem} />}
+        <Field
+          label="Name"
+          hint="Only you see it. Without one, the machine is called by its chip."
+          autoComplete="off"
+          error={formState.errors.name?.message}
+          {...register('name', {
+            validate: (name) => name.trim().length <= MOST_CHARACTERS || `At most ${MOST_CHARACTERS} characters.`,
+          })}
+        />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" busy={formState.isSubmitting}>
+            Save
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+interface UnlinkDialogProps extends MachineActionsProps {
+  readonly open: boolean;
+  readonly onOpenChange: (open: boolean) => void;
+}
+
+function UnlinkDialog({ machine, name, open, onOpenChange }: UnlinkDialogProps) {
+  const queryClient = useQueryClient();
+  const [, navigate] = useLocation();
+  const toast = useToast();
+  const unlink = async (): Promise<void> => {
+    await api.delete(machinePath(machine.provider_id));
+    navigate(PATHS.machines);
+    toast.success(`${name} is unlinked`);
+    queryClient.removeQueries({ queryKey: machineKey(machine.provider_id) });
+    await queryClient.invalidateQueries({ queryKey: MACHINES });
+  };
+  return (
+    <ConfirmDialog open={open} onOpenChange={onOpenChange} title={`Unlink ${name}?`} confirm="Unlink" onConfirm={unlink}>
+      <p>
+        From now on it earns for your account no longer, and its token is void. What it has earned stays yours. To link it again, run
+        “inference-provider login” on it.
+      </p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,52 @@
+/** A machine that is not connected: what was last known of it, and how it comes back. */
+import type { ConsoleMachineView } from '@inference/formats';
+import { Card } from '../../ui/card.js';
+import { CopyField } from '../../ui/copy-field.js';
+import { Time } from '../../ui/time.js';
+import { leftWords, trustLevel } from './words.js';
+
+export function MachineAway({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {
+  return (
+    <>
+      <Card title="It is not connected" about="No request comes, and nothing is earned, until the agent on this Mac is connected again.">
+        <div className="stack-small">
+          {last_seen?.left ? <p>{leftWords(last_seen.left)}</p> : null}
+          <p>Wake the Mac, see that it is online, and look how the agent does:</p>
+          <CopyField label="Command" hideLabel value="inference-provider status" />
+          <p>Where it does not run, start it:</p>
+          <CopyField label="Command that starts it" hideLabel value="inference-provider start" />
+        </div>
+      </Card>
+      {last_seen === null ? null : (
+        <Card title="When it was last seen">
+          <dl className="facts">
+            <dt>Time</dt>
+            <dd>
+              <Time at={last_seen.at} as="date-time" />
+            </dd>
+            <dt>Models</dt>
+            <dd>{last_seen.models.join(', ') || 'none'}</dd>
+            <dt>Trust</dt>
+            <dd>{trustLevel(last_seen.trust_level).label}</dd>
+            <dt>Served on that connection</dt>
+            <dd>
+              {last_seen.requests_served} requests, {last_seen.tokens_generated} tokens
+            </dd>
+            <dt>Chip</dt>
+            <dd>{last_seen.chip_name}</dd>
+            <dt>Serial number</dt>
+            <dd>{last_seen.serial_number}</dd>
+            <dt>Agent</dt>
+            <dd>
+              {last_seen.agent.name} {last_seen.agent.version}
+            </dd>
+            <dt>Provider id</dt>
+            <dd>
+              <code>{provider_id}</code>
+            </dd>
+          </dl>
+        </Card>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+/** The numbers of one machine: what it gets of the traffic, how fast it is, what it earned. */
+import type { ConsoleMachineView } from '@inference/formats';
+import { Money } from '../../ui/money.js';
+import { Count, formatRate } from '../../ui/number.js';
+import { Stat, Stats } from '../../ui/stat.js';
+import { lastDays } from './days.js';
+import { sumOf } from './earnings.js';
+import { useEarnings } from './queries.js';
+
+export function MachineFigures({ machine: { provider_id, status, last_seen } }: { readonly machine: ConsoleMachineView }) {
+  const month = useEarnings(lastDays(30, Date.now())).data?.data.filter((row) => row.provider_id === provider_id);
+  const today = month?.filter(({ day }) => day === lastDays(1, Date.now()).to);
+  const rate = Math.max(0, ...(status?.models.map(({ decode_tps }) => decode_tps) ?? [last_seen?.decode_tps ?? 0]));
+  return (
+    <Stats>
+      <Stat label="Earned today" value={today === undefined ? undefined : <Money microUsd={sumOf(today).earned} />} hint="UTC" />
+      <Stat
+        label="Earned in 30 days"
+        value={month === undefined ? undefined : <Money microUsd={sumOf(month).earned} />}
+        hint={month === undefined ? undefined : <>with {<Count value={sumOf(month).jobs} />} jobs</>}
+      />
+      <Stat
+        label="Share of the traffic"
+        value={status === null ? '—' : percent(status.share)}
+        hint={status === null ? 'while it is connected' : <>{<Count value={status.placements} />} requests since it connected</>}
+      />
+      <Stat
+        label="Tokens per second"
+        value={rate === 0 ? '—' : formatRate(rate)}
+        hint={status === null ? 'when it was last seen' : 'of its quickest model'}
+      />
+      <Stat label="Jobs now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
+    </Stats>
+  );
+}
+
+/** `null`: nothing was asked for yet. */
+export function percent(share: number | null): string {
+  if (share === null) return '—';
+  const value = share * 100;
+  return `${value >= 10 || value === 0 ? Math.round(value) : value.toFixed(1)} %`;
+}

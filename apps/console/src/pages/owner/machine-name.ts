@@ -1,0 +1,18 @@
+/** What a machine is called where its owner gave it no name. */
+
+export interface Nameable {
+  readonly provider_id: string;
+  readonly name: string | null;
+  /** As the machine says, while it is or was connected. */
+  readonly chip_name: string | null;
+}
+
+const SHOWN_DIGITS = 8;
+
+export function machineName({ provider_id, name, chip_name }: Nameable): string {
+  return name ?? chip_name ?? `Machine ${shortId(provider_id)}`;
+}
+
+export function shortId(providerId: string): string {
+  return providerId.slice(0, SHOWN_DIGITS);
+}

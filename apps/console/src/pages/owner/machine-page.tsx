@@ -1,0 +1,78 @@
+/** `/machines/:id`: one machine as it is at this moment, why it gets what it gets, and what its owner can do. */
+import type { ConsoleMachineView } from '@inference/formats';
+import { useParams } from 'wouter';
+import { ApiError } from '../../app/api-error.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/error-state.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { Note } from '../../ui/note.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { PageSkeleton } from '../../ui/skeleton.js';
+import { Time } from '../../ui/time.js';
+import { PATHS } from '../paths.js';
+import { MachineActions } from './machine-actions.js';
+import { MachineAway } from './machine-away.js';
+import { MachineFigures } from './machine-figures.js';
+import { machineName } from './machine-name.js';
+import { MachineStanding } from './machine-standing.js';
+import { useMachine } from './queries.js';
+import { StateBadge } from './state-badge.js';
+import { statusWord } from './words.js';
+
+export function Page() {
+  const { id = '' } = useParams();
+  const { data, error, refetch } = useMachine(id);
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <EmptyState level={1} title="This machine is not among yours" action={<LinkButton href={PATHS.machines}>Your machines</LinkButton>}>
+        It was unlinked, or it never was linked to this account.
+      </EmptyState>
+    );
+  }
+  if (data === undefined) {
+    return error === null ? <PageSkeleton /> : <ErrorState level={1} what="The machine" error={error} onRetry={() => void refetch()} />;
+  }
+  return <Machine machine={data} error={error} />;
+}
+
+function Machine({ machine, error }: { readonly machine: ConsoleMachineView; readonly error: Error | null }) {
+  const { provider_id, status, last_seen, hold } = machine;
+  const chipName = (status ?? last_seen)?.chip_name ?? null;
+  const name = machineName({ provider_id, name: machine.name, chip_name: chipName });
+  return (
+    <>
+      <PageHeader
+        title={name}
+        about={
+          <span className="row">
+            <StateBadge word={status === null ? null : statusWord(status.status)} />
+            {chipName === null || chipName === name ? null : <span>{chipName}</span>}
+            {status !== null ? (
+              <span>
+                connected since <Time at={status.connected_at} />
+              </span>
+            ) : last_seen === null ? null : (
+              <span>
+                last seen <Time at={last_seen.at} />
+              </span>
+            )}
+          </span>
+        }
+        actions={<MachineActions machine={machine} name={name} />}
+      />
+      <div className="stack">
+        {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+        {hold === null ? null : (
+          <Note tone="bad" title="The operator of this network holds this machine back">
+            <p>“{hold.reason}”</p>
+            <p>
+              It gets no jobs since <Time at={hold.since} as="date-time" />, until the operator lets it in again.
+            </p>
+          </Note>
+        )}
+        <MachineFigures machine={machine} />
+        {status === null ? <MachineAway machine={machine} /> : <MachineStanding status={status} />}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,119 @@
+/** `/machines`: the machines that earn for this account, how each stands, and how another one comes here. */
+import type { ConsoleMachine } from '@inference/formats';
+import { Link2 } from 'lucide-react';
+import { Link } from 'wouter';
+import { Card } from '../../ui/card.js';
+import { ErrorNote, ErrorState } from '../../ui/error-state.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { Money } from '../../ui/money.js';
+import { Count, formatRate } from '../../ui/number.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { Stat, Stats } from '../../ui/stat.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { PATHS } from '../paths.js';
+import { lastDays } from './days.js';
+import { sumOf } from './earnings.js';
+import { HowToLink } from './how-to-link.js';
+import { machineName } from './machine-name.js';
+import { useEarnings, useMachines } from './queries.js';
+import { StateBadge } from './state-badge.js';
+import { statusWord } from './words.js';
+
+const COLUMNS: readonly Column<ConsoleMachine>[] = [
+  {
+    key: 'name',
+    header: 'Machine',
+    rowHeader: true,
+    cell: (machine) => <Link href={PATHS.machine.replace(':id', machine.provider_id)}>{nameOf(machine)}</Link>,
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ live }) => <StateBadge word={live === null ? null : statusWord(live.status)} />,
+  },
+  {
+    key: 'models',
+    header: 'Models',
+    cell: ({ live, last_seen }) => (live ?? last_seen)?.models.join(', ') || '—',
+  },
+  { key: 'jobs', header: 'Jobs now', numeric: true, cell: ({ live }) => (live === null ? '—' : `${live.running_jobs} of ${live.slots}`) },
+  {
+    key: 'rate',
+    header: 'Tokens/s',
+    numeric: true,
+    cell: ({ live, last_seen }) => formatRateOrNot((live ?? last_seen)?.decode_tps ?? null),
+  },
+  {
+    key: 'served',
+    header: 'Served',
+    numeric: true,
+    cell: ({ live, last_seen }) => <Count short value={(live ?? last_seen)?.requests_served ?? 0} />,
+  },
+  {
+    key: 'seen',
+    header: 'Connected',
+    cell: ({ live, last_seen }) => {
+      if (live !== null) return <>since {<Time at={live.connected_at} />}</>;
+      return last_seen === null ? 'not yet' : <>until {<Time at={last_seen.at} />}</>;
+    },
+  },
+];
+
+export function Page() {
+  const machines = useMachines();
+  const today = useEarnings(lastDays(1, Date.now()));
+  const month = useEarnings(lastDays(30, Date.now()));
+  const rows = machines.data?.data;
+  const isEmpty = rows?.length === 0;
+  return (
+    <>
+      <PageHeader
+        title="Machines"
+        about="The Macs that serve for you. States are of this moment."
+        actions={
+          isEmpty ? undefined : (
+            <LinkButton href={PATHS.link} icon={<Link2 size={16} aria-hidden="true" />}>
+              Link a machine
+            </LinkButton>
+          )
+        }
+      />
+      <div className="stack">
+        {machines.error !== null && rows !== undefined ? <ErrorNote error={machines.error} title="These states are not of now." /> : null}
+        {rows === undefined && machines.error !== null ? (
+          <ErrorState level={2} what="Your machines" error={machines.error} onRetry={() => void machines.refetch()} />
+        ) : isEmpty ? (
+          <Card title="No machine is linked yet" about="Three steps, and a Mac serves for you.">
+            <HowToLink />
+          </Card>
+        ) : (
+          <>
+            <Stats>
+              <Stat label="Machines" value={rows?.length} />
+              <Stat label="Take jobs now" value={rows?.filter(({ live }) => live?.status === 'online').length} />
+              <Stat label="Earned today" value={money(today.data?.data)} hint="UTC" />
+              <Stat label="Earned in 30 days" value={money(month.data?.data)} />
+            </Stats>
+            <Card flush>
+              <Table caption="Your machines" columns={COLUMNS} rows={rows} rowKey={({ provider_id }) => provider_id} empty={null} stacked />
+            </Card>
+          </>
+        )}
+      </div>
+    </>
+  );
+}
+
+function nameOf(machine: ConsoleMachine): string {
+  const { provider_id, name, live, last_seen } = machine;
+  return machineName({ provider_id, name, chip_name: (live ?? last_seen)?.chip_name ?? null });
+}
+
+function money(rows: Parameters<typeof sumOf>[0] | undefined) {
+  return rows === undefined ? undefined : <Money microUsd={sumOf(rows).earned} />;
+}
+
+function formatRateOrNot(rate: number | null): string {
+  return rate === null || rate === 0 ? '—' : formatRate(rate);
+}

@@ -1,0 +1,92 @@
+/** What the pages of owners fetch, and how often it is asked for again. */
+import type {
+  ConsoleBalance,
+  ConsoleDeviceCode,
+  ConsoleEarningDays,
+  ConsoleMachineList,
+  ConsoleMachineView,
+  ConsoleWithdrawalPage,
+} from '@inference/formats';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { api } from '../../app/api-client.js';
+
+export const MACHINES = ['machines'] as const;
+export const EARNINGS = ['earnings'] as const;
+export const MACHINES_PATH = '/console/v1/machines';
+/** Machines come, go and change by themselves. Milliseconds. */
+const LIVE_MS = 5000;
+const ONE_LIVE_MS = 3000;
+const EARNINGS_MS = 30_000;
+
+export function useMachines() {
+  return useQuery({
+    queryKey: [...MACHINES, 'list'],
+    queryFn: ({ signal }) => api.get<ConsoleMachineList>(MACHINES_PATH, { signal }),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+export function machinePath(id: string): string {
+  return `${MACHINES_PATH}/${encodeURIComponent(id)}`;
+}
+
+export function machineKey(id: string): readonly string[] {
+  return [...MACHINES, 'one', id];
+}
+
+export function useMachine(id: string) {
+  return useQuery({
+    queryKey: machineKey(id),
+    queryFn: ({ signal }) => api.get<ConsoleMachineView>(machinePath(id), { signal }),
+    refetchInterval: (query) => (query.state.status === 'error' ? false : ONE_LIVE_MS),
+  });
+}
+
+/** Days in UTC, both included, such as `2026-01-31`. */
+export interface Days {
+  readonly from: string;
+  readonly to: string;
+}
+
+export function useEarnings({ from, to }: Days) {
+  return useQuery({
+    queryKey: [...EARNINGS, 'days', from, to],
+    queryFn: ({ signal }) => api.get<ConsoleEarningDays>('/console/v1/earnings/days', { query: { from, to }, signal }),
+    refetchInterval: EARNINGS_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useBalance() {
+  return useQuery({
+    queryKey: [...EARNINGS, 'balance'],
+    queryFn: ({ signal }) => api.get<ConsoleBalance>('/console/v1/balance', { signal }),
+    refetchInterval: EARNINGS_MS,
+  });
+}
+
+export function useWithdrawals() {
+  return useInfiniteQuery({
+    queryKey: [...EARNINGS, 'withdrawals'],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam: cursor, signal }) =>
+      api.get<ConsoleWithdrawalPage>('/console/v1/withdrawals', { query: { limit: 20, cursor }, signal }),
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+  });
+}
+
+export function deviceCodePath(code: string): string {
+  return `/console/v1/device-codes/${encodeURIComponent(code)}`;
+}
+
+export function useDeviceCode(code: string | null) {
+  return useQuery({
+    queryKey: ['device-code', code],
+    queryFn: ({ signal }) => api.get<ConsoleDeviceCode>(deviceCodePath(code ?? ''), { signal }),
+    enabled: code !== null,
+    staleTime: 0,
+    gcTime: 0,
+    // Each look at a code that does not exist counts as a guess.
+    retry: false,
+  });
+}

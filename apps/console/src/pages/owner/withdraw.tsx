@@ -1,0 +1,109 @@
+/** Asking for earnings to be paid out, and where they are paid to. */
+import type { ConsoleBalance, ConsoleWithdrawal } from '@inference/formats';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useForm } from 'react-hook-form';
+import { api } from '../../app/api-client.js';
+import { useSettings } from '../../app/session.js';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { Field } from '../../ui/field.js';
+import { formatUsd } from '../../ui/money.js';
+import { Skeleton } from '../../ui/skeleton.js';
+import { useToast } from '../../ui/toast.js';
+import { readUsd, typedUsd, wholeCents } from '../usd.js';
+import { PayoutAccount } from './payout-account.js';
+import { EARNINGS } from './queries.js';
+
+export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undefined }) {
+  const settings = useSettings();
+  if (balance === undefined || settings === null) {
+    return (
+      <Card title="Withdraw">
+        <Skeleton height="11rem" />
+      </Card>
+    );
+  }
+  const most = wholeCents(balance.withdrawable_micro_usd);
+  const least = settings.min_withdrawal_micro_usd;
+  return (
+    <Card
+      title="Withdraw"
+      about={`What was earned may be withdrawn, ${formatUsd(least)} and more at a time. What was deposited and granted may not.`}
+    >
+      <div className="stack">
+        {most < least ? (
+          <p>
+            {formatUsd(balance.withdrawable_micro_usd)} may be withdrawn so far. From {formatUsd(least)} on you can ask for it here.
+          </p>
+        ) : (
+          <WithdrawForm least={least} most={most} />
+        )}
+        {settings.payouts ? <PayoutAccount /> : <p className="small muted">The operator of this network pays withdrawals by hand.</p>}
+      </div>
+    </Card>
+  );
+}
+
+function WithdrawForm({ least, most }: { readonly least: number; readonly most: number }) {
+  const [asked, setAsked] = useState<number | null>(null);
+  const toast = useToast();
+  const queryClient = useQueryClient();
+  const { register, handleSubmit, formState, setValue, reset } = useForm({ defaultValues: { amount: '' } });
+  const withdraw = async (amount: number): Promise<void> => {
+    await api.post<ConsoleWithdrawal>('/console/v1/withdrawals', { amount_micro_usd: amount });
+    toast.success(`${formatUsd(amount)} asked for`, 'The operator pays it, and it stands below until then.');
+    reset();
+    await queryClient.invalidateQueries({ queryKey: EARNINGS });
+  };
+  const check = (text: string): true | string => {
+    const typed = readUsd(text);
+    if (typed.kind === 'refused') return typed.problem;
+    if (typed.microUsd < least) return `At least ${formatUsd(least)}.`;
+    return typed.microUsd <= most || `At most ${formatUsd(most)}.`;
+  };
+  return (
+    <form
+      className="form"
+      noValidate
+      onSubmit={(event) =>
+        void handleSubmit(({ amount }) => {
+          const typed = readUsd(amount);
+          if (typed.kind === 'amount') setAsked(typed.microUsd);
+        })(event)
+      }
+    >
+      <Field
+        label="Amount"
+        inputMode="decimal"
+        suffix="USD"
+        autoComplete="off"
+        hint={`${formatUsd(most)} may be withdrawn.`}
+        error={formState.errors.amount?.message}
+        {...register('amount', { validate: check })}
+      />
+      <div className="row">
+        <Button type="submit" kind="primary">
+          Withdraw
+        </Button>
+        <Button kind="quiet" onClick={() => setValue('amount', typedUsd(most), { shouldValidate: true })}>
+          All of it
+        </Button>
+      </div>
+      {asked === null ? null : (
+        <ConfirmDialog
+          open
+          onOpenChange={() => setAsked(null)}
+          title={`Withdraw ${formatUsd(asked)}?`}
+          confirm={`Withdraw ${formatUsd(asked)}`}
+          onConfirm={() => withdraw(asked)}
+        >
+          <p>
+            It leaves your balance at once and is paid by the operator of the network. If it is rejected, it comes back to your balance.
+          </p>
+        </ConfirmDialog>
+      )}
+    </form>
+  );
+}

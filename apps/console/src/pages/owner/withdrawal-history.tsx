@@ -1,0 +1,44 @@
+/** What was asked to be paid out, and how far that is. */
+import type { ConsoleWithdrawal } from '@inference/formats';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { Money } from '../../ui/money.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { useWithdrawals } from './queries.js';
+import { WithdrawalState } from './withdrawal-state.js';
+
+export function WithdrawalHistory() {
+  const withdrawals = useWithdrawals();
+  const rows = withdrawals.data?.pages.flatMap(({ data }) => data);
+  return (
+    <Card title="Withdrawals" flush>
+      {rows === undefined && withdrawals.error !== null ? (
+        <ErrorState what="Your withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />
+      ) : (
+        <Table
+          caption="Your withdrawals"
+          columns={COLUMNS}
+          rows={rows}
+          rowKey={({ id }) => id}
+          empty={<p className="card-empty">Nothing was withdrawn yet.</p>}
+        />
+      )}
+      {withdrawals.hasNextPage ? (
+        <p className="card-more">
+          <Button busy={withdrawals.isFetchingNextPage} onClick={() => void withdrawals.fetchNextPage()}>
+            Show older ones
+          </Button>
+        </p>
+      ) : null}
+    </Card>
+  );
+}
+
+const COLUMNS: readonly Column<ConsoleWithdrawal>[] = [
+  { key: 'at', header: 'Asked for', rowHeader: true, cell: ({ created_at }) => <Time at={created_at} as="date" /> },
+  { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
+  { key: 'state', header: 'State', cell: ({ state }) => <WithdrawalState state={state} /> },
+  { key: 'ended', header: 'Ended', cell: ({ ended_at }) => (ended_at === null ? '—' : <Time at={ended_at} as="date" />) },
+];

@@ -1,0 +1,59 @@
+import type { AdminProvider } from '@inference/formats';
+import { expect, it } from 'vitest';
+import { actionWords, outcomeWords } from '../../src/pages/admin/action-words.js';
+import { readHashes } from '../../src/pages/admin/file-hashes.js';
+import { filterProviders, type StateFilter } from '../../src/pages/admin/provider-filter.js';
+
+const provider = (serial_number: string, changes: Partial<AdminProvider> = {}): AdminProvider =>
+  ({
+    provider_id: serial_number.toLowerCase(),
+    serial_number,
+    status: 'online',
+    hold: null,
+    models: ['some/model'],
+    agent: { name: 'agent', version: '1.2' },
+    reputation: { state: 'well', reason: null, detail: null, since: null, until: null, recent_failures: 0 },
+    ...changes,
+  }) as AdminProvider;
+
+it('machines are found by what they are and by how they stand', () => {
+  const hold = { reason: 'hot', since: '2026-01-01T00:00:00Z', by: 'key:1' };
+  const failing = { state: 'well', reason: null, detail: null, since: null, until: null, recent_failures: 2 } as const;
+  const all = [
+    provider('WELL'),
+    provider('HELD', { hold, status: 'quarantined' }),
+    provider('FAILS', { reputation: failing, models: ['Other/Model'] }),
+  ];
+  const found = (text: string, state: StateFilter = 'all') =>
+    filterProviders(all, { text, state }).map(({ serial_number }) => serial_number);
+  expect(found('')).toEqual(['WELL', 'HELD', 'FAILS']);
+  expect(found(' hel ')).toEqual(['HELD']);
+  expect(found('other/model')).toEqual(['FAILS']);
+  expect(found('', 'serving')).toEqual(['WELL', 'FAILS']);
+  expect(found('', 'not_serving')).toEqual(['HELD']);
+  expect(found('', 'held')).toEqual(['HELD']);
+  expect(found('', 'troubled')).toEqual(['FAILS']);
+  expect(found('well', 'held')).toEqual([]);
+});
+
+it('what operators did is told in words, and what is not known as it is', () => {
+  expect(actionWords({ action: 'POST /admin/v1/providers/:id/quarantine', details: { reason: 'hot' } })).toBe(
+    'Quarantined a machine: “hot”',
+  );
+  expect(actionWords({ action: 'PATCH /admin/v1/accounts/:id', details: { suspended: true, is_admin: false } })).toBe(
+    'Suspended an account, Took the admin flag from an account',
+  );
+  expect(
+    actionWords({ action: 'POST /admin/v1/accounts/:id/deposits', details: { amount_micro_usd: 1_500_000, reference: 'inv-1' } }),
+  ).toBe('Deposited $1.50 as “inv-1”');
+  expect(actionWords({ action: 'POST /admin/v1/something/new', details: null })).toBe('POST /admin/v1/something/new');
+  expect([outcomeWords('done'), outcomeWords('not_found'), outcomeWords(null)]).toEqual(['done', 'refused: not found', 'not known']);
+});
+
+it('hashes are read one a line, as shasum prints them, each once', () => {
+  const [one, two] = ['a'.repeat(64), 'b'.repeat(64)];
+  expect(readHashes(`${one}\r\n\n  ${two.toUpperCase()}  model.gguf\n${one}`)).toEqual({ kind: 'hashes', hashes: [one, two] });
+  expect(readHashes('')).toEqual({ kind: 'hashes', hashes: [] });
+  expect(readHashes(`${one}\nnonsense`)).toEqual({ kind: 'refused', problem: expect.stringContaining('Line 2') });
+  expect(readHashes(one.slice(1))).toMatchObject({ kind: 'refused' });
+});

@@ -1,0 +1,134 @@
+/**
+ * What was last known of machines that are linked to an account, so that their owners read it while they are away. Written in
+ * batches and only when something happens to a connection; what a crash takes with it is a moment.
+ */
+import type { ProviderId } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { isUnclaimed } from './ledger/ground.js';
+import type { Database } from './tables.js';
+
+const LastFactsSchema = Type.Object({
+  serial_number: Type.String(),
+  chip_name: Type.String(),
+  agent: Type.Object({ name: Type.String(), version: Type.String() }),
+  trust_level: Type.Enum(['none', 'self_signed', 'hardware']),
+  models: Type.Array(Type.String()),
+  requests_served: Type.Integer({ minimum: 0 }),
+  tokens_generated: Type.Integer({ minimum: 0 }),
+  decode_tps: Type.Union([Type.Number(), Type.Null()]),
+  /** Why the connection ended: a code, or null while it had not. */
+  left: Type.Union([Type.String(), Type.Null()]),
+});
+export type LastFacts = Static<typeof LastFactsSchema>;
+
+export interface LastSeen {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly facts: LastFacts;
+}
+
+export interface LastSeenOptions {
+  readonly database: Database;
+  readonly onWriteError: (error: unknown) => void;
+  readonly writeEveryMs?: number;
+}
+
+const WRITE_EVERY_MS = 2000;
+/** Three parameters each. */
+const ROWS_PER_STATEMENT = 500;
+/** Machines that wait to be written at most: beyond this the database is not there, and the oldest are given up. */
+const MOST_WAITING = 50_000;
+const isFacts = Compile(LastFactsSchema);
+
+export class LastSeenBook {
+  readonly #database: Database;
+  readonly #onWriteError: (error: unknown) => void;
+  readonly #waiting = new Map<ProviderId, LastSeen>();
+  readonly #writer: NodeJS.Timeout;
+  #writing: Promise<void> | null = null;
+
+  constructor(options: LastSeenOptions) {
+    this.#database = options.database;
+    this.#onWriteError = options.onWriteError;
+    this.#writer = setInterval(() => void this.flush(), options.writeEveryMs ?? WRITE_EVERY_MS);
+    this.#writer.unref();
+  }
+
+  /** Takes in what is known of a machine now. Returns at once. */
+  note(providerId: ProviderId, seen: LastSeen): void {
+    // The newest stands last.
+    this.#waiting.delete(providerId);
+    this.#waiting.set(providerId, seen);
+    const oldest = this.#waiting.keys().next();
+    if (this.#waiting.size > MOST_WAITING && oldest.done !== true) this.#waiting.delete(oldest.value);
+  }
+
+  /** What was last known of each of these machines. */
+  async of(providerIds: readonly string[]): Promise<ReadonlyMap<string, LastSeen>> {
+    const seen = new Map<string, LastSeen>();
+    for (let start = 0; start < providerIds.length; start += ROWS_PER_STATEMENT) {
+      const piece = providerIds.slice(start, start + ROWS_PER_STATEMENT);
+      const rows = await this.#database.selectFrom('machines_last_seen').selectAll().where('provider_id', 'in', piece).execute();
+      for (const row of rows) {
+        const facts: unknown = JSON.parse(row.facts);
+        // A row of another version of this program says nothing here.
+        if (isFacts.Check(facts)) seen.set(row.provider_id, { at: row.seen_at, facts });
+      }
+    }
+    for (const id of providerIds) {
+      const waiting = this.#waiting.get(id as ProviderId);
+      if (waiting !== undefined) seen.set(id, waiting);
+    }
+    return seen;
+  }
+
+  /** Writes what waits. Concurrent calls share one write. Never rejects: what could not be written waits for the next time. */
+  flush(): Promise<void> {
+    this.#writing ??= this.#write()
+      .catch(this.#onWriteError)
+      .finally(() => {
+        this.#writing = null;
+      });
+    return this.#writing;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#writer);
+    // The first may have begun before the newest came.
+    await this.flush();
+    await this.flush();
+  }
+
+  async #write(): Promise<void> {
+    const batch = [...this.#waiting];
+    for (let start = 0; start < batch.length; start += ROWS_PER_STATEMENT) {
+      const piece = batch.slice(start, start + ROWS_PER_STATEMENT);
+      await this.#writePiece(piece);
+      // What came meanwhile waits for the next time.
+      for (const [id, seen] of piece) if (this.#waiting.get(id) === seen) this.#waiting.delete(id);
+    }
+  }
+
+  /** Machines that belong to nobody have nobody to read it. */
+  async #writePiece(piece: readonly (readonly [ProviderId, LastSeen])[]): Promise<void> {
+    const ids = piece.map(([id]) => id as string);
+    const owned = await this.#database
+      .selectFrom('provider_owners')
+      .select(['provider_id', 'account_id'])
+      .where('provider_id', 'in', ids)
+      .execute();
+    const linked = new Set(owned.flatMap((row) => (isUnclaimed(row.account_id) ? [] : [row.provider_id])));
+    const rows = piece
+      .filter(([id]) => linked.has(id))
+      .map(([id, { at, facts }]) => ({ provider_id: id, seen_at: Math.round(at), facts: JSON.stringify(facts) }));
+    if (rows.length === 0) return;
+    await this.#database
+      .insertInto('machines_last_seen')
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict.column('provider_id').doUpdateSet((set) => ({ seen_at: set.ref('excluded.seen_at'), facts: set.ref('excluded.facts') })),
+      )
+      .execute();
+  }
+}

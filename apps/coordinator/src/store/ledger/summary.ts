@@ -1,0 +1,64 @@
+/**
+ * The short check of the ledger, for a page that operators look at: whether what is there sums up, from the balances and the
+ * live holds alone. The long one, which recomputes everything from its postings, is `checkLedger`.
+ */
+import { sql } from 'kysely';
+import type { Database } from '../tables.js';
+
+export interface LedgerSummary {
+  /** Customers and providers together. Micro-USD. */
+  readonly owed: number;
+  readonly held: number;
+  readonly fees: number;
+  readonly requestedWithdrawals: number;
+  readonly accounts: number;
+  readonly runningHolds: number;
+  /** One sentence each; empty when all is well. */
+  readonly problems: readonly string[];
+}
+
+interface Sums {
+  readonly total: number;
+  readonly owed: number;
+  readonly reserved: number;
+  readonly fees: number;
+  readonly set_aside: number;
+  readonly accounts: number;
+  readonly uncovered: number;
+}
+
+export async function ledgerSummary(database: Database): Promise<LedgerSummary> {
+  // One statement each, so that a job that is settled meanwhile does not look like a difference.
+  const { rows } = await sql<Sums & { held: number; holds: number; requested: number }>`select
+      coalesce(sum(balance), 0) as total,
+      coalesce(sum(case when account not like 'system:%' then balance else 0 end), 0) as owed,
+      coalesce(sum(reserved), 0) as reserved,
+      coalesce(sum(case when account = 'system:fees' then balance else 0 end), 0) as fees,
+      coalesce(sum(case when account = 'system:withdrawals' then balance else 0 end), 0) as set_aside,
+      coalesce(sum(case when account not like 'system:%' then 1 else 0 end), 0) as accounts,
+      coalesce(sum(case when account not like 'system:%' and (reserved < 0 or balance < reserved or earned < 0 or earned > balance)
+        then 1 else 0 end), 0) as uncovered,
+      (select coalesce(sum(amount), 0) from jobs where state = 'reserved') as held,
+      (select count(*) from jobs where state = 'reserved') as holds,
+      (select coalesce(sum(amount), 0) from withdrawals where state = 'requested') as requested
+    from balances`.execute(database);
+  const [sums] = rows;
+  if (sums === undefined) throw new Error('the database answered nothing');
+  const problems = [
+    ...(sums.total === 0 ? [] : [`All balances together are ${sums.total} micro-USD, and should be 0.`]),
+    ...(sums.uncovered === 0 ? [] : [`${sums.uncovered} balances do not cover their holds, or their earnings.`]),
+    ...(sums.reserved === sums.held ? [] : [`Accounts have ${sums.reserved} micro-USD reserved, and running jobs hold ${sums.held}.`]),
+    ...(sums.requested === sums.set_aside
+      ? []
+      : [`Requested withdrawals are ${sums.requested} micro-USD, and ${sums.set_aside} are set aside for them.`]),
+  ];
+  return {
+    owed: sums.owed,
+    held: sums.held,
+    fees: sums.fees,
+    requestedWithdrawals: sums.requested,
+    accounts: sums.accounts,
+    runningHolds: sums.holds,
+    problems,
+  };
+}

@@ -1,0 +1,215 @@
+/** What an owner does in a browser: approves a code, looks after a machine, sees what it earned and asks to be paid. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { expect, it, onTestFinished } from 'vitest';
+import { expectAccessible } from '../support/console/accessible.js';
+import { describeInBrowser } from '../support/console/browser.js';
+import { askForCode, linkedMachine, newMachine, showToken, tokenOf } from '../support/console/machines.js';
+import { layoutShift, openPage, screenshot } from '../support/console/open-page.js';
+import { newPerson, type Person } from '../support/console/people.js';
+import type { DemoNetwork } from '../support/demo-network.js';
+import { promptOf } from '../support/light/script.js';
+import { sharedNetwork } from '../support/shared-network.js';
+
+const AGENT = fileURLToPath(new URL('../../apps/provider/dist/main.js', import.meta.url));
+/** What a browser writes when a request is refused, as the test means it to be. */
+const REFUSED = [/status of 40[0-9]/];
+
+/** The real agent's own command. `output` grows while it runs. */
+function runAgent(args: readonly string[]): { output(): string; readonly ended: Promise<number | null> } {
+  const child = spawn(process.execPath, [AGENT, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString('utf8');
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString('utf8');
+  });
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return { output: () => output, ended };
+}
+
+/** A job that a customer pays for. */
+async function serveJob(network: DemoNetwork, model: string, words: number): Promise<void> {
+  const customer = await newPerson(network, { name: 'Charles Babbage', deposit: 500_000_000 });
+  const { secret } = await customer.call<{ secret: string }>('POST', '/console/v1/keys', { name: 'test' });
+  const response = await network.post(
+    '/v1/chat/completions',
+    { model, max_tokens: words + 10, messages: [{ role: 'user', content: promptOf({ words }) }] },
+    { headers: { authorization: `Bearer ${secret}` } },
+  );
+  expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+}
+
+const machineOf = async (owner: Person): Promise<{ provider_id: string; name: string | null }[]> =>
+  (await owner.call<{ data: { provider_id: string; name: string | null }[] }>('GET', '/console/v1/machines')).data;
+
+async function look(page: Page, name: string): Promise<void> {
+  await screenshot(page, name);
+  await expectAccessible(page);
+}
+
+describeInBrowser('an owner', () => {
+  it('links the real agent by its code, sees it among the machines, and unlinks it', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network, { name: 'Grace Hopper' });
+    const page = await openPage('/machines', { signedInAs: owner });
+    await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
+    await look(page, 'machines-empty');
+
+    const dataDir = join(network.dataDir, 'provider-1');
+    const flags = ['--data-dir', dataDir, '--coordinator', network.baseUrl];
+    const login = runAgent(['login', ...flags, '--no-browser', '--name', 'Mac in the hall']);
+    await expect.poll(login.output, { timeout: 90_000 }).toMatch(/\?code=\w{4}-\w{4}/);
+    const [, code = ''] = /\?code=(\w{4}-\w{4})/.exec(login.output()) ?? [];
+
+    await page.getByRole('link', { name: 'Enter a code' }).click();
+    await page.getByLabel('Code', { exact: true }).fill(code.toLowerCase().replace('-', ' '));
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('heading', { name: 'Link “Mac in the hall” to your account?' }).waitFor();
+    expect(new URL(page.url()).search).toBe(`?code=${code}`);
+    expect(await page.locator('dl.facts').innerText()).toMatch(/127\.0\.0\.1/);
+    await look(page, 'link-waiting');
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('heading', { name: 'Mac in the hall is approved' }).waitFor();
+    expect([await login.ended, login.output()]).toEqual([0, expect.stringContaining('Linked: this machine earns for Grace Hopper.')]);
+
+    await page.getByRole('link', { name: 'Go to the machines' }).click();
+    await page.getByRole('link', { name: 'Mac in the hall' }).click();
+    await page.getByText('Takes jobs').waitFor();
+    await page.getByRole('heading', { name: 'What you can do' }).waitFor();
+    await page.getByRole('button', { name: 'Unlink' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click();
+    await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
+    expect(await machineOf(owner)).toEqual([]);
+    // What the agent kept of it goes, too.
+    expect(await runAgent(['logout', '--data-dir', dataDir]).ended).toBe(0);
+  });
+
+  it('is asked to sign in first, with the code kept', async () => {
+    const page = await openPage('/link?code=wdjb-mjht');
+    await page.waitForURL(/\/sign-in/);
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/link?code=wdjb-mjht');
+  });
+
+  it('reads what is wrong with a code, and denies one', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const page = await openPage('/link?code=AEIO-UAEI', { signedInAs: owner, theme: 'dark', width: 'phone', expectedErrors: REFUSED });
+    await page.getByText('No code has “A” in it.').waitFor();
+    await look(page, 'link-phone');
+    await page.getByLabel('Code', { exact: true }).fill('BBBBBBBB');
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('heading', { name: 'The code BBBB-BBBB is not known' }).waitFor();
+    await look(page, 'link-unknown');
+
+    const asked = await askForCode(network, 'Somebody’s Mac');
+    await page.goto(`/link?code=${asked.user_code}`);
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.getByRole('heading', { name: 'Denied', exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'This code was denied before' }).waitFor();
+    expect(await machineOf(owner)).toEqual([]);
+
+    const taken = await askForCode(network, 'Mac in the attic');
+    await owner.call('POST', `/console/v1/device-codes/${taken.user_code}/approve`, {});
+    await page.goto(`/link?code=${taken.user_code}`);
+    await page.getByRole('heading', { name: 'This code was approved before' }).waitFor();
+  });
+
+  it('sees why a machine gets what it gets, renames it, and sees it go away', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const machine = await newMachine(network);
+    const code = await askForCode(network, 'Studio');
+    const page = await openPage('/machines', { signedInAs: owner });
+    await owner.call('POST', `/console/v1/device-codes/${code.user_code}/approve`, {});
+    await showToken(machine, await tokenOf(network, code));
+    await serveJob(network, machine.model, 20);
+    // Live: nobody reloads the page.
+    await page.getByRole('link', { name: 'Studio' }).waitFor();
+    await look(page, 'machines');
+    await page.getByRole('link', { name: 'Studio' }).click();
+    await page.getByRole('heading', { name: 'Studio', level: 1 }).waitFor();
+    await page.getByText('Chosen:', { exact: false }).first().waitFor();
+    await page.getByText('This Mac is not enrolled in device management.', { exact: false }).first().waitFor();
+    await look(page, 'machine');
+
+    await page.getByRole('button', { name: 'Rename' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('Mac in the kitchen');
+    await expectAccessible(page);
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'Mac in the kitchen', level: 1 }).waitFor();
+
+    machine.agent.leave();
+    await page.getByRole('heading', { name: 'It is not connected' }).waitFor();
+    await look(page, 'machine-away');
+    expect(await layoutShift(page)).toBeLessThan(0.1);
+    const stranger = await newPerson(network);
+    const foreign = await openPage(`/machines/${machine.providerId}`, { signedInAs: stranger, expectedErrors: REFUSED });
+    await foreign.getByRole('heading', { name: 'This machine is not among yours' }).waitFor();
+    await look(foreign, 'machine-foreign');
+  });
+
+  it('sees what was earned, takes it along as a file, and withdraws it', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const { model } = await linkedMachine(network, owner, 'Earner');
+    const admin = await newPerson(network, { admin: true });
+    const rates = { prompt_per_million: 0, completion_per_million: 10_000_000_000, per_image: 0 };
+    await admin.call('PUT', `/admin/v1/prices/${encodeURIComponent(model)}`, rates);
+    await serveJob(network, model, 1000);
+    const page = await openPage('/earnings', { signedInAs: owner });
+    await page.getByRole('link', { name: 'Earner' }).waitFor();
+    await page.locator('canvas').waitFor();
+    await look(page, 'earnings');
+    await page.getByRole('button', { name: 'Show as a table' }).click();
+    await expectAccessible(page);
+
+    const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()]);
+    expect(download.suggestedFilename()).toMatch(/^earnings-\d{4}-\d\d-\d\d-\d{4}-\d\d-\d\d\.csv$/);
+    const chunks: Buffer[] = [];
+    for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+    const [, line = ''] = Buffer.concat(chunks).toString('utf8').split('\r\n');
+    const earned = Number(line.split(',').at(-1));
+    expect([line, earned]).toEqual([expect.stringContaining(',Earner,'), expect.any(Number)]);
+    expect(earned).toBeGreaterThan(2_000_000);
+
+    const amount = page.getByLabel('Amount');
+    await amount.fill('0.50');
+    await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
+    await page.getByText('At least $1.00.').waitFor();
+    await amount.fill('1000000');
+    await page.getByText('At most $', { exact: false }).waitFor();
+    await amount.fill('1.50');
+    await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
+    await page.getByRole('dialog').getByText('It leaves your balance at once', { exact: false }).waitFor();
+    await look(page, 'withdraw');
+    await page.getByRole('dialog').getByRole('button', { name: 'Withdraw $1.50' }).click();
+    await page.getByRole('cell', { name: '$1.50' }).waitFor();
+    await page.getByRole('table', { name: 'Your withdrawals' }).getByText('Asked for', { exact: true }).last().waitFor();
+    const { data } = await owner.call<{ data: object[] }>('GET', '/console/v1/withdrawals');
+    expect(data).toMatchObject([{ amount_micro_usd: 1_500_000, state: 'requested' }]);
+  });
+
+  it('finds it all on a phone in the dark', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const machine = await linkedMachine(network, owner, 'Pocket');
+    await serveJob(network, machine.model, 20);
+    const page = await openPage('/machines', { signedInAs: owner, theme: 'dark', width: 'phone' });
+    await page.getByRole('link', { name: 'Pocket' }).waitFor();
+    await look(page, 'machines-phone');
+    await page.goto(`/machines/${machine.providerId}`);
+    await page.getByRole('heading', { name: 'Trust' }).waitFor();
+    await look(page, 'machine-phone');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+    await page.goto('/earnings');
+    await page.locator('canvas').waitFor();
+    await look(page, 'earnings-phone');
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
+  });
+});

@@ -1,0 +1,69 @@
+/** Machines of people in tests of the console: agents without a model in this process, linked as a real one is. */
+import { randomUUID } from 'node:crypto';
+import type { ProviderId } from '@inference/protocol';
+import { onTestFinished } from 'vitest';
+import type { DemoNetwork } from '../demo-network.js';
+import { LightAgent } from '../light/agent.js';
+import type { Person } from './people.js';
+
+export interface LinkedMachine {
+  readonly agent: LightAgent;
+  readonly providerId: ProviderId;
+  /** Only this machine serves it. */
+  readonly model: string;
+}
+
+const GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+export interface DeviceCode {
+  readonly device_code: string;
+  readonly user_code: string;
+}
+
+/** Asks for a code, as `inference-provider login` does. */
+export async function askForCode(network: DemoNetwork, machineName: string): Promise<DeviceCode> {
+  return (await form(network, '/oauth/device_authorization', { machine_name: machineName, chip_name: 'Apple M4' })) as DeviceCode;
+}
+
+/** The token of a code that was approved. */
+export async function tokenOf(network: DemoNetwork, code: DeviceCode): Promise<string> {
+  const answer = (await form(network, '/oauth/token', { grant_type: GRANT, device_code: code.device_code })) as { access_token: string };
+  return answer.access_token;
+}
+
+/** A machine with a model that nobody else has, linked to a person. It leaves when the test ends. */
+export async function linkedMachine(network: DemoNetwork, owner: Person, machineName: string): Promise<LinkedMachine> {
+  const machine = await newMachine(network);
+  const code = await askForCode(network, machineName);
+  await owner.call('POST', `/console/v1/device-codes/${code.user_code}/approve`, {});
+  await showToken(machine, await tokenOf(network, code));
+  return machine;
+}
+
+/** One that is nobody's. */
+export async function newMachine(network: DemoNetwork): Promise<LinkedMachine> {
+  const model = `light/${randomUUID()}`;
+  const agent = await LightAgent.join({ url: network.baseUrl, models: [model] });
+  onTestFinished(() => agent.leave());
+  return { agent, providerId: agent.providerId, model };
+}
+
+/** Shows the token over the machine's own connection. Resolves when the coordinator has linked it. */
+export async function showToken({ agent }: LinkedMachine, token: string): Promise<void> {
+  const linked = new Promise<void>((resolve, reject) => {
+    agent.socket.on('message', (data: Buffer, isBinary) => {
+      const message = isBinary ? null : (JSON.parse(data.toString('utf8')) as { type: string });
+      if (message?.type === 'linked') resolve();
+      if (message?.type === 'link_refused') reject(new Error(`not linked: ${data.toString('utf8')}`));
+    });
+  });
+  agent.say({ type: 'link', token });
+  await Promise.race([linked, agent.gone.then(() => Promise.reject(new Error('the machine has left')))]);
+}
+
+async function form(network: DemoNetwork, path: string, fields: Record<string, string>): Promise<unknown> {
+  const body = new URLSearchParams({ client_id: 'inference-provider', ...fields });
+  const answer = await fetch(`${network.baseUrl}${path}`, { method: 'POST', body });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  return answer.json();
+}
