@@ -155,8 +155,19 @@ export const LAYERS: readonly Layer[] = [
     uses: ['provider/engine', 'provider/imaging', 'provider/models', 'protocol'],
     node: NODE,
   },
-  { name: 'provider/imaging', path: 'apps/provider/src/imaging', uses: ['provider/engine', 'provider/models', 'protocol'], node: NODE },
-  { name: 'provider/engine', path: 'apps/provider/src/engine', uses: ['provider/models', 'formats', 'protocol'], node: NODE },
+  {
+    name: 'provider/imaging',
+    path: 'apps/provider/src/imaging',
+    uses: ['provider/model-process', 'provider/models', 'protocol'],
+    node: NODE,
+  },
+  {
+    name: 'provider/engine',
+    path: 'apps/provider/src/engine',
+    uses: ['provider/model-process', 'provider/models', 'formats', 'protocol'],
+    node: NODE,
+  },
+  { name: 'provider/model-process', path: 'apps/provider/src/model-process', uses: [], node: NODE },
   { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
   { name: 'provider/host', path: 'apps/provider/src/host', uses: [], node: NODE },
 ];
