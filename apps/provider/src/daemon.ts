@@ -8,13 +8,19 @@ import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand 
 import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
+import type { Config } from './config/config.js';
+import { configPath } from './config/data-dir.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { controlRoutes } from './control/routes.js';
+import { type Confinement, findConfinement } from './hardening/confinement.js';
+import { forbidCoreDumps } from './hardening/core-dumps.js';
+import { mendModes } from './hardening/secret-modes.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
 import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
-import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
+import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logSettings, logTrust } from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { type ModelChoice, openModels } from './open-models.js';
@@ -22,9 +28,12 @@ import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
 import type { Session } from './session/session.js';
 import { stayConnected } from './session/stay-connected.js';
+import { Wakes } from './session/wakes.js';
+import { LiveSettings, type SettingsState } from './settings/live-settings.js';
 import { StartError } from './start-error.js';
 import { machineState, outcomeOf, startingStatus } from './status-parts.js';
 import { agentVersion } from './version.js';
+import { Watchdog } from './watchdog/watchdog.js';
 import { Jobs } from './work/jobs.js';
 import { leaseModel } from './work/model-lease.js';
 
@@ -47,6 +56,14 @@ export interface DaemonOptions {
   readonly drainMs: number;
   /** Bytes of memory that models leave to the owner; null: two fifths. */
   readonly reserve: number | null;
+  /** The file of settings as it was read at the start. */
+  readonly config: Config;
+  /** Reads it again. Throws an Error whose message is for the owner. */
+  readonly readConfig: () => Config;
+  /** Set: its words stand in the environment, and go before the file. */
+  readonly fixedLogLevel: string | null;
+  /** Ends the daemon as a signal does. */
+  readonly onStop: () => void;
   readonly log: Logger;
 }
 
@@ -64,6 +81,9 @@ export class Daemon {
   #stopping = false;
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
+  readonly #wakes = new Wakes();
+  readonly #watchdog = new Watchdog();
+  readonly #settings: LiveSettings;
 
   private constructor(
     private readonly options: DaemonOptions,
@@ -72,8 +92,17 @@ export class Daemon {
     private readonly models: ServedModels,
     private readonly host: HostFacts,
     private readonly enclave: Enclave,
+    private readonly hardening: DaemonStatus['hardening'],
   ) {
-    const { simulatedHost } = options;
+    const { simulatedHost, log } = options;
+    this.#settings = new LiveSettings({
+      path: configPath(options.dataDir),
+      now: options.config,
+      read: options.readConfig,
+      apply: (config) => this.#apply(config),
+      onEvent: (event) => logSettings(log, event),
+    });
+    this.#wakes.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine has slept, or its clock was set'));
     this.#condition = new ConditionWatch(
       { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' },
       simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
@@ -93,10 +122,14 @@ export class Daemon {
     makeDataDir(options.dataDir);
     const startedAt = Date.now();
     let daemon: Daemon | null = null;
-    const control = await ControlServer.open(options.dataDir, {
-      status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
-      enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
-    });
+    const control = await ControlServer.open(options.dataDir, [
+      ...controlRoutes({
+        status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
+        enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
+        reload: async () => (daemon === null ? startingStatus(options, startedAt).settings : daemon.reload()),
+        stop: async () => options.onStop(),
+      }),
+    ]);
     try {
       daemon = await Daemon.#start(options, control, startedAt, signal);
       return daemon;
@@ -109,7 +142,9 @@ export class Daemon {
   static async #start(options: DaemonOptions, control: ControlServer, startedAt: number, signal: AbortSignal): Promise<Daemon> {
     const { log } = options;
     const command = helperCommand(options);
-    const host = await readHostFacts();
+    for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
+    const [host, coreDumps, confinement] = await Promise.all([readHostFacts(), forbidCoreDumps(), confinementOf(options.config)]);
+    const hardening = { core_dumps: coreDumps, engine_network: confinement.kind, engine_network_problem: confinement.why };
     let daemon: Daemon | null = null;
     const { slots, context, reserve } = options;
     const { models, refused } = openModels({
@@ -120,6 +155,7 @@ export class Daemon {
       totalMemory: host.memoryBytes,
       hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
       addOnPath: addOnPath(options.dataDir),
+      confinement,
       onEvent: (event) => logModel(log, event),
       onChange: () => daemon?.announceModels(),
     });
@@ -132,7 +168,7 @@ export class Daemon {
       await models.close();
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave);
+    daemon = new Daemon(options, control, startedAt, models, host, enclave, hardening);
     daemon.#connect();
     return daemon;
   }
@@ -142,8 +178,10 @@ export class Daemon {
     this.#stopping = true;
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
+    this.#settings.close();
+    this.#wakes.close();
     await this.#connected;
-    await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close()]);
+    await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close(), this.#watchdog.close()]);
     await this.control.close();
   }
 
@@ -164,9 +202,22 @@ export class Daemon {
       running_jobs: this.#jobs?.active ?? 0,
       jobs: this.#connection.jobs,
       host: machineState(this.#condition.condition),
+      settings: this.#settings.state,
+      hardening: this.hardening,
       coordinator_view: view,
       coordinator_problem: problem,
     };
+  }
+
+  /** Reads the file of settings again, and takes over what can be changed while this runs. */
+  reload(): SettingsState {
+    return this.#settings.reload();
+  }
+
+  /** Each part that can change while it runs has its line here; `settings/live-settings.ts` names what they read. */
+  #apply(config: Config): void {
+    const { log, fixedLogLevel } = this.options;
+    if (fixedLogLevel === null) log.level = config.log_level;
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */
@@ -247,6 +298,7 @@ export class Daemon {
           const text = "the clock of this machine differs from the coordinator's; jobs may be refused as expired";
           if (large) log.warn({ event: 'clock_skew', ms }, text);
         },
+        wakes: this.#wakes,
         onEvent: (event) => {
           this.#connection.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
           logSession(log, event);
@@ -279,6 +331,11 @@ function helperCommand(options: DaemonOptions): readonly string[] {
   const command = nativeHelperCommand({ dataDir });
   if (command === null) throw new StartError('the enclave helper has not been built; build it first, or start with --simulated-enclave');
   return command;
+}
+
+async function confinementOf({ hardening }: Config): Promise<Confinement> {
+  if (hardening.engine_network === 'deny') return await findConfinement();
+  return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
 }
 
 function makeDataDir(dataDir: string): void {

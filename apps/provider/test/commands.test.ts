@@ -1,7 +1,7 @@
 /** The command table: what is typed finds its command, and every command can be listed and explained. */
 import { describe, expect, it } from 'vitest';
 import type { Command } from '../src/commands/command.js';
-import { COMMANDS, findCommand, overview, usageOf } from '../src/commands/commands.js';
+import { COMMANDS, findCommand, overview, unknownCommand, usageOf } from '../src/commands/commands.js';
 
 const command = (name: string): Command => ({ name, summary: `Does ${name}.`, usage: `${name} [--json]`, run: async () => 0 });
 
@@ -16,6 +16,15 @@ describe('the command table', () => {
 
   it('finds nothing where no name fits', () => {
     for (const typed of [[], ['pull'], ['toString'], ['__proto__'], ['stat']]) expect(findCommand(typed, table)).toBeNull();
+  });
+
+  it('puts what it does not know next to its nearest neighbour', () => {
+    expect(unknownCommand(['stauts', '--json'], table)).toBe(
+      'There is no command "stauts" (did you mean status?). `inference-provider --help` lists them.\n',
+    );
+    expect(unknownCommand(['models', 'pul', 'x'], table.slice(1))).toContain('"models pul" (did you mean models pull?)');
+    expect(unknownCommand(['models', 'frobnicate'], table.slice(1))).toContain('"models frobnicate". It is one of: models pull.');
+    expect(unknownCommand(['zebra'], table)).toBe('There is no command "zebra". `inference-provider --help` lists them.\n');
   });
 
   it('has one name, one line and a usage that begins with the name for every command', () => {

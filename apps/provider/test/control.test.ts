@@ -2,13 +2,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, request, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import Type from 'typebox';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlPath } from '../src/control/address.js';
-import { askEnclave, askStatus, type ControlError } from '../src/control/control-client.js';
-import { AlreadyRunning, type ControlAnswers, ControlServer } from '../src/control/control-server.js';
+import { askDaemon, askEnclave, askStatus, ControlError } from '../src/control/control-client.js';
+import { AlreadyRunning, ControlServer } from '../src/control/control-server.js';
+import { ControlRefusal, type ControlRoute, post } from '../src/control/route.js';
+import { controlRoutes } from '../src/control/routes.js';
 import { startSentence } from '../src/start-error.js';
 import { startingStatus } from '../src/status-parts.js';
 
@@ -31,13 +34,15 @@ const facts = () => ({
   simulatedEnclave: true,
   models: [{ path: '/m.gguf' }],
 });
-const answers: ControlAnswers = {
+const routes: ControlRoute[] = controlRoutes({
   status: async () => startingStatus(facts(), 1),
   enclave: async () => ({ usable: false, kind: 'native', problem: 'gone' }),
-};
+  reload: async () => startingStatus(facts(), 1).settings,
+  stop: async () => {},
+});
 
-async function start(folder = dataDir): Promise<ControlServer> {
-  const server = await ControlServer.open(folder, answers);
+async function start(folder = dataDir, more: readonly ControlRoute[] = []): Promise<ControlServer> {
+  const server = await ControlServer.open(folder, [...routes, ...more]);
   open.push(server);
   return server;
 }
@@ -100,6 +105,56 @@ describe('a daemon', () => {
     await start(deep);
     expect((await askStatus(deep, 5000)).state).toBe('starting');
     rmSync(join(path, '..'), { recursive: true, force: true });
+  });
+});
+
+describe('a route', () => {
+  const isEcho = (value: unknown): value is { until: number | null } => (value as { until?: unknown } | null)?.until !== undefined;
+  const echo = post(
+    '/v1/echo',
+    Type.Object({ until: Type.Union([Type.Integer(), Type.Null()]) }, { additionalProperties: false }),
+    async (body) => body,
+  );
+  const busy = post('/v1/busy', Type.Object({}), async () => {
+    throw new ControlRefusal('too_busy', 'a change is being made');
+  });
+  const say = (
+    path: string,
+    method: string,
+    body?: string,
+  ): Promise<{ status: number | undefined; text: string; allow: string | undefined }> =>
+    new Promise((resolve, reject) => {
+      const call = request({ socketPath: controlPath(dataDir), path, method }, (response) => {
+        let text = '';
+        response.on('data', (part: Buffer) => (text += part.toString()));
+        response.on('end', () => resolve({ status: response.statusCode, text, allow: response.headers.allow }));
+      });
+      call.on('error', reject);
+      call.end(body);
+    });
+
+  it('takes a body of its schema alone', async () => {
+    await start(dataDir, [echo]);
+    expect(await askDaemon(dataDir, { path: '/v1/echo', body: { until: 5 } }, isEcho, 5000)).toEqual({ until: 5 });
+    for (const body of ['{"until":"soon"}', '{"until":1,"more":2}', '{', '{}', '[]', '']) {
+      expect(await say('/v1/echo', 'POST', body)).toMatchObject({ status: 400, text: expect.stringContaining('bad_body') as string });
+    }
+    expect(await say('/v1/echo', 'POST', `{"until":1,"x":"${'x'.repeat(70_000)}"}`)).toMatchObject({ status: 400 });
+    expect(await askDaemon(dataDir, { path: '/v1/echo', body: { until: null } }, isEcho, 5000)).toEqual({ until: null });
+  });
+
+  it('says which methods there are, and which addresses', async () => {
+    await start(dataDir, [echo]);
+    expect(await say('/v1/echo', 'GET')).toMatchObject({ status: 405, allow: 'POST' });
+    expect(await say('/v1/status', 'DELETE')).toMatchObject({ status: 405, allow: 'GET' });
+    expect(await say('/v1/nothing', 'GET')).toMatchObject({ status: 404 });
+  });
+
+  it('may refuse with a code and a sentence, which its caller gets', async () => {
+    await start(dataDir, [busy]);
+    const error = await askDaemon(dataDir, { path: '/v1/busy', body: {} }, isEcho, 5000).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ControlError);
+    expect(error).toMatchObject({ problem: 'refused', code: 'too_busy', message: 'a change is being made' });
   });
 });
 

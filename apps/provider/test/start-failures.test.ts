@@ -20,11 +20,7 @@ test.each<[string, string, string[], string | undefined, RegExp]>([
   ['a file that is no model', 'http://127.0.0.1:1', ['--simulated-enclave', '--model', text], undefined, /GGUF/],
   ['a model that is not there', 'http://127.0.0.1:1', ['--simulated-enclave', '--model', join(dir, 'no.gguf')], undefined, /no model file/],
   ['no enclave', 'http://127.0.0.1:1', [], undefined, /Secure Enclave|enclave helper/],
-  ['an address that is none', 'somewhere', ['--simulated-enclave'], undefined, /--coordinator must be/],
-  ['a number that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--slots', 'many'], undefined, /--slots must be/],
-  ['a reserve that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--reserve', 'much'], undefined, /--reserve must be/],
   ['a model that does not fit', 'http://127.0.0.1:1', ['--simulated-enclave', '--reserve', '4096'], undefined, /needs .* of memory/],
-  ['an option it does not know', 'http://127.0.0.1:1', ['--fast'], undefined, /command line is not valid/],
   ['a data directory that is a file', 'http://127.0.0.1:1', ['--simulated-enclave'], file, /data directory .* cannot be written/],
 ])('%s', async (_what, coordinator, args, dataDir, sentence) => {
   const provider = ProviderProcess.start(coordinator, args, dataDir ?? join(dir, 'data'));
@@ -32,6 +28,19 @@ test.each<[string, string, string[], string | undefined, RegExp]>([
   expect(provider.stderr).toMatch(sentence);
   expect(provider.stderr.trim().split('\n')).toHaveLength(1);
   expect(provider.stderr).toMatch(/^[A-Z-].*\.\n$/);
+  expect(provider.log()).toEqual([]);
+});
+
+test.each<[string, string, string[], RegExp]>([
+  ['an address that is none', 'somewhere', ['--simulated-enclave'], /--coordinator must be/],
+  ['a number that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--slots', 'many'], /--slots must be/],
+  ['a reserve that is none', 'http://127.0.0.1:1', ['--simulated-enclave', '--reserve', 'much'], /--reserve must be/],
+  ['an option it does not know', 'http://127.0.0.1:1', ['--modle', 'x'], /no option --modle \(did you mean --model\?\)/],
+])('wrong use, exit code 2: %s', async (_what, coordinator, args, sentence) => {
+  const provider = ProviderProcess.start(coordinator, args, join(dir, 'data'));
+  expect(await provider.exit).toEqual({ code: 2, signal: null });
+  expect(provider.stderr).toMatch(sentence);
+  expect(provider.stderr).toMatch(/^[A-Z-].*\.\n`inference-provider serve --help` lists the options\.\n$/);
   expect(provider.log()).toEqual([]);
 });
 

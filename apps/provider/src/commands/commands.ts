@@ -1,17 +1,26 @@
 /** The table of all commands, how one is found from what was typed, and the list of them for those who ask. */
+import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { logsCommand } from './logs.js';
 import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
 import { modelsUseCommand } from './models/use.js';
 import { serveCommand } from './serve.js';
+import { restartCommand } from './service/restart.js';
+import { startCommand } from './service/start.js';
+import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
+  startCommand,
+  stopCommand,
+  restartCommand,
   statusCommand,
   doctorCommand,
+  logsCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,
@@ -44,6 +53,17 @@ export function overview(commands: readonly Command[] = COMMANDS): string {
   return ['Usage: inference-provider COMMAND [OPTIONS]', '', ...lines, '', '`COMMAND --help` lists the options of one command.', ''].join(
     '\n',
   );
+}
+
+/** What a command line gets that names no command. */
+export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
+  const names = commands.map(({ name }) => name);
+  const [first = '', second] = typed;
+  const two = second === undefined || second.startsWith('-') ? first : `${first} ${second}`;
+  const meant = didYouMean(two, names) || didYouMean(first, names);
+  const group = names.filter((name) => name.startsWith(`${first} `));
+  const one = group.length > 0 ? ` It is one of: ${group.join(', ')}.` : '';
+  return `There is no command ${JSON.stringify(group.length > 0 ? two : first)}${meant}.${meant === '' ? one : ''} \`inference-provider --help\` lists them.\n`;
 }
 
 /** What `COMMAND --help` gets. */

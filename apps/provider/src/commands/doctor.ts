@@ -6,6 +6,7 @@ import { type Check, type CheckResult, type CheckState, type Finding, ok, proble
 import { judgeClock, judgeView, reachCoordinator } from '../doctor/coordinator-checks.js';
 import { checkEnclave } from '../doctor/enclave-check.js';
 import { checkCondition, checkDataDirectory, checkDisk, checkModel } from '../doctor/local-checks.js';
+import { checkHardening, checkSettings } from '../doctor/settings-check.js';
 import { agentVersion } from '../version.js';
 import type { Command } from './command.js';
 import { type OwnerOptions, ownerOptions, UsageError } from './owner-options.js';
@@ -14,7 +15,7 @@ import { print, wrapped } from './terminal.js';
 export const doctorCommand: Command = {
   name: 'doctor',
   summary: 'Checks this machine and how the coordinator sees it, with remedies.',
-  usage: `doctor --data-dir DIR [--json] [--coordinator URL] [--model FILE.gguf] [--simulated-enclave]
+  usage: `doctor [--data-dir DIR] [--json] [--coordinator URL] [--model FILE.gguf] [--simulated-enclave]
 
 Coordinator, model and enclave are those of the running provider; the options are for when none runs.
 Exit codes: 0 nothing needs you, 1 something does, 2 the command line cannot be understood.`,
@@ -26,15 +27,12 @@ const DAEMON_MS = 4_000;
 const CHECK_MS = 4_000;
 
 async function doctor(args: readonly string[]): Promise<number> {
-  let options: OwnerOptions;
-  try {
-    options = ownerOptions(args, { coordinator: { type: 'string' }, model: { type: 'string' }, 'simulated-enclave': { type: 'boolean' } });
-    addressOf(options.values.coordinator);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    return 2;
-  }
+  const options = ownerOptions(args, {
+    coordinator: { type: 'string' },
+    model: { type: 'string' },
+    'simulated-enclave': { type: 'boolean' },
+  });
+  addressOf(options.values.coordinator);
   const results = await examine(options);
   const worst = results.some(({ state }) => state === 'problem') ? 1 : 0;
   await print(options.json ? [JSON.stringify({ healthy: worst === 0, checks: results }, null, 2)] : linesOf(results));
@@ -63,6 +61,8 @@ async function examine({ dataDir, values }: OwnerOptions): Promise<CheckResult[]
   const checks: Check[] = [
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'enclave', run: () => checkEnclave(dataDir, known !== null, simulated, agentVersion()) },
+    { name: 'settings', run: () => checkSettings(dataDir, known) },
+    { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
     { name: 'model', run: () => checkModel(model) },
     { name: 'machine', run: checkCondition },

@@ -1,27 +1,52 @@
-/** Options of the commands that ask a running provider, read the same way by all of them. */
-import { resolve } from 'node:path';
+/** Reads command lines: the options that all commands share, those of one, and what is said about one that cannot be understood. */
 import { parseArgs } from 'node:util';
+import { dataDirOf } from '../config/data-dir.js';
+import { didYouMean } from '../config/nearest.js';
 
 /** A command line that cannot be understood, in one sentence. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'UsageError';
+  }
+}
+
+export type OptionTable = Readonly<Record<string, { readonly type: 'string' | 'boolean'; readonly short?: string }>>;
 
 export interface OwnerOptions {
   readonly dataDir: string;
   readonly json: boolean;
   /** Values of the further options, by name. */
   readonly values: Readonly<Record<string, string | boolean | undefined>>;
+  /** Words that are no options. */
+  readonly words: readonly string[];
 }
 
-/** Throws {@link UsageError}. `more`: options beside `--data-dir` and `--json`. */
-export function ownerOptions(args: readonly string[], more: Readonly<Record<string, { type: 'string' | 'boolean' }>> = {}): OwnerOptions {
-  let values: Record<string, string | boolean | undefined>;
+/** Throws {@link UsageError}. `more`: options beside `--data-dir` and `--json`; `words`: how many words beside options there may be. */
+export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { least?: number; most?: number } = {}): OwnerOptions {
+  const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };
+  const { values, positionals } = parsed(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }), options);
+  const { least = 0, most = least } = words;
+  const unexpected = positionals[most];
+  if (unexpected !== undefined) throw new UsageError(`${JSON.stringify(unexpected)} was not expected.`);
+  if (positionals.length < least) throw new UsageError('The command line is not complete.');
+  return { dataDir: dataDirOf(values), json: values.json === true, values: values as OwnerOptions['values'], words: positionals };
+}
+
+/** Runs `parseArgs`, and words what it refuses. Throws {@link UsageError}. */
+export function parsed<Read>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
   try {
-    const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };
-    ({ values } = parseArgs({ args: [...args], options, strict: true }) as { values: typeof values });
+    return parse();
   } catch (error) {
-    throw new UsageError(`The command line is not valid: ${error instanceof Error ? error.message : ''}`);
+    if (!(error instanceof Error)) throw error;
+    const unknown = /^Unknown option '(-{1,2})([^']*)'/.exec(error.message);
+    if (unknown === null) throw new UsageError(`The command line is not valid: ${error.message}`);
+    const [, dashes = '', name = ''] = unknown;
+    throw new UsageError(
+      `There is no option ${dashes}${name}${didYouMean(
+        `--${name}`,
+        Object.keys(options).map((each) => `--${each}`),
+      )}.`,
+    );
   }
-  const dataDir = values['data-dir'];
-  if (typeof dataDir !== 'string') throw new UsageError('--data-dir is missing: give the one that the provider is started with.');
-  return { dataDir: resolve(dataDir), json: values.json === true, values };
 }

@@ -16,6 +16,7 @@ export function statusLines(status: DaemonStatus, now: number): string[] {
     ...entry('Trust', trustText(status)),
     ...entry('Jobs', `${running_jobs} running of ${slots}; ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`),
     ...entry('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
+    ...settingsLines(status),
     ...modelLines(status),
     ...(view === null ? entry('View', status.coordinator_problem ?? 'none') : viewLines(view)),
   ];
@@ -33,6 +34,24 @@ function trustText({ trust, simulated_enclave }: DaemonStatus): string {
   if (trust === null) return `not known${simulated}`;
   const jobs = trust.routable ? 'jobs may come' : `NO jobs come: ${trust.status}. ${trust.status_remedy ?? ''}`;
   return `${trust.trust_level}${simulated}, ${jobs}`;
+}
+
+/** Nothing where there is nothing to know. */
+function settingsLines({ settings, hardening }: DaemonStatus): string[] {
+  const { problem, needs_restart, path } = settings;
+  const open = [
+    ...(hardening.core_dumps === 'on' ? ['a crash may write a core dump'] : []),
+    ...(hardening.engine_network === 'none'
+      ? [`the engine may use the network: ${hardening.engine_network_problem ?? 'not known why'}`]
+      : []),
+  ];
+  return [
+    ...(problem === null ? [] : entry('Settings', `NOT taken: ${problem}. Those from before hold.`)),
+    ...(problem !== null || needs_restart.length === 0
+      ? []
+      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after \`inference-provider restart\``)),
+    ...(open.length === 0 ? [] : entry('Hardening', open.join('; '))),
+  ];
 }
 
 function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[] {

@@ -1,16 +1,17 @@
 /** `status`: what the running provider is doing, how the coordinator sees it, and what would help. */
-import { askStatus, ControlError } from '../control/control-client.js';
+import { askStatus } from '../control/control-client.js';
 import type { Command } from './command.js';
-import { ownerOptions, UsageError } from './owner-options.js';
+import { EXIT } from './exit-codes.js';
+import { ownerOptions } from './owner-options.js';
 import { statusLines } from './status-text.js';
 import { print } from './terminal.js';
 
 export const statusCommand: Command = {
   name: 'status',
   summary: 'Shows what the running provider does, what it was given and why.',
-  usage: `status --data-dir DIR [--json]
+  usage: `status [--data-dir DIR] [--json]
 
-Exit codes: 0 jobs may come, 1 the provider runs but no jobs come, 2 no provider runs or it cannot be asked.`,
+Exit codes: 0 jobs may come, 1 the provider runs but no jobs come, 3 no provider runs.`,
   run: status,
 };
 
@@ -18,14 +19,8 @@ Exit codes: 0 jobs may come, 1 the provider runs but no jobs come, 2 no provider
 const ANSWER_MS = 6_000;
 
 async function status(args: readonly string[]): Promise<number> {
-  try {
-    const { dataDir, json } = ownerOptions(args);
-    const answer = await askStatus(dataDir, ANSWER_MS);
-    await print(json ? [JSON.stringify(answer, null, 2)] : statusLines(answer, Date.now()));
-    return answer.trust?.routable === true && answer.models.length > 0 ? 0 : 1;
-  } catch (error) {
-    if (!(error instanceof UsageError || error instanceof ControlError)) throw error;
-    process.stderr.write(`${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}\n`);
-    return 2;
-  }
+  const { dataDir, json } = ownerOptions(args);
+  const answer = await askStatus(dataDir, ANSWER_MS);
+  await print(json ? [JSON.stringify(answer, null, 2)] : statusLines(answer, Date.now()));
+  return answer.trust?.routable === true && answer.models.length > 0 ? EXIT.fine : EXIT.needsOwner;
 }

@@ -3,12 +3,14 @@ import { request } from 'node:http';
 import { controlPath } from './address.js';
 import { type DaemonStatus, type EnclaveCheck, isDaemonStatus, isEnclaveCheck } from './daemon-status.js';
 
-export type ControlProblem = 'not_running' | 'no_answer' | 'not_understood';
+export type ControlProblem = 'not_running' | 'no_answer' | 'not_understood' | 'refused';
 
 export class ControlError extends Error {
   constructor(
     readonly problem: ControlProblem,
     message: string,
+    /** Of a refusal, the daemon's own word for why. */
+    readonly code: string | null = null,
   ) {
     super(message);
     this.name = 'ControlError';
@@ -17,40 +19,67 @@ export class ControlError extends Error {
 
 const MOST_BYTES = 4 << 20;
 
-/** Both throw {@link ControlError}. `ms`: how long the answer may take. */
-export async function askStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
-  const value = await ask(dataDir, '/v1/status', ms);
-  if (!isDaemonStatus(value)) throw notUnderstood();
+/** All throw {@link ControlError}. `ms`: how long the answer may take. */
+export function askStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
+  return askDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
+}
+
+export function askEnclave(dataDir: string, ms: number): Promise<EnclaveCheck> {
+  return askDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
+}
+
+export interface DaemonCall {
+  readonly path: string;
+  /** With one it is a POST. */
+  readonly body?: unknown;
+}
+
+/** What the daemon (or who else listens on `socket`) answers, if `isAnswer` takes it. What it refuses with a sentence of its own is `refused`. */
+export async function askDaemon<Answer>(
+  dataDir: string,
+  call: DaemonCall,
+  isAnswer: (value: unknown) => value is Answer,
+  ms: number,
+  socket?: string,
+): Promise<Answer> {
+  const { status, value } = await ask(dataDir, call, ms, socket);
+  if (status === 409 && isRefusal(value)) throw new ControlError('refused', value.error.message, value.error.code);
+  if (status !== 200 || !isAnswer(value)) throw notUnderstood();
   return value;
 }
 
-export async function askEnclave(dataDir: string, ms: number): Promise<EnclaveCheck> {
-  const value = await ask(dataDir, '/v1/enclave', ms);
-  if (!isEnclaveCheck(value)) throw notUnderstood();
-  return value;
+function isRefusal(value: unknown): value is { readonly error: { readonly code: string; readonly message: string } } {
+  const error = (value as { error?: { code?: unknown; message?: unknown } } | null)?.error;
+  return typeof error?.code === 'string' && typeof error.message === 'string';
 }
 
-function ask(dataDir: string, path: string, ms: number): Promise<unknown> {
+function ask(
+  dataDir: string,
+  { path, body }: DaemonCall,
+  ms: number,
+  socket: string | undefined,
+): Promise<{ status: number; value: unknown }> {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(ms);
-    const call = request({ socketPath: controlPath(dataDir), path, signal }, (response) => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const call = request({ socketPath: controlPath(dataDir, socket), path, method, signal }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (part: string) => {
         text += part;
         if (text.length > MOST_BYTES) response.destroy(notUnderstood());
       });
-      response.on('error', () => reject(notUnderstood()));
+      response.on('error', () => reject(signal.aborted ? noAnswer() : notUnderstood()));
       response.on('end', () => {
         try {
-          resolve(JSON.parse(text));
+          resolve({ status: response.statusCode ?? 0, value: JSON.parse(text) });
         } catch {
           reject(notUnderstood());
         }
       });
     });
     call.on('error', ({ code }: NodeJS.ErrnoException) => reject(signal.aborted ? noAnswer() : refusal(dataDir, code)));
-    call.end();
+    call.end(body === undefined ? undefined : JSON.stringify(body));
   });
 }
 

@@ -3,10 +3,11 @@
  * is the daemon of the data directory, so that there is one; what a killed one left behind is no daemon and is taken over.
  */
 import { chmodSync, closeSync, openSync, rmSync, statSync } from 'node:fs';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { controlPath, makeControlFolder } from './address.js';
-import type { DaemonStatus, EnclaveCheck } from './daemon-status.js';
+import { answerRequest } from './answer-request.js';
+import type { ControlRoute } from './route.js';
 
 export class AlreadyRunning extends Error {
   constructor(dataDir: string) {
@@ -15,29 +16,25 @@ export class AlreadyRunning extends Error {
   }
 }
 
-/** What commands may ask. */
-export interface ControlAnswers {
-  status(): Promise<DaemonStatus>;
-  enclave(): Promise<EnclaveCheck>;
-}
-
 /** A start that got no further than taking the socket over is forgotten after this, in milliseconds. */
 const STUCK_START_MS = 10_000;
 const CONNECT_MS = 2_000;
+/** For the whole of a request to come in, in milliseconds. */
+const REQUEST_MS = 10_000;
 
 export class ControlServer {
   private constructor(private readonly server: Server) {}
 
   /** Takes the data directory for this process. Throws {@link AlreadyRunning}, or an Error where no socket can be made. */
-  static async open(dataDir: string, answers: ControlAnswers): Promise<ControlServer> {
-    const path = controlPath(dataDir);
+  static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
+    const path = controlPath(dataDir, socket);
     makeControlFolder(path);
     const release = takeTurn(`${path}.start`, dataDir);
     try {
       if (await isListening(path)) throw new AlreadyRunning(dataDir);
       rmSync(path, { force: true });
-      const server = createServer((request, response) => {
-        void answer(request.url ?? '', answers, response);
+      const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
+        void answerRequest(routes, request, response);
       });
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject);
@@ -56,17 +53,6 @@ export class ControlServer {
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
     this.server.closeAllConnections();
     await closed;
-  }
-}
-
-async function answer(url: string, answers: ControlAnswers, response: ServerResponse): Promise<void> {
-  try {
-    const make = { '/v1/status': () => answers.status(), '/v1/enclave': () => answers.enclave() }[url];
-    const body = make === undefined ? { error: 'there is nothing at this address' } : await make();
-    response.writeHead(make === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-  } catch (error) {
-    response.writeHead(500, { 'content-type': 'application/json' });
-    response.end(JSON.stringify({ error: error instanceof Error ? error.message : 'unknown' }));
   }
 }
 

@@ -2,6 +2,7 @@
  * A model's process that is started, watched and started again when it dies, with growing pauses in between; one that dies too
  * often stays down. Whoever keeps it hears when it is gone, and ends what ran in it.
  */
+import type { Confinement } from '../hardening/confinement.js';
 import { ModelProcess, type ProcessKind } from './model-process.js';
 
 /** The model could not be loaded. The message is one sentence for the owner. */
@@ -27,6 +28,8 @@ export interface KeepingOptions<Settings> {
   readonly firstRetryMs?: number;
   /** So many deaths within so many milliseconds are the last: it is not started again. Left out: it always is. */
   readonly giveUpAfter?: { readonly deaths: number; readonly withinMs: number };
+  /** What keeps the network from it; left out: nothing does. */
+  readonly confinement?: Pick<Confinement, 'wrap'>;
 }
 
 export interface KeptProcessHandlers<Facts, News> {
@@ -76,12 +79,10 @@ export class KeptProcess<Settings, Facts, Order extends object, News extends obj
 
   /** Starts the process and loads the model. Throws {@link EngineStartError}. */
   async start(signal?: AbortSignal): Promise<void> {
-    const { settings, loadTimeoutMs = LOAD_TIMEOUT_MS } = this.#options;
+    const { settings, confinement, loadTimeoutMs = LOAD_TIMEOUT_MS } = this.#options;
     const { onNews, onReady, onEvent } = this.#handlers;
-    const child = new ModelProcess<Settings, Facts, Order, News>(this.#kind, {
-      onNews,
-      onOutput: (line) => onEvent({ type: 'output', line }),
-    });
+    const onOutput = (line: string): void => onEvent({ type: 'output', line });
+    const child = new ModelProcess<Settings, Facts, Order, News>(this.#kind, { onNews, onOutput }, confinement);
     this.#loading = child;
     let facts: Facts;
     try {

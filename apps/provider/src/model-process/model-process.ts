@@ -4,6 +4,8 @@
  */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { type Confinement, forkedIn } from '../hardening/confinement.js';
+import { engineEnvironment } from '../hardening/engine-environment.js';
 import type { ModelOrder, ModelSign } from './messages.js';
 
 const PING_EVERY_MS = 10_000;
@@ -19,7 +21,7 @@ export interface ProcessKind {
   /** The longest that it may give no sign of life, in milliseconds. */
   readonly silenceLimitMs: number;
   readonly serialization?: NonNullable<ForkOptions['serialization']>;
-  /** Beside what the daemon's own environment holds. */
+  /** Beside what all of them get of the daemon's environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -41,13 +43,13 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
   #lastSign = Date.now();
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
 
-  constructor(kind: ProcessKind, handlers: ProcessHandlers<News>) {
+  constructor(kind: ProcessKind, handlers: ProcessHandlers<News>, confinement: Pick<Confinement, 'wrap'> = { wrap: [] }) {
     this.#kind = kind;
     this.#handlers = handlers;
     this.#child = fork(kind.entry, [], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      execArgv: [],
-      env: { ...process.env, ...kind.env },
+      ...forkedIn(confinement),
+      env: engineEnvironment(kind.env),
       serialization: kind.serialization ?? 'json',
     });
     const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);

@@ -26,6 +26,12 @@ export function idleLimitMs(keep: Keep): number | null {
   }
 }
 
+/** Of two wishes the one that frees memory sooner. */
+export function shorterKeep(one: Keep, other: Keep): Keep {
+  const [a, b] = [idleLimitMs(one), idleLimitMs(other)];
+  return a === null || (b !== null && b < a) ? other : one;
+}
+
 /** From the words of an owner: `always`, `on_demand` or a number of minutes. Null when they are none of these. */
 export function readKeep(text: string): Keep | null {
   if (text === 'always' || text === 'on_demand') return { kind: text };

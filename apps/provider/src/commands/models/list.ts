@@ -9,7 +9,7 @@ import { estimatedTokensPerSecond } from '../../models/speed-estimate.js';
 import type { Command } from '../command.js';
 import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from './shared.js';
 
-const USAGE = 'models list --data-dir DIR [--json]';
+const USAGE = 'models list [--data-dir DIR] [--json]';
 
 export const modelsListCommand: Command = {
   name: 'models list',
@@ -20,7 +20,7 @@ export const modelsListCommand: Command = {
 
 async function run(args: readonly string[]): Promise<number> {
   const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
-  const { library } = shelf(values['data-dir'], USAGE);
+  const { library } = shelf(values['data-dir']);
   const host = await readHostFacts();
   const rows = library.entries().map((entry) => rowOf(entry, library, host));
   if (values.json) print(JSON.stringify({ models: rows }, null, 2));

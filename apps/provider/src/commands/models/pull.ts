@@ -13,7 +13,7 @@ import { ProgressLine } from './progress-line.js';
 import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from './shared.js';
 
 const USAGE =
-  'models pull hf:OWNER/REPOSITORY[:QUANTISATION]|https://ADDRESS|FILE --data-dir DIR [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
+  'models pull hf:OWNER/REPOSITORY[:QUANTISATION]|https://ADDRESS|FILE [--data-dir DIR] [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
 
 export const modelsPullCommand: Command = {
   name: 'models pull',
@@ -26,7 +26,7 @@ const OPTIONS = { ...COMMON_OPTIONS, id: { type: 'string' }, sha256: { type: 'st
 
 async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(USAGE, 1, () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }));
-  const { library, hashes } = shelf(values['data-dir'], USAGE);
+  const { library, hashes } = shelf(values['data-dir']);
   const dataDir = resolve(values['data-dir'] ?? '');
   const sha256 = values.sha256?.toLowerCase() ?? null;
   if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new StartError('--sha256 must be 64 hexadecimal digits');

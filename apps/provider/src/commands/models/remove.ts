@@ -4,7 +4,7 @@ import { StartError } from '../../start-error.js';
 import type { Command } from '../command.js';
 import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from './shared.js';
 
-const USAGE = 'models rm ID --data-dir DIR [--json]';
+const USAGE = 'models rm ID [--data-dir DIR] [--json]';
 
 export const modelsRemoveCommand: Command = {
   name: 'models rm',
@@ -16,8 +16,7 @@ export const modelsRemoveCommand: Command = {
         parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }),
       );
       const id = positionals[0] as string;
-      if (!shelf(values['data-dir'], USAGE).library.remove(id))
-        throw new StartError(`there is no model ${id}; models list shows those there are`);
+      if (!shelf(values['data-dir']).library.remove(id)) throw new StartError(`there is no model ${id}; models list shows those there are`);
       print(
         values.json ? JSON.stringify({ removed: id }) : `${id} is removed. A provider that serves it goes on until it is started again.`,
       );

@@ -1,8 +1,10 @@
 /** What the `models` commands share: their options, where the library is, and how they say what went wrong. */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { dataDirOf } from '../../config/data-dir.js';
 import { FileHashes } from '../../models/file-hash.js';
 import { Library } from '../../models/library/library.js';
-import { StartError, startSentence } from '../../start-error.js';
+import { startSentence } from '../../start-error.js';
+import { UsageError } from '../owner-options.js';
 
 export interface Shelf {
   readonly library: Library;
@@ -16,7 +18,7 @@ export function shelfOf(dataDir: string): Shelf {
 
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
 
-/** What `parse` reads of a command line. Throws {@link StartError} for what it does not take, and for too few or too many words. */
+/** What `parse` reads of a command line. Throws {@link UsageError} for what it does not take, and for too few or too many words. */
 export function readArguments<Read extends { readonly positionals: readonly string[] }>(
   usage: string,
   words: number,
@@ -26,23 +28,23 @@ export function readArguments<Read extends { readonly positionals: readonly stri
   try {
     read = parse();
   } catch (error) {
-    throw new StartError(`the command line is not valid: ${error instanceof Error ? error.message : ''}`);
+    throw new UsageError(`The command line is not valid: ${error instanceof Error ? error.message : ''}`);
   }
-  if (read.positionals.length !== words) throw new StartError(`the command is ${usage}`);
+  if (read.positionals.length !== words) throw new UsageError(`The command is: inference-provider ${usage}`);
   return read;
 }
 
-/** The library of a command line. Throws {@link StartError}. */
-export function shelf(dataDir: string | undefined, usage: string): Shelf {
-  if (dataDir === undefined) throw new StartError(`--data-dir is missing: ${usage}`);
-  return shelfOf(resolve(dataDir));
+/** The library of a command line. */
+export function shelf(dataDir: string | undefined): Shelf {
+  return shelfOf(dataDirOf({ 'data-dir': dataDir }));
 }
 
-/** Runs a command; what it throws becomes one sentence on standard error, and exit code 1. */
+/** Runs a command; what it throws becomes one sentence on standard error, and exit code 1. Wrong use is thrown on. */
 export async function orSentence(run: () => Promise<number>): Promise<number> {
   try {
     return await run();
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     process.stderr.write(`${startSentence(error)}\n`);
     return 1;
   }

@@ -5,7 +5,7 @@ import { StartError } from '../../start-error.js';
 import type { Command } from '../command.js';
 import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from './shared.js';
 
-const USAGE = 'models use ID --data-dir DIR [--keep always|on_demand|MINUTES] [--off] [--json]';
+const USAGE = 'models use ID [--data-dir DIR] [--keep always|on_demand|MINUTES] [--off] [--json]';
 
 export const modelsUseCommand: Command = {
   name: 'models use',
@@ -18,7 +18,7 @@ const OPTIONS = { ...COMMON_OPTIONS, keep: { type: 'string' }, off: { type: 'boo
 
 function run(args: readonly string[]): number {
   const { values, positionals } = readArguments(USAGE, 1, () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }));
-  const { library } = shelf(values['data-dir'], USAGE);
+  const { library } = shelf(values['data-dir']);
   const id = positionals[0] as string;
   const entry = library.find(id);
   if (entry === null) throw new StartError(`there is no model ${id}; models list shows those there are`);

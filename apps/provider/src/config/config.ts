@@ -1,0 +1,95 @@
+/**
+ * What may stand in the agent's `config.toml`, as one schema: the type, the defaults and what an error says are all read from
+ * it. Keys are named as in the file.
+ */
+import Type, { type Static } from 'typebox';
+import { Default } from 'typebox/value';
+
+export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+export const DAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+
+/** `expected` ends the sentence "KEY must be …" that an owner reads. */
+const word = (pattern: string, expected: string) => Type.String({ pattern, expected });
+const yesOrNo = (byDefault: boolean) => Type.Boolean({ default: byDefault, expected: 'true or false' });
+const whole = (minimum: number, maximum: number) =>
+  Type.Integer({ minimum, maximum, expected: `a whole number from ${minimum} to ${maximum}` });
+
+function oneOf<const Words extends string[]>(words: readonly [...Words], byDefault?: Words[number]) {
+  const expected = `one of ${words.map((each) => JSON.stringify(each)).join(', ')}`;
+  return Type.Enum([...words] as [...Words], { expected, ...(byDefault === undefined ? {} : { default: byDefault }) });
+}
+
+const CLOSED = { additionalProperties: false } as const;
+const SECTION = { ...CLOSED, default: {}, expected: 'a table of settings' } as const;
+const TIME = '^([01][0-9]|2[0-3]):[0-5][0-9]$';
+
+export const WindowSchema = Type.Object(
+  {
+    /** Days on which it begins; none given: every day. */
+    days: Type.Optional(
+      Type.Array(oneOf(DAYS), {
+        minItems: 1,
+        maxItems: 7,
+        uniqueItems: true,
+        expected: 'a list of days, each once, such as ["mon", "tue"]',
+      }),
+    ),
+    from: word(TIME, 'a time of day such as "22:00"'),
+    /** A time that is not after `from` is one of the next day; 24:00 is the end of the day itself. */
+    to: word(`${TIME}|^24:00$`, 'a time of day such as "07:00"'),
+  },
+  { ...CLOSED, expected: 'a table such as { days = ["mon"], from = "22:00", to = "07:00" }' },
+);
+
+export const ConfigSchema = Type.Object(
+  {
+    /** Address of the coordinator; the file may leave it to the command line. */
+    coordinator: Type.Optional(word('^(https?|wss?)://[^/\\s]+', 'an http or https address')),
+    /** For tests and demonstrations only. */
+    simulated_enclave: yesOrNo(false),
+    log_level: oneOf(LOG_LEVELS, 'info'),
+    models: Type.Object(
+      {
+        slots: Type.Optional(whole(1, 256)),
+        context: Type.Optional(whole(256, 1 << 24)),
+        /** Memory that models leave to the owner, in gigabytes; absent: two fifths of it. */
+        reserve_gb: Type.Optional(Type.Number({ minimum: 0, maximum: 4096, expected: 'a number of gigabytes from 0 to 4096' })),
+        /** The longest that a model stays in memory unused; a model's own setting may be shorter. */
+        keep: oneOf(['always', 'idle', 'on_demand'], 'always'),
+        /** For `keep = "idle"`. */
+        idle_minutes: Type.Integer({ minimum: 1, maximum: 99_999, default: 10, expected: 'a whole number of minutes from 1 to 99999' }),
+      },
+      SECTION,
+    ),
+    availability: Type.Object(
+      {
+        /** IANA name; absent: the system's. */
+        time_zone: Type.Optional(word('^[A-Za-z][A-Za-z0-9_+/-]{0,63}$', 'the name of a time zone such as "Europe/Berlin"')),
+        /** None: always. */
+        windows: Type.Array(WindowSchema, { maxItems: 64, default: [], expected: 'a list of at most 64 windows' }),
+        /** Absent: whether or not the owner works. */
+        only_when_idle_minutes: Type.Optional(whole(1, 1440)),
+        on_battery: oneOf(['stop', 'serve'], 'stop'),
+        when_hot: oneOf(['stop', 'serve'], 'stop'),
+        when_leaving: oneOf(['finish', 'hand_back'], 'finish'),
+      },
+      SECTION,
+    ),
+    update: Type.Object({ automatic: yesOrNo(true) }, SECTION),
+    enrolment: Type.Object({ enrol: yesOrNo(false) }, SECTION),
+    hardening: Type.Object(
+      {
+        /** Whether the processes that hold a model are kept from the network, where the system can do that. */
+        engine_network: oneOf(['deny', 'allow'], 'deny'),
+      },
+      SECTION,
+    ),
+  },
+  { ...CLOSED, expected: 'a table of settings' },
+);
+
+export type Config = Static<typeof ConfigSchema>;
+export type AvailabilityWindow = Static<typeof WindowSchema>;
+
+/** What holds where the file says nothing, or where there is none. */
+export const DEFAULTS = Default(ConfigSchema, {}) as Config;

@@ -1,0 +1,153 @@
+/**
+ * Where each key of a TOML document stands (TOML 1.0). The parser gives values without places; this walks a document that the
+ * parser has already taken, so that it knows of no errors. Pure.
+ */
+
+export interface Place {
+  /** A table with a header of its own, or the value of a key (also one of several keys joined by dots). */
+  readonly kind: 'header' | 'value';
+  /** Offset of the key, or of the first bracket of an element. */
+  readonly key: number;
+  /** Offsets of the value; of a table, from its header to the end of its last line. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** By path: keys and indices joined with `/`, escaped as in a JSON pointer (RFC 6901), beginning with `/`. */
+export type Places = ReadonlyMap<string, Place>;
+
+export function pointer(path: readonly (string | number)[]): string {
+  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+export function locate(text: string): Places {
+  return new Walk(text).document();
+}
+
+/** Line and column of an offset, both from 1. */
+export function lineAndColumn(text: string, offset: number): { readonly line: number; readonly column: number } {
+  const before = text.slice(0, offset);
+  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') };
+}
+
+class Walk {
+  readonly #places = new Map<string, Place>();
+  /** Elements so far of each array of tables. */
+  readonly #lengths = new Map<string, number>();
+  #at = 0;
+
+  constructor(private readonly text: string) {}
+
+  document(): Places {
+    let table: (string | number)[] = [];
+    for (;;) {
+      this.#skip(/[ \t\r\n]*(#[^\n]*[ \t\r\n]*)*/y);
+      if (this.#at >= this.text.length) return this.#places;
+      if (this.text[this.#at] === '[') {
+        table = this.#header();
+      } else this.#pair(table);
+      this.#stretch(table);
+    }
+  }
+
+  /** `[a.b]` or `[[a.b]]`; returns the path of the table. */
+  #header(): (string | number)[] {
+    const start = this.#at;
+    const isArray = this.text.startsWith('[[', this.#at);
+    this.#at += isArray ? 2 : 1;
+    const path: (string | number)[] = [];
+    for (const { name } of this.#keys()) {
+      path.push(name);
+      const length = this.#lengths.get(pointer(path));
+      if (length !== undefined) path.push(length - 1);
+    }
+    this.#skip(/\s*\]{1,2}/y);
+    if (isArray) {
+      // A header of an array that exists has stepped into its last element.
+      if (typeof path.at(-1) === 'number') path.pop();
+      const name = pointer(path);
+      const index = this.#lengths.get(name) ?? 0;
+      this.#lengths.set(name, index + 1);
+      this.#note(path, { kind: 'header', key: start, from: start, to: this.#at });
+      path.push(index);
+    }
+    this.#note(path, { kind: 'header', key: start, from: start, to: this.#at });
+    return path;
+  }
+
+  /** `a.b = value` below a table. */
+  #pair(table: readonly (string | number)[]): void {
+    const path = [...table];
+    const starts: number[] = [];
+    for (const { name, at } of this.#keys()) {
+      path.push(name);
+      starts.push(at);
+    }
+    this.#skip(/\s*=[ \t]*/y);
+    const from = this.#at;
+    this.#value(path);
+    for (const [index, at] of starts.entries()) {
+      this.#note(path.slice(0, table.length + index + 1), { kind: 'value', key: at, from, to: this.#at });
+    }
+  }
+
+  #keys(): { name: string; at: number }[] {
+    const keys: { name: string; at: number }[] = [];
+    do {
+      this.#skip(/[ \t.]*/y);
+      const at = this.#at;
+      const raw = this.#skip(/"(?:[^"\\]|\\.)*"|'[^']*'|[^\s=.\][]+/y);
+      keys.push({ name: raw.startsWith('"') ? unquoted(raw) : raw.startsWith("'") ? raw.slice(1, -1) : raw, at });
+    } while (this.#skip(/[ \t]*\./y) !== '');
+    return keys;
+  }
+
+  #value(path: readonly (string | number)[]): void {
+    const opening = this.text[this.#at];
+    if (opening === '[' || opening === '{') {
+      this.#at++;
+      for (let index = 0; ; index++) {
+        this.#skip(/[\s,]*(#[^\n]*[\s,]*)*/y);
+        const next = this.text[this.#at];
+        if (next === undefined || next === ']' || next === '}') break;
+        if (opening === '{') this.#pair(path);
+        else {
+          const from = this.#at;
+          this.#value([...path, index]);
+          this.#note([...path, index], { kind: 'value', key: from, from, to: this.#at });
+        }
+      }
+      this.#at++;
+      return;
+    }
+    const read = this.#skip(/"""[\s\S]*?(?<!\\)"{3,5}|'''[\s\S]*?'{3,5}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|[^\s,\]}#]+(?: \d[^\s,\]}#]*)?/y);
+    // Nothing that a parser takes gets here; it must only not stand still.
+    if (read === '') this.#at++;
+  }
+
+  #skip(pattern: RegExp): string {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.text)?.[0] ?? '';
+    this.#at += found.length;
+    return found;
+  }
+
+  #note(path: readonly (string | number)[], place: Place): void {
+    const name = pointer(path);
+    const known = this.#places.get(name);
+    this.#places.set(name, known === undefined ? place : { ...known, to: Math.max(known.to, place.to) });
+  }
+
+  /** A table reaches to the end of what stands in it. */
+  #stretch(table: readonly (string | number)[]): void {
+    if (table.length > 0) this.#note(table, { kind: 'header', key: this.#at, from: this.#at, to: this.#at });
+  }
+}
+
+function unquoted(raw: string): string {
+  try {
+    return JSON.parse(raw) as string;
+  } catch {
+    return raw.slice(1, -1);
+  }
+}

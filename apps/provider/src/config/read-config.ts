@@ -1,0 +1,130 @@
+/**
+ * Reads `config.toml`. What is wrong in it is told with file, line and column, the key, what was expected, and for a key that
+ * does not exist the one that was probably meant. Nothing is ever half taken.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { parse, TomlError } from 'smol-toml';
+import { Compile } from 'typebox/compile';
+import { Default } from 'typebox/value';
+import { type Config, ConfigSchema, DEFAULTS } from './config.js';
+import { lineAndColumn, locate } from './locate.js';
+import { didYouMean } from './nearest.js';
+
+/** The message is one sentence without its full stop, such as `~/x/config.toml:3:1: …`. */
+export class ConfigError extends Error {
+  constructor(
+    readonly path: string,
+    /** From 1; null where the whole file is meant. */
+    readonly line: number | null,
+    readonly column: number | null,
+    readonly problem: string,
+  ) {
+    super(`${path}${line === null ? '' : `:${line}:${column}`}: ${problem}`);
+    this.name = 'ConfigError';
+  }
+}
+
+const MOST_BYTES = 256 * 1024;
+const compiled = Compile(ConfigSchema);
+
+/** What the file says, with the defaults. A file that is not there says nothing. Throws {@link ConfigError}. */
+export function readConfig(path: string): Config {
+  let text: string;
+  try {
+    if (statSync(path).size > MOST_BYTES) throw new ConfigError(path, null, null, `the file is larger than ${MOST_BYTES / 1024} KiB`);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    // That the folder is no folder is told by those who want to write into it.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return DEFAULTS;
+    throw new ConfigError(
+      path,
+      null,
+      null,
+      code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'the file is no UTF-8 text' : `the file cannot be read (${code})`,
+    );
+  }
+  return parseConfig(text, path);
+}
+
+/** As {@link readConfig}, from the text of a file. `path` is for the errors. */
+export function parseConfig(text: string, path: string): Config {
+  let found: unknown;
+  try {
+    found = parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    const [what] = error.message.replace('Invalid TOML document: ', '').split('\n');
+    throw new ConfigError(path, error.line, error.column, `this is not TOML: ${what}`);
+  }
+  const value = Default(ConfigSchema, structuredClone(found));
+  if (!compiled.Check(value)) throw problemOf(text, path, value);
+  const { time_zone: zone } = value.availability;
+  if (zone !== undefined && !isTimeZone(zone)) {
+    throw at(text, path, '/availability/time_zone', `availability.time_zone: there is no time zone ${JSON.stringify(zone)}`);
+  }
+  return value;
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The first thing that is wrong: unknown keys before values, as a misspelt key is often the cause of the rest. */
+function problemOf(text: string, path: string, value: unknown): ConfigError {
+  const errors = [...compiled.Errors(value)];
+  for (const error of errors) {
+    if (error.keyword !== 'additionalProperties') continue;
+    const [key] = error.params.additionalProperties;
+    if (key === undefined) continue;
+    const known = Object.keys(schemaAt(error.instancePath)?.properties ?? {});
+    const where = `${error.instancePath}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    return at(text, path, where, `there is no setting ${dotted(where)}${didYouMean(key, known)}`);
+  }
+  // The deepest place says most.
+  const worst = errors.reduce((best, error) => (error.instancePath.length > best.instancePath.length ? error : best));
+  if (worst.keyword === 'required') {
+    const [key] = worst.params.requiredProperties;
+    return at(text, path, worst.instancePath, `${dotted(worst.instancePath)} needs ${key}`);
+  }
+  const expected = schemaAt(worst.instancePath)?.expected ?? worst.message;
+  return at(text, path, worst.instancePath, `${dotted(worst.instancePath)} must be ${expected}`);
+}
+
+function at(text: string, path: string, where: string, problem: string): ConfigError {
+  const places = locate(text);
+  for (let name = where; name !== ''; name = name.slice(0, name.lastIndexOf('/'))) {
+    const place = places.get(name);
+    if (place === undefined) continue;
+    const { line, column } = lineAndColumn(text, place.key);
+    return new ConfigError(path, line, column, problem);
+  }
+  return new ConfigError(path, 1, 1, problem);
+}
+
+function dotted(where: string): string {
+  return where
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .join('.');
+}
+
+interface Node {
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly items?: Node;
+  readonly expected?: string;
+}
+
+/** The part of the schema that stands for a place. */
+function schemaAt(where: string): Node | undefined {
+  let node: Node | undefined = ConfigSchema as unknown as Node;
+  for (const part of where.split('/').slice(1)) node = node?.items ?? node?.properties?.[part];
+  return node;
+}
