@@ -215,15 +215,16 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'provider/imaging',
     path: 'apps/provider/src/imaging',
-    uses: ['provider/engine', 'provider/hardening', 'provider/models', 'protocol'],
+    uses: ['provider/model-process', 'provider/models', 'protocol'],
     node: NODE,
   },
   {
     name: 'provider/engine',
     path: 'apps/provider/src/engine',
-    uses: ['provider/hardening', 'provider/models', 'formats', 'protocol'],
+    uses: ['provider/model-process', 'provider/models', 'formats', 'protocol'],
     node: NODE,
   },
+  { name: 'provider/model-process', path: 'apps/provider/src/model-process', uses: ['provider/hardening'], node: NODE },
   { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
   { name: 'provider/host', path: 'apps/provider/src/host', uses: ['protocol'], node: NODE },
   {

@@ -136,14 +136,18 @@ export interface CoordinatorAlone {
   readonly adminKey: string;
 }
 
-/** Starts a coordinator without any provider, for scripted providers to connect to. Throws {@link StartError}. */
+/**
+ * Starts a coordinator without any provider, for scripted providers to connect to. `argv`: arguments for Node in place of its
+ * program. Throws {@link StartError}.
+ */
 export async function startCoordinatorAlone(
   dataDir: string,
   coordinatorEnv: Readonly<Record<string, string>> = {},
+  argv: readonly string[] = [COORDINATOR],
 ): Promise<CoordinatorAlone> {
   const logDir = join(dataDir, 'logs');
   makeDataDirectory(logDir);
-  const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv }, logDir);
+  const { child, listening } = await startCoordinator({ port: 0, dataDir, providers: 0, coordinatorEnv, coordinatorArgv: argv }, logDir);
   const baseUrl = await Promise.race([listening, endOf(child), deadline(20_000, 'the coordinator did not listen')]);
   return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
 }

@@ -1,8 +1,8 @@
 /** Whatever keeps the program from starting, as one sentence for the owner. */
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunning } from './control/control-server.js';
-import { EngineStartError } from './engine/engine.js';
 import { LooseSecret } from './hardening/secret-modes.js';
+import { EngineStartError } from './model-process/kept-process.js';
 import { ModelFileError } from './models/gguf-header.js';
 import { DownloadError } from './models/library/download.js';
 import { LibraryError } from './models/library/library.js';

@@ -3,8 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Engine, EngineStartError } from '../src/engine/engine.js';
+import { Engine } from '../src/engine/engine.js';
 import { GenerationError } from '../src/engine/generation.js';
+import { EngineStartError } from '../src/model-process/kept-process.js';
 import { readModelFacts } from '../src/models/model-facts.js';
 import { ask, collect, conversation, demoModel, startDemoEngine } from './demo-model.js';
 

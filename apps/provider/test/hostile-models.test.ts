@@ -6,7 +6,8 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Engine, EngineStartError } from '../src/engine/engine.js';
+import { Engine } from '../src/engine/engine.js';
+import { EngineStartError } from '../src/model-process/kept-process.js';
 import { ModelFileError } from '../src/models/gguf-header.js';
 import { readModelFacts } from '../src/models/model-facts.js';
 import { demoModel, seededRandom } from './demo-model.js';

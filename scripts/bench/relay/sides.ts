@@ -48,11 +48,11 @@ export class Processes {
     return { name: 'gateway', target: { port, path: PATH, headers }, pid: child.pid, providerPid: upstream.pid };
   }
 
-  /** Our own, with providers of 1024 places each. */
-  async coordinator(name: string, framing: 'agent' | 'frame-per-token', providers = 1): Promise<Side> {
+  /** Our own, with providers of 1024 places each. `argv`: arguments for Node in place of this build's program. */
+  async coordinator(name: string, framing: 'agent' | 'frame-per-token', providers = 1, argv?: readonly string[]): Promise<Side> {
     // Its rate limit counts, but must not be met.
     const env = { LOG_LEVEL: 'info', RATE_LIMIT_KEY: '1000000000' };
-    const coordinator = await startCoordinatorAlone(join(this.#directory, name), env);
+    const coordinator = await startCoordinatorAlone(join(this.#directory, name), env, argv);
     this.#children.push(coordinator.child);
     const provider = await this.start('instant-provider', [coordinator.baseUrl.replace('http', 'ws'), framing, String(providers)]);
     const headers = { authorization: `Bearer ${coordinator.apiKey}` };

@@ -3,6 +3,7 @@
  * the whole contract. Everything that happened in one tick of the engine travels in one `tick` message.
  */
 import type { TokenLogprob } from '@inference/formats';
+import type { ModelOrder, ModelSign } from '../model-process/messages.js';
 import type { Grammar } from './grammar/grammar.js';
 
 /** A tool call as templates know it (Hugging Face conventions). */
@@ -104,14 +105,15 @@ export interface EngineFacts {
   readonly contextSize: number;
 }
 
-export type ToEngine =
-  | { readonly type: 'load'; readonly settings: EngineSettings }
+/** What only this kind of process is told. */
+export type EngineOrder =
   | { readonly type: 'start'; readonly job: number; readonly request: GenerationRequest }
   | { readonly type: 'embed'; readonly job: number; readonly request: EmbeddingRequest }
   | { readonly type: 'cancel'; readonly job: number }
   | { readonly type: 'pause'; readonly job: number }
-  | { readonly type: 'resume'; readonly job: number }
-  | { readonly type: 'ping' };
+  | { readonly type: 'resume'; readonly job: number };
+
+export type ToEngine = ModelOrder<EngineSettings> | EngineOrder;
 
 export interface Started {
   readonly job: number;
@@ -135,9 +137,8 @@ export interface PieceLogprobs {
   readonly logprobs: readonly TokenLogprob[];
 }
 
-export type FromEngine =
-  | { readonly type: 'loaded'; readonly facts: EngineFacts }
-  | { readonly type: 'load_failed'; readonly message: string }
+/** What only this kind of process tells. */
+export type EngineNews =
   | {
       readonly type: 'tick';
       readonly started: readonly Started[];
@@ -149,5 +150,6 @@ export type FromEngine =
     }
   /** The vector of the next input of a job: base64 of little-endian 32-bit floats, of length 1. */
   | { readonly type: 'embedded'; readonly job: number; readonly vector: string; readonly tokens: number }
-  | { readonly type: 'embedding_ended'; readonly ended: Ended }
-  | { readonly type: 'pong' };
+  | { readonly type: 'embedding_ended'; readonly ended: Ended };
+
+export type FromEngine = ModelSign<EngineFacts> | EngineNews;

@@ -2,6 +2,7 @@
  * What daemon and image process say to each other over the IPC channel, whichever engine draws in it. Both ends come from one
  * build, so this union is the whole contract.
  */
+import type { ModelOrder, ModelSign } from '../model-process/messages.js';
 import type { ImageSize } from '../models/image/image-facts.js';
 
 export type ImageEncoding = 'png' | 'jpeg' | 'webp';
@@ -38,23 +39,24 @@ export interface ImageEngineFacts {
   readonly device: string;
 }
 
-export type ToImageEngine =
-  | { readonly type: 'load'; readonly settings: ImageSettings }
+/** What only this kind of process is told. */
+export type DrawingOrder =
   | { readonly type: 'draw'; readonly job: number; readonly request: DrawRequest }
-  | { readonly type: 'cancel'; readonly job: number }
-  | { readonly type: 'ping' };
+  | { readonly type: 'cancel'; readonly job: number };
+
+export type ToImageEngine = ModelOrder<ImageSettings> | DrawingOrder;
 
 export type DrawingEnd =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'engine_failed'; readonly message: string };
 
-export type FromImageEngine =
-  | { readonly type: 'loaded'; readonly facts: ImageEngineFacts }
-  | { readonly type: 'load_failed'; readonly message: string }
+/** What only this kind of process tells. */
+export type DrawingNews =
   /** The prompt was read: so many tokens, without those that fill it up. */
   | { readonly type: 'reading'; readonly job: number; readonly promptTokens: number }
   | { readonly type: 'step'; readonly job: number; readonly image: number; readonly step: number; readonly steps: number }
   | { readonly type: 'image'; readonly job: number; readonly bytes: Uint8Array }
-  | { readonly type: 'ended'; readonly job: number; readonly end: DrawingEnd }
-  | { readonly type: 'pong' };
+  | { readonly type: 'ended'; readonly job: number; readonly end: DrawingEnd };
+
+export type FromImageEngine = ModelSign<ImageEngineFacts> | DrawingNews;

@@ -2,6 +2,7 @@
  * Entry of the engine process. It holds the model and nothing else: no socket, no keys. It ends with its parent, and
  * whatever kills it (a bad model file, memory) kills no more than the jobs it was running.
  */
+import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromEngine, ToEngine } from '../messages.js';
 import { Embedder } from './embedder.js';
 import { loadModel } from './load.js';
@@ -58,8 +59,4 @@ process.on('message', (message: ToEngine) => {
   }
 });
 
-// The signals of a terminal reach the whole process group; the daemon decides when the engine ends.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
-// An ordinary exit would wait for native threads; there is nothing here to save.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+endWithParent();

@@ -2,6 +2,7 @@
  * Entry of the image process. It holds one model and nothing else: no socket, no keys. It ends with its parent, and whatever
  * kills it (a bad model, memory) kills no more than the drawings it was making.
  */
+import { endWithParent } from '../../model-process/end-with-parent.js';
 import type { FromImageEngine, ImageSettings, ToImageEngine } from '../messages.js';
 import { Easel } from './easel.js';
 import { guardMemory } from './memory-guard.js';
@@ -55,8 +56,4 @@ process.on('message', (message: ToImageEngine) => {
   }
 });
 
-// The signals of a terminal reach the whole process group; the daemon decides when the engine ends.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
-// An ordinary exit would wait for native threads; there is nothing here to save.
-process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
+endWithParent();

@@ -1,0 +1,141 @@
+/**
+ * A model's process that is started, watched and started again when it dies, with growing pauses in between; one that dies too
+ * often stays down. Whoever keeps it hears when it is gone, and ends what ran in it.
+ */
+import type { Confinement } from '../hardening/confinement.js';
+import { ModelProcess, type ProcessKind } from './model-process.js';
+
+/** The model could not be loaded. The message is one sentence for the owner. */
+export class EngineStartError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'EngineStartError';
+  }
+}
+
+export type KeptProcessEvent =
+  | { readonly type: 'output'; readonly line: string }
+  | { readonly type: 'died'; readonly reason: string; readonly retryInMs: number }
+  /** It died too often and stays down. */
+  | { readonly type: 'given_up'; readonly reason: string };
+
+/** How a process is kept, as far as its owner may say. */
+export interface KeepingOptions<Settings> {
+  readonly settings: Settings;
+  /** Deadline of loading, in milliseconds. Large models take a while from a slow disk. */
+  readonly loadTimeoutMs?: number;
+  /** First pause before a dead process is started again; doubles up to a minute. */
+  readonly firstRetryMs?: number;
+  /** So many deaths within so many milliseconds are the last: it is not started again. Left out: it always is. */
+  readonly giveUpAfter?: { readonly deaths: number; readonly withinMs: number };
+  /** What keeps the network from it; left out: nothing does. */
+  readonly confinement?: Pick<Confinement, 'wrap'>;
+}
+
+export interface KeptProcessHandlers<Facts, News> {
+  readonly onNews: (news: News) => void;
+  /** The model is loaded, at the start and after every death. */
+  readonly onReady: (facts: Facts) => void;
+  /** The process is gone, before anything is done about it. */
+  readonly onGone: (reason: string) => void;
+  readonly onEvent: (event: KeptProcessEvent) => void;
+}
+
+const LOAD_TIMEOUT_MS = 10 * 60_000;
+const FIRST_RETRY_MS = 500;
+const MAX_RETRY_MS = 60_000;
+/** A process that lived this long is started again without a growing pause. */
+const STABLE_AFTER_MS = 60_000;
+
+export class KeptProcess<Settings, Facts, Order extends object, News extends object> {
+  readonly #kind: ProcessKind;
+  readonly #options: KeepingOptions<Settings>;
+  readonly #handlers: KeptProcessHandlers<Facts, News>;
+  #process: ModelProcess<Settings, Facts, Order, News> | null = null;
+  #loading: ModelProcess<Settings, Facts, Order, News> | null = null;
+  #facts: Facts | null = null;
+  #retryMs: number;
+  /** When it died, in milliseconds. */
+  #deaths: number[] = [];
+  #retryTimer: NodeJS.Timeout | null = null;
+  #closed = false;
+
+  constructor(kind: ProcessKind, options: KeepingOptions<Settings>, handlers: KeptProcessHandlers<Facts, News>) {
+    this.#kind = kind;
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#retryMs = options.firstRetryMs ?? FIRST_RETRY_MS;
+  }
+
+  /** What runs now; null while it is down. */
+  get current(): Pick<ModelProcess<Settings, Facts, Order, News>, 'pid' | 'send'> | null {
+    return this.#process;
+  }
+
+  /** Null while it is down. */
+  get facts(): Facts | null {
+    return this.#process === null ? null : this.#facts;
+  }
+
+  /** Starts the process and loads the model. Throws {@link EngineStartError}. */
+  async start(signal?: AbortSignal): Promise<void> {
+    const { settings, confinement, loadTimeoutMs = LOAD_TIMEOUT_MS } = this.#options;
+    const { onNews, onReady, onEvent } = this.#handlers;
+    const onOutput = (line: string): void => onEvent({ type: 'output', line });
+    const child = new ModelProcess<Settings, Facts, Order, News>(this.#kind, { onNews, onOutput }, confinement);
+    this.#loading = child;
+    let facts: Facts;
+    try {
+      facts = await child.load(settings, loadTimeoutMs, signal);
+    } catch (error) {
+      await child.kill();
+      throw new EngineStartError(error instanceof Error ? error.message : 'the engine could not start');
+    } finally {
+      this.#loading = null;
+    }
+    this.#facts = facts;
+    this.#process = child;
+    const since = Date.now();
+    void child.exited.then((reason) => this.#onExit(child, reason, since));
+    onReady(facts);
+  }
+
+  /** Ends the process, for good. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    await this.#loading?.kill();
+    await this.#process?.kill();
+  }
+
+  #onExit(child: ModelProcess<Settings, Facts, Order, News>, reason: string, since: number): void {
+    if (this.#process !== child) return;
+    this.#process = null;
+    this.#handlers.onGone(reason);
+    if (this.#closed) return;
+    if (Date.now() - since > STABLE_AFTER_MS) this.#retryMs = this.#options.firstRetryMs ?? FIRST_RETRY_MS;
+    this.#retry(reason);
+  }
+
+  #retry(reason: string): void {
+    const { giveUpAfter } = this.#options;
+    const { onEvent } = this.#handlers;
+    if (giveUpAfter !== undefined) {
+      const now = performance.now();
+      this.#deaths = [...this.#deaths, now].filter((death) => now - death < giveUpAfter.withinMs);
+      if (this.#deaths.length >= giveUpAfter.deaths) {
+        this.#closed = true;
+        onEvent({ type: 'given_up', reason });
+        return;
+      }
+    }
+    const retryInMs = this.#retryMs;
+    this.#retryMs = Math.min(2 * retryInMs, MAX_RETRY_MS);
+    onEvent({ type: 'died', reason, retryInMs });
+    this.#retryTimer = setTimeout(() => {
+      this.start().catch((error: unknown) => {
+        if (!this.#closed) this.#retry(error instanceof Error ? error.message : 'the engine could not start');
+      });
+    }, retryInMs);
+  }
+}

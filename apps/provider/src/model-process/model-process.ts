@@ -1,0 +1,133 @@
+/**
+ * One child process that holds a model. Its console output comes back line by line, for the log. It is pinged, and killed
+ * when it was silent for longer than its kind ever is while it works.
+ */
+import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { type Confinement, forkedIn } from '../hardening/confinement.js';
+import { engineEnvironment } from '../hardening/engine-environment.js';
+import type { ModelOrder, ModelSign } from './messages.js';
+
+const PING_EVERY_MS = 10_000;
+/** Characters of one line of output. */
+const MAX_LINE = 512;
+
+/** What the processes of one kind have in common. */
+export interface ProcessKind {
+  /** As in "the engine process ended". */
+  readonly name: string;
+  /** The program's file. */
+  readonly entry: string;
+  /** The longest that it may give no sign of life, in milliseconds. */
+  readonly silenceLimitMs: number;
+  readonly serialization?: NonNullable<ForkOptions['serialization']>;
+  /** Beside what all of them get of the daemon's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface ProcessHandlers<News> {
+  readonly onNews: (news: News) => void;
+  /** One line that the native library wrote, cut to a sane length. */
+  readonly onOutput: (line: string) => void;
+}
+
+type LoadEnd<Facts> = Exclude<ModelSign<Facts>, { type: 'pong' }>;
+
+export class ModelProcess<Settings, Facts, Order extends object, News extends object> {
+  readonly #kind: ProcessKind;
+  readonly #handlers: ProcessHandlers<News>;
+  readonly #child: ChildProcess;
+  /** Settles with the reason when the process is gone. */
+  readonly exited: Promise<string>;
+  #alive = true;
+  #lastSign = Date.now();
+  #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
+
+  constructor(kind: ProcessKind, handlers: ProcessHandlers<News>, confinement: Pick<Confinement, 'wrap'> = { wrap: [] }) {
+    this.#kind = kind;
+    this.#handlers = handlers;
+    this.#child = fork(kind.entry, [], {
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      ...forkedIn(confinement),
+      env: engineEnvironment(kind.env),
+      serialization: kind.serialization ?? 'json',
+    });
+    const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);
+    this.exited = new Promise((resolve) => {
+      const gone = (reason: string): void => {
+        this.#alive = false;
+        clearInterval(watchdog);
+        resolve(reason);
+      };
+      this.#child.once('error', (error) => gone(`the ${kind.name} process failed: ${error.message}`));
+      this.#child.once('exit', (code, signal) => gone(`the ${kind.name} process ended (${signal ?? `exit code ${code}`})`));
+    });
+    for (const output of [this.#child.stdout, this.#child.stderr]) {
+      if (output === null) continue;
+      createInterface({ input: output }).on('line', (line) => handlers.onOutput(line.slice(0, MAX_LINE)));
+    }
+    this.#child.on('message', (message) => this.#receive(message as ModelSign<Facts> | News));
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Loads the model. Throws an Error with a sentence for the owner when it cannot be loaded in time. */
+  async load(settings: Settings, timeoutMs: number, signal?: AbortSignal): Promise<Facts> {
+    signal?.throwIfAborted();
+    let timer: NodeJS.Timeout | undefined;
+    let onAbort: (() => void) | undefined;
+    try {
+      const loaded = new Promise<LoadEnd<Facts>>((resolve) => (this.#onLoad = resolve));
+      this.send({ type: 'load', settings });
+      const end = await Promise.race([
+        loaded,
+        this.exited.then((reason) => Promise.reject(new Error(`${reason} while it loaded the model`))),
+        new Promise<never>((_, reject) => {
+          timer = setTimeout(() => reject(new Error(`the model was not loaded within ${timeoutMs / 1000} s`)), timeoutMs);
+          onAbort = () => reject(new Error('loading the model was interrupted'));
+          signal?.addEventListener('abort', onAbort, { once: true });
+        }),
+      ]);
+      this.#lastSign = Date.now();
+      if (end.type === 'load_failed') throw new Error(end.message);
+      return end.facts;
+    } finally {
+      clearTimeout(timer);
+      if (onAbort !== undefined) signal?.removeEventListener('abort', onAbort);
+      this.#onLoad = null;
+    }
+  }
+
+  send(message: ModelOrder<Settings> | Order): void {
+    // The callback takes the error of a channel that is closing; `exited` tells the rest.
+    if (this.#alive && this.#child.connected) this.#child.send(message, () => {});
+  }
+
+  /** Kills the process and waits until it is gone. There is nothing in it to save. */
+  async kill(): Promise<void> {
+    if (this.#alive) this.#child.kill('SIGKILL');
+    await this.exited;
+  }
+
+  #receive(message: ModelSign<Facts> | News): void {
+    this.#lastSign = Date.now();
+    if (!isSign<Facts>(message)) this.#handlers.onNews(message);
+    else if (message.type !== 'pong') this.#onLoad?.(message);
+  }
+
+  #watch(): void {
+    if (this.#onLoad === null && Date.now() - this.#lastSign > this.#kind.silenceLimitMs) {
+      this.#child.kill('SIGKILL');
+      return;
+    }
+    this.send({ type: 'ping' });
+  }
+}
+
+const SIGNS: ReadonlySet<unknown> = new Set<ModelSign<unknown>['type']>(['loaded', 'load_failed', 'pong']);
+
+function isSign<Facts>(message: object): message is ModelSign<Facts> {
+  return 'type' in message && SIGNS.has(message.type);
+}
