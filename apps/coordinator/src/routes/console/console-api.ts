@@ -88,7 +88,7 @@ export class ConsoleApi {
       const entered = await enter(this.#door, request, reply);
       if (entered === null) return reply;
       const { query, params } = request as { query: Record<string, string>; params: Record<string, string> };
-      const parts = make({ ...entered, body: undefined, query, params });
+      const parts = make({ ...entered, address: request.ip, body: undefined, query, params });
       reply.headers({
         'cache-control': 'no-store',
         'content-type': file.type,
