@@ -14,7 +14,7 @@ import type { AttendanceStatus } from './availability/attendance.js';
 import { policyOf } from './availability/policy.js';
 import { availabilityStatus, toldAvailability } from './availability-parts.js';
 import type { Config } from './config/config.js';
-import { configPath } from './config/data-dir.js';
+import { configPath, dataDirOf } from './config/data-dir.js';
 import { availabilityRoutes } from './control/availability-routes.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
@@ -22,6 +22,7 @@ import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view
 import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
 import { linkRoutes } from './control/link-routes.js';
 import type { LinkStatus } from './control/link-status.js';
+import { takeMachine } from './control/machine-lock.js';
 import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
@@ -108,6 +109,7 @@ export class Daemon {
   #trust: TrustMessage | null = null;
   #connected: Promise<void> = Promise.resolve();
   #stopping = false;
+  #giveBack = async (): Promise<void> => {};
   readonly #connection = new ConnectionLog();
   #link: MachineLink | null = null;
   #duty: DutyRecorder | null = null;
@@ -173,18 +175,28 @@ export class Daemon {
       }),
       ...linkRoutes({ signInChanged: async () => (await daemon?.signInChanged()) ?? startingStatus(options, startedAt).account }),
     ]);
+    let giveBack = async (): Promise<void> => {};
     try {
-      daemon = await Daemon.#start(options, control, startedAt, signal);
+      const command = helperCommand(options);
+      if (!options.simulatedEnclave) giveBack = await takeMachine(dataDirOf({}, {}));
+      daemon = await Daemon.#start(options, command, control, startedAt, signal);
+      daemon.#giveBack = giveBack;
       return daemon;
     } catch (error) {
+      await giveBack();
       await control.close();
       throw error;
     }
   }
 
-  static async #start(options: DaemonOptions, control: ControlServer, startedAt: number, signal: AbortSignal): Promise<Daemon> {
+  static async #start(
+    options: DaemonOptions,
+    command: readonly string[],
+    control: ControlServer,
+    startedAt: number,
+    signal: AbortSignal,
+  ): Promise<Daemon> {
     const { log } = options;
-    const command = helperCommand(options);
     for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
     const [host, coreDumps, confinement] = await Promise.all([
       readHostFacts(hostOf(options)),
@@ -256,6 +268,7 @@ export class Daemon {
     this.#wakes.close();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#watchdog.close()]);
+    await this.#giveBack();
     await this.control.close();
   }
 
