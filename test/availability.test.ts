@@ -201,11 +201,6 @@ describe('a schedule', () => {
 
 describe('a machine in trouble', () => {
   const pressure = (some: string) => ({ 'proc/pressure/memory': `some avg10=${some} total=1\nfull avg10=0.00 total=1\n` });
-  const battery = (state: string) => ({
-    'sys/class/power_supply/BAT0/type': 'Battery\n',
-    'sys/class/power_supply/BAT0/capacity': '80\n',
-    'sys/class/power_supply/BAT0/status': `${state}\n`,
-  });
 
   it('that is short of memory lets a model go that nobody uses, at once', async () => {
     expect((await ask()).status).toBe(200);
@@ -216,22 +211,5 @@ describe('a machine in trouble', () => {
     expect(await waitUntilGone(holding)).toEqual([]);
     expect((await status()).availability?.state).toBe('serving');
     write(pressure('0.00'));
-  });
-
-  it('whose plug is loose goes away once, and not at every touch', async () => {
-    const told = () =>
-      readFileSync(join(network.logDir, 'provider-1.log'), 'utf8')
-        .split('\n')
-        .filter((line) => line.includes('"event":"availability"')).length;
-    const before = told();
-    for (let touch = 0; touch < 30; touch++) {
-      write(battery(touch % 2 === 0 ? 'Discharging' : 'Charging'));
-      await new Promise((next) => setTimeout(next, 40));
-    }
-    await inState('away', 'on_battery');
-    write(battery('Charging'));
-    await inState('serving');
-    // Leaving, away and back; on a slow machine the plug may seem to rest now and then.
-    expect(told() - before).toBeLessThanOrEqual(15);
   });
 });

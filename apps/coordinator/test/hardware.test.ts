@@ -107,7 +107,7 @@ describe('statistics and records', () => {
     });
     expect(status.measured?.decode_tps).toBeCloseTo(2400);
     expect(status.measured?.prefill_tps).toBeCloseTo(120_000);
-    const stats = await (await harness.get('/v1/stats', null)).json();
+    const stats = (await (await harness.get('/v1/stats', null)).json()) as { providers: { decode_tps: number }[] };
     expect(stats).toMatchObject({
       total_cpu_cores: 10,
       total_gpu_cores: 10,
@@ -115,8 +115,8 @@ describe('statistics and records', () => {
       total_bandwidth_gbs: 120,
       providers: [{ chip: 'Apple M4', chip_family: 'M4', gpu_cores: 10, memory_gb: 32 }],
     });
-    expect(stats.providers[0].decode_tps).toBeCloseTo(2400);
-    const feed = await (await harness.get('/v1/providers/attestation', null)).json();
+    expect(stats.providers[0]?.decode_tps).toBeCloseTo(2400);
+    const feed = (await (await harness.get('/v1/providers/attestation', null)).json()) as { providers: object[] };
     expect(feed.providers[0]).toMatchObject({ gpu_cores: 10 });
   });
 

@@ -37,6 +37,7 @@ import {
   logJob,
   logLink,
   logModel,
+  logRefusedModel,
   logRefusedModels,
   logSession,
   logSettings,
@@ -45,7 +46,7 @@ import {
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { OpenAttendance } from './open-attendance.js';
-import { type ModelChoice, openModels } from './open-models.js';
+import { type ModelChoice, type OpenedModels, openModels } from './open-models.js';
 import { SelfUpdate } from './self-update.js';
 import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
@@ -84,6 +85,8 @@ export interface DaemonOptions {
   readonly config: Config;
   /** Reads it again. Throws an Error whose message is for the owner. */
   readonly readConfig: () => Config;
+  /** The models that such settings want to be served, and the bytes that they leave to other things. */
+  readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
   /** Set: its words stand in the environment, and go before the file. */
   readonly fixedLogLevel: string | null;
   /** Ends the daemon as a signal does. */
@@ -127,6 +130,7 @@ export class Daemon {
     private readonly host: HostFacts,
     private readonly enclave: Enclave,
     private readonly attendance: OpenAttendance,
+    private readonly adjustModels: OpenedModels['adjust'],
     private readonly hardening: DaemonStatus['hardening'],
   ) {
     const { log } = options;
@@ -226,7 +230,7 @@ export class Daemon {
     });
     if (attendance.status.state !== 'serving') logAvailability(log, attendance.status);
     const { slots, context, reserve } = options;
-    const { models, refused } = openModels({
+    const { models, refused, adjust } = openModels({
       choices: options.models,
       slots,
       context,
@@ -238,7 +242,7 @@ export class Daemon {
       onEvent: (event) => logModel(log, event),
       onChange: () => daemon?.announceModels(),
     });
-    for (const { path, reason } of refused) log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
+    for (const one of refused) logRefusedModel(log, one);
     served = models;
     models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
     let enclave: Enclave;
@@ -250,7 +254,7 @@ export class Daemon {
       await Promise.all([attendance.close(), models.close()]);
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, hardening);
+    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, adjust, hardening);
     daemon.#connect();
     return daemon;
   }
@@ -316,6 +320,8 @@ export class Daemon {
     if (fixedLogLevel === null) log.level = config.log_level;
     void this.attendance.setPolicy(policyOf(config));
     this.#automaticUpdates = config.update.automatic;
+    const { models, reserve } = this.options.servingOf(config);
+    for (const refused of this.adjustModels(models, reserve)) logRefusedModel(log, refused);
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */

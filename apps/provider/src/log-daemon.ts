@@ -4,6 +4,7 @@ import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/pr
 import type { Logger } from 'pino';
 import type { AttendanceStatus } from './availability/attendance.js';
 import type { LinkStatus } from './control/link-status.js';
+import type { RefusedModel } from './open-models.js';
 import type { ModelEvent } from './serving/served-model.js';
 import type { EnrolmentEvent } from './session/enrolment.js';
 import type { SessionEvent } from './session/stay-connected.js';
@@ -88,6 +89,11 @@ export function logTrust(log: Logger, trust: TrustMessage): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };
   log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust));
+}
+
+/** A model of the owner's list cannot be served here. */
+export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): void {
+  log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
 }
 
 /** The words come from another machine and go to a terminal. */

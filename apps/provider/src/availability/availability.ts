@@ -4,7 +4,7 @@
  */
 import type { AwayReason } from '@inference/protocol';
 import type { HostCondition } from '../host/condition.js';
-import { type Holds, NO_HOLDS, type Troubles } from './holds.js';
+import type { Holds, Troubles } from './holds.js';
 import type { AvailabilityPolicy } from './policy.js';
 import { sentenceOf } from './sentences.js';
 import { isOpen, nextChange } from './windows.js';
@@ -54,7 +54,7 @@ export function availability(policy: AvailabilityPolicy, facts: AvailabilityFact
   return {
     state: reasons.length === 0 ? 'serve' : urgent || policy.whenLeaving === 'hand_back' ? 'refuse' : 'leave',
     reasons,
-    nextChangeAt: reasons.length === 0 ? nextChange(policy.windows, zoneOf(policy, facts), now) : opensAt(policy, facts, now),
+    nextChangeAt: reasons.length === 0 ? nextChange(policy.windows, zoneOf(policy, facts), now) : opensAt(policy, facts, now, found),
   };
 }
 
@@ -109,14 +109,15 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
 }
 
 /** When none of the reasons is left, if only time passes. */
-function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number): number | null {
+function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly Found[]): number | null {
   let at = now;
+  let found = reasons;
   for (let step = 0; step < MOST_STEPS; step++) {
-    const found = reasonsAt(policy, facts, now, at);
-    if (found.length === 0) return at;
     const ends = found.map(({ endsAt }) => endsAt);
     if (ends.includes(null)) return null;
     at = Math.max(at + 1, ...(ends as number[]));
+    found = reasonsAt(policy, facts, now, at);
+    if (found.length === 0) return at;
   }
   return null;
 }
@@ -124,10 +125,3 @@ function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: numb
 export function zoneOf({ timeZone }: AvailabilityPolicy, facts: Pick<AvailabilityFacts, 'timeZone'>): string {
   return timeZone ?? facts.timeZone;
 }
-
-/** Facts of a machine that nobody uses and that is in no trouble. */
-export const UNTROUBLED_FACTS: Omit<AvailabilityFacts, 'timeZone' | 'condition'> = {
-  ownerIdleMs: null,
-  holdsLeft: NO_HOLDS,
-  pause: null,
-};

@@ -7,6 +7,7 @@ import { DAYS, minuteOf, type Window } from './policy.js';
 
 /** How far ahead a change is looked for, in days: a week, and one more for the window that began before it. */
 const LOOK_AHEAD_DAYS = 8;
+const DAY_MS = 86_400_000;
 /** Changes of a zone's offset in that time. Real ones are months apart. */
 const MOST_TRANSITIONS = 4;
 
@@ -19,17 +20,24 @@ export interface OpenTime {
 
 /** `at` in milliseconds since 1970. Without windows it is always open. */
 export function isOpen(windows: readonly Window[], timeZone: string, at: number): boolean {
-  if (windows.length === 0) return true;
-  const wall = zoned(timeZone, at);
-  const minute = wall.hour * 60 + wall.minute;
-  return windows.some((window) => contains(window, wall.dayOfWeek - 1, minute));
+  return windows.length === 0 || isCovered(windows.map(spanOf), timeZone, at);
 }
 
 /** The first moment after `at` at which it opens or closes; null when it never does within a week. */
 export function nextChange(windows: readonly Window[], timeZone: string, at: number): number | null {
-  const before = isOpen(windows, timeZone, at);
-  const moments = [...edges(windows, timeZone, at)].filter((moment) => moment > at).sort((a, b) => a - b);
-  return moments.find((moment) => isOpen(windows, timeZone, moment) !== before) ?? null;
+  if (windows.length === 0) return null;
+  const spans = windows.map(spanOf);
+  const before = isCovered(spans, timeZone, at);
+  // Most schedules change within a day, for which two days of the wall's clock are enough to look at.
+  for (const { days, within } of [
+    { days: 2, within: DAY_MS },
+    { days: LOOK_AHEAD_DAYS, within: LOOK_AHEAD_DAYS * DAY_MS },
+  ]) {
+    const moments = [...edges(spans, timeZone, at, days)].filter((moment) => moment > at && moment <= at + within).sort((a, b) => a - b);
+    const change = moments.find((moment) => isCovered(spans, timeZone, moment) !== before);
+    if (change !== undefined) return change;
+  }
+  return null;
 }
 
 /** The times from `at` to `until` in which it is open, the first one from `at` on if it is open then. */
@@ -47,30 +55,43 @@ export function openTimes(windows: readonly Window[], timeZone: string, at: numb
   return times;
 }
 
-/** `day`: 0 for Monday. `minute`: since midnight. */
-function contains({ days, from, to }: Window, day: number, minute: number): boolean {
-  const begin = minuteOf(from) ?? 0;
-  const end = minuteOf(to) ?? 0;
-  const has = (index: number): boolean => days.includes(DAYS[(index + 7) % 7] as Window['days'][number]);
-  if (begin < end) return has(day) && minute >= begin && minute < end;
-  return (has(day) && minute >= begin) || (has(day - 1) && minute < end);
+/** A window in numbers. */
+interface Span {
+  /** By day of the week, Monday first. */
+  readonly days: readonly boolean[];
+  /** Minutes since midnight; not after `begin`: it ends on the next day. */
+  readonly begin: number;
+  readonly end: number;
+}
+
+function spanOf({ days, from, to }: Window): Span {
+  return { days: DAYS.map((day) => days.includes(day)), begin: minuteOf(from) ?? 0, end: minuteOf(to) ?? 0 };
+}
+
+function isCovered(spans: readonly Span[], timeZone: string, at: number): boolean {
+  const { dayOfWeek, hour, minute: past } = zoned(timeZone, at);
+  const [day, minute] = [dayOfWeek - 1, hour * 60 + past];
+  return spans.some(({ days, begin, end }) => {
+    if (begin < end) return days[day] === true && minute >= begin && minute < end;
+    return (days[day] === true && minute >= begin) || (days[(day + 6) % 7] === true && minute < end);
+  });
 }
 
 /** Every moment at which a window may begin or end, and those at which the clocks are set. */
-function* edges(windows: readonly Window[], timeZone: string, at: number): Iterable<number> {
+function* edges(spans: readonly Span[], timeZone: string, at: number, days: number): Iterable<number> {
   const now = zoned(timeZone, at);
   const midnight = now.toPlainDate().toPlainDateTime();
-  const minutes = new Set(windows.flatMap(({ from, to }) => [minuteOf(from) ?? 0, minuteOf(to) ?? 0]));
+  const minutes = new Set(spans.flatMap(({ begin, end }) => [begin, end]));
   // What is overnight also ends by the change of the day of the week.
   minutes.add(0);
-  for (let day = 0; day <= LOOK_AHEAD_DAYS; day++) {
+  for (let day = 0; day <= days; day++) {
     for (const minute of minutes) {
       const shown = midnight.add({ days: day, minutes: minute });
       for (const disambiguation of ['earlier', 'later'] as const)
         yield shown.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
     }
   }
-  const last = at + LOOK_AHEAD_DAYS * 86_400_000;
+  const last = at + days * DAY_MS;
   let transition = now.getTimeZoneTransition('next');
   for (let count = 0; count < MOST_TRANSITIONS && transition && transition.epochMilliseconds <= last; count++) {
     yield transition.epochMilliseconds;

@@ -18,7 +18,11 @@ export interface ScheduleFacts {
 const WEEK_MS = 7 * 86_400_000;
 
 /** `now` in milliseconds since 1970. */
-export function scheduleFacts({ windows, timeZone }: AvailabilityPolicy, systemZone: string, now: number): ScheduleFacts {
+export function scheduleFacts(
+  { windows, timeZone }: Pick<AvailabilityPolicy, 'windows' | 'timeZone'>,
+  systemZone: string,
+  now: number,
+): ScheduleFacts {
   const zone = timeZone ?? systemZone;
   const change = nextChange(windows, zone, now);
   return {

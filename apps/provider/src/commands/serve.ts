@@ -73,6 +73,7 @@ async function serve(args: readonly string[]): Promise<number> {
     const own = {
       config,
       readConfig: () => checkedConfig(flags),
+      servingOf: (now: Config) => serveOptions(flags, now),
       fixedLogLevel,
       onStop: () => onSignal('control socket'),
       onRestart,

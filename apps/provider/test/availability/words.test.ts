@@ -100,7 +100,7 @@ describe('a schedule', () => {
 
   it('is shown with the week ahead', () => {
     const windows = readSchedule('mon-fri 22:00-07:00');
-    const facts = scheduleFacts({ windows, timeZone: null } as Parameters<typeof scheduleFacts>[0], BERLIN, NOW);
+    const facts = scheduleFacts({ windows, timeZone: null }, BERLIN, NOW);
     expect(facts).toMatchObject({ time_zone: BERLIN, open_now: false, next_change_at: '2026-11-23T21:00:00.000Z' });
     expect(scheduleLines(facts, NOW)).toEqual([
       'Schedule (Europe/Berlin)',
