@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { askStatus, ControlError } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
+import { judgeAccount } from '../doctor/account-check.js';
 import { type Check, type CheckResult, type CheckState, type Finding, ok, problem, runChecks, skipped } from '../doctor/check.js';
 import { judgeClock, judgeView, reachCoordinator } from '../doctor/coordinator-checks.js';
 import { checkEnclave } from '../doctor/enclave-check.js';
@@ -68,6 +69,10 @@ async function examine({ dataDir, values }: OwnerOptions): Promise<CheckResult[]
     { name: 'machine', run: checkCondition },
     { name: 'network', run: async () => (await reached).findings },
     { name: 'clock', run: async () => judgeClock(known?.clock_skew_ms ?? (await reached).skewMs) },
+    {
+      name: 'account',
+      run: async () => (known === null ? [skipped('the provider does not run')] : judgeAccount(known.account)),
+    },
     {
       name: 'coordinator',
       run: async () =>
