@@ -82,6 +82,8 @@ export interface AppOptions {
   readonly random?: () => number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceTickMs?: number;
+  /** Pause between two questions of an agent whose owner has not approved its code yet. */
+  readonly linkPollMs?: number;
 }
 
 export interface App {
@@ -215,7 +217,19 @@ export async function startApp(options: AppOptions): Promise<App> {
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
   const limits = await createRateLimits(server, config.rateLimits);
   const keys = { keyRing, limits, now, onFailure: onWriteError };
-  const people = await openConsole({ server, config, authSecret, database, ledger, fleet, machineLinks, keys, log, now });
+  const people = await openConsole({
+    server,
+    config,
+    authSecret,
+    database,
+    ledger,
+    fleet,
+    machineLinks,
+    linkPollMs: options.linkPollMs,
+    keys,
+    log,
+    now,
+  });
   const prefixHashes = new PrefixHashes();
   const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
   addInference(server, requireKey(keys, 'api'), inference);
