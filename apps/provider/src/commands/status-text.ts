@@ -1,17 +1,23 @@
 /** The status of a running provider as its owner reads it. Pure. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
+import type { EarningsView } from '../account/earnings.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
+import { accountText } from './account-text.js';
 import { availabilitySummary } from './availability-text.js';
 import { clean, dollars, percent, spanOf, wrapped } from './terminal.js';
+import { outlookOf } from './why-no-work.js';
 
 const HEAD = 13;
 /** Decisions that are listed. */
 const MOST_DECISIONS = 6;
 
-/** Lines without their ends. `now` in milliseconds. */
-export function statusLines(status: DaemonStatus, now: number): string[] {
+/** Lines without their ends. `now` in milliseconds; `earnings` null where they are not known. */
+export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
   const { version, pid, started_at, running_jobs, slots, jobs, host, coordinator_view: view } = status;
   return [
+    ...entry('State', outlookOf(status).text),
+    ...entry('Account', accountText(status.account)),
+    ...(earnings === null ? [] : [...entry('Today', earnedText(earnings.today)), ...entry('Last 7 days', earnedText(earnings.week))]),
     ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
     ...entry('Coordinator', connectionText(status, now)),
     ...entry('Trust', trustText(status)),
@@ -22,6 +28,11 @@ export function statusLines(status: DaemonStatus, now: number): string[] {
     ...modelLines(status),
     ...(view === null ? entry('View', status.coordinator_problem ?? 'none') : viewLines(view)),
   ];
+}
+
+export function earnedText({ earned, requests, tokens, duty }: EarningsView['today']): string {
+  const busy = duty === null ? '' : `, busy ${percent(duty)} of the time`;
+  return `${dollars(earned)} for ${requests} ${requests === 1 ? 'request' : 'requests'}, ${tokens} tokens${busy}`;
 }
 
 function connectionText({ connection, coordinator }: DaemonStatus, now: number): string {

@@ -1,7 +1,6 @@
 /** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within nine seconds. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
-import { configPath } from '../config/data-dir.js';
 import { askStatus, ControlError } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
@@ -11,6 +10,7 @@ import type { Installation } from '../update/installation.js';
 import { releasePlatform } from '../update/platform.js';
 import { lookForRelease } from '../update/ready-release.js';
 import { releaseKeys } from '../update/release-keys.js';
+import { judgeAccount } from './account-check.js';
 import { type Check, type CheckResult, type Finding, ok, problem, runChecks, skipped } from './check.js';
 import { judgeClock, judgeTraffic, judgeView } from './coordinator-checks.js';
 import { checkEnclave } from './enclave-check.js';
@@ -20,7 +20,7 @@ import { checkModelFiles } from './models-check.js';
 import { reachCoordinator } from './network-check.js';
 import { checkSecrets } from './secrets-check.js';
 import { checkService } from './service-check.js';
-import { checkSettings } from './settings-check.js';
+import { checkHardening, checkSettings } from './settings-check.js';
 import { checkSleep } from './sleep-check.js';
 
 export interface Patient {
@@ -67,11 +67,12 @@ export async function examine(patient: Patient): Promise<Examination> {
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
   const away = async (): Promise<Finding[]> => [skipped('the provider does not run, so that the coordinator knows nothing of it')];
   const checks: Check[] = [
-    { name: 'settings', run: () => checkSettings(configPath(dataDir), known) },
+    { name: 'settings', run: () => checkSettings(dataDir, known) },
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
     { name: 'enclave', run: () => checkEnclave(dataDir, known !== null, simulated, found.version) },
+    { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
     ...modelsOf(patient, known, library).map((path) => ({ name: 'model', run: () => checkModel(path) })),
     { name: 'model files', run: () => checkModelFiles(library, hashes, limit) },
@@ -79,6 +80,7 @@ export async function examine(patient: Patient): Promise<Examination> {
     { name: 'sleep', run: () => checkSleep(process.platform) },
     { name: 'network', run: async () => (await reached).findings },
     { name: 'clock', run: async () => judgeClock(known?.clock_skew_ms ?? (await reached).skewMs) },
+    { name: 'account', run: async () => (known === null ? [skipped('the provider does not run')] : judgeAccount(known.account)) },
     { name: 'coordinator', run: known === null ? away : async () => judgeView(known) },
     { name: 'traffic', run: known === null ? away : async () => judgeTraffic(known) },
     { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
