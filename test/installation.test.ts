@@ -109,6 +109,10 @@ it('is installed by its script, and runs as a service', async () => {
   expect(started, started.out).toMatchObject({ code: 0 });
   first = await status();
   expect(first.version).toBe('0.2.0');
+  const headers = { authorization: `Bearer ${coordinator.apiKey}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ model: id, temperature: 0, messages: [{ role: 'user', content: 'What is the capital of France?' }] });
+  const answer = await fetch(`${coordinator.baseUrl}/v1/chat/completions`, { method: 'POST', headers, body });
+  expect([answer.status, answer.headers.has('x-se-signature'), await answer.text()]).toEqual([200, true, expect.stringContaining('Paris')]);
 });
 
 it('updates itself when it is asked', async () => {
