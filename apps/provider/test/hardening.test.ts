@@ -38,6 +38,21 @@ async function ended(child: ChildProcess): Promise<{ code: number | null; stderr
   return { code, stderr };
 }
 
+function inodesOf(pid: number): Set<string> {
+  return new Set(readdirSync(`/proc/${pid}/fd`).flatMap((fd) => /socket:\[(\d+)\]/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []));
+}
+
+/** Sockets of a process in one table of its network (proc(5)), all or those in one state. */
+function socketsOf(pid: number, table: string, state?: string): string[] {
+  const inodes = inodesOf(pid);
+  return readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter((columns) => inodes.has(columns[9] ?? '') && (state === undefined || columns[3] === state))
+    .map((columns) => columns[1] ?? '');
+}
+
 describe('a running daemon', () => {
   it('opens no debugger, keeps the network from its engine, and gives it nothing of its environment', async () => {
     const coordinator = await FakeCoordinator.listen();
@@ -45,8 +60,18 @@ describe('a running daemon', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'hard-'));
     const provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave'], dataDir);
     delete process.env.SECRET_OF_THE_OWNER;
-    await (await coordinator.session()).admit();
+    const session = await coordinator.session();
+    await session.admit();
     const pid = provider.child.pid ?? 0;
+
+    const marker = 'quicksilver-7391-giraffe';
+    const answer = await session.submit({ messages: [{ role: 'user', content: `Say ${marker}` }], max_tokens: 4 });
+    expect(answer.failure).toBeNull();
+    await provider.logged('job');
+    const written = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(written.length).toBeGreaterThan(1);
+    for (const { parentPath, name } of written) expect(readFileSync(join(parentPath, name)).includes(marker)).toBe(false);
+    expect(provider.stdout + provider.stderr).not.toContain(marker);
 
     provider.child.kill('SIGUSR1');
     await provider.logged('inspector_refused');
@@ -83,17 +108,11 @@ describe('a running daemon', () => {
         expect(interfaces.map((line) => line.split(':')[0]?.trim())).toEqual(['lo']);
       }
       // Whatever it may do, it makes no socket of the network.
-      const inodes = new Set(
-        readdirSync(`/proc/${engine}/fd`).flatMap((fd) => /socket:\[(\d+)\]/.exec(readlinkSync(`/proc/${engine}/fd/${fd}`))?.[1] ?? []),
-      );
-      expect(inodes.size).toBeGreaterThan(0);
-      for (const table of ['tcp', 'tcp6', 'udp', 'udp6', 'raw']) {
-        const open = readFileSync(`/proc/${engine}/net/${table}`, 'utf8')
-          .split('\n')
-          .slice(1)
-          .map((line) => line.trim().split(/\s+/)[9]);
-        expect(open.filter((inode) => inode !== undefined && inodes.has(inode))).toEqual([]);
-      }
+      const listening = (): string[] => ['tcp', 'tcp6'].flatMap((table) => socketsOf(pid, table, '0A'));
+      expect(listening()).toEqual([]);
+      // Whatever it may do, the engine makes no socket of the network.
+      expect(inodesOf(engine).size).toBeGreaterThan(0);
+      for (const table of ['tcp', 'tcp6', 'udp', 'udp6', 'raw']) expect(socketsOf(engine, table)).toEqual([]);
     }
     await provider.dispose();
     await coordinator.close();
