@@ -37,9 +37,24 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
   const libc = os === 'linux' ? ['--libc=glibc'] : [];
   const args = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--no-bin-links', `--os=${os}`, `--cpu=${cpu}`, ...libc];
   await promisify(execFile)('npm', args, { cwd: beside, maxBuffer: 64 << 20 });
+  requireEngines(join(beside, 'node_modules'), platform);
   dropOtherSystems(join(beside, 'node_modules/onnxruntime-node/bin'), os as string, cpu as string);
   for (const entry of readdirSync(join(beside, 'node_modules'))) {
     if (!entry.startsWith('.')) renameSync(join(beside, 'node_modules', entry), join(folder, 'node_modules', entry));
+  }
+}
+
+/** Native parts by platform. They are optional to npm, which would leave one that is missing out without a word. */
+const ENGINES: Readonly<Record<ReleasePlatform, readonly string[]>> = {
+  'darwin-arm64': ['@node-llama-cpp/mac-arm64-metal', '@img/sharp-darwin-arm64'],
+  'linux-x64': ['@node-llama-cpp/linux-x64', '@img/sharp-linux-x64'],
+  'linux-arm64': ['@node-llama-cpp/linux-arm64', '@img/sharp-linux-arm64'],
+};
+
+function requireEngines(modules: string, platform: ReleasePlatform): void {
+  for (const name of ENGINES[platform]) {
+    if (!existsSync(join(modules, name)))
+      throw new Error(`npm did not install ${name}, without which the agent cannot serve on ${platform}`);
   }
 }
 

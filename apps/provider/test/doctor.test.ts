@@ -1,15 +1,30 @@
 /** What doctor makes of what it finds, and that it ends. */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ProviderStatusAnswer } from '@inference/protocol';
+import type { ProviderStatusAnswer, Release } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { statusLines } from '../src/commands/status-text.js';
 import type { DaemonStatus } from '../src/control/daemon-status.js';
 import { type Finding, ok, runChecks } from '../src/doctor/check.js';
-import { judgeClock, judgeView, reachCoordinator } from '../src/doctor/coordinator-checks.js';
+import { judgeClock, judgeTraffic, judgeView } from '../src/doctor/coordinator-checks.js';
+import { checkCommand, checkUpdates } from '../src/doctor/installation-checks.js';
 import { checkDataDirectory, checkDisk, checkModel } from '../src/doctor/local-checks.js';
+import { checkModelFiles } from '../src/doctor/models-check.js';
+import { reachCoordinator } from '../src/doctor/network-check.js';
+import { checkSecrets } from '../src/doctor/secrets-check.js';
+import { checkService } from '../src/doctor/service-check.js';
+import { checkSettings } from '../src/doctor/settings-check.js';
+import { judgeSleep, parsePmset } from '../src/doctor/sleep-check.js';
+import { FileHashes } from '../src/models/file-hash.js';
+import { Library } from '../src/models/library/library.js';
+import type { ServiceManager, ServiceState } from '../src/service/service.js';
 import { startingStatus } from '../src/status-parts.js';
+import { UpdateError } from '../src/update/releases.js';
+import { switchTo } from '../src/update/switch.js';
+import { readTrial, rollBack, type Trial } from '../src/update/trial.js';
 import { demoModel } from './demo-model.js';
 
 let folder: string;
@@ -56,7 +71,139 @@ describe('this machine', () => {
 
   it('needs a clock that is about right, and a coordinator that answers', async () => {
     expect([null, 0, -12_000, 90_000].map((skew) => states(judgeClock(skew))[0])).toEqual(['skipped', 'ok', 'note', 'problem']);
-    expect(states((await reachCoordinator('http://127.0.0.1:9')).findings)).toEqual(['problem']);
+  });
+
+  it('needs settings that can be read, and says which are not in force yet', async () => {
+    const path = join(folder, 'config.toml');
+    expect(states(await checkSettings(path, null))).toEqual(['ok']);
+    writeFileSync(path, 'log_level = "info"\n[update]\nautomatik = false\n');
+    expect(await checkSettings(path, null)).toMatchObject([{ state: 'problem', text: expect.stringContaining(`${path}:3:1`) }]);
+    writeFileSync(path, '[update]\nautomatic = false\n');
+    const waiting = { ...running, settings: { ...running.settings, needs_restart: ['models.slots'] } };
+    expect(await checkSettings(path, waiting)).toMatchObject([{ state: 'note', text: expect.stringContaining('models.slots') }]);
+  });
+
+  it('keeps its secrets to itself', async () => {
+    const own = mkdtempSync(join(folder, 'data-'));
+    mkdirSync(join(own, 'enclave'), { mode: 0o700 });
+    writeFileSync(join(own, 'enclave/key.json'), '', { mode: 0o600 });
+    writeFileSync(join(own, 'account.json'), '', { mode: 0o600 });
+    expect(states(await checkSecrets(own))).toEqual(['ok']);
+    chmodSync(join(own, 'enclave/key.json'), 0o640);
+    chmodSync(join(own, 'account.json'), 0o604);
+    const findings = await checkSecrets(own);
+    expect(states(findings)).toEqual(['problem', 'problem']);
+    expect(findings.map(({ remedy }) => remedy)).toContain(`Run: chmod go= '${join(own, 'enclave/key.json')}'`);
+  });
+
+  it('has a service that keeps the provider, and a command that is found', async () => {
+    const manager = (state: ServiceState) => ({ name: 'launchd', state: async () => state }) as unknown as ServiceManager;
+    const looked = async (state: ServiceState, status: DaemonStatus | null) =>
+      states(await checkService(manager(state), 'label', status))[0];
+    expect(await looked({ kind: 'running', pid: 1 }, running)).toBe('ok');
+    expect(await looked({ kind: 'running', pid: 1 }, null)).toBe('problem');
+    expect(await looked({ kind: 'waiting', lastExit: '1' }, null)).toBe('problem');
+    expect(await looked({ kind: 'not_running' }, running)).toBe('note');
+    expect(await looked({ kind: 'not_running' }, null)).toBe('skipped');
+
+    const prefix = mkdtempSync(join(folder, 'prefix-'));
+    const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;
+    for (const place of ['bin', 'on-path', 'other']) mkdirSync(join(prefix, place));
+    writeFileSync(join(prefix, 'bin/inference-provider'), '', { mode: 0o755 });
+    writeFileSync(join(prefix, 'other/inference-provider'), '', { mode: 0o755 });
+    symlinkSync(join(prefix, 'bin/inference-provider'), join(prefix, 'on-path/inference-provider'));
+    const path = (...names: string[]): string => names.map((name) => join(prefix, name)).join(':');
+    expect(states(await checkCommand(found, path('none')))).toEqual(['note']);
+    expect(states(await checkCommand(found, path('none', 'on-path', 'other')))).toEqual(['ok']);
+    expect(states(await checkCommand(found, path('other', 'on-path')))).toEqual(['problem']);
+  });
+
+  it('knows of newer versions, of one on trial, and of those that did not work', async () => {
+    const prefix = mkdtempSync(join(folder, 'prefix-'));
+    mkdirSync(join(prefix, 'versions/1.0.0'), { recursive: true });
+    mkdirSync(join(prefix, 'versions/1.1.0'));
+    symlinkSync('versions/1.0.0', join(prefix, 'current'));
+    const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;
+    const view = { found, automatic: true };
+    expect(states(await checkUpdates({ ...view, look: async () => ({ kind: 'current' }) }))).toEqual(['ok']);
+    expect(states(await checkUpdates({ ...view, look: null }))).toEqual(['skipped']);
+    expect(states(await checkUpdates({ ...view, look: () => Promise.reject(new UpdateError('no answer', true)) }))).toEqual(['skipped']);
+    const release = { version: '1.1.0' } as Release;
+    const update = async () => ({ kind: 'update', release }) as const;
+    expect((await checkUpdates({ ...view, look: update }))[0]?.remedy).toContain('comes by itself');
+    expect((await checkUpdates({ ...view, automatic: false, look: update }))[0]?.remedy).toContain('Automatic updates are off');
+    expect((await checkUpdates({ ...view, found: { ...found, kind: 'npm' }, look: update }))[0]?.remedy).toContain('npm install -g');
+    switchTo(prefix, '1.1.0', 1000, 1);
+    expect((await checkUpdates({ ...view, look: null }))[0]?.text).toContain('has not shown yet');
+    rollBack(prefix, readTrial(prefix) as Trial, 'it ended', 1);
+    expect((await checkUpdates({ ...view, look: null }))[0]).toMatchObject({
+      state: 'note',
+      text: 'version 1.1.0 did not work here: it ended',
+    });
+  });
+
+  it('notices models that are gone, cut off or damaged since they were pulled', async () => {
+    const directory = mkdtempSync(join(folder, 'models-'));
+    const library = new Library(directory);
+    const hashes = new FileHashes(join(directory, 'hashes.json'));
+    const signal = new AbortController().signal;
+    const looked = async (): Promise<string[]> => states(await checkModelFiles(library, hashes, signal));
+    expect(await looked()).toEqual(['skipped']);
+    const file = join(directory, 'a.gguf');
+    writeFileSync(file, 'weights');
+    const sha256 = await hashes.of(file);
+    library.put({ id: 'a', file: 'a.gguf', files: ['a.gguf'], sha256, bytes: 7, source: 'test', pulled_at: 1, use: 'always' });
+    expect(await looked()).toEqual(['ok']);
+    writeFileSync(file, 'WEIGHTS');
+    utimesSync(file, 1, 1);
+    expect(await looked()).toEqual(['problem']);
+    writeFileSync(file, 'weigh');
+    expect(await looked()).toEqual(['problem']);
+    rmSync(file);
+    expect(await checkModelFiles(library, hashes, signal)).toMatchObject([{ state: 'problem', text: expect.stringContaining('is gone') }]);
+  });
+
+  it('sleeps as pmset says', () => {
+    // Recorded on macOS, with the notes that it adds behind some numbers.
+    const recorded = `Battery Power:
+ Sleep On Power Button 1
+ lowpowermode         0
+ standby              1
+ sleep                1 (sleep prevented by sharingd)
+ displaysleep         2
+AC Power:
+ Sleep On Power Button 1
+ womp                 1
+ autorestart          0
+ sleep                10
+ tcpkeepalive         1
+`;
+    expect(parsePmset(recorded)).toMatchObject({ 'Battery Power': { sleep: 1 }, 'AC Power': { sleep: 10, autorestart: 0, womp: 1 } });
+    expect(judgeSleep(parsePmset(recorded))).toMatchObject([
+      { state: 'note', text: expect.stringContaining('after 10 min') },
+      { state: 'note' },
+    ]);
+    expect(states(judgeSleep({ 'AC Power': { sleep: 0, autorestart: 1 } }))).toEqual(['ok']);
+    expect(states(judgeSleep(parsePmset('nothing of the kind')))).toEqual(['skipped']);
+  });
+
+  it('reaches its coordinator, or learns at which step it does not', async () => {
+    const answer = async (status: number, location = '') => {
+      const server = createServer((_request, response) => response.writeHead(status, { location }).end());
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const found = await reachCoordinator(url, {});
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      return { ...found.findings[0], url, skewMs: found.skewMs };
+    };
+    expect(await answer(200)).toMatchObject({ state: 'ok', skewMs: expect.any(Number) });
+    expect(await answer(503)).toMatchObject({ state: 'problem', text: expect.stringContaining('503') });
+    expect((await answer(302, 'http://sign.in/')).remedy).toContain('Wi-Fi');
+    const { url } = await answer(200);
+    expect(await reachCoordinator(url, {})).toMatchObject({ findings: [{ text: expect.stringContaining('ECONNREFUSED') }], skewMs: null });
+    expect(states((await reachCoordinator(url, { HTTPS_PROXY: 'http://proxy' })).findings)).toEqual(['problem', 'note']);
+    expect((await reachCoordinator('https://no.such.name.invalid', {})).findings[0]?.text).toContain('no.such.name.invalid is not found');
     expect(states((await reachCoordinator(null)).findings)).toEqual(['skipped']);
   });
 });
@@ -128,6 +275,15 @@ describe('the coordinator’s view', () => {
       { state: 'problem', remedy: 'Turn it on.' },
       { state: 'note' },
     ]);
+  });
+
+  it('tells what the provider was given, and why not more', () => {
+    expect(judgeTraffic(base)).toMatchObject([{ state: 'skipped' }]);
+    expect(judgeTraffic(running).map(({ text }) => text)).toEqual([
+      '3 requests, 25 % of all that were placed',
+      'pico: Not chosen: slower by 2.1 s.\u001b[2J (7 times)',
+    ]);
+    expect(judgeTraffic({ ...running, coordinator_view: { ...view, share: null, decisions: [] } })).toMatchObject([{ state: 'ok' }]);
   });
 
   it('reads well in 80 columns, whatever it holds', () => {

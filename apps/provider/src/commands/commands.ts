@@ -1,5 +1,6 @@
 /** The table of all commands, how one is found from what was typed, and the list of them for those who ask. */
 import { didYouMean } from '../config/nearest.js';
+import { bugreportCommand } from './bugreport.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
 import { earningsCommand } from './earnings.js';
@@ -46,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   modelsUseCommand,
   modelsRemoveCommand,
   updateCommand,
+  bugreportCommand,
   uninstallCommand,
 ];
 

@@ -29,9 +29,11 @@ async function doctor(args: readonly string[]): Promise<number> {
     model: { type: 'string' },
     'simulated-enclave': { type: 'boolean' },
   });
+  const begun = performance.now();
   const { checks } = await examine(patientOf(options));
+  const took = Math.round(performance.now() - begun);
   const worst = checks.some(({ state }) => state === 'problem') ? EXIT.needsOwner : EXIT.fine;
-  await print(options.json ? [JSON.stringify({ healthy: worst === EXIT.fine, checks }, null, 2)] : linesOf(checks));
+  await print(options.json ? [JSON.stringify({ healthy: worst === EXIT.fine, took_ms: took, checks }, null, 2)] : linesOf(checks));
   return worst;
 }
 

@@ -1,9 +1,9 @@
 /** `uninstall`: takes away what was made: the service, the program, the command on the PATH, and, where the owner wants that, the data. */
-import { createInterface } from 'node:readline/promises';
 import { labelOf, serviceManager } from '../service/choose.js';
 import { endService, type Part, partsOf, removePart, signOut } from '../uninstall/parts.js';
 import { installation } from '../update/installation.js';
 import type { Command } from './command.js';
+import { confirm } from './confirm.js';
 import { EXIT } from './exit-codes.js';
 import { gigabytes } from './models/shared.js';
 import { ownerOptions, UsageError } from './owner-options.js';
@@ -89,13 +89,4 @@ async function uninstall(args: readonly string[]): Promise<number> {
 function linesOf(parts: readonly Part[], title: string): string[] {
   if (parts.length === 0) return [];
   return [title, ...parts.map(({ path, what, bytes }) => `  ${path} (${what}${bytes === null ? '' : `, ${gigabytes(bytes)}`})`)];
-}
-
-async function confirm(question: string): Promise<boolean> {
-  const lines = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
-  } finally {
-    lines.close();
-  }
 }

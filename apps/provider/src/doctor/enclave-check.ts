@@ -8,7 +8,7 @@ import { type Finding, ok, problem, skipped } from './check.js';
 
 const ASK_MS = 3_500;
 /** A helper that hangs must be ended, too, before the time of the check is over. */
-const HELPER_MS = 2_000;
+const HELPER_MS = 1_800;
 const REMEDY = 'Restart the provider. If this stays, build the enclave helper again; keep the data directory.';
 
 /** `running`: a daemon answers. A key is never made here. */
@@ -18,14 +18,14 @@ export async function checkEnclave(dataDir: string, running: boolean, simulated:
     return [usable ? ok(`the enclave (${kind}) signs`) : problem(`the enclave does not sign: ${why ?? 'unknown'}`, REMEDY)];
   }
   const folder = join(dataDir, 'enclave');
-  if (!existsSync(folder) || readdirSync(folder).length === 0)
-    return [skipped('the provider was never started here, so that there is no key yet')];
   const command = simulated ? simulatedHelperCommand({ dataDir: folder }) : nativeHelperCommand({ dataDir: folder });
   if (command === null) {
     if (process.platform !== 'darwin')
       return [problem('there is no Secure Enclave on this machine', 'Serve from a Mac with Apple silicon.')];
     return [problem('the enclave helper has not been built', `Run xcode-select --install, then: sh '${nativeHelperBuild()}'`)];
   }
+  if (!existsSync(folder) || readdirSync(folder).length === 0)
+    return [skipped('the provider was never started here, so that there is no key yet')];
   const enclave = await openEnclave({ command, timeoutMs: HELPER_MS, onEvent: () => {} });
   try {
     await enclave.attest({ version });

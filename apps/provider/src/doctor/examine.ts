@@ -1,4 +1,4 @@
-/** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within nine seconds. */
+/** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within eight seconds. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { askStatus, ControlError } from '../control/control-client.js';
@@ -39,9 +39,9 @@ export interface Examination {
   readonly status: DaemonStatus | null;
 }
 
-const DAEMON_MS = 3_500;
+const DAEMON_MS = 3_200;
 /** For each of the others, which run at once, after the daemon was asked. */
-const CHECK_MS = 4_500;
+const CHECK_MS = 4_000;
 
 export async function examine(patient: Patient): Promise<Examination> {
   const { dataDir, found, config } = patient;
@@ -56,7 +56,7 @@ export async function examine(patient: Patient): Promise<Examination> {
       return [problem(error.message, `Run: inference-provider ${verb}`)];
     }
   };
-  const first = await runChecks([{ name: 'provider', run: askDaemon }], DAEMON_MS + 500);
+  const first = await runChecks([{ name: 'provider', run: askDaemon }], DAEMON_MS + 300);
   // Assigned in the check above.
   const known = status as DaemonStatus | null;
   const url = patient.coordinator ?? known?.coordinator ?? null;

@@ -51,7 +51,8 @@ function judgeAnswer(url: string, status: number): Finding {
 
 function judgeFailure(url: string, error: unknown): Finding {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const code = (cause as NodeJS.ErrnoException).code ?? (cause instanceof Error ? cause.name : 'unknown');
+  const { code: word } = cause as NodeJS.ErrnoException;
+  const code = typeof word === 'string' ? word : cause instanceof Error ? cause.name : 'unknown';
   const text = `the coordinator ${url} cannot be reached (${code})`;
   if (code === 'TimeoutError' || code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') {
     return problem(

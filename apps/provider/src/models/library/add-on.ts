@@ -41,9 +41,16 @@ export async function installAddOn(path: string, signal: AbortSignal): Promise<v
   }
 }
 
+/** The npm that came with this Node, which need not be on the PATH; else the one that is. */
+function npmCommand(): [string, ...string[]] {
+  const own = join(dirname(process.execPath), '..', 'lib', 'node_modules', 'npm', 'bin', 'npm-cli.js');
+  return existsSync(own) ? [process.execPath, own] : ['npm'];
+}
+
 function npmCi(folder: string, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
+    const [program, ...first] = npmCommand();
+    const child = spawn(program, [...first, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
       cwd: folder,
       stdio: ['ignore', 'ignore', 'pipe'],
       signal,

@@ -1,6 +1,6 @@
 /** An installation from beginning to end, with real programs: install.sh, a service, an update, one that fails, and uninstall. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   symlinkSync(join(ROOT, 'node_modules'), join(prefix(), 'node_modules'));
 });
 afterAll(async () => {
-  await inference('stop', '--manager', 'supervisor');
+  if (existsSync(command())) await inference('stop', '--manager', 'supervisor');
   await coordinator?.child.stop();
   await host?.close();
   rmSync(home, { recursive: true, force: true });
@@ -49,7 +49,7 @@ interface Ended {
 function run(program: string, args: readonly string[]): Promise<Ended> {
   const env = { PATH: process.env.PATH, HOME: home, SHELL: '/bin/sh' };
   return new Promise((resolve) =>
-    execFile(program, [...args], { env, timeout: 100_000 }, (error, stdout, stderr) =>
+    execFile(program, [...args], { env }, (error, stdout, stderr) =>
       resolve({ code: error === null ? 0 : Number(error.code ?? 99), out: stdout + stderr }),
     ),
   );
@@ -75,7 +75,21 @@ async function release(version: string, spoil: (folder: string) => void = () => 
   addRelease(join(home, 'releases.json'), signRelease(facts, readReleaseKey(join(home, 'release-key.pem'))));
 }
 
-it('is installed, updates itself when asked, goes back from a version that does not work, and leaves nothing behind', async () => {
+/** Of the provider once it has come up. */
+const status = async (): Promise<{ version: string; provider_id: string }> => {
+  for (;;) {
+    const { code, out } = await inference('status', '--json');
+    if (code < 2) {
+      const answer = JSON.parse(out) as { version: string; state: string; provider_id: string };
+      if (answer.state === 'running') return answer;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+};
+
+let first: { version: string; provider_id: string };
+
+it('is installed by its script, and runs as a service', async () => {
   await release('0.2.0');
   const installed = await run('sh', [join(ROOT, 'scripts/install.sh'), '--coordinator', coordinator.baseUrl, '--release-key', publicKey]);
   expect(installed, installed.out).toMatchObject({ code: 0 });
@@ -93,20 +107,15 @@ it('is installed, updates itself when asked, goes back from a version that does 
   expect(await inference('models', 'use', id)).toMatchObject({ code: 0 });
   const started = await inference('start', '--manager', 'supervisor');
   expect(started, started.out).toMatchObject({ code: 0 });
-  /** Of the provider once it has come up. */
-  const status = async (): Promise<{ version: string; provider_id: string }> => {
-    for (;;) {
-      const { code, out } = await inference('status', '--json');
-      if (code < 2) {
-        const answer = JSON.parse(out) as { version: string; state: string; provider_id: string };
-        if (answer.state === 'running') return answer;
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  };
-  const first = await status();
+  first = await status();
   expect(first.version).toBe('0.2.0');
+  const headers = { authorization: `Bearer ${coordinator.apiKey}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ model: id, temperature: 0, messages: [{ role: 'user', content: 'What is the capital of France?' }] });
+  const answer = await fetch(`${coordinator.baseUrl}/v1/chat/completions`, { method: 'POST', headers, body });
+  expect([answer.status, answer.headers.has('x-se-signature'), await answer.text()]).toEqual([200, true, expect.stringContaining('Paris')]);
+});
 
+it('updates itself when it is asked', async () => {
   expect(JSON.parse((await inference('update', '--json')).out)).toMatchObject({ outcome: 'current', installed: '0.2.0' });
   await release('0.3.0');
   expect(JSON.parse((await inference('update', '--check', '--json')).out)).toMatchObject({
@@ -119,7 +128,9 @@ it('is installed, updates itself when asked, goes back from a version that does 
   const second = await status();
   expect(second).toMatchObject({ version: '0.3.0', provider_id: first.provider_id });
   expect(existsSync(join(prefix(), 'trial.json'))).toBe(false);
+});
 
+it('goes back from a version that does not work, and to the one before when its owner wants that', async () => {
   // One that says its version and then cannot serve.
   await release('0.4.0', (folder) => {
     const main = join(folder, 'dist/main.js');
@@ -136,4 +147,23 @@ it('is installed, updates itself when asked, goes back from a version that does 
   // The owner wants the one before back.
   expect(JSON.parse((await inference('update', '--to', '0.2.0', '--json')).out)).toMatchObject({ outcome: 'updated', version: '0.2.0' });
   expect(await status()).toMatchObject({ version: '0.2.0' });
+});
+
+it('leaves nothing behind but the identity of the machine', async () => {
+  const unasked = await inference('uninstall');
+  expect(unasked).toMatchObject({ code: 2, out: expect.stringContaining('nobody to ask') });
+  const shown = JSON.parse((await inference('uninstall', '--dry-run', '--delete-data', '--json')).out) as {
+    removed: string[];
+    kept: string[];
+  };
+  expect(shown.removed).toEqual(expect.arrayContaining([command(), prefix(), join(dataDir(), 'models'), join(dataDir(), 'config.toml')]));
+  expect(shown.kept).toEqual([join(dataDir(), 'enclave')]);
+  expect(await status()).toMatchObject({ version: '0.2.0' });
+  // By the installer, which leaves it to the agent. What the repository lent is no part of it.
+  rmSync(join(prefix(), 'node_modules'));
+  const removed = await run('sh', [join(ROOT, 'scripts/install.sh'), '--uninstall', '--delete-data', '--yes']);
+  expect(removed, removed.out).toMatchObject({ code: 0, out: expect.stringContaining('Removed:') });
+  expect([existsSync(prefix()), existsSync(join(home, '.local/bin/inference-provider'))]).toEqual([false, false]);
+  // The identity of the machine goes only when that is said.
+  expect(readdirSync(dataDir())).toEqual(['enclave']);
 });

@@ -1,0 +1,82 @@
+/**
+ * Takes out of a report what is nobody's business but the owner's: names, paths of the home folder, addresses, tokens, keys, serial
+ * numbers. Objects lose what is named like a secret; texts lose what looks like one, and all that is known to be one. Pure.
+ */
+
+export interface Private {
+  readonly home: string;
+  readonly user: string;
+  readonly host: string;
+  /** Known secrets, word for word: tokens, the serial number. */
+  readonly secrets: readonly string[];
+}
+
+export const LEFT_OUT = '<left out>';
+
+const SECRET_NAMES =
+  /serial|udid|uuid|token|secret|password|passphrase|authorization|cookie|prompt|content|messages|^key$|_key$|earning|email/i;
+/** Counts of tokens are no tokens. */
+const HARMLESS_NAMES = /_tokens$|^tokens$/;
+/** Shorter words stand in too many other words. */
+const LEAST_SECRET = 4;
+const MOST_TEXT = 2_000;
+
+const PATTERNS: readonly (readonly [RegExp, string])[] = [
+  [/-----BEGIN [^-]+-----[\s\S]*?(?:-----END [^-]+-----|$)/g, '<key>'],
+  [/\b(?:Bearer|Basic)\s+\S+/gi, '<token>'],
+  [/\b(?:machine|service|session|sk|hf|ghp|key)[-_][A-Za-z0-9_-]{12,}/g, '<token>'],
+  [/\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*/g, '<token>'],
+  // What follows the path of an address may be anything, and so may what stands before its host.
+  [/(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@"']*@/gi, '$1'],
+  [/(\b[a-z][a-z0-9+.-]*:\/\/[^\s?#"']+)[?#][^\s"']*/gi, '$1'],
+  [/[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}/g, '<email>'],
+  [/(\/(?:Users|home)\/)[^/\s"':]+/g, '$1<user>'],
+  [/\b(?!127\.)(?:\d{1,3}\.){3}\d{1,3}\b/g, '<address>'],
+  [/\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b|\b(?:[0-9a-f]{1,4}:){1,6}:(?:[0-9a-f]{1,4})?(?::[0-9a-f]{1,4})*/gi, '<address>'],
+  [/\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b/gi, '<address>'],
+];
+
+export class Redactor {
+  readonly #known: readonly (readonly [RegExp, string])[];
+
+  constructor({ home, user, host, secrets }: Private) {
+    const known: (readonly [string, string])[] = [
+      ...secrets.map((secret) => [secret, '<secret>'] as const),
+      [home, '~'],
+      [host, '<host>'],
+      [host.split('.')[0] ?? '', '<host>'],
+      [user, '<user>'],
+    ];
+    this.#known = known
+      .filter(([word]) => word.length >= LEAST_SECRET || (word === user && word.length > 1))
+      .map(([word, stand]) => [new RegExp(escaped(word, word === user || host.startsWith(word)), 'gi'), stand] as const);
+  }
+
+  text(text: string): string {
+    let left = text;
+    for (const [pattern, stand] of [...this.#known, ...PATTERNS]) left = left.replace(pattern, stand);
+    return left;
+  }
+
+  /** A copy of JSON. `names`: the only members that are kept of the outermost object; null: all but secrets. */
+  value(value: unknown, names: ReadonlySet<string> | null = null): unknown {
+    if (typeof value === 'string') return this.text(value).slice(0, MOST_TEXT);
+    if (Array.isArray(value)) return value.map((each) => this.value(each));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value)
+        .filter(([name]) => names === null || names.has(name))
+        .map(([name, each]) => [this.text(name), isSecret(name, each) ? LEFT_OUT : this.value(each)]),
+    );
+  }
+}
+
+function isSecret(name: string, value: unknown): boolean {
+  return SECRET_NAMES.test(name) && !HARMLESS_NAMES.test(name) && typeof value !== 'boolean' && value !== null;
+}
+
+/** A name counts only as a whole word, or half of the text would go with a short one. */
+function escaped(word: string, whole: boolean): string {
+  const literal = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return whole ? `(?<![A-Za-z0-9])${literal}(?![A-Za-z0-9])` : literal;
+}
