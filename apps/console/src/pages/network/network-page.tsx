@@ -63,17 +63,17 @@ function LiveTotals({ stats }: { readonly stats: NetworkStats | undefined }) {
         hint={stats === undefined ? null : `${formatCount(stats.total_memory_gb)} GB memory`}
       />
       <Stat
-        label="Requests, 24 hours"
+        label="Requests, 24 h"
         value={day && <Count value={day.jobs} short />}
         hint={stats === undefined ? null : `${formatCount(stats.total_requests)} ever`}
       />
       <Stat
-        label="Tokens, 24 hours"
+        label="Tokens, 24 h"
         value={day && <Count value={day.tokens} short />}
         hint={stats === undefined ? null : `${formatCount(stats.total_tokens)} ever`}
       />
       <Stat
-        label="Earned, 24 hours"
+        label="Earned, 24 h"
         value={day && <Money microUsd={day.earnings_micro_usd} />}
         hint={day === undefined ? null : `by ${formatCount(day.active_accounts)} ${day.active_accounts === 1 ? 'owner' : 'owners'}`}
       />
