@@ -210,15 +210,12 @@ async function retype(page: Page, text: string): Promise<void> {
 async function mailedLink(network: DemoNetwork, email: string): Promise<string> {
   let link: string | undefined;
   await expect
-    .poll(
-      () => {
-        const lines = readFileSync(join(network.logDir, 'coordinator.log'), 'utf8').split('\n');
-        const line = lines.findLast((one) => one.includes('"msg":"mail"') && one.includes(email));
-        link = line === undefined ? undefined : (JSON.parse(line) as { link: string }).link;
-        return link;
-      },
-      { timeout: 30_000 },
-    )
+    .poll(() => {
+      const lines = readFileSync(join(network.logDir, 'coordinator.log'), 'utf8').split('\n');
+      const line = lines.findLast((one) => one.includes('"msg":"mail"') && one.includes(email));
+      link = line === undefined ? undefined : (JSON.parse(line) as { link: string }).link;
+      return link;
+    })
     .toBeDefined();
   return link ?? '';
 }
