@@ -150,6 +150,44 @@ describeInBrowser('a client in the console', () => {
     await page.getByRole('link', { name: 'Sign in' }).first().waitFor();
   });
 
+  it('sends the exact amount to the payment service, and shows what came of it on the way back', async () => {
+    const person = await newPerson(network);
+    const page = await openPage('/balance', {
+      signedInAs: person,
+      prepare: async (context) => {
+        await context.route('**/console/v1/settings', async (route) => {
+          const response = await route.fetch();
+          await route.fulfill({ response, json: { ...((await response.json()) as object), deposits: ['stripe'] } });
+        });
+      },
+    });
+    const deposit = {
+      id: 'd1',
+      amount_micro_usd: 19_990_000,
+      source: 'stripe',
+      state: 'open',
+      created_at: '2026-01-01T00:00:00Z',
+      ended_at: null,
+      refunded_micro_usd: 0,
+      disputed_at: null,
+    };
+    let sent: unknown;
+    await page.route(/\/console\/v1\/deposits/, async (route) => {
+      if (route.request().method() === 'GET') return route.fulfill({ json: { data: [deposit], next_cursor: null } });
+      sent = route.request().postDataJSON();
+      return route.fulfill({ status: 201, json: { deposit, checkout_url: `${network.baseUrl}/balance?deposit=d1` } });
+    });
+    await page.getByLabel('Amount in US dollars').fill('0.5');
+    await page.getByRole('button', { name: 'Go to payment' }).click();
+    await page.getByText('At least $1.00.').waitFor();
+    await page.getByLabel('Amount in US dollars').fill('19.99');
+    await page.getByRole('button', { name: 'Go to payment' }).click();
+    await page.getByText('Waiting for your payment of $19.99 to be confirmed.').waitFor();
+    expect(sent).toEqual({ amount_micro_usd: 19_990_000 });
+    deposit.state = 'paid';
+    await page.getByText('$19.99 was added to your balance.').waitFor();
+  });
+
   it('asks to sign in, and comes back to where it was asked for', async () => {
     const person = await newPerson(network);
     const page = await openPage('/usage?from=2026-01-01&to=2026-01-31&key=playground');
@@ -210,15 +248,12 @@ async function retype(page: Page, text: string): Promise<void> {
 async function mailedLink(network: DemoNetwork, email: string): Promise<string> {
   let link: string | undefined;
   await expect
-    .poll(
-      () => {
-        const lines = readFileSync(join(network.logDir, 'coordinator.log'), 'utf8').split('\n');
-        const line = lines.findLast((one) => one.includes('"msg":"mail"') && one.includes(email));
-        link = line === undefined ? undefined : (JSON.parse(line) as { link: string }).link;
-        return link;
-      },
-      { timeout: 30_000 },
-    )
+    .poll(() => {
+      const lines = readFileSync(join(network.logDir, 'coordinator.log'), 'utf8').split('\n');
+      const line = lines.findLast((one) => one.includes('"msg":"mail"') && one.includes(email));
+      link = line === undefined ? undefined : (JSON.parse(line) as { link: string }).link;
+      return link;
+    })
     .toBeDefined();
   return link ?? '';
 }

@@ -82,7 +82,7 @@ export function receiptChecks(
   compare('receipt_nonce', 'nonce', expected.nonce, receipt.client_nonce);
   compare('receipt_model', 'model', expected.model, receipt.model);
   // No hash has a comma in it, so that joined lists are equal only when the lists are.
-  compare('receipt_images', 'images', expected.images?.map(sha256Hex).join(), (receipt.image_sha256 ?? []).join());
+  compare('receipt_images', 'list of images', expected.images?.map(sha256Hex).join(), (receipt.image_sha256 ?? []).join());
   return { checks, receipt };
 }
 

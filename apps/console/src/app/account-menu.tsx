@@ -39,6 +39,8 @@ function SignedIn({ name, email, compact }: { readonly name: string; readonly em
   const signOut = async (): Promise<void> => {
     setLeaving(true);
     try {
+      // Open playgrounds end with the session; where that fails, their keys end by themselves within the hour.
+      await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
       await changed();
       navigate(PATHS.network);

@@ -1,5 +1,5 @@
 /** Model, system prompt and parameters of the conversation. */
-import { useId } from 'react';
+import { useId, useState } from 'react';
 import { Field, TextAreaField } from '../../ui/field.js';
 import { Select } from '../../ui/select.js';
 import { type ModelEntry, modelName } from '../client/models.js';
@@ -16,6 +16,7 @@ export interface ChatSettingsPanelProps {
 
 export function ChatSettingsPanel({ models, model, onModel, form, onForm, refused }: ChatSettingsPanelProps) {
   const heading = useId();
+  const [open, setOpen] = useState(false);
   const bind = (field: keyof ParameterForm) => ({
     value: form[field],
     error: refused?.field === field ? refused.problem : undefined,
@@ -29,7 +30,7 @@ export function ChatSettingsPanel({ models, model, onModel, form, onForm, refuse
       </h2>
       <Select label="Model" value={model} options={models.map((one) => ({ value: one.id, label: modelName(one) }))} onValue={onModel} />
       <TextAreaField label="System prompt" rows={3} {...bind('system')} />
-      <details open={refused !== null || undefined}>
+      <details open={open || refused !== null} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>Parameters</summary>
         <div className="settings-grid">
           <Field label="Temperature" inputMode="decimal" placeholder="1" {...bind('temperature')} />
