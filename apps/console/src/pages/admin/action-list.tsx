@@ -25,7 +25,7 @@ export function ActionList({ subject, title }: ActionListProps) {
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
       <Table
-        caption={title ?? 'What operators did'}
+        caption={title === undefined ? 'What operators did' : `${title}: the list`}
         columns={subject === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'subject')}
         rows={rows}
         rowKey={({ id }) => id}

@@ -28,7 +28,7 @@ export function DepositTable({ title, accountId }: DepositTableProps) {
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
       <Table
-        caption={title ?? 'Deposits'}
+        caption={title === undefined ? 'Deposits' : `${title}: the list`}
         columns={accountId === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'account')}
         rows={rows}
         rowKey={({ id }) => id}

@@ -50,7 +50,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
       <Table
-        caption={title ?? 'Withdrawals'}
+        caption={title === undefined ? 'Withdrawals' : `${title}: the list`}
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
         rows={rows}
         rowKey={({ id }) => id}

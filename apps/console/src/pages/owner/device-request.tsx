@@ -116,7 +116,7 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
         <dl className="facts">
           <dt>Code</dt>
           <dd>
-            <code>{request.user_code}</code>
+            <code className="user-code">{request.user_code}</code>
           </dd>
           <dt>Machine</dt>
           <dd>{request.machine_name}</dd>
@@ -132,7 +132,7 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
           <dd>
             <Time at={request.requested_at} />
           </dd>
-          <dt>Good until</dt>
+          <dt>Expires</dt>
           <dd>
             <Time at={request.expires_at} />
           </dd>
@@ -146,7 +146,7 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
           <Button kind="primary" busy={busy === 'approve'} disabled={busy === 'deny'} onClick={() => void decide('approve')}>
             Approve
           </Button>
-          <Button kind="danger" busy={busy === 'deny'} disabled={busy === 'approve'} onClick={() => void decide('deny')}>
+          <Button busy={busy === 'deny'} disabled={busy === 'approve'} onClick={() => void decide('deny')}>
             Deny
           </Button>
           <Button kind="quiet" disabled={busy !== null} onClick={onAnother}>

@@ -54,8 +54,13 @@ const COLUMNS: readonly Column<ConsoleMachine>[] = [
     key: 'seen',
     header: 'Connected',
     cell: ({ live, last_seen }) => {
-      if (live !== null) return <>since {<Time at={live.connected_at} />}</>;
-      return last_seen === null ? 'not yet' : <>until {<Time at={last_seen.at} />}</>;
+      if (live === null && last_seen === null) return 'not yet';
+      return (
+        <span>
+          {live === null ? 'until ' : 'since '}
+          <Time at={live?.connected_at ?? last_seen?.at ?? 0} />
+        </span>
+      );
     },
   },
 ];
