@@ -9,6 +9,9 @@ import { newPerson } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
+/** The open window; messages in the corner have the role of a dialog, too. */
+const dialogOf = (page: Page) => page.locator('.dialog');
+
 async function look(page: Page, name: string): Promise<void> {
   await screenshot(page, name);
   await expectAccessible(page);
@@ -41,7 +44,7 @@ describeInBrowser('an operator', () => {
     await page.getByRole('heading', { name: 'What operators did here' }).waitFor();
     await page.getByRole('link', { name: owner.email }).waitFor();
     await page.getByRole('button', { name: 'Quarantine' }).click();
-    const dialog = page.getByRole('dialog');
+    const dialog = dialogOf(page);
     await dialog.getByRole('button', { name: 'Quarantine' }).click();
     await dialog.getByText('Give a reason').waitFor();
     await dialog.getByLabel('Reason').fill('It overheats. Clean its fan, then write to us.');
@@ -71,7 +74,7 @@ describeInBrowser('an operator', () => {
     await page.getByLabel('Search').fill(customer.email.slice(0, 20).toUpperCase());
     await page.getByRole('link', { name: customer.email }).click();
     await page.getByRole('heading', { name: customer.email }).waitFor();
-    const dialog = page.getByRole('dialog');
+    const dialog = dialogOf(page);
     await page.getByRole('button', { name: 'Deposit by hand' }).click();
     await dialog.getByLabel('Amount').fill('12.345');
     await dialog.getByLabel('Reference').fill('invoice 7');
@@ -102,7 +105,7 @@ describeInBrowser('an operator', () => {
     const operator = await newPerson(network, { admin: true });
     const { model } = await newMachine(network);
     const page = await openPage('/admin/prices', { signedInAs: operator });
-    const dialog = page.getByRole('dialog');
+    const dialog = dialogOf(page);
     const row = page.getByRole('row').filter({ hasText: model });
     await page.getByRole('button', { name: 'Price a model' }).click();
     await dialog.getByLabel('Model').fill(model);
@@ -160,7 +163,7 @@ describeInBrowser('an operator', () => {
     await serveJobs(network, model, 5);
     for (const amount_micro_usd of [1_010_000, 1_020_000]) await owner.call('POST', '/console/v1/withdrawals', { amount_micro_usd });
     const page = await openPage('/admin/withdrawals', { signedInAs: operator });
-    const dialog = page.getByRole('dialog');
+    const dialog = dialogOf(page);
     const row = (amount: string) => page.getByRole('row').filter({ hasText: owner.accountId }).filter({ hasText: amount });
     await look(page, 'admin-withdrawals-asked');
     await row('$1.01').getByRole('button', { name: 'Reject' }).click();

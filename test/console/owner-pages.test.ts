@@ -33,6 +33,9 @@ function runAgent(args: readonly string[]): { output(): string; readonly ended: 
 const machineOf = async (owner: Person): Promise<{ provider_id: string; name: string | null }[]> =>
   (await owner.call<{ data: { provider_id: string; name: string | null }[] }>('GET', '/console/v1/machines')).data;
 
+/** The open window; messages in the corner have the role of a dialog, too. */
+const dialogOf = (page: Page) => page.locator('.dialog');
+
 async function look(page: Page, name: string): Promise<void> {
   await screenshot(page, name);
   await expectAccessible(page);
@@ -68,7 +71,7 @@ describeInBrowser('an owner', () => {
     await page.getByText('Takes jobs').waitFor();
     await page.getByRole('heading', { name: 'What you can do' }).waitFor();
     await page.getByRole('button', { name: 'Unlink' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Unlink' }).click();
+    await dialogOf(page).getByRole('button', { name: 'Unlink' }).click();
     await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
     expect(await machineOf(owner)).toEqual([]);
     // What the agent kept of it goes, too.
@@ -125,9 +128,9 @@ describeInBrowser('an owner', () => {
     await look(page, 'machine');
 
     await page.getByRole('button', { name: 'Rename' }).click();
-    await page.getByRole('dialog').getByLabel('Name').fill('Mac in the kitchen');
+    await dialogOf(page).getByLabel('Name').fill('Mac in the kitchen');
     await expectAccessible(page);
-    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await dialogOf(page).getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'Mac in the kitchen', level: 1 }).waitFor();
 
     machine.agent.leave();
@@ -171,9 +174,9 @@ describeInBrowser('an owner', () => {
     await page.getByText('At most $', { exact: false }).waitFor();
     await amount.fill('1.50');
     await page.getByRole('button', { name: 'Withdraw', exact: true }).click();
-    await page.getByRole('dialog').getByText('It leaves your balance at once', { exact: false }).waitFor();
+    await dialogOf(page).getByText('It leaves your balance at once', { exact: false }).waitFor();
     await look(page, 'withdraw');
-    await page.getByRole('dialog').getByRole('button', { name: 'Withdraw $1.50' }).click();
+    await dialogOf(page).getByRole('button', { name: 'Withdraw $1.50' }).click();
     await page.getByRole('cell', { name: '$1.50' }).waitFor();
     await page.getByRole('table', { name: 'Your withdrawals' }).getByText('Asked for', { exact: true }).last().waitFor();
     const { data } = await owner.call<{ data: object[] }>('GET', '/console/v1/withdrawals');

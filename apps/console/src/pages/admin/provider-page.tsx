@@ -98,7 +98,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
             )}
           </Card>
         ) : (
-          <MachineStanding status={status} />
+          <MachineStanding status={status} stepsTitle="What its owner is told to do" />
         )}
         <ActionList title="What operators did here" subject={provider_id} />
       </div>

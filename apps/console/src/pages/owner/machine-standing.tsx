@@ -13,10 +13,16 @@ type Status = ProviderStatusAnswer;
 type Model = Status['models'][number];
 type Decision = Status['decisions'][number];
 
-export function MachineStanding({ status }: { readonly status: Status }) {
+export interface MachineStandingProps {
+  readonly status: Status;
+  /** Heading of what the owner can do, in the words of whoever reads it. */
+  readonly stepsTitle?: string;
+}
+
+export function MachineStanding({ status, stepsTitle = 'What you can do' }: MachineStandingProps) {
   return (
     <>
-      <Card title="What you can do" about="What helps most comes first.">
+      <Card title={stepsTitle} about="What helps most comes first.">
         <ol className="next-steps">
           {status.next_steps.map(({ code, text, model }) => (
             <li key={`${code} ${model ?? ''}`}>
