@@ -190,6 +190,10 @@ describe('what is published', () => {
       models: [MODEL],
     });
     expect(feed.providers[0]).not.toHaveProperty('mda_cert_chain_b64');
+    const one = (query: string): Promise<Response> => harness.get(`/v1/providers/attestation?provider_id=${query}`, null);
+    expect(await (await one(String(feed.providers[0]?.provider_id))).json()).toMatchObject({ providers: [{ models: [MODEL] }] });
+    expect(await (await one('0'.repeat(32))).json()).toMatchObject({ providers: [], trust_anchor: { simulated: false } });
+    expect((await one('nonsense')).status).toBe(400);
     expect(feed).toMatchObject({
       apple_root_ca_url: 'https://www.apple.com/certificateauthority/private/',
       apple_enterprise_root_ca: 'Apple Enterprise Attestation Root CA',

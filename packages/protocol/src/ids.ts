@@ -17,7 +17,8 @@ export type KeyId = Branded<'KeyId'>;
 const uuid = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$';
 
 export const JobIdSchema = Type.Unsafe<JobId>(Type.String({ pattern: uuid }));
-export const ProviderIdSchema = Type.Unsafe<ProviderId>(Type.String({ pattern: '^[0-9a-f]{32}$' }));
+export const PROVIDER_ID_PATTERN = '^[0-9a-f]{32}$';
+export const ProviderIdSchema = Type.Unsafe<ProviderId>(Type.String({ pattern: PROVIDER_ID_PATTERN }));
 export const KeyIdSchema = Type.Unsafe<KeyId>(Type.String({ pattern: '^[0-9a-f]{16}$' }));
 
 /** Hexadecimal SHA-256. */

@@ -7,6 +7,7 @@ export { sha256Hex } from './digest.js';
 export { verifyP256InBrowser } from './p256.js';
 export type { Expected } from './receipt-checks.js';
 export * from './record/finding.js';
+export type { AnchorInForce } from './record/makers-word.js';
 export { deviceNonce, legacyNonce } from './record/nonce.js';
 export * from './record/verify-record.js';
 export * from './response-proof.js';

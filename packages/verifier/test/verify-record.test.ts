@@ -1,7 +1,7 @@
 import { SAMPLE_DEVICE } from '@inference/device-simulation';
 import { type AttestationRecord, toBase64 } from '@inference/protocol';
 import { describe, expect, test } from 'vitest';
-import { FeedError, type Finding, verifyFeed, verifyRecord } from '../src/index.js';
+import { FeedError, type Finding, type StageVerdict, VERIFICATION_STAGES, verifyFeed, verifyInStages, verifyRecord } from '../src/index.js';
 import { acmeFreshness } from '../src/record/nonce.js';
 import { bench, feedOf, hardwareRecord, NOW, selfSignedRecord, signed, simulatedAnchor } from './published-record.js';
 import { generateEnclaveKey } from './signed-answers.js';
@@ -33,6 +33,22 @@ describe('a public record', () => {
       expect(claims).toContain(boolean);
     }
     for (const boolean of ['mdm_verified', 'acme_verified', 'mda_verified', 'simulated']) expect(claims).toContain(boolean);
+  });
+
+  test('is judged stage by stage with the same verdict, and shows how far its chain came', () => {
+    for (const record of [hardwareRecord(), selfSignedRecord(), { ...hardwareRecord(), serial_number: 'SIM000000X' }]) {
+      const stages = verifyInStages(record, NOW, maker);
+      const seen: StageVerdict[] = [];
+      let step = stages.next();
+      for (; !step.done; step = stages.next()) seen.push(step.value);
+      expect(step.value).toEqual(verifyRecord(record, NOW, maker));
+      expect(seen.map(({ stage }) => stage)).toEqual(VERIFICATION_STAGES);
+      expect(seen.flatMap(({ findings }) => findings)).toEqual(step.value.findings);
+      const { chain } = seen[1] as StageVerdict;
+      if (!record.mda_verified) expect(chain).toBeNull();
+      else if (record.serial_number === SAMPLE_DEVICE.serialNumber) expect(chain).toMatchObject({ ok: true });
+      else expect(chain).toMatchObject({ ok: false, code: 'serial_mismatch', steps: ['encoding', 'path', 'anchor', 'extensions'] });
+    }
   });
 
   test('of trust level self_signed is reproduced as such', () => {

@@ -3,6 +3,7 @@
 import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '@inference/formats';
 import { AttestationFeedSchema, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
 import Type, { type TObject, type TProperties } from 'typebox';
+import { AttestationQuerySchema } from './attestation.js';
 import { CATALOGUE_SCHEMAS } from './catalogue-schemas.js';
 import { PAYMENT_SCHEMAS, UsageQuerySchema } from './payment-schemas.js';
 
@@ -112,7 +113,12 @@ export const PATHS = {
     query: TotalsQuerySchema,
     isPublic: true,
   }),
-  '/v1/providers/attestation': get({ summary: 'Evidence for every connected provider.', answer: 'Attestations', isPublic: true }),
+  '/v1/providers/attestation': get({
+    summary: 'Evidence for every connected provider, or for one.',
+    answer: 'Attestations',
+    query: AttestationQuerySchema,
+    isPublic: true,
+  }),
   '/v1/providers/me': get({
     summary: 'What a provider is told about itself. The bearer is the token that its session was told, not an API key.',
     answer: 'ProviderStatus',

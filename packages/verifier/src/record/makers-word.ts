@@ -16,31 +16,42 @@ export interface AnchorInForce {
   readonly simulated: boolean;
 }
 
-export function makersWord(record: AttestationRecord, inForce: AnchorInForce, now: number): Finding[] {
-  const { simulated } = inForce;
-  const findings = [...deviceFindings(record, inForce, now), acmeFinding(record, inForce, now)];
-  return findings.map((finding) =>
-    simulated && finding.result === 'reproduced' && finding.value !== false ? asSimulated(finding) : finding,
-  );
+export interface MakersWord {
+  readonly findings: readonly Finding[];
+  /** How far the managed-device chain came; null when there was none to verify. */
+  readonly chain: DeviceChainVerdict | null;
 }
 
-function deviceFindings(record: AttestationRecord, inForce: AnchorInForce, now: number): Finding[] {
+export function makersWord(record: AttestationRecord, inForce: AnchorInForce, now: number): MakersWord {
+  const { simulated } = inForce;
+  const device = deviceFindings(record, inForce, now);
+  const findings = [...device.findings, acmeFinding(record, inForce, now)];
+  return {
+    findings: findings.map((finding) =>
+      simulated && finding.result === 'reproduced' && finding.value !== false ? asSimulated(finding) : finding,
+    ),
+    chain: device.chain,
+  };
+}
+
+function deviceFindings(record: AttestationRecord, inForce: AnchorInForce, now: number): MakersWord {
   const chain = record.mda_cert_chain_b64;
+  const without = (finding: Finding): MakersWord => ({ findings: [finding], chain: null });
   if (!record.mda_verified) {
-    return [compared('mda_verified', false, chain !== undefined, 'No certificate of the maker is claimed.')];
+    return without(compared('mda_verified', false, chain !== undefined, 'No certificate of the maker is claimed.'));
   }
   const preimage = record.mda_nonce_preimage;
-  if (chain === undefined) return [contradicted('mda_verified', true, 'The record has no certificates.')];
+  if (chain === undefined) return without(contradicted('mda_verified', true, 'The record has no certificates.'));
   const nonce = preimage === undefined ? legacyNonce(record.se_public_key) : deviceNonce(preimage);
   if (nonce === null || (preimage !== undefined && preimage.se_public_key !== record.se_public_key)) {
-    return [contradicted('mda_verified', true, 'The nonce was not made from this enclave key.')];
+    return without(contradicted('mda_verified', true, 'The nonce was not made from this enclave key.'));
   }
   const expected = { ...machineIn(record, inForce), freshness: [nonce], maxAgeMs: MAX_CHAIN_AGE_MS };
   const verdict = verifyDeviceChain(chain, expected, now, inForce.anchor);
-  if (!verdict.ok) return [contradicted('mda_verified', true, refusal(verdict))];
+  if (!verdict.ok) return { findings: [contradicted('mda_verified', true, refusal(verdict))], chain: verdict };
   const { facts } = verdict;
   const how = 'The certificate states it.';
-  return [
+  const findings = [
     compared('mda_verified', true, true, 'The chain verifies up to the anchor, and its freshness code was made from this enclave key.'),
     compared('mda_binding', record.mda_binding, 'bound', 'The freshness code is the nonce that this enclave key went into.'),
     compared('mda_serial', record.mda_serial ?? '', facts.serial, how),
@@ -48,6 +59,7 @@ function deviceFindings(record: AttestationRecord, inForce: AnchorInForce, now: 
     compared('mda_os_version', record.mda_os_version ?? '', facts.os_version, how),
     compared('mda_sepos_version', record.mda_sepos_version ?? '', facts.sepos_version, how),
   ];
+  return { findings, chain: verdict };
 }
 
 function acmeFinding(record: AttestationRecord, inForce: AnchorInForce, now: number): Finding {

@@ -6,6 +6,7 @@
 import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, fromBase64 } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { APPLE_ENTERPRISE_ATTESTATION_ROOT } from '../chain/anchor.js';
+import type { DeviceChainVerdict } from '../chain/verify-device-chain.js';
 import { compared, type Finding, type FindingResult } from './finding.js';
 import { type AnchorInForce, makersWord, managementWord } from './makers-word.js';
 import { signedWord } from './signed-word.js';
@@ -34,22 +35,58 @@ export class FeedError extends Error {
 const MAKER: AnchorInForce = { anchor: APPLE_ENTERPRISE_ATTESTATION_ROOT, simulated: false };
 const feedValidator = Compile(AttestationFeedSchema);
 
+/** The parts of a verification, in their order. */
+export const VERIFICATION_STAGES = ['enclave_key', 'makers_chain', 'device_management', 'trust_level'] as const;
+export type VerificationStage = (typeof VERIFICATION_STAGES)[number];
+
+/** What one stage found. */
+export interface StageVerdict {
+  readonly stage: VerificationStage;
+  readonly findings: readonly Finding[];
+  /** Of the stage `makers_chain`: how far the managed-device chain came; null when there was none to verify. */
+  readonly chain: DeviceChainVerdict | null;
+}
+
 /** Judges a feed as it was downloaded. Throws {@link FeedError} when it is none. `now` in milliseconds. */
 export function verifyFeed(downloaded: unknown, now: number): FeedVerdict {
-  const feed = readFeed(downloaded);
-  const anchor = anchorOf(feed);
+  const { feed, anchor } = openFeed(downloaded);
   return {
     anchor: anchor.simulated ? 'simulated' : 'maker',
     records: feed.providers.map((record) => verifyRecord(record, now, anchor)),
   };
 }
 
+/** A feed whose shape was checked, and the anchor that its chains are verified to. Throws {@link FeedError} when it is none. */
+export function openFeed(downloaded: unknown): { readonly feed: AttestationFeed; readonly anchor: AnchorInForce } {
+  const feed = readFeed(downloaded);
+  return { feed, anchor: anchorOf(feed) };
+}
+
 /** Judges one record. The anchor is the maker's unless given. */
 export function verifyRecord(record: AttestationRecord, now: number, anchor: AnchorInForce = MAKER): RecordVerdict {
-  const own = signedWord(record, now);
+  const stages = verifyInStages(record, now, anchor);
+  for (;;) {
+    const { done, value } = stages.next();
+    if (done) return value;
+  }
+}
+
+/** The same, stage by stage, for those who show what is found while it is found. Returns the verdict. */
+export function* verifyInStages(
+  record: AttestationRecord,
+  now: number,
+  anchor: AnchorInForce = MAKER,
+): Generator<StageVerdict, RecordVerdict, void> {
+  const findings: Finding[] = [];
+  const stage = (name: VerificationStage, found: readonly Finding[], chain: DeviceChainVerdict | null = null): StageVerdict => {
+    findings.push(...found);
+    return { stage: name, findings: found, chain };
+  };
+  yield stage('enclave_key', signedWord(record, now).findings);
   const maker = makersWord(record, anchor, now);
-  const findings = [...own.findings, ...maker, managementWord(record)];
-  findings.push(trustFinding(record, findings));
+  yield stage('makers_chain', maker.findings, maker.chain);
+  yield stage('device_management', [managementWord(record)]);
+  yield stage('trust_level', [trustFinding(record, findings)]);
   return { providerId: record.provider_id, findings, consistent: findings.every((finding) => finding.result !== 'contradicted') };
 }
 

@@ -1,6 +1,179 @@
-/** The first page: what the network does right now. */
+/** The first page: what the network does right now, who serves in it, and what it serves. */
+import type { Stats as NetworkStats } from '@inference/formats';
+import { useState } from 'react';
+import { Badge } from '../../ui/badge.js';
+import { Card } from '../../ui/card.js';
+import { Chart } from '../../ui/chart.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/error-state.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { Money } from '../../ui/money.js';
+import { Count, formatCount } from '../../ui/number.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { Segmented } from '../../ui/segmented.js';
+import { Skeleton } from '../../ui/skeleton.js';
+import { Stat, Stats } from '../../ui/stat.js';
+import { type Column, Table } from '../../ui/table.js';
+import { PATHS } from '../paths.js';
+import { Bars } from './bars.js';
+import { useStats, useTotals } from './data.js';
+import { byChip, byStatus, type ModelRow, modelRows } from './summaries.js';
+import './network.css';
 
 export function Page() {
-  return <PageHeader title="Network" about="People's Macs serve AI models to clients who can verify what they got." />;
+  const stats = useStats();
+  const { data } = stats;
+  return (
+    <>
+      <PageHeader
+        title="The network now"
+        about="People's Macs serve AI models to clients who can verify what they got. These numbers are at most a minute old."
+        actions={<LinkButton href={PATHS.providers}>Check a provider</LinkButton>}
+      />
+      {data === undefined && stats.error !== null ? (
+        <ErrorState error={stats.error} what="The network" onRetry={() => void stats.refetch()} />
+      ) : (
+        <div className="stack">
+          {stats.error === null ? null : <ErrorNote title="These numbers are old." error={stats.error} />}
+          <LiveTotals stats={data} />
+          <Activity stats={data} />
+          <div className="columns">
+            <Card title="Providers by chip">
+              <Breakdown rows={data && byChip(data.providers)} />
+            </Card>
+            <Card title="Providers by state">
+              <Breakdown rows={data && byStatus(data.providers)} />
+            </Card>
+          </div>
+          <Models stats={data} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function LiveTotals({ stats }: { readonly stats: NetworkStats | undefined }) {
+  const day = useTotals('24h').data;
+  const online = stats?.providers.filter(({ status }) => status === 'online').length;
+  return (
+    <Stats>
+      <Stat label="Providers online" value={online === undefined ? undefined : <Count value={online} />} hint={hardwareOf(stats)} />
+      <Stat
+        label="Requests, 24 hours"
+        value={day && <Count value={day.jobs} short />}
+        hint={stats && <>{formatCount(stats.total_requests)} ever</>}
+      />
+      <Stat
+        label="Tokens, 24 hours"
+        value={day && <Count value={day.tokens} short />}
+        hint={stats && <>{formatCount(stats.total_tokens)} ever</>}
+      />
+      <Stat
+        label="Earned by owners, 24 hours"
+        value={day && <Money microUsd={day.earnings_micro_usd} />}
+        hint={day && `${formatCount(day.active_accounts)} ${day.active_accounts === 1 ? 'owner' : 'owners'}`}
+      />
+    </Stats>
+  );
+}
+
+function hardwareOf(stats: NetworkStats | undefined): string {
+  if (stats === undefined) return ' ';
+  return `${formatCount(stats.total_memory_gb)} GB memory, ${formatCount(stats.total_gpu_cores)} GPU cores`;
+}
+
+type Shown = 'requests' | 'tokens';
+
+function Activity({ stats }: { readonly stats: NetworkStats | undefined }) {
+  const [shown, setShown] = useState<Shown>('requests');
+  const minutes = stats?.time_series;
+  const labels = minutes?.map(({ timestamp }) => TIME.format(new Date(timestamp))) ?? [];
+  const total = minutes?.reduce((sum, minute) => sum + minute.requests, 0);
+  return (
+    <Card
+      title="The last 30 minutes"
+      about={
+        total === undefined
+          ? 'Per minute'
+          : total === 0
+            ? 'No requests in this time'
+            : `${formatCount(total)} requests in this time, per minute`
+      }
+      actions={
+        <Segmented
+          label="What is shown"
+          value={shown}
+          onValue={setShown}
+          options={[
+            { value: 'requests', label: 'Requests' },
+            { value: 'tokens', label: 'Tokens' },
+          ]}
+        />
+      }
+    >
+      {shown === 'requests' ? (
+        <Chart
+          title="Requests per minute over the last 30 minutes."
+          kind="bar"
+          labels={labels}
+          labelHeading="Minute"
+          series={[{ label: 'Requests', values: minutes?.map(({ requests }) => requests) ?? [] }]}
+        />
+      ) : (
+        <Chart
+          title="Tokens per minute over the last 30 minutes."
+          kind="bar"
+          stacked
+          labels={labels}
+          labelHeading="Minute"
+          series={[
+            { label: 'Tokens read', values: minutes?.map((minute) => minute.prompt_tokens) ?? [] },
+            { label: 'Tokens written', values: minutes?.map((minute) => minute.completion_tokens) ?? [] },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
+
+const TIME = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+
+function Breakdown({ rows }: { readonly rows: ReturnType<typeof byChip> | undefined }) {
+  if (rows === undefined) return <Skeleton height="4.25rem" />;
+  if (rows.length === 0) return <p className="muted breakdown-empty">No provider is connected.</p>;
+  return <Bars rows={rows} />;
+}
+
+const MODEL_COLUMNS: readonly Column<ModelRow>[] = [
+  { key: 'model', header: 'Model', rowHeader: true, cell: ({ model }) => <span className="model-name">{model}</span> },
+  { key: 'providers', header: 'Providers', numeric: true, cell: ({ providers }) => <Count value={providers} /> },
+  {
+    key: 'trust',
+    header: 'Trust',
+    cell: ({ hardware, providers }) => (
+      <span className="row-tight">
+        {hardware > 0 ? <Badge tone="accent">{formatCount(hardware)} hardware</Badge> : null}
+        {providers - hardware > 0 ? <Badge>{formatCount(providers - hardware)} self-signed</Badge> : null}
+      </span>
+    ),
+  },
+];
+
+function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
+  return (
+    <Card title="Models" about="Served right now, with the trust of the machines that serve them." flush>
+      <Table
+        caption="Models that are served"
+        columns={MODEL_COLUMNS}
+        rows={stats && modelRows(stats)}
+        rowKey={({ model }) => model}
+        loadingRows={2}
+        empty={
+          <EmptyState title="No model is served">
+            No provider with a model is online. Requests wait a moment for one, and are then refused without a charge.
+          </EmptyState>
+        }
+      />
+    </Card>
+  );
 }

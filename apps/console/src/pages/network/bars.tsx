@@ -1,0 +1,26 @@
+/** A list of counts, each with a bar of its share. The bar is a meter to screen readers, the number stands beside it. */
+import { formatCount } from '../../ui/number.js';
+import type { Share } from './summaries.js';
+
+/** More rows than these become one. */
+const MOST_ROWS = 8;
+
+export function Bars({ rows }: { readonly rows: readonly Share[] }) {
+  const total = rows.reduce((sum, { count }) => sum + count, 0);
+  const rest = rows.slice(MOST_ROWS);
+  const shown =
+    rest.length < 2
+      ? rows
+      : [...rows.slice(0, MOST_ROWS), { label: `${rest.length} others`, count: rest.reduce((sum, { count }) => sum + count, 0) }];
+  return (
+    <ul className="bars">
+      {shown.map(({ label, count }) => (
+        <li key={label} className="bar-row">
+          <span className="bar-label">{label}</span>
+          <span className="number">{formatCount(count)}</span>
+          <meter aria-label={`Share of ${label}`} min={0} max={total} value={count} />
+        </li>
+      ))}
+    </ul>
+  );
+}

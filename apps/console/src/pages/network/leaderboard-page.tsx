@@ -1,0 +1,92 @@
+/** Who serves most: owners under their pseudonyms, by what they earned, wrote or answered. What is chosen stands in the address. */
+import type { Leaderboard, Metric, Window } from '@inference/formats';
+import { Card } from '../../ui/card.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { Money } from '../../ui/money.js';
+import { Count } from '../../ui/number.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { Pager, usePages } from '../../ui/pages.js';
+import { Segmented } from '../../ui/segmented.js';
+import { type Column, Table } from '../../ui/table.js';
+import { Time } from '../../ui/time.js';
+import { useUrlChoice } from '../../ui/url-choice.js';
+import { LEADERBOARD_ENTRIES, useLeaderboard } from './data.js';
+import './network.css';
+
+const METRICS = [
+  { value: 'earnings', label: 'Earnings' },
+  { value: 'tokens', label: 'Tokens' },
+  { value: 'jobs', label: 'Requests' },
+] as const satisfies readonly { value: Metric; label: string }[];
+
+const WINDOWS = [
+  { value: 'all', label: 'All time' },
+  { value: '24h', label: '24 hours' },
+  { value: '7d', label: '7 days' },
+  { value: '30d', label: '30 days' },
+] as const satisfies readonly { value: Window; label: string }[];
+
+type Entry = Leaderboard['entries'][number];
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { key: 'rank', header: 'Rank', numeric: true, cell: ({ rank }) => <Count value={rank} /> },
+  { key: 'owner', header: 'Owner', rowHeader: true, cell: ({ pseudonym }) => pseudonym },
+  { key: 'earnings', header: 'Earnings', numeric: true, cell: (entry) => <Money microUsd={entry.earnings_micro_usd} /> },
+  { key: 'tokens', header: 'Tokens', numeric: true, cell: ({ tokens }) => <Count value={tokens} /> },
+  { key: 'jobs', header: 'Requests', numeric: true, cell: ({ jobs }) => <Count value={jobs} /> },
+];
+
+const PAGE_SIZE = 50;
+
+export function Page() {
+  const [metric, setMetric] = useUrlChoice('metric', ['earnings', 'tokens', 'jobs']);
+  const [window, setWindow] = useUrlChoice('window', ['all', '24h', '7d', '30d']);
+  const board = useLeaderboard(metric, window);
+  const pages = usePages(board.data?.entries, PAGE_SIZE);
+  return (
+    <>
+      <PageHeader
+        title="Leaderboard"
+        about={`Owners of Macs by what they did for others who paid for it, the first ${LEADERBOARD_ENTRIES}. Names are pseudonyms: nobody can tell an account from one.`}
+      />
+      <div className="stack">
+        <div className="row">
+          <Segmented label="Rank by" value={metric} onValue={setMetric} options={METRICS} />
+          <Segmented label="Time" value={window} onValue={setWindow} options={WINDOWS} />
+        </div>
+        <Card flush>
+          {board.data === undefined && board.error !== null ? (
+            <ErrorState error={board.error} what="The leaderboard" onRetry={() => void board.refetch()} />
+          ) : (
+            <>
+              <Table
+                caption="Leaderboard"
+                columns={COLUMNS}
+                rows={pages.rows}
+                rowKey={({ rank }) => String(rank)}
+                loadingRows={8}
+                stacked
+                empty={
+                  <EmptyState title="Nobody has earned anything in this time">
+                    Entries appear when a paid request is answered. Choose a longer time, or link a Mac and be the first.
+                  </EmptyState>
+                }
+              />
+              {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="owners" /> : null}
+            </>
+          )}
+        </Card>
+        <p className="muted small board-time">
+          {board.data === undefined ? (
+            ' '
+          ) : (
+            <>
+              Computed <Time at={board.data.updated_at} />. It is renewed every five minutes.
+            </>
+          )}
+        </p>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,191 @@
+/** One provider: what it claims, what its trust is made of, and the proof, to be checked right here. */
+import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
+import { BadgeCheck, Download } from 'lucide-react';
+import { useParams } from 'wouter';
+import { Badge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { CopyField } from '../../ui/copy-field.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { Note } from '../../ui/note.js';
+import { formatCount, formatRate } from '../../ui/number.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { PageSkeleton } from '../../ui/skeleton.js';
+import { Time } from '../../ui/time.js';
+import { PATHS } from '../paths.js';
+import { downloadFeed, useFeedOf, useStats } from './data.js';
+import { PART_WORDS, REASON_WORDS, STATE_WORDS } from './trust-words.js';
+import { CheckItem } from './verify/check-item.js';
+import { useVerification } from './verify/use-verification.js';
+import { VerificationView } from './verify/verification-view.js';
+import { StatusBadge, shortId, statusWords, TRUST_MEANINGS, TrustBadge } from './words.js';
+import './network.css';
+
+export function Page() {
+  const { id = '' } = useParams();
+  const feed = useFeedOf(id);
+  if (feed.data === undefined) {
+    return feed.error === null ? (
+      <PageSkeleton />
+    ) : (
+      <ErrorState error={feed.error} what="This provider" level={1} onRetry={() => void feed.refetch()} />
+    );
+  }
+  const [record] = feed.data.providers;
+  if (record === undefined) {
+    return (
+      <EmptyState title="This provider is not connected" level={1} action={<LinkButton href={PATHS.providers}>See who is</LinkButton>}>
+        Records are published while a provider is connected. A record that you have saved can still be checked under Verify.
+      </EmptyState>
+    );
+  }
+  return <Provider record={record} feed={feed.data} />;
+}
+
+function Provider({ record, feed }: { readonly record: AttestationRecord; readonly feed: AttestationFeed }) {
+  const { provider_id: id } = record;
+  return (
+    <>
+      <PageHeader
+        title={record.chip_name}
+        about={
+          <span className="row">
+            <span>Provider {shortId(id)}</span>
+            <StatusBadge status={record.status} />
+            <TrustBadge level={record.trust_level} />
+            {record.simulated ? <Badge tone="warn">Simulated enclave</Badge> : null}
+          </span>
+        }
+      />
+      <div className="stack">
+        {record.simulated ? (
+          <Note tone="warn" title="This is a simulation">
+            The key of this provider is kept in software, for tests and demonstrations. Nothing here says anything about a real machine.
+          </Note>
+        ) : null}
+        <Verify id={id} />
+        <div className="columns">
+          <Card title="The machine" about="By its own signed word.">
+            <Facts record={record} />
+          </Card>
+          <Card title="Trust, part by part" about={TRUST_MEANINGS[record.trust_level]}>
+            <TrustParts record={record} />
+          </Card>
+        </div>
+        <RawRecord feed={feed} id={id} />
+      </div>
+    </>
+  );
+}
+
+function Verify({ id }: { readonly id: string }) {
+  const { verification, start } = useVerification();
+  const busy = verification.state === 'opening' || verification.state === 'running';
+  return (
+    <Card
+      title="Verify in this browser"
+      about="Downloads this provider's record again and computes every claim anew from the evidence beside it. Nothing is sent anywhere."
+      actions={
+        <Button
+          kind="primary"
+          busy={busy}
+          icon={<BadgeCheck size={18} aria-hidden="true" />}
+          onClick={() => void start(() => downloadFeed(id))}
+        >
+          {verification.state === 'idle' ? 'Verify' : 'Verify again'}
+        </Button>
+      }
+    >
+      {verification.state === 'idle' ? (
+        <p className="muted">
+          You will see what the machine's key signed, what the maker certified, what rests on the coordinator's word alone, and what nobody
+          can prove.
+        </p>
+      ) : (
+        <VerificationView verification={verification} />
+      )}
+    </Card>
+  );
+}
+
+function Facts({ record }: { readonly record: AttestationRecord }) {
+  const live = useStats().data?.providers.find(({ id }) => id === record.provider_id);
+  return (
+    <div className="stack-small">
+      <dl className="facts">
+        <dt>State</dt>
+        <dd>{statusWords(record.status).meaning}</dd>
+        <dt>Model</dt>
+        <dd>{record.hardware_model}</dd>
+        <dt>Memory</dt>
+        <dd>{formatCount(record.memory_gb)} GB</dd>
+        <dt>GPU cores</dt>
+        <dd>{formatCount(record.gpu_cores)}</dd>
+        <dt>Serial number</dt>
+        <dd>
+          <code>{record.serial_number}</code>
+        </dd>
+        <dt>Serves</dt>
+        <dd>{record.models.length === 0 ? 'nothing at the moment' : record.models.join(', ')}</dd>
+        <dt>Tokens per second</dt>
+        <dd>{live === undefined || live.decode_tps === 0 ? 'not measured yet' : `${formatRate(live.decode_tps)}, as measured here`}</dd>
+        <dt>Requests served</dt>
+        <dd>{live === undefined ? 'unknown' : formatCount(live.requests_served)}</dd>
+        <dt>Last challenge</dt>
+        <dd>{record.last_challenge === null ? 'none answered yet' : <Time at={record.last_challenge.answered_at} />}</dd>
+      </dl>
+      <CopyField label="Provider id" value={record.provider_id} />
+      <CopyField label="Public key" value={record.se_public_key} />
+    </div>
+  );
+}
+
+function TrustParts({ record }: { readonly record: AttestationRecord }) {
+  return (
+    <ul className="check-list">
+      {record.trust_parts.map(({ part, state, reason }) => {
+        const { label, meaning } = PART_WORDS[part];
+        const words = STATE_WORDS[state];
+        return (
+          <CheckItem key={part} name={label} tone={words.tone} result={words.label}>
+            {meaning} {reason === null ? null : <strong>{REASON_WORDS[reason]}</strong>}
+          </CheckItem>
+        );
+      })}
+    </ul>
+  );
+}
+
+function RawRecord({ feed, id }: { readonly feed: AttestationFeed; readonly id: string }) {
+  const text = JSON.stringify(feed, null, 2);
+  return (
+    <Card
+      title="The record"
+      about="As it was downloaded, with the statements, signatures and certificates."
+      actions={
+        <Button icon={<Download size={16} aria-hidden="true" />} onClick={() => save(text, `provider-${id}.json`)}>
+          Save
+        </Button>
+      }
+    >
+      <details>
+        <summary>Show it</summary>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1) */}
+        <pre className="raw-record" tabIndex={0}>
+          {text}
+        </pre>
+      </details>
+    </Card>
+  );
+}
+
+function save(text: string, name: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}

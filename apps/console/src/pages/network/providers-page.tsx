@@ -1,0 +1,116 @@
+/** Every connected provider, to be searched and narrowed. What is chosen stands in the address. */
+import type { ProviderSnapshot } from '@inference/formats';
+import { Link } from 'wouter';
+import { Card } from '../../ui/card.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorState } from '../../ui/error-state.js';
+import { Field } from '../../ui/field.js';
+import { LinkButton } from '../../ui/link-button.js';
+import { Count, formatCount, formatRate } from '../../ui/number.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { Pager, usePages } from '../../ui/pages.js';
+import { Select } from '../../ui/select.js';
+import { type Column, Table } from '../../ui/table.js';
+import { useUrlText } from '../../ui/url-choice.js';
+import { PATHS } from '../paths.js';
+import { useStats } from './data.js';
+import { chosen, optionsOf } from './provider-filter.js';
+import { StatusBadge, shortId, TRUST_WORDS, TrustBadge } from './words.js';
+import './network.css';
+
+const PAGE_SIZE = 50;
+
+const COLUMNS: readonly Column<ProviderSnapshot>[] = [
+  {
+    key: 'id',
+    header: 'Provider',
+    rowHeader: true,
+    cell: ({ id }) => (
+      <Link href={PATHS.provider.replace(':id', id)} className="provider-id" aria-label={`Provider ${id}`}>
+        {shortId(id)}
+      </Link>
+    ),
+  },
+  { key: 'chip', header: 'Machine', cell: ({ chip, memory_gb }) => `${chip}, ${formatCount(memory_gb)} GB` },
+  { key: 'status', header: 'State', cell: ({ status }) => <StatusBadge status={status} /> },
+  { key: 'trust', header: 'Trust', cell: ({ trust_level }) => <TrustBadge level={trust_level} /> },
+  {
+    key: 'models',
+    header: 'Models',
+    cell: ({ models }) => (models.length === 0 ? 'none' : models.length === 1 ? models[0] : `${models[0]} and ${models.length - 1} more`),
+  },
+  { key: 'rate', header: 'Tokens/s', numeric: true, cell: ({ decode_tps }) => (decode_tps === 0 ? '–' : formatRate(decode_tps)) },
+  { key: 'served', header: 'Requests', numeric: true, cell: ({ requests_served }) => <Count value={requests_served} /> },
+];
+
+export function Page() {
+  const stats = useStats();
+  const [search, setSearch] = useUrlText('search');
+  const [chip, setChip] = useUrlText('chip');
+  const [status, setStatus] = useUrlText('state');
+  const [trust, setTrust] = useUrlText('trust');
+  const all = stats.data?.providers;
+  const rows = all && chosen(all, { search, chip, status, trust });
+  const pages = usePages(rows, PAGE_SIZE);
+  const options = optionsOf(all ?? []);
+  return (
+    <>
+      <PageHeader
+        title="Providers"
+        about="The Macs that are connected now. Open one to see what it has shown about itself, and to check that in your browser."
+        actions={
+          <LinkButton href={PATHS.verify} kind="secondary">
+            Verify a saved record
+          </LinkButton>
+        }
+      />
+      <search>
+        <form className="filters" onSubmit={(event) => event.preventDefault()}>
+          <Field
+            label="Search"
+            type="search"
+            placeholder="Id, chip or model"
+            autoComplete="off"
+            value={search}
+            onChange={(event) => setSearch(event.target.value)}
+          />
+          <Select label="Chip" value={chip} onValue={setChip} options={[{ value: '', label: 'All chips' }, ...options.chips]} />
+          <Select label="State" value={status} onValue={setStatus} options={[{ value: '', label: 'All states' }, ...options.statuses]} />
+          <Select
+            label="Trust"
+            value={trust}
+            onValue={setTrust}
+            options={[
+              { value: '', label: 'All levels' },
+              { value: 'hardware', label: TRUST_WORDS.hardware },
+              { value: 'self_signed', label: TRUST_WORDS.self_signed },
+            ]}
+          />
+        </form>
+      </search>
+      <Card flush>
+        {all === undefined && stats.error !== null ? (
+          <ErrorState error={stats.error} what="The list" onRetry={() => void stats.refetch()} />
+        ) : (
+          <>
+            <Table
+              caption="Providers"
+              columns={COLUMNS}
+              rows={pages.rows}
+              rowKey={({ id }) => id}
+              stacked
+              empty={
+                all?.length === 0 ? (
+                  <EmptyState title="No provider is connected">As soon as a Mac connects, it is listed here.</EmptyState>
+                ) : (
+                  <EmptyState title="No provider fits">Change the search or the choices above.</EmptyState>
+                )
+              }
+            />
+            {pages.total > 0 ? <Pager {...pages} size={PAGE_SIZE} what="providers" /> : null}
+          </>
+        )}
+      </Card>
+    </>
+  );
+}

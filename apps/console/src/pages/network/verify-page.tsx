@@ -1,0 +1,104 @@
+/** Checks a record that somebody saved or was given, in this browser: chosen as a file, or pasted. */
+import { FileUp } from 'lucide-react';
+import { useRef, useState } from 'react';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { TextAreaField } from '../../ui/field.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { NotARecordError } from './verify/run-verification.js';
+import { useVerification } from './verify/use-verification.js';
+import { VerificationView } from './verify/verification-view.js';
+import './network.css';
+
+/** A feed of some thousand providers has about so many bytes. */
+const MOST_BYTES = 64 * 2 ** 20;
+
+export function Page() {
+  const { verification, start } = useVerification();
+  const [text, setText] = useState('');
+  const [problem, setProblem] = useState<string>();
+  const file = useRef<HTMLInputElement>(null);
+  const busy = verification.state === 'opening' || verification.state === 'running';
+
+  const read = async (chosen: File | undefined): Promise<void> => {
+    if (chosen === undefined) return;
+    if (chosen.size > MOST_BYTES) {
+      setProblem('This file is too large to be a record. Choose one of at most 64 MB.');
+      return;
+    }
+    setProblem(undefined);
+    await start(async () => parsed(await chosen.text()));
+  };
+  const verifyText = (): void => {
+    if (text.trim() === '') {
+      setProblem('Paste a record first, or choose a file.');
+      return;
+    }
+    setProblem(undefined);
+    void start(async () => parsed(text));
+  };
+
+  return (
+    <>
+      <PageHeader
+        title="Verify a record"
+        about="Checks a saved record, or a whole feed from /v1/providers/attestation, in this browser. Nothing is sent anywhere."
+      />
+      <div className="stack">
+        <Card title="The record">
+          <form
+            className="stack-small"
+            onSubmit={(event) => {
+              event.preventDefault();
+              verifyText();
+            }}
+          >
+            <TextAreaField
+              label="JSON of a record or a feed"
+              hint="Records are signed and dated: one that was saved more than 20 minutes ago no longer shows that the machine answers today."
+              error={problem}
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+              spellCheck={false}
+              autoComplete="off"
+              rows={8}
+            />
+            <div className="row">
+              <Button type="submit" kind="primary" busy={busy}>
+                Verify
+              </Button>
+              <Button icon={<FileUp size={16} aria-hidden="true" />} onClick={() => file.current?.click()}>
+                Choose a file
+              </Button>
+              <input
+                ref={file}
+                type="file"
+                accept=".json,application/json"
+                aria-label="File with a record"
+                tabIndex={-1}
+                className="visually-hidden"
+                onChange={(event) => {
+                  void read(event.target.files?.[0]);
+                  event.target.value = '';
+                }}
+              />
+            </div>
+          </form>
+        </Card>
+        {verification.state === 'idle' ? null : (
+          <Card title="What was found">
+            <VerificationView verification={verification} />
+          </Card>
+        )}
+      </div>
+    </>
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new NotARecordError('It is not JSON. Copy the whole record, from the first brace to the last.');
+  }
+}

@@ -1,0 +1,35 @@
+/** One thing that was checked: what it is, what is claimed, what came out and why. */
+import { CircleCheck, CircleDashed, CircleX, type LucideIcon, MessageSquareQuote } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Badge } from '../../../ui/badge.js';
+import type { Tone } from '../../../ui/note.js';
+
+const ICONS: Readonly<Record<Tone, LucideIcon>> = {
+  good: CircleCheck,
+  warn: MessageSquareQuote,
+  bad: CircleX,
+  neutral: CircleDashed,
+  accent: CircleCheck,
+};
+
+export interface CheckItemProps {
+  readonly name: ReactNode;
+  readonly value?: ReactNode;
+  readonly tone: Tone;
+  readonly result: string;
+  readonly children: ReactNode;
+}
+
+export function CheckItem({ name, value, tone, result, children }: CheckItemProps) {
+  const Icon = ICONS[tone];
+  return (
+    <li className="check-item" data-tone={tone}>
+      <Icon size={18} aria-hidden="true" />
+      <span>
+        <span className="check-name">{name}</span> {value === undefined ? null : <span className="check-value">{value}</span>}
+      </span>
+      <Badge tone={tone}>{result}</Badge>
+      <p className="check-text">{children}</p>
+    </li>
+  );
+}

@@ -1,0 +1,86 @@
+/**
+ * Runs the verifier of this network in the browser: the same program that outsiders install, fetched when it is first used. It
+ * gives each step as it is done, and lets the browser paint in between.
+ */
+import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
+import type { RecordVerdict, StageVerdict } from '@inference/verifier';
+
+/** Records of one file that are checked here; a whole network is work for the command line. */
+export const MOST_RECORDS = 100;
+
+export type VerificationStep =
+  /** The shape is right; this is what will be checked. */
+  | { readonly type: 'opened'; readonly records: readonly AttestationRecord[]; readonly total: number; readonly anchor: AnchorName }
+  | { readonly type: 'stage'; readonly record: AttestationRecord; readonly verdict: StageVerdict }
+  | { readonly type: 'verdict'; readonly record: AttestationRecord; readonly verdict: RecordVerdict };
+
+/** `maker`: the root that is pinned in the verifier; `simulated`: one that the record itself calls a simulation. */
+export interface AnchorName {
+  readonly kind: 'maker' | 'simulated';
+  readonly name: string;
+}
+
+/** Why a text cannot be checked at all. */
+export class NotARecordError extends Error {}
+
+/** Checks what was downloaded: a feed, or one record of it. Throws {@link NotARecordError} when it is neither. */
+export async function* verifyHere(downloaded: unknown): AsyncGenerator<VerificationStep> {
+  const verifier = await import('@inference/verifier');
+  const { feed, anchor } = open(verifier, downloaded);
+  const records = feed.providers.slice(0, MOST_RECORDS);
+  yield {
+    type: 'opened',
+    records,
+    total: feed.providers.length,
+    anchor: { kind: anchor.simulated ? 'simulated' : 'maker', name: anchor.simulated ? feed.trust_anchor.common_name : MAKERS_ROOT },
+  };
+  for (const record of records) {
+    await nextPaint();
+    const stages = verifier.verifyInStages(record, Date.now(), anchor);
+    for (let step = stages.next(); ; step = stages.next()) {
+      if (step.done) {
+        yield { type: 'verdict', record, verdict: step.value };
+        break;
+      }
+      yield { type: 'stage', record, verdict: step.value };
+      await nextPaint();
+    }
+  }
+}
+
+const MAKERS_ROOT = 'Apple Enterprise Attestation Root CA';
+
+function open(verifier: typeof import('@inference/verifier'), downloaded: unknown) {
+  try {
+    return verifier.openFeed(isFeed(downloaded) ? downloaded : feedOf(downloaded));
+  } catch (error) {
+    if (error instanceof verifier.FeedError) throw new NotARecordError(error.message);
+    throw error;
+  }
+}
+
+function isFeed(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'providers' in value;
+}
+
+/** A record alone names no anchor, so the maker's holds. */
+function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonly providers: readonly unknown[] } {
+  return {
+    providers: [record],
+    apple_root_ca_url: '',
+    apple_enterprise_root_ca: '',
+    verification_instructions: '',
+    trust_anchor: { common_name: '', name: '', public_key: '', simulated: false },
+  };
+}
+
+/** Lets the browser show what was found so far. A page in the background paints nothing, and is not waited for. */
+function nextPaint(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, 50);
+    requestAnimationFrame(() => {
+      clearTimeout(timer);
+      setTimeout(resolve);
+    });
+  });
+}

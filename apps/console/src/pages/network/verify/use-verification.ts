@@ -1,0 +1,78 @@
+/** The state of a verification in the page: what was found so far, and what came out. */
+import type { AttestationRecord } from '@inference/protocol';
+import type { RecordVerdict, StageVerdict } from '@inference/verifier';
+import { useRef, useState } from 'react';
+import { type AnchorName, verifyHere } from './run-verification.js';
+
+export interface RecordProgress {
+  readonly record: AttestationRecord;
+  readonly stages: readonly StageVerdict[];
+  /** Null until every stage is done. */
+  readonly verdict: RecordVerdict | null;
+}
+
+export type Verification =
+  | { readonly state: 'idle' }
+  /** The record is being fetched or read. */
+  | { readonly state: 'opening' }
+  | { readonly state: 'failed'; readonly error: unknown }
+  | {
+      readonly state: 'running' | 'done';
+      readonly anchor: AnchorName;
+      readonly records: readonly RecordProgress[];
+      /** Records in what was opened; more than are checked when there are very many. */
+      readonly total: number;
+    };
+
+export interface VerificationControl {
+  readonly verification: Verification;
+  /** Begins anew with what `obtain` gives; what ran before is forgotten. */
+  readonly start: (obtain: () => Promise<unknown>) => Promise<void>;
+}
+
+export function useVerification(): VerificationControl {
+  const [verification, setVerification] = useState<Verification>({ state: 'idle' });
+  const newest = useRef(0);
+  const start = async (obtain: () => Promise<unknown>): Promise<void> => {
+    newest.current += 1;
+    const run = newest.current;
+    const show = (next: Verification): void => {
+      if (run === newest.current) setVerification(next);
+    };
+    show({ state: 'opening' });
+    try {
+      await follow(await obtain(), show);
+    } catch (error) {
+      show({ state: 'failed', error });
+    }
+  };
+  return { verification, start };
+}
+
+async function follow(downloaded: unknown, show: (next: Verification) => void): Promise<void> {
+  let anchor: AnchorName = { kind: 'maker', name: '' };
+  let total = 0;
+  const records: RecordProgress[] = [];
+  for await (const step of verifyHere(downloaded)) {
+    switch (step.type) {
+      case 'opened':
+        ({ anchor, total } = step);
+        records.push(...step.records.map((record) => ({ record, stages: [], verdict: null })));
+        break;
+      case 'stage':
+        change(records, step.record, (one) => ({ ...one, stages: [...one.stages, step.verdict] }));
+        break;
+      case 'verdict':
+        change(records, step.record, (one) => ({ ...one, verdict: step.verdict }));
+        break;
+    }
+    show({ state: 'running', anchor, total, records: [...records] });
+  }
+  show({ state: 'done', anchor, total, records });
+}
+
+function change(records: RecordProgress[], record: AttestationRecord, to: (before: RecordProgress) => RecordProgress): void {
+  const index = records.findIndex((one) => one.record === record);
+  const before = records[index];
+  if (before !== undefined) records[index] = to(before);
+}

@@ -1,0 +1,81 @@
+/** A verification that runs or has run: of one record in full, of several as a list to open. */
+import { Badge } from '../../../ui/badge.js';
+import { ErrorNote } from '../../../ui/error-state.js';
+import { Note } from '../../../ui/note.js';
+import { formatCount } from '../../../ui/number.js';
+import { Progress } from '../../../ui/progress.js';
+import { NotProved } from './not-proved.js';
+import { type OutcomeKind, outcomeOf, RecordFindings } from './record-findings.js';
+import { NotARecordError } from './run-verification.js';
+import type { RecordProgress, Verification } from './use-verification.js';
+
+export function VerificationView({ verification }: { readonly verification: Verification }) {
+  switch (verification.state) {
+    case 'idle':
+      return null;
+    case 'opening':
+      return <Progress label="Getting the record and the verifier…" />;
+    case 'failed':
+      return (
+        <ErrorNote
+          title={verification.error instanceof NotARecordError ? 'This is no attestation record.' : 'It could not be checked.'}
+          error={verification.error}
+        />
+      );
+    default:
+      return <Findings {...verification} />;
+  }
+}
+
+function Findings({ anchor, records, total }: Extract<Verification, { readonly state: 'running' | 'done' }>) {
+  const [only] = records;
+  if (only === undefined) return <Note>There is no record in this feed: no provider was connected, or not this one.</Note>;
+  return (
+    <div className="stack">
+      <p className="muted small">
+        {anchor.kind === 'maker' ? (
+          <>Certificates are verified to “{anchor.name}”, the maker's root, whose key is pinned in this page.</>
+        ) : (
+          <>
+            Certificates are verified to “{anchor.name}”, a <strong>simulated</strong> root that the feed itself names.
+          </>
+        )}
+      </p>
+      {records.length === 1 ? <RecordFindings progress={only} /> : <Several records={records} total={total} />}
+      <NotProved />
+    </div>
+  );
+}
+
+const OUTCOMES: Readonly<Record<OutcomeKind, { readonly label: string; readonly tone: 'good' | 'warn' | 'bad' }>> = {
+  consistent: { label: 'Passed', tone: 'good' },
+  simulated: { label: 'Simulated', tone: 'warn' },
+  contradicted: { label: 'Failed', tone: 'bad' },
+};
+
+function Several({ records, total }: { readonly records: readonly RecordProgress[]; readonly total: number }) {
+  const done = records.filter(({ verdict }) => verdict !== null);
+  const failed = done.filter((one) => outcomeOf(one) === 'contradicted').length;
+  return (
+    <div className="stack-small">
+      <p role="status">
+        {formatCount(done.length)} of {formatCount(records.length)} records checked, {formatCount(failed)} failed.
+        {total > records.length
+          ? ` The other ${formatCount(total - records.length)} are left to the command line: inference-verify network.`
+          : ''}
+      </p>
+      {records.map((progress) => {
+        const outcome = outcomeOf(progress);
+        return (
+          <details key={progress.record.provider_id} className="record-details">
+            <summary>
+              <span className="provider-id">{progress.record.provider_id}</span> {progress.record.chip_name}{' '}
+              {outcome === null ? <Badge>Waiting</Badge> : <Badge tone={OUTCOMES[outcome].tone}>{OUTCOMES[outcome].label}</Badge>}
+            </summary>
+            <RecordFindings progress={progress} />
+          </details>
+        );
+      })}
+    </div>
+  );
+}
