@@ -28,6 +28,7 @@ import { addMachineView } from './routes/console/machine-view.js';
 import { addMachineRoutes } from './routes/console/machines.js';
 import { addMeRoutes, addSession, addSettings } from './routes/console/me.js';
 import { addMoneyRoutes, MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from './routes/console/money.js';
+import { addMachineEarnings } from './routes/machine/earnings.js';
 import { addOAuth } from './routes/oauth/oauth.js';
 import { addPaymentWebhook } from './routes/payment-webhook.js';
 import { requireAccount, requireAdmin } from './routes/session-guards.js';
@@ -116,6 +117,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   addMachineRoutes(api, { machines, lastSeen, fleet, codes: machineCodes, links: parts.machineLinks });
   addMachineView(api, { fleet, machines, lastSeen, statusOf });
   addDeviceCodeRoutes(api, { codes: deviceCodes, now });
+  addMachineEarnings(server, { database, ledger, limits, now });
   addOAuth(server, { codes: deviceCodes, links: parts.machineLinks, limits, publicOrigin: config.console.publicOrigin });
   const adminGuard = requireAdmin(keys, door);
   addAdminRoutes(server, adminGuard, { accounts, machines, book, deposits, withdrawals, ledger, processor, now, log });

@@ -1,5 +1,6 @@
 /** How a machine gets its owner: the device grant in front of a console, the token over the machine's own socket, and every way out. */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema } from '@inference/formats';
+import { type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MachineLinks } from '../src/accounts/machine-links.js';
@@ -281,7 +282,17 @@ describeDatabases('the link between a machine and an account', (fresh) => {
       ((await (await person.get(`/console/v1/earnings/days?from=${today}&to=${today}`)).json()) as { data: unknown }).data;
     expect(await days(one)).toMatchObject([{ provider_id: provider.providerId, jobs: 1, earned_micro_usd: ofOne }]);
     expect(await days(two)).toMatchObject([{ provider_id: provider.providerId, jobs: 2, earned_micro_usd: 2 * ofOne }]);
-    expect((await checkLedger(harness.app.database)).problems).toEqual([]);
+    const { database: tables } = harness.app;
+    expect((await checkLedger(tables)).problems).toEqual([]);
+    const addToEach = (by: number) =>
+      tables
+        .updateTable('machine_quarters')
+        .set((set) => ({ earned: set('earned', '+', by) }))
+        .where('provider_id', '=', provider.providerId)
+        .execute();
+    await addToEach(1);
+    expect((await checkLedger(tables)).problems.join()).toContain('a quarter of a machine is not what its jobs say');
+    await addToEach(-1);
   });
 
   it('never gives one machine to two accounts that show their tokens at once', async () => {
@@ -292,6 +303,49 @@ describeDatabases('the link between a machine and an account', (fresh) => {
     const answers = await Promise.all(tokens.map((token) => links.link(provider.providerId, token)));
     expect(answers.map((answer) => answer.kind).sort()).toEqual(['linked', 'refused']);
     expect([await machinesOf(one), await machinesOf(two)].flat()).toEqual([provider.providerId]);
+  });
+
+  it('tells a machine what it earned for its owner, by the days of the owner', async () => {
+    const owner = await newPerson('Grace');
+    const token = await tokenFor(owner);
+    const earnings = (of: string | null, query = ''): Promise<Response> => harness.get(`/v1/machine/earnings${query}`, of);
+    const told = async (of: string, query = ''): Promise<MachineEarnings> => {
+      const answer = await earnings(of, query);
+      expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store']);
+      const body = (await answer.json()) as MachineEarnings;
+      expect([...Compile(MachineEarningsSchema).Errors(body)]).toEqual([]);
+      return body;
+    };
+    expect((await earnings(token)).status).toBe(409);
+    const provider = await harness.provider({ models: ['only/earns', 'only/earns-too'] });
+    await earn(provider);
+    await show(provider, token);
+    await earn(provider);
+    const today = new Date().toISOString().slice(0, 10);
+    const body = await told(token);
+    const one = await earned(await idOf(owner));
+    expect(body).toMatchObject({
+      provider_id: provider.providerId,
+      account_name: 'Grace',
+      time_zone: 'UTC',
+      to: today,
+      data: [{ day: today, model: 'only/earns', requests: 2, earned_micro_usd: one }],
+      account: { machines: 1, earned_total_micro_usd: one, withdrawable_micro_usd: one },
+    });
+    // The far ends of the world are never on the same day; a quarter past or to the hour is somebody's midnight.
+    const days = async (zone: string): Promise<string> => (await told(token, `?days=1&time_zone=${encodeURIComponent(zone)}`)).to;
+    expect(await days('Pacific/Kiritimati')).not.toBe(await days('Pacific/Pago_Pago'));
+    expect((await told(token, '?days=90&time_zone=Asia/Kathmandu')).data).toMatchObject([{ requests: 2 }]);
+    for (const query of ['?days=0', '?days=91', '?days=x', '?time_zone=Nowhere/Land', `?time_zone=${'x'.repeat(100)}`]) {
+      expect([query, (await earnings(token, query)).status]).toEqual([query, 400]);
+    }
+    for (const wrong of [null, harness.apiKey, `machine-${'A'.repeat(43)}`]) expect((await earnings(wrong)).status).toBe(401);
+    // The next owner sees nothing of it, and this one nothing more.
+    await form('/oauth/revoke', { ...CLIENT, token });
+    expect((await earnings(token)).status).toBe(401);
+    const next = await tokenFor(await newPerson());
+    await show(provider, next);
+    expect((await told(next)).data).toEqual([]);
   });
 
   it('ends at once when the owner removes the machine, and what it earned stays', async () => {

@@ -36,6 +36,7 @@ describe('GET /openapi.json', () => {
           '/v1/network/totals',
           '/v1/providers/attestation',
           '/v1/providers/me',
+          '/v1/machine/earnings',
           '/health',
           '/',
           '/openapi.json',

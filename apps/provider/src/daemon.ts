@@ -8,16 +8,23 @@ import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand 
 import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
+import { DutyRecorder } from './account/duty.js';
 import { MachineLink } from './account/machine-link.js';
+import type { Config } from './config/config.js';
+import { configPath } from './config/data-dir.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { linkRoutes } from './control/link-routes.js';
 import type { LinkStatus } from './control/link-status.js';
 import { controlRoutes } from './control/routes.js';
+import { type Confinement, findConfinement } from './hardening/confinement.js';
+import { forbidCoreDumps } from './hardening/core-dumps.js';
+import { mendModes } from './hardening/secret-modes.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
 import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
-import { logEnclave, logEnrolment, logJob, logLink, logModel, logRefusedModels, logSession, logTrust } from './log-daemon.js';
+import { logEnclave, logEnrolment, logJob, logLink, logModel, logRefusedModels, logSession, logSettings, logTrust } from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { type ModelChoice, openModels } from './open-models.js';
@@ -25,9 +32,12 @@ import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
 import type { Session } from './session/session.js';
 import { stayConnected } from './session/stay-connected.js';
+import { Wakes } from './session/wakes.js';
+import { LiveSettings, type SettingsState } from './settings/live-settings.js';
 import { StartError } from './start-error.js';
 import { machineState, outcomeOf, startingStatus } from './status-parts.js';
 import { agentVersion } from './version.js';
+import { Watchdog } from './watchdog/watchdog.js';
 import { Jobs } from './work/jobs.js';
 import { leaseModel } from './work/model-lease.js';
 
@@ -50,6 +60,14 @@ export interface DaemonOptions {
   readonly drainMs: number;
   /** Bytes of memory that models leave to the owner; null: two fifths. */
   readonly reserve: number | null;
+  /** The file of settings as it was read at the start. */
+  readonly config: Config;
+  /** Reads it again. Throws an Error whose message is for the owner. */
+  readonly readConfig: () => Config;
+  /** Set: its words stand in the environment, and go before the file. */
+  readonly fixedLogLevel: string | null;
+  /** Ends the daemon as a signal does. */
+  readonly onStop: () => void;
   readonly log: Logger;
 }
 
@@ -69,7 +87,11 @@ export class Daemon {
   #stopping = false;
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
-  readonly #link: MachineLink;
+  #link: MachineLink | null = null;
+  #duty: DutyRecorder | null = null;
+  readonly #wakes = new Wakes();
+  readonly #watchdog = new Watchdog();
+  readonly #settings: LiveSettings;
 
   private constructor(
     private readonly options: DaemonOptions,
@@ -78,18 +100,17 @@ export class Daemon {
     private readonly models: ServedModels,
     private readonly host: HostFacts,
     private readonly enclave: Enclave,
+    private readonly hardening: DaemonStatus['hardening'],
   ) {
-    const { simulatedHost } = options;
-    this.#link = new MachineLink({
-      dataDir: options.dataDir,
-      coordinator: coordinatorUrl(options.socketUrl),
-      send: (message) => {
-        if (this.#session?.registered !== true) return false;
-        this.#session.send(message);
-        return true;
-      },
-      onChange: (status) => logLink(options.log, status),
+    const { simulatedHost, log } = options;
+    this.#settings = new LiveSettings({
+      path: configPath(options.dataDir),
+      now: options.config,
+      read: options.readConfig,
+      apply: (config) => this.#apply(config),
+      onEvent: (event) => logSettings(log, event),
     });
+    this.#wakes.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine has slept, or its clock was set'));
     this.#condition = new ConditionWatch(
       { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' },
       simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
@@ -113,8 +134,10 @@ export class Daemon {
       ...controlRoutes({
         status: async () => (daemon === null ? startingStatus(options, startedAt) : daemon.status()),
         enclave: async () => daemon?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
-        link: async () => daemon?.signInChanged() ?? startingStatus(options, startedAt).account,
+        reload: async () => (daemon === null ? startingStatus(options, startedAt).settings : daemon.reload()),
+        stop: async () => options.onStop(),
       }),
+      ...linkRoutes({ signInChanged: async () => (await daemon?.signInChanged()) ?? startingStatus(options, startedAt).account }),
     ]);
     try {
       daemon = await Daemon.#start(options, control, startedAt, signal);
@@ -128,7 +151,9 @@ export class Daemon {
   static async #start(options: DaemonOptions, control: ControlServer, startedAt: number, signal: AbortSignal): Promise<Daemon> {
     const { log } = options;
     const command = helperCommand(options);
-    const host = await readHostFacts();
+    for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
+    const [host, coreDumps, confinement] = await Promise.all([readHostFacts(), forbidCoreDumps(), confinementOf(options.config)]);
+    const hardening = { core_dumps: coreDumps, engine_network: confinement.kind, engine_network_problem: confinement.why };
     let daemon: Daemon | null = null;
     const { slots, context, reserve } = options;
     const { models, refused } = openModels({
@@ -139,6 +164,7 @@ export class Daemon {
       totalMemory: host.memoryBytes,
       hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
       addOnPath: addOnPath(options.dataDir),
+      confinement,
       onEvent: (event) => logModel(log, event),
       onChange: () => daemon?.announceModels(),
     });
@@ -151,7 +177,7 @@ export class Daemon {
       await models.close();
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave);
+    daemon = new Daemon(options, control, startedAt, models, host, enclave, hardening);
     daemon.#connect();
     return daemon;
   }
@@ -161,9 +187,12 @@ export class Daemon {
     this.#stopping = true;
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
-    this.#link.stop();
+    this.#link?.stop();
+    this.#duty?.close();
+    this.#settings.close();
+    this.#wakes.close();
     await this.#connected;
-    await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close()]);
+    await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close(), this.#watchdog.close()]);
     await this.control.close();
   }
 
@@ -178,22 +207,35 @@ export class Daemon {
       connection: this.#connection.connection,
       clock_skew_ms: this.#connection.clockSkewMs,
       trust: this.trust,
-      account: this.#link.status,
+      account: this.#link?.status ?? startingStatus(this.options, this.startedAt).account,
       engine: offers.length > 0 ? 'ready' : 'down',
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
       running_jobs: this.#jobs?.active ?? 0,
       jobs: this.#connection.jobs,
       host: machineState(this.#condition.condition),
+      settings: this.#settings.state,
+      hardening: this.hardening,
       coordinator_view: view,
       coordinator_problem: problem,
     };
   }
 
   /** The owner has signed in or out. */
-  signInChanged(): Promise<LinkStatus> {
-    this.#link.show();
-    return this.#link.settled(LINK_MS);
+  async signInChanged(): Promise<LinkStatus | null> {
+    this.#link?.show();
+    return this.#link?.settled(LINK_MS) ?? null;
+  }
+
+  /** Reads the file of settings again, and takes over what can be changed while this runs. */
+  reload(): SettingsState {
+    return this.#settings.reload();
+  }
+
+  /** Each part that can change while it runs has its line here; `settings/live-settings.ts` names what they read. */
+  #apply(config: Config): void {
+    const { log, fixedLogLevel } = this.options;
+    if (fixedLogLevel === null) log.level = config.log_level;
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */
@@ -222,6 +264,10 @@ export class Daemon {
     const providerId = providerIdOf(this.enclave.publicKey);
     const enrolment = this.options.enrol ? this.#enrolment() : null;
     const { models } = this;
+    const link = this.#openLink();
+    this.#link = link;
+    const look = () => ({ connected: this.#session?.registered === true, busy: (this.#jobs?.active ?? 0) > 0 });
+    this.#duty = new DutyRecorder({ dataDir: this.options.dataDir, look });
     log.info(
       { event: 'starting', provider_id: providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
@@ -261,9 +307,9 @@ export class Daemon {
           // Models may have come or gone between the register message and its answer.
           this.announceModels();
           this.#jobs?.reportMachine();
-          this.#link.show();
+          link.show();
         },
-        onLink: (answer) => this.#link.onAnswer(answer),
+        onLink: (answer) => link.onAnswer(answer),
         onTrust: (trust) => {
           this.#trust = trust;
           logTrust(log, trust);
@@ -276,14 +322,29 @@ export class Daemon {
           const text = "the clock of this machine differs from the coordinator's; jobs may be refused as expired";
           if (large) log.warn({ event: 'clock_skew', ms }, text);
         },
+        wakes: this.#wakes,
         onEvent: (event) => {
-          this.#link.disconnected();
+          link.disconnected();
           this.#connection.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
           logSession(log, event);
         },
       },
       this.#leave.signal,
     );
+  }
+
+  #openLink(): MachineLink {
+    const { dataDir, socketUrl, log } = this.options;
+    return new MachineLink({
+      dataDir,
+      coordinator: coordinatorUrl(socketUrl),
+      send: (message) => {
+        if (this.#session?.registered !== true) return false;
+        this.#session.send(message);
+        return true;
+      },
+      onChange: (status) => logLink(log, status),
+    });
   }
 
   #enrolment(): Enrolment {
@@ -309,6 +370,11 @@ function helperCommand(options: DaemonOptions): readonly string[] {
   const command = nativeHelperCommand({ dataDir });
   if (command === null) throw new StartError('the enclave helper has not been built; build it first, or start with --simulated-enclave');
   return command;
+}
+
+async function confinementOf({ hardening }: Config): Promise<Confinement> {
+  if (hardening.engine_network === 'deny') return await findConfinement();
+  return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
 }
 
 function makeDataDir(dataDir: string): void {

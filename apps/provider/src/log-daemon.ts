@@ -7,6 +7,7 @@ import type { ModelEvent } from './serving/served-model.js';
 import type { EnrolmentEvent } from './session/enrolment.js';
 import type { SessionEvent } from './session/stay-connected.js';
 import { trustSentence } from './session/trust-sentence.js';
+import type { SettingsEvent } from './settings/live-settings.js';
 import type { JobEvent } from './work/jobs.js';
 
 export function logModel(log: Logger, event: ModelEvent): void {
@@ -89,6 +90,16 @@ export function logRefusedModels(log: Logger, refused: ModelsRefused['models']):
     const level = reason === 'hash_missing' ? 'info' : 'error';
     log[level]({ event: 'model_refused', model, reason }, `the network does not take ${model}: ${cleanLabel(remedy, 512, reason)}`);
   }
+}
+
+export function logSettings(log: Logger, event: SettingsEvent): void {
+  if (event.type === 'refused') {
+    log.error({ event: 'settings_refused', problem: event.problem }, 'the settings have changed and are not valid; those from before hold');
+    return;
+  }
+  const { changed, needsRestart } = event;
+  const text = needsRestart.length === 0 ? 'new settings hold' : 'some settings take effect after `inference-provider restart`';
+  log.info({ event: 'settings', changed, needs_restart: needsRestart }, text);
 }
 
 export function logEnrolment(log: Logger, event: EnrolmentEvent): void {

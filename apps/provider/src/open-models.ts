@@ -3,6 +3,7 @@
  * which of them cannot be served here and why. Called once by the daemon, which closes what it gets.
  */
 import { Engine, type EngineEvent } from './engine/engine.js';
+import type { Confinement } from './hardening/confinement.js';
 import { ImageEngine, type ImageEngineEvent } from './imaging/image-engine.js';
 import { memoryCeiling, planModels } from './models/capacity.js';
 import type { FileHashes } from './models/file-hash.js';
@@ -35,6 +36,8 @@ export interface OpenModelsOptions {
   readonly hashes: FileHashes;
   /** Where the engine for quantised image models is, if it is installed. */
   readonly addOnPath: string;
+  /** What keeps the network from the processes that hold a model. */
+  readonly confinement: Confinement;
   readonly onEvent: (event: ModelEvent) => void;
   readonly onChange: () => void;
 }
@@ -110,7 +113,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
         }
         known.set(model.id, sha256);
       }
-      return await startEngine(model, options.addOnPath, onEvent, signal);
+      return await startEngine(model, options, onEvent, signal);
     },
     onEvent: options.onEvent,
     onChange: options.onChange,
@@ -123,7 +126,7 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
 
 function startEngine(
   { serving }: ServedModel,
-  addOn: string,
+  { addOnPath: addOn, confinement }: OpenModelsOptions,
   onEvent: (event: EngineEvent | ImageEngineEvent) => void,
   signal: AbortSignal,
 ): Promise<RunningEngine> {
@@ -136,6 +139,7 @@ function startEngine(
       {
         settings: { engine, modelPath: facts.path, gpu, memoryLimit, addOnPath: isAddOnInstalled(addOn) ? addOn : null },
         giveUpAfter: GIVE_UP_AFTER,
+        confinement,
         onEvent,
       },
       signal,
@@ -146,6 +150,7 @@ function startEngine(
     {
       settings: { type: facts.embedding === null ? 'text' : 'embedding', modelPath: facts.path, slots, contextSize, gpu },
       giveUpAfter: GIVE_UP_AFTER,
+      confinement,
       onEvent,
     },
     signal,

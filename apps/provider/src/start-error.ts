@@ -2,9 +2,11 @@
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunning } from './control/control-server.js';
 import { EngineStartError } from './engine/engine.js';
+import { LooseSecret } from './hardening/secret-modes.js';
 import { ModelFileError } from './models/gguf-header.js';
 import { DownloadError } from './models/library/download.js';
 import { LibraryError } from './models/library/library.js';
+import { ServiceError } from './service/service.js';
 
 export class StartError extends Error {
   constructor(message: string) {
@@ -17,7 +19,9 @@ export class StartError extends Error {
 export function startSentence(error: unknown): string {
   if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
   if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);
-  const isWorded = [StartError, ModelFileError, DownloadError, LibraryError, AlreadyRunning].some((kind) => error instanceof kind);
+  const isWorded = [StartError, ModelFileError, DownloadError, LibraryError, AlreadyRunning, LooseSecret, ServiceError].some(
+    (kind) => error instanceof kind,
+  );
   if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);
   return oneLine(`The provider could not start: ${error instanceof Error ? error.message : 'unknown reason'}.`);
 }

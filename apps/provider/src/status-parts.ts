@@ -1,4 +1,5 @@
 /** The parts of the daemon's status that follow from its options, its machine and its jobs alone. */
+import { configPath } from './config/data-dir.js';
 import { coordinatorUrl } from './control/coordinator-view.js';
 import type { DaemonStatus } from './control/daemon-status.js';
 import { type HostCondition, UNTROUBLED } from './host/condition.js';
@@ -34,6 +35,8 @@ export function startingStatus(options: StatusFacts, startedAt: number): DaemonS
     running_jobs: 0,
     jobs: { completed: 0, failed: 0, cancelled: 0 },
     host: machineState(UNTROUBLED),
+    settings: { path: configPath(options.dataDir), read_at: startedAt, problem: null, needs_restart: [] },
+    hardening: { core_dumps: 'unknown', engine_network: 'none', engine_network_problem: 'the provider is still starting' },
     coordinator_view: null,
     coordinator_problem: 'the provider is still starting',
   };

@@ -37,6 +37,8 @@ const facts = () => ({
 const routes: ControlRoute[] = controlRoutes({
   status: async () => startingStatus(facts(), 1),
   enclave: async () => ({ usable: false, kind: 'native', problem: 'gone' }),
+  reload: async () => startingStatus(facts(), 1).settings,
+  stop: async () => {},
 });
 
 async function start(folder = dataDir, more: readonly ControlRoute[] = []): Promise<ControlServer> {

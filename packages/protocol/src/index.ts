@@ -9,6 +9,7 @@ export * from './ids.js';
 export * from './image-parts.js';
 export * from './job-context.js';
 export * from './label.js';
+export * from './machine-earnings.js';
 export * from './provider-status.js';
 export * from './statements/attestation.js';
 export * from './statements/challenge.js';

@@ -4,6 +4,7 @@
  * machine that is connected is told at once.
  */
 import type { ProviderId } from '@inference/protocol';
+import { nameOfAccount } from '../store/account-names.js';
 import { linkProvider, unlinkProvider } from '../store/ledger/links.js';
 import {
   bindMachineToken,
@@ -55,7 +56,7 @@ export class MachineLinks {
       if (error instanceof LinkRefused) return refused(error.reason);
       throw error;
     }
-    return { kind: 'linked', accountId, accountName: await this.#nameOf(accountId) };
+    return { kind: 'linked', accountId, accountName: await nameOfAccount(database, accountId) };
   }
 
   /** An owner takes a machine out of their account. False when it is not in it. */
@@ -87,17 +88,6 @@ export class MachineLinks {
     await this.#once((transaction) => revokeTokensOfAccount(transaction, accountId, now()));
     const machines = await database.selectFrom('provider_owners').select('provider_id').where('account_id', '=', accountId).execute();
     for (const { provider_id } of machines) await this.unlink(accountId, provider_id as ProviderId);
-  }
-
-  async #nameOf(accountId: string): Promise<string> {
-    const { database } = this.#options;
-    const row = await database
-      .selectFrom('accounts')
-      .leftJoin('auth_users', 'auth_users.id', 'accounts.id')
-      .select(['accounts.name', 'auth_users.name as user_name'])
-      .where('accounts.id', '=', accountId)
-      .executeTakeFirst();
-    return row?.user_name ?? row?.name ?? '';
   }
 
   #once<T>(work: (transaction: Database) => Promise<T>): Promise<T> {

@@ -152,7 +152,11 @@ function settle(draft: Draft, settlement: Settlement, terms: Terms): SettleOutco
   });
   const used = { requests: 1, prompt_tokens: promptTokens, completion_tokens: completionTokens, images, spent: cost };
   draft.count(job.account_id, at, used);
-  if (!free) draft.count(owner, at, { served_jobs: 1, served_tokens: promptTokens + completionTokens, earned });
+  if (!free) {
+    draft.count(owner, at, { served_jobs: 1, served_tokens: promptTokens + completionTokens, earned });
+    const counts = { prompt_tokens: promptTokens, completion_tokens: completionTokens, images, earned };
+    draft.countMachine({ provider_id: providerId, model: job.model, earner: owner, ...counts }, at);
+  }
   draft.countMinute(at, promptTokens, completionTokens);
   return { kind: 'settled', cost, earned, fee };
 }

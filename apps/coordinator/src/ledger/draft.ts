@@ -3,7 +3,7 @@
  * A step first works out everything that can fail and then changes the draft, so a failed step leaves no trace in it.
  */
 
-import { addActivity, HOUR_MS, MINUTE_MS, noActivity } from '../store/ledger/activity.js';
+import { addActivity, HOUR_MS, MINUTE_MS, noActivity, QUARTER_MS } from '../store/ledger/activity.js';
 import type { Changes } from '../store/ledger/changes.js';
 import type { Ground } from '../store/ledger/ground.js';
 import type { AccountHour, MinuteCounts } from '../store/ledger/totals.js';
@@ -25,6 +25,7 @@ export class Draft {
   readonly #postings: Omit<PostingRow, 'seq'>[] = [];
   readonly #minutes = new Map<number, MinuteCounts>();
   readonly #hours = new Map<string, AccountHour>();
+  readonly #quarters = new Map<string, Tables['machine_quarters']>();
 
   constructor(ground: Ground) {
     this.#ground = ground;
@@ -114,6 +115,25 @@ export class Draft {
     addActivity(row, { ...noActivity(), ...activity });
   }
 
+  /** Counts a job of a machine, for the account that it earned for. */
+  countMachine(
+    job: Pick<Tables['machine_quarters'], 'provider_id' | 'model' | 'earner' | 'prompt_tokens' | 'completion_tokens' | 'images' | 'earned'>,
+    at: number,
+  ): void {
+    const quarter = Math.floor(at / QUARTER_MS);
+    const key = JSON.stringify([quarter, job.provider_id, job.model, job.earner]);
+    const row = this.#quarters.get(key);
+    if (row === undefined) {
+      this.#quarters.set(key, { ...job, quarter, jobs: 1 });
+      return;
+    }
+    row.jobs++;
+    row.prompt_tokens += job.prompt_tokens;
+    row.completion_tokens += job.completion_tokens;
+    row.images += job.images;
+    row.earned += job.earned;
+  }
+
   countMinute(at: number, promptTokens: number, completionTokens: number): void {
     const minute = Math.floor(at / MINUTE_MS);
     let row = this.#minutes.get(minute);
@@ -144,6 +164,7 @@ export class Draft {
       addedKeys,
       minutes: [...this.#minutes.values()],
       hours: [...this.#hours.values()],
+      quarters: [...this.#quarters.values()],
     };
   }
 }

@@ -1,7 +1,7 @@
 /** What the addresses beside inference answer, for the API description. Members that are not listed may follow. */
 
 import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '@inference/formats';
-import { AttestationFeedSchema, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
+import { AttestationFeedSchema, MachineEarningsSchema, MOST_EARNING_DAYS, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
 import Type, { type TObject, type TProperties } from 'typebox';
 import { AttestationQuerySchema } from './attestation.js';
 import { CATALOGUE_SCHEMAS } from './catalogue-schemas.js';
@@ -42,6 +42,11 @@ const Model = Type.Object({
   }),
 });
 
+const EarningsQuerySchema = Type.Object({
+  days: Type.Integer({ minimum: 1, maximum: MOST_EARNING_DAYS, description: 'Days that are told, today included; 7 where left out.' }),
+  time_zone: Type.String({ description: 'Whose days they are, such as Europe/Berlin; UTC where left out.' }),
+});
+
 const SignedReceipt = Type.Object({
   object: Type.Literal('inference.receipt'),
   job_id: Type.String(),
@@ -58,6 +63,7 @@ export const SCHEMAS = {
   SignedReceipt,
   Attestations: AttestationFeedSchema,
   ProviderStatus: ProviderStatusSchema,
+  MachineEarnings: MachineEarningsSchema,
   Health: Type.Object({ status: Type.Literal('ok') }),
   Service: Type.Object({ service: Type.String() }),
   ...CATALOGUE_SCHEMAS,
@@ -122,6 +128,11 @@ export const PATHS = {
   '/v1/providers/me': get({
     summary: 'What a provider is told about itself. The bearer is the token that its session was told, not an API key.',
     answer: 'ProviderStatus',
+  }),
+  '/v1/machine/earnings': get({
+    summary: 'What a machine earned for the account that it is linked to. The bearer is the token of its sign-in, not an API key.',
+    answer: 'MachineEarnings',
+    query: EarningsQuerySchema,
   }),
   '/health': get({ summary: 'Whether the service runs.', answer: 'Health', isPublic: true }),
   '/': get({ summary: 'Which service this is.', answer: 'Service', isPublic: true }),

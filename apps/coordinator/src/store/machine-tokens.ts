@@ -15,7 +15,7 @@ export interface MachineToken {
 }
 
 /** `suspended`: its account is, for now. `void`: unknown, revoked, or of an account that is closed. */
-export type TokenState = ({ readonly kind: 'good' } & MachineToken) | { readonly kind: 'suspended' | 'void' };
+export type TokenState = ({ readonly kind: 'good' } & MachineToken) | { readonly kind: 'suspended' } | { readonly kind: 'void' };
 
 export function newMachineToken(): string {
   return `machine-${randomBytes(32).toString('base64url')}`;

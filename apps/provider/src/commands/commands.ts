@@ -2,21 +2,33 @@
 import { didYouMean } from '../config/nearest.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
+import { earningsCommand } from './earnings.js';
 import { loginCommand } from './login.js';
 import { logoutCommand } from './logout.js';
+import { logsCommand } from './logs.js';
 import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
 import { modelsUseCommand } from './models/use.js';
 import { serveCommand } from './serve.js';
+import { restartCommand } from './service/restart.js';
+import { startCommand } from './service/start.js';
+import { stopCommand } from './service/stop.js';
 import { statusCommand } from './status.js';
+import { verifyCommand } from './verify.js';
 
 export const COMMANDS: readonly Command[] = [
   serveCommand,
+  startCommand,
+  stopCommand,
+  restartCommand,
   statusCommand,
   doctorCommand,
+  earningsCommand,
   loginCommand,
   logoutCommand,
+  verifyCommand,
+  logsCommand,
   modelsPullCommand,
   modelsListCommand,
   modelsUseCommand,

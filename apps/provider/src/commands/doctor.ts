@@ -2,10 +2,12 @@
 import { resolve } from 'node:path';
 import { askStatus, ControlError } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
+import { judgeAccount } from '../doctor/account-check.js';
 import { type Check, type CheckResult, type CheckState, type Finding, ok, problem, runChecks, skipped } from '../doctor/check.js';
 import { judgeClock, judgeView, reachCoordinator } from '../doctor/coordinator-checks.js';
 import { checkEnclave } from '../doctor/enclave-check.js';
 import { checkCondition, checkDataDirectory, checkDisk, checkModel } from '../doctor/local-checks.js';
+import { checkHardening, checkSettings } from '../doctor/settings-check.js';
 import { agentVersion } from '../version.js';
 import type { Command } from './command.js';
 import { type OwnerOptions, ownerOptions, UsageError } from './owner-options.js';
@@ -60,11 +62,17 @@ async function examine({ dataDir, values }: OwnerOptions): Promise<CheckResult[]
   const checks: Check[] = [
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'enclave', run: () => checkEnclave(dataDir, known !== null, simulated, agentVersion()) },
+    { name: 'settings', run: () => checkSettings(dataDir, known) },
+    { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
     { name: 'model', run: () => checkModel(model) },
     { name: 'machine', run: checkCondition },
     { name: 'network', run: async () => (await reached).findings },
     { name: 'clock', run: async () => judgeClock(known?.clock_skew_ms ?? (await reached).skewMs) },
+    {
+      name: 'account',
+      run: async () => (known === null ? [skipped('the provider does not run')] : judgeAccount(known.account)),
+    },
     {
       name: 'coordinator',
       run: async () =>

@@ -15,7 +15,7 @@ import { shelfOf } from './models/shared.js';
 import { parsed, UsageError } from './owner-options.js';
 
 export const SERVE_USAGE =
-  'serve [--data-dir DIR] [--check] [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--simulated-enclave] [--enrol] [--simulated-management URL] [--simulated-host DIR] [--slots N] [--context N] [--reserve GB] [--drain SECONDS]';
+  'serve [--data-dir DIR] [--check] [--service] [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--simulated-enclave] [--enrol] [--simulated-management URL] [--simulated-host DIR] [--slots N] [--context N] [--reserve GB] [--drain SECONDS]';
 
 /** Time that running jobs get after a signal, in seconds. Where nothing else is set, launchd gives 20 in all. */
 const DRAIN_SECONDS = 15;
@@ -33,6 +33,7 @@ const FLAGS = {
   drain: { type: 'string' },
   reserve: { type: 'string' },
   check: { type: 'boolean' },
+  service: { type: 'boolean' },
 } as const;
 
 /** The command line alone. */
@@ -41,6 +42,8 @@ export interface ServeFlags {
   readonly configPath: string;
   /** Validates, and serves nothing. */
   readonly check: boolean;
+  /** Writes its log into a file of the data directory, as under a service manager. */
+  readonly service: boolean;
   readonly socketUrl: string | null;
   readonly models: readonly string[] | undefined;
   readonly simulatedEnclave: boolean;
@@ -79,6 +82,7 @@ export function readServeFlags(args: readonly string[]): ServeFlags {
     dataDir,
     configPath: configPath(dataDir),
     check: values.check ?? false,
+    service: values.service ?? false,
     socketUrl: values.coordinator === undefined ? null : socketUrlOf(values.coordinator),
     models: values.model,
     simulatedEnclave: isSimulated,

@@ -1,12 +1,17 @@
 /** `serve`: runs the daemon until a signal ends it. */
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { type Logger, pino } from 'pino';
-import { LOG_LEVELS } from '../config/config.js';
+import { type Config, LOG_LEVELS } from '../config/config.js';
 import { ConfigError, readConfig } from '../config/read-config.js';
 import { Daemon } from '../daemon.js';
+import { inspectorProblem, refuseInspectorSignal } from '../hardening/inspector.js';
+import { logFile, trimOutput } from '../log/log-files.js';
+import { RotatingFile } from '../log/rotating-file.js';
 import { StartError, startSentence } from '../start-error.js';
 import type { Command } from './command.js';
 import { EXIT } from './exit-codes.js';
-import { readServeFlags, SERVE_USAGE, type ServeOptions, serveOptions } from './serve-options.js';
+import { readServeFlags, SERVE_USAGE, type ServeFlags, type ServeOptions, serveOptions } from './serve-options.js';
 
 export const serveCommand: Command = {
   name: 'serve',
@@ -14,7 +19,8 @@ export const serveCommand: Command = {
   usage: `${SERVE_USAGE}
 
 Settings come from config.toml in the data directory; options go before them.
---check looks at the settings and serves nothing.`,
+--check looks at the settings and serves nothing. --service writes the log into the
+data directory in place of standard output.`,
   run: serve,
 };
 
@@ -48,10 +54,18 @@ async function serve(args: readonly string[]): Promise<number> {
   let options: ServeOptions;
   let daemon: Daemon;
   let log: Logger;
+  const fixedLogLevel = process.env.LOG_LEVEL || null;
   try {
-    options = serveOptions(flags, readConfig(flags.configPath));
-    log = logger(process.env.LOG_LEVEL || options.config.log_level);
-    daemon = await Daemon.start({ ...options, log }, starting.signal);
+    const problem = inspectorProblem();
+    if (problem !== null) throw new StartError(problem);
+    const config = readConfig(flags.configPath);
+    options = serveOptions(flags, config);
+    log = logger(fixedLogLevel ?? config.log_level, flags);
+    refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal asked for the debugger, which is not opened'));
+    const own = { config, readConfig: () => checkedConfig(flags), fixedLogLevel, onStop: () => onSignal('control socket'), log };
+    daemon = await Daemon.start({ ...options, ...own }, starting.signal);
+    // From a terminal it says that the terminal is gone; from anybody else, that the settings are to be read again.
+    if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
     if (starting.signal.aborted) return EXIT.fine;
     process.stderr.write(`${error instanceof ConfigError ? `${error.message}.` : startSentence(error)}\n`);
@@ -65,8 +79,22 @@ async function serve(args: readonly string[]): Promise<number> {
   return EXIT.fine;
 }
 
-/** JSON lines on standard output, written at once so that none is lost at exit. */
-function logger(level: string): Logger {
+/** The settings, if the daemon could start with them. */
+function checkedConfig(flags: ServeFlags): Config {
+  const config = readConfig(flags.configPath);
+  serveOptions(flags, config);
+  return config;
+}
+
+/** JSON lines, written at once so that none is lost at exit: on standard output, or as a service into the data directory. */
+function logger(level: string, { service, dataDir }: ServeFlags): Logger {
   if (!LOG_LEVELS.some((known) => known === level)) throw new StartError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`);
-  return pino({ level }, pino.destination({ dest: 1, sync: true }));
+  if (!service) return pino({ level }, pino.destination({ dest: 1, sync: true }));
+  try {
+    mkdirSync(dirname(logFile(dataDir)), { recursive: true, mode: 0o700 });
+    trimOutput(dataDir);
+    return pino({ level }, new RotatingFile({ path: logFile(dataDir) }));
+  } catch (error) {
+    throw new StartError(`the log ${logFile(dataDir)} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+  }
 }

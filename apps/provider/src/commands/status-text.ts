@@ -1,24 +1,36 @@
 /** The status of a running provider as its owner reads it. Pure. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
+import type { EarningsView } from '../account/earnings.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
+import { accountText } from './account-text.js';
 import { clean, dollars, percent, spanOf, wrapped } from './terminal.js';
+import { outlookOf } from './why-no-work.js';
 
 const HEAD = 13;
 /** Decisions that are listed. */
 const MOST_DECISIONS = 6;
 
-/** Lines without their ends. `now` in milliseconds. */
-export function statusLines(status: DaemonStatus, now: number): string[] {
+/** Lines without their ends. `now` in milliseconds; `earnings` null where they are not known. */
+export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
   const { version, pid, started_at, running_jobs, slots, jobs, host, coordinator_view: view } = status;
   return [
+    ...entry('State', outlookOf(status).text),
+    ...entry('Account', accountText(status.account)),
+    ...(earnings === null ? [] : [...entry('Today', earnedText(earnings.today)), ...entry('Last 7 days', earnedText(earnings.week))]),
     ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
     ...entry('Coordinator', connectionText(status, now)),
     ...entry('Trust', trustText(status)),
     ...entry('Jobs', `${running_jobs} running of ${slots}; ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`),
     ...entry('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
+    ...settingsLines(status),
     ...modelLines(status),
     ...(view === null ? entry('View', status.coordinator_problem ?? 'none') : viewLines(view)),
   ];
+}
+
+export function earnedText({ earned, requests, tokens, duty }: EarningsView['today']): string {
+  const busy = duty === null ? '' : `, busy ${percent(duty)} of the time`;
+  return `${dollars(earned)} for ${requests} ${requests === 1 ? 'request' : 'requests'}, ${tokens} tokens${busy}`;
 }
 
 function connectionText({ connection, coordinator }: DaemonStatus, now: number): string {
@@ -33,6 +45,24 @@ function trustText({ trust, simulated_enclave }: DaemonStatus): string {
   if (trust === null) return `not known${simulated}`;
   const jobs = trust.routable ? 'jobs may come' : `NO jobs come: ${trust.status}. ${trust.status_remedy ?? ''}`;
   return `${trust.trust_level}${simulated}, ${jobs}`;
+}
+
+/** Nothing where there is nothing to know. */
+function settingsLines({ settings, hardening }: DaemonStatus): string[] {
+  const { problem, needs_restart, path } = settings;
+  const open = [
+    ...(hardening.core_dumps === 'on' ? ['a crash may write a core dump'] : []),
+    ...(hardening.engine_network === 'none'
+      ? [`the engine may use the network: ${hardening.engine_network_problem ?? 'not known why'}`]
+      : []),
+  ];
+  return [
+    ...(problem === null ? [] : entry('Settings', `NOT taken: ${problem}. Those from before hold.`)),
+    ...(problem !== null || needs_restart.length === 0
+      ? []
+      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after \`inference-provider restart\``)),
+    ...(open.length === 0 ? [] : entry('Hardening', open.join('; '))),
+  ];
 }
 
 function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[] {

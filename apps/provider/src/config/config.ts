@@ -77,6 +77,13 @@ export const ConfigSchema = Type.Object(
     ),
     update: Type.Object({ automatic: yesOrNo(true) }, SECTION),
     enrolment: Type.Object({ enrol: yesOrNo(false) }, SECTION),
+    hardening: Type.Object(
+      {
+        /** Whether the processes that hold a model are kept from the network, where the system can do that. */
+        engine_network: oneOf(['deny', 'allow'], 'deny'),
+      },
+      SECTION,
+    ),
   },
   { ...CLOSED, expected: 'a table of settings' },
 );

@@ -40,14 +40,15 @@ export interface DaemonCall {
   readonly body?: unknown;
 }
 
-/** What the daemon answers, if `isAnswer` takes it. What it refuses with a sentence of its own is `refused`. */
+/** What the daemon (or who else listens on `socket`) answers, if `isAnswer` takes it. What it refuses with a sentence of its own is `refused`. */
 export async function askDaemon<Answer>(
   dataDir: string,
   call: DaemonCall,
   isAnswer: (value: unknown) => value is Answer,
   ms: number,
+  socket?: string,
 ): Promise<Answer> {
-  const { status, value } = await ask(dataDir, call, ms);
+  const { status, value } = await ask(dataDir, call, ms, socket);
   if (status === 409 && isRefusal(value)) throw new ControlError('refused', value.error.message, value.error.code);
   if (status !== 200 || !isAnswer(value)) throw notUnderstood();
   return value;
@@ -58,11 +59,16 @@ function isRefusal(value: unknown): value is { readonly error: { readonly code: 
   return typeof error?.code === 'string' && typeof error.message === 'string';
 }
 
-function ask(dataDir: string, { path, body }: DaemonCall, ms: number): Promise<{ status: number; value: unknown }> {
+function ask(
+  dataDir: string,
+  { path, body }: DaemonCall,
+  ms: number,
+  socket: string | undefined,
+): Promise<{ status: number; value: unknown }> {
   return new Promise((resolve, reject) => {
     const signal = AbortSignal.timeout(ms);
     const method = body === undefined ? 'GET' : 'POST';
-    const call = request({ socketPath: controlPath(dataDir), path, method, signal }, (response) => {
+    const call = request({ socketPath: controlPath(dataDir, socket), path, method, signal }, (response) => {
       let text = '';
       response.setEncoding('utf8');
       response.on('data', (part: string) => {

@@ -26,8 +26,8 @@ export class ControlServer {
   private constructor(private readonly server: Server) {}
 
   /** Takes the data directory for this process. Throws {@link AlreadyRunning}, or an Error where no socket can be made. */
-  static async open(dataDir: string, routes: readonly ControlRoute[]): Promise<ControlServer> {
-    const path = controlPath(dataDir);
+  static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
+    const path = controlPath(dataDir, socket);
     makeControlFolder(path);
     const release = takeTurn(`${path}.start`, dataDir);
     try {

@@ -36,6 +36,19 @@ export const DaemonStatusSchema = Type.Object({
   running_jobs: Type.Integer(),
   jobs: Type.Object({ completed: Type.Integer(), failed: Type.Integer(), cancelled: Type.Integer() }),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
+  /** The file of settings, and whether what it says holds. */
+  settings: Type.Object({
+    path: Type.String(),
+    read_at: Type.Integer(),
+    problem: nullable(Type.String()),
+    needs_restart: Type.Array(Type.String()),
+  }),
+  hardening: Type.Object({
+    core_dumps: Type.Enum(['off', 'on', 'unknown']),
+    /** What keeps the network from the processes that hold a model. */
+    engine_network: Type.Enum(['network_namespace', 'sandbox', 'none']),
+    engine_network_problem: nullable(Type.String()),
+  }),
   /** What the coordinator says; null where it did not answer, and then why. */
   coordinator_view: nullable(ProviderStatusSchema),
   coordinator_problem: nullable(Type.String()),

@@ -5,6 +5,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
+import { type Confinement, forkedIn } from '../hardening/confinement.js';
+import { engineEnvironment } from '../hardening/engine-environment.js';
 import type { EngineFacts, EngineSettings, FromEngine, ToEngine } from './messages.js';
 
 type Tick = FromEngine & { type: 'tick' };
@@ -33,12 +35,15 @@ export class EngineProcess {
   #lastSign = Date.now();
   #onLoad: ((result: FromEngine & { type: 'loaded' | 'load_failed' }) => void) | null = null;
 
-  constructor(private readonly handlers: EngineProcessHandlers) {
+  constructor(
+    private readonly handlers: EngineProcessHandlers,
+    confinement: Pick<Confinement, 'wrap'> = { wrap: [] },
+  ) {
     this.#child = fork(ENTRY, [], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      execArgv: [],
+      ...forkedIn(confinement),
       // The single thread keeps a batch and the samplings from it in order (see native.ts).
-      env: { ...process.env, UV_THREADPOOL_SIZE: '1' },
+      env: engineEnvironment({ UV_THREADPOOL_SIZE: '1' }),
     });
     const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);
     this.exited = new Promise((resolve) => {

@@ -2,6 +2,7 @@
  * The engine as the daemon sees it: a child process that is started, watched and started again when it dies. A crash
  * fails the jobs that were running and no others; the model comes back with growing pauses in between.
  */
+import type { Confinement } from '../hardening/confinement.js';
 import { Embedding } from './embedding.js';
 import { EngineProcess } from './engine-process.js';
 import { Generation } from './generation.js';
@@ -33,6 +34,8 @@ export interface EngineOptions {
   readonly firstRetryMs?: number;
   /** So many deaths within so many milliseconds are the last: it is not started again. Left out: it always is. */
   readonly giveUpAfter?: { readonly deaths: number; readonly withinMs: number };
+  /** What keeps the network from its process; left out: nothing does. */
+  readonly confinement?: Pick<Confinement, 'wrap'>;
 }
 
 const LOAD_TIMEOUT_MS = 10 * 60_000;
@@ -112,27 +115,30 @@ export class Engine {
   }
 
   async #launch(signal?: AbortSignal): Promise<void> {
-    const child = new EngineProcess({
-      onOutput: (line) => this.options.onEvent?.({ type: 'output', line }),
-      onTick: (tick) => {
-        // Whoever waits for another stream's end is served by an engine at work as well.
-        for (const generation of this.#generations.values()) generation.engineWorked();
-        for (const started of tick.started) this.#generations.get(started.job)?.start(started);
-        this.#deliver(tick);
-        for (const ended of tick.ended) {
-          this.#generations.get(ended.job)?.end(ended);
-          this.#generations.delete(ended.job);
-        }
+    const child = new EngineProcess(
+      {
+        onOutput: (line) => this.options.onEvent?.({ type: 'output', line }),
+        onTick: (tick) => {
+          // Whoever waits for another stream's end is served by an engine at work as well.
+          for (const generation of this.#generations.values()) generation.engineWorked();
+          for (const started of tick.started) this.#generations.get(started.job)?.start(started);
+          this.#deliver(tick);
+          for (const ended of tick.ended) {
+            this.#generations.get(ended.job)?.end(ended);
+            this.#generations.delete(ended.job);
+          }
+        },
+        onEmbedding: (news) => {
+          if (news.type === 'embedded') {
+            this.#embeddings.get(news.job)?.push(news.vector, news.tokens);
+            return;
+          }
+          this.#embeddings.get(news.ended.job)?.end(news.ended);
+          this.#embeddings.delete(news.ended.job);
+        },
       },
-      onEmbedding: (news) => {
-        if (news.type === 'embedded') {
-          this.#embeddings.get(news.job)?.push(news.vector, news.tokens);
-          return;
-        }
-        this.#embeddings.get(news.ended.job)?.end(news.ended);
-        this.#embeddings.delete(news.ended.job);
-      },
-    });
+      this.options.confinement,
+    );
     this.#loading = child;
     try {
       this.#facts = await child.load(this.options.settings, this.options.loadTimeoutMs ?? LOAD_TIMEOUT_MS, signal);

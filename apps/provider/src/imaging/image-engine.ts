@@ -2,7 +2,9 @@
  * An image engine as the daemon sees it: a child process that is started, watched and started again when it dies, as the text
  * engine is. Drawings are made one after the other; a crash fails those that were running or waiting, and nothing else.
  */
+
 import { type EngineEvent, EngineStartError } from '../engine/engine.js';
+import type { Confinement } from '../hardening/confinement.js';
 import { Drawing } from './drawing.js';
 import { type DrawingNews, ImageProcess } from './image-process.js';
 import type { DrawRequest, ImageEngineFacts, ImageSettings } from './messages.js';
@@ -19,6 +21,8 @@ export interface ImageEngineOptions {
   readonly firstRetryMs?: number;
   /** So many deaths within so many milliseconds are the last: it is not started again. Left out: it always is. */
   readonly giveUpAfter?: { readonly deaths: number; readonly withinMs: number };
+  /** What keeps the network from its process; left out: nothing does. */
+  readonly confinement?: Pick<Confinement, 'wrap'>;
 }
 
 const LOAD_TIMEOUT_MS = 10 * 60_000;
@@ -83,10 +87,13 @@ export class ImageEngine {
   }
 
   async #launch(signal?: AbortSignal): Promise<void> {
-    const child = new ImageProcess({
-      onOutput: (line) => this.options.onEvent?.({ type: 'output', line }),
-      onNews: (news) => this.#deliver(news),
-    });
+    const child = new ImageProcess(
+      {
+        onOutput: (line) => this.options.onEvent?.({ type: 'output', line }),
+        onNews: (news) => this.#deliver(news),
+      },
+      this.options.confinement,
+    );
     this.#loading = child;
     try {
       this.#facts = await child.load(this.options.settings, this.options.loadTimeoutMs ?? LOAD_TIMEOUT_MS, signal);

@@ -5,6 +5,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
+import { type Confinement, forkedIn } from '../hardening/confinement.js';
+import { engineEnvironment } from '../hardening/engine-environment.js';
 import type { FromImageEngine, ImageEngineFacts, ImageSettings, ToImageEngine } from './messages.js';
 
 const PING_EVERY_MS = 10_000;
@@ -33,12 +35,16 @@ export class ImageProcess {
   #lastSign = Date.now();
   #onLoad: ((result: Loaded) => void) | null = null;
 
-  constructor(private readonly handlers: ImageProcessHandlers) {
+  constructor(
+    private readonly handlers: ImageProcessHandlers,
+    confinement: Pick<Confinement, 'wrap'> = { wrap: [] },
+  ) {
     this.#child = fork(ENTRY, [], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      execArgv: [],
+      ...forkedIn(confinement),
       // Pictures travel as bytes.
       serialization: 'advanced',
+      env: engineEnvironment(),
     });
     const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);
     this.exited = new Promise((resolve) => {

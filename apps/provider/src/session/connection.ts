@@ -25,6 +25,8 @@ export interface Liveness {
 /** Looked at with every ping, so a dead socket is found within 28 s. */
 export const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
+/** For a sign of life after this machine has slept, in milliseconds. */
+const PROBE_MS = 3_000;
 /** How long an orderly end may take. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -37,9 +39,10 @@ export interface ConnectionHandlers {
 }
 
 export class Connection {
-  #lastSign = Date.now();
+  #lastSign = performance.now();
   #closed = false;
   #closing: NodeJS.Timeout | null = null;
+  #probe: NodeJS.Timeout | null = null;
   readonly #watch: NodeJS.Timeout;
 
   private constructor(
@@ -53,7 +56,7 @@ export class Connection {
     socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
     socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
     this.#watch = setInterval(() => {
-      if (Date.now() - this.#lastSign > liveness.silenceMs) this.end('the coordinator has been silent for too long');
+      if (performance.now() - this.#lastSign > liveness.silenceMs) this.end('the coordinator has been silent for too long');
       else socket.ping();
     }, liveness.pingMs);
   }
@@ -91,6 +94,13 @@ export class Connection {
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#closed) sent();
     else this.#write(bytes, sent);
+  }
+
+  /** This machine has slept: the socket may be dead without a sign. It is ended unless the coordinator answers within seconds. */
+  probe(reason: string): void {
+    if (this.#closed || this.#probe !== null) return;
+    this.#probe = setTimeout(() => this.end(reason), PROBE_MS);
+    this.socket.ping();
   }
 
   /** Closes in an orderly way: whatever was sent before still goes out, if the coordinator takes it soon. */
@@ -147,13 +157,16 @@ export class Connection {
   }
 
   #sign(): void {
-    this.#lastSign = Date.now();
+    this.#lastSign = performance.now();
+    if (this.#probe !== null) clearTimeout(this.#probe);
+    this.#probe = null;
   }
 
   #close(reason: string): void {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#watch);
+    if (this.#probe !== null) clearTimeout(this.#probe);
     if (this.#closing !== null) clearTimeout(this.#closing);
     this.handlers.onClosed(reason);
   }

@@ -19,6 +19,7 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import { SealingKeys } from '../work/sealing-keys.js';
 import { Connection, type Liveness } from './connection.js';
+import type { Wakes } from './wakes.js';
 
 export interface Presence {
   readonly agentVersion: string;
@@ -57,6 +58,8 @@ export interface SessionOptions {
   /** The coordinator's answer to the token that this machine showed. */
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly liveness?: Liveness;
+  /** When this machine woke from sleep. */
+  readonly wakes?: Pick<Wakes, 'on'>;
 }
 
 /** From the opened socket to `registered`, in milliseconds. */
@@ -80,6 +83,7 @@ export class Session {
   /** Runs one session to its end. Never rejects; the reasons come back. */
   static async run(options: SessionOptions, signal: AbortSignal): Promise<SessionEnd & { readonly registered: boolean }> {
     const session = new Session(options);
+    const deaf = options.wakes?.on(() => session.wake());
     const deadline = setTimeout(() => {
       if (!session.#registered) session.#connection?.end('the coordinator did not register this provider in time');
     }, REGISTER_TIMEOUT_MS);
@@ -88,6 +92,7 @@ export class Session {
       return { ...end, registered: session.#registered };
     } finally {
       clearTimeout(deadline);
+      deaf?.();
       session.#dispose();
     }
   }
@@ -104,6 +109,12 @@ export class Session {
   sendFrame(bytes: Uint8Array, sent: () => void): void {
     if (this.#connection === null) sent();
     else this.#connection.sendFrame(bytes, sent);
+  }
+
+  /** This machine has slept, or its clock was set: the socket is tried, and the key, which lives by the clock, replaced. */
+  wake(): void {
+    this.#connection?.probe('this machine has slept, and the coordinator is silent');
+    this.#keys?.replace();
   }
 
   /** Leaves in an orderly way. */

@@ -64,8 +64,16 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
     const pauses = refused ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS } : restart ? (options.restart ?? RESTART) : backoff;
     const retryInMs = backoffMs(pauses, attempt, random());
     options.onEvent(eventOf(end, retryInMs));
-    await delay(retryInMs, undefined, { signal }).catch(() => {});
+    await pause(retryInMs, refused ? undefined : options.wakes, signal);
   }
+}
+
+/** Ends early when the signal comes, and when this machine wakes: what could not be reached may be there again. */
+async function pause(ms: number, wakes: SessionOptions['wakes'], signal: AbortSignal): Promise<void> {
+  const woken = new AbortController();
+  const deaf = wakes?.on(() => woken.abort());
+  await delay(ms, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => {});
+  deaf?.();
 }
 
 function eventOf(end: SessionEnd, retryInMs: number): SessionEvent {

@@ -31,6 +31,7 @@ const GRACE_MS = 2 * CLOCK_TOLERANCE_MS;
 export class SealingKeys {
   readonly #keys = new Map<KeyId, SealingKey>();
   readonly #timers = new Set<NodeJS.Timeout>();
+  #renewal: NodeJS.Timeout | null = null;
   #statement: SignedStatement | null = null;
   #current: KeyId | null = null;
   #closed = false;
@@ -53,6 +54,11 @@ export class SealingKeys {
   /** A key that is current or in its grace time. */
   find(id: KeyId): SealingKey | null {
     return this.#keys.get(id) ?? null;
+  }
+
+  /** Makes and tells a new key before its time, as after a jump of the clock that its validity goes by. */
+  replace(): void {
+    if (!this.#closed) this.#renew().catch(() => this.options.onFailure());
   }
 
   /** Drops all keys. */
@@ -84,16 +90,18 @@ export class SealingKeys {
       this.#after(graceMs, () => this.#keys.delete(previous));
     }
     // The successor comes early enough for the grace time to end within the lifetime, with room for a slow enclave.
-    this.#after(Math.max(0, lifetimeMs - 2 * graceMs), () => {
+    if (this.#renewal !== null) clearTimeout(this.#renewal);
+    this.#renewal = this.#after(Math.max(0, lifetimeMs - 2 * graceMs), () => {
       this.#renew().catch(() => this.options.onFailure());
     });
   }
 
-  #after(ms: number, action: () => void): void {
+  #after(ms: number, action: () => void): NodeJS.Timeout {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       action();
     }, ms);
     this.#timers.add(timer);
+    return timer;
   }
 }

@@ -14,6 +14,11 @@ export const ACTIVITY = [
 
 export const HOUR_MS = 3_600_000;
 export const MINUTE_MS = 60_000;
+/** Of `machine_quarters`. */
+export const QUARTER_MS = 900_000;
+export const QUARTERS_KEPT = 100 * 24 * 4;
+
+export const MACHINE_COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 
 /** Whole hours before the newest one that a window includes; null: all there ever were. */
 export const WINDOW_HOURS: Readonly<Record<StatsWindow, number | null>> = { '24h': 24, '7d': 168, '30d': 720, all: null };

@@ -6,6 +6,7 @@
 import { addOnConflict, replaceOnConflict, rowWriter } from '../statements.js';
 import type { BalanceRow, JobRow, PostingRow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
+import { MACHINE_COUNTS } from './activity.js';
 import { JOB_COLUMNS, WITHDRAWAL_COLUMNS } from './columns.js';
 import { type AccountHour, type MinuteCounts, totalsWriter } from './totals.js';
 
@@ -24,6 +25,7 @@ export interface Changes {
   readonly addedKeys: readonly Tables['key_spend'][];
   readonly minutes: readonly MinuteCounts[];
   readonly hours: readonly AccountHour[];
+  readonly quarters: readonly Tables['machine_quarters'][];
 }
 
 export type WriteChanges = (transaction: Database, changes: Changes) => Promise<void>;
@@ -44,6 +46,12 @@ export function changesWriter(): WriteChanges {
   const spendColumns = ['spent', 'held', 'spent_pruned'] as const;
   const keys = rowWriter('key_spend', ['api_key_id', ...spendColumns], replaceOnConflict(['api_key_id'], spendColumns));
   const addedKeys = rowWriter('key_spend', ['api_key_id', ...spendColumns], addOnConflict('key_spend', ['api_key_id'], spendColumns));
+  const quarterKey = ['provider_id', 'quarter', 'model', 'earner'] as const;
+  const quarters = rowWriter(
+    'machine_quarters',
+    [...quarterKey, ...MACHINE_COUNTS],
+    addOnConflict('machine_quarters', quarterKey, MACHINE_COUNTS),
+  );
   const totals = totalsWriter();
 
   return async (transaction, changes) => {
@@ -59,6 +67,8 @@ export function changesWriter(): WriteChanges {
     await addedBalances.write(transaction, sorted(changes.addedBalances, 'account'));
     await addedKeys.write(transaction, sorted(changes.addedKeys, 'api_key_id'));
     if (changes.hours.length > 0) await totals(transaction, changes.minutes, changes.hours);
+    // After the totals, whose rows are locked first: so two writers of the same quarter take turns.
+    await quarters.write(transaction, changes.quarters);
   };
 }
 

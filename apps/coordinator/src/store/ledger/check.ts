@@ -5,7 +5,7 @@
 import { sql } from 'kysely';
 import { dialectOf } from '../dialect.js';
 import type { Database } from '../tables.js';
-import { ACTIVITY, HOUR_MS, WINDOWS } from './activity.js';
+import { ACTIVITY, HOUR_MS, QUARTER_MS, QUARTERS_KEPT, WINDOWS } from './activity.js';
 import { oldestHour } from './totals.js';
 
 export interface LedgerFigures {
@@ -29,6 +29,8 @@ export interface LedgerReport {
 
 /** Problems of one kind that are named one by one. */
 export const MOST_NAMED = 20;
+/** Those that are removed next may be gone already. */
+const QUARTERS_CHECKED = QUARTERS_KEPT - 96;
 /** A hold is nobody's when its coordinator was last seen this long before another one, in milliseconds. */
 const GONE_MS = 300_000;
 
@@ -143,6 +145,8 @@ function holdChecks(): Check[] {
 function useChecks(): Check[] {
   const wholeFrom = sql`coalesce((select at + ${sql.lit(HOUR_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(HOUR_MS)}`;
   const hour = sql`jobs.ended_at / ${sql.lit(HOUR_MS)}`;
+  const quarter = sql`jobs.ended_at / ${sql.lit(QUARTER_MS)}`;
+  const quarterFrom = sql`coalesce((select at + ${sql.lit(QUARTER_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${sql.lit(QUARTER_MS)}`;
   return [
     [
       'an hour of an account is not what its jobs say',
@@ -160,6 +164,18 @@ function useChecks(): Check[] {
         ) as parts where hour >= (select coalesce(max(hour), 0) - 720 from network_totals) group by hour, account
         having sum(requests) <> 0 or sum(tokens) <> 0 or sum(spent) <> 0
           or sum(served_jobs) <> 0 or sum(served_tokens) <> 0 or sum(earned) <> 0`,
+    ],
+    [
+      'a quarter of a machine is not what its jobs say',
+      check`select quarter, provider_id, model, earner, sum(jobs) as jobs, sum(tokens) as tokens, sum(images) as images,
+          sum(earned) as earned from (
+          select quarter, provider_id, model, earner, jobs, prompt_tokens + completion_tokens as tokens, images, earned
+            from machine_quarters
+          union all select ${quarter}, provider_id, model, earner, -1, -prompt_tokens - completion_tokens, -images, -earned
+            from jobs where state = 'settled' and earner is not null
+        ) as parts where quarter >= ${quarterFrom} and quarter > (select coalesce(max(quarter), 0) from machine_quarters) - ${sql.lit(QUARTERS_CHECKED)}
+        group by quarter, provider_id, model, earner
+        having sum(jobs) <> 0 or sum(tokens) <> 0 or sum(images) <> 0 or sum(earned) <> 0`,
     ],
   ];
 }

@@ -50,7 +50,7 @@ export async function unlinkProvider(
     .where('provider_id', '=', providerId)
     .executeTakeFirstOrThrow();
   // The account of the first time belongs to the first owner for good, so every later time has one of its own.
-  const account = `${unclaimedAccount(providerId)}:${Number(before) + 1}`;
+  const account = `${unclaimedAccount(providerId)}:${before + 1}`;
   await transaction.insertInto('unclaimed_accounts').values({ account, provider_id: providerId, since: at, claimed_by: null }).execute();
   await transaction
     .updateTable('provider_owners')

@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';
-import { ACTIVITY, FOLDED_HOUR, HOUR_MS, MINUTE_MS, WINDOW_HOURS } from './activity.js';
+import { ACTIVITY, FOLDED_HOUR, HOUR_MS, MINUTE_MS, QUARTER_MS, QUARTERS_KEPT, WINDOW_HOURS } from './activity.js';
 import { locked } from './ground.js';
 import { lockNetwork } from './totals.js';
 
@@ -123,6 +123,8 @@ async function foldHours(database: Database, slices: (prune: () => Promise<numbe
   const oldest = newest - (WINDOW_HOURS['30d'] ?? 0);
   const minute = Math.floor((newest * HOUR_MS) / MINUTE_MS) - MINUTES_KEPT;
   await database.deleteFrom('minute_totals').where('minute', '<', minute).execute();
+  const quarter = Math.floor((newest * HOUR_MS) / QUARTER_MS) - QUARTERS_KEPT;
+  await database.deleteFrom('machine_quarters').where('quarter', '<', quarter).execute();
   return slices(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
 }
 

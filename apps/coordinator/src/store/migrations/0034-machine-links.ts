@@ -1,8 +1,8 @@
 /**
- * Machines that their owners sign in: the codes of the device grant, the tokens that come of them, and the accounts that hold
- * what a machine earns between two owners.
+ * Machines that their owners sign in: the codes of the device grant, the tokens that come of them, the accounts that hold what a
+ * machine earns between two owners, and the roll-up of what each machine did.
  */
-import type { Kysely, Migration } from 'kysely';
+import { type Kysely, type Migration, sql } from 'kysely';
 
 export const machineLinks: Migration = {
   async up(db: Kysely<unknown>) {
@@ -46,5 +46,27 @@ export const machineLinks: Migration = {
     for (const column of ['provider_id', 'claimed_by']) {
       await db.schema.createIndex(`unclaimed_accounts_by_${column}`).on('unclaimed_accounts').column(column).execute();
     }
+    await createMachineQuarters(db);
   },
 };
+
+const COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
+
+/** Made from the jobs that are there, so that owners see what their machines did before, too. */
+async function createMachineQuarters(db: Kysely<unknown>): Promise<void> {
+  let table = db.schema
+    .createTable('machine_quarters')
+    .addColumn('provider_id', 'text', (column) => column.notNull())
+    .addColumn('quarter', 'bigint', (column) => column.notNull())
+    .addColumn('model', 'text', (column) => column.notNull())
+    .addColumn('earner', 'text', (column) => column.notNull());
+  for (const count of COUNTS) table = table.addColumn(count, 'bigint', (column) => column.notNull());
+  await table.addPrimaryKeyConstraint('machine_quarters_key', ['provider_id', 'quarter', 'model', 'earner']).execute();
+  await db.schema.createIndex('machine_quarters_by_time').on('machine_quarters').column('quarter').execute();
+  await sql`
+    insert into machine_quarters (provider_id, quarter, model, earner, ${sql.join(COUNTS.map((name) => sql.ref(name)))})
+    select provider_id, ended_at / 900000, model, earner,
+      count(*), sum(prompt_tokens), sum(completion_tokens), sum(images), sum(earned)
+    from jobs where state = 'settled' and provider_id is not null and earner is not null
+    group by provider_id, ended_at / 900000, model, earner`.execute(db);
+}

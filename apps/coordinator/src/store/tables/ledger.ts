@@ -68,6 +68,23 @@ export interface LedgerTables {
    */
   network_totals: { window: StatsWindow; hour: number; active_accounts: number } & Activity;
 
+  /**
+   * What each machine did per quarter of an hour and model, and for which account (`earner`, as in `jobs`). Quarters, because every
+   * time zone is off by a whole number of them, so that owners get days of their own. Kept for a hundred days.
+   */
+  machine_quarters: {
+    provider_id: string;
+    /** Milliseconds since 1970 divided by 900,000. */
+    quarter: number;
+    model: string;
+    earner: string;
+    jobs: number;
+    prompt_tokens: number;
+    completion_tokens: number;
+    images: number;
+    earned: number;
+  };
+
   /** How far history was pruned: job rows that ended, and postings made, before `at` are gone or being removed. */
   ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before'; at: number };
   /** Coordinators that hold money for running jobs, and when they last said that they live. */

@@ -1,0 +1,101 @@
+/**
+ * How much of its time this machine was connected, and how much of that it worked: its duty cycle. The daemon looks once a second
+ * and keeps sums per hour (UTC) in `activity.json`; commands read them there. Nothing of what was worked on is in it.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+const ActivitySchema = Type.Object({
+  hours: Type.Array(
+    Type.Object({
+      /** Milliseconds since 1970 divided by 3,600,000. */
+      hour: Type.Integer({ minimum: 0 }),
+      connected_ms: Type.Integer({ minimum: 0 }),
+      busy_ms: Type.Integer({ minimum: 0 }),
+    }),
+    { maxItems: 10_000 },
+  ),
+});
+export type ActivityHour = Static<typeof ActivitySchema>['hours'][number];
+const described = Compile(ActivitySchema);
+
+const HOUR_MS = 3_600_000;
+const HOURS_KEPT = 91 * 24;
+const LOOK_MS = 1000;
+/** Longer between two looks, and the machine slept, or its clock was set: nobody knows what was in between. */
+const LONGEST_LOOK_MS = 5000;
+const SAVE_MS = 60_000;
+
+export function activityPath(dataDir: string): string {
+  return join(dataDir, 'activity.json');
+}
+
+/** What was kept, the oldest hour first. Empty where nothing was, or where it cannot be read: it is statistics. */
+export function readActivity(dataDir: string): ActivityHour[] {
+  try {
+    const value: unknown = JSON.parse(readFileSync(activityPath(dataDir), 'utf8'));
+    return described.Check(value) ? [...value.hours].sort((a, b) => a.hour - b.hour) : [];
+  } catch {
+    return [];
+  }
+}
+
+export interface Moment {
+  readonly connected: boolean;
+  readonly busy: boolean;
+}
+
+export class DutyRecorder {
+  readonly #dataDir: string;
+  readonly #now: () => number;
+  readonly #hours: Map<number, { connected_ms: number; busy_ms: number }>;
+  readonly #timer: NodeJS.Timeout | null;
+  #lookedAt: number;
+  #savedAt: number;
+
+  /** `look` null: whoever made it calls {@link look} and {@link save}. */
+  constructor(options: { readonly dataDir: string; readonly look: (() => Moment) | null; readonly now?: () => number }) {
+    this.#dataDir = options.dataDir;
+    this.#now = options.now ?? Date.now;
+    this.#lookedAt = this.#now();
+    this.#savedAt = this.#lookedAt;
+    this.#hours = new Map(readActivity(options.dataDir).map(({ hour, ...sums }) => [hour, sums]));
+    const { look } = options;
+    this.#timer = look === null ? null : setInterval(() => this.look(look()), LOOK_MS).unref();
+  }
+
+  look({ connected, busy }: Moment): void {
+    const now = this.#now();
+    const passed = now - this.#lookedAt;
+    this.#lookedAt = now;
+    if (passed < 0 || passed > LONGEST_LOOK_MS) return;
+    if (connected) {
+      const hour = Math.floor(now / HOUR_MS);
+      const sums = this.#hours.get(hour) ?? { connected_ms: 0, busy_ms: 0 };
+      sums.connected_ms += passed;
+      if (busy) sums.busy_ms += passed;
+      this.#hours.set(hour, sums);
+    }
+    if (Math.abs(now - this.#savedAt) >= SAVE_MS) this.save();
+  }
+
+  /** Statistics are not worth an error: a disk that is full loses them, and nothing else. */
+  save(): void {
+    this.#savedAt = this.#now();
+    const oldest = Math.floor(this.#savedAt / HOUR_MS) - HOURS_KEPT;
+    for (const hour of this.#hours.keys()) if (hour < oldest) this.#hours.delete(hour);
+    const hours = [...this.#hours].map(([hour, sums]) => ({ hour, ...sums })).sort((a, b) => a.hour - b.hour);
+    const path = activityPath(this.#dataDir);
+    try {
+      writeFileSync(`${path}.new`, JSON.stringify({ hours }), { mode: 0o600 });
+      renameSync(`${path}.new`, path);
+    } catch {}
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.save();
+  }
+}

@@ -1,0 +1,109 @@
+/** What this machine has earned: asked of the coordinator with the machine token, and summed up for its owner. */
+import { type MachineEarnings, MachineEarningsSchema, MOST_EARNING_DAYS } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+import type { Account } from './account-file.js';
+import { askCoordinator, CoordinatorError, errorSentence } from './coordinator-http.js';
+import type { ActivityHour } from './duty.js';
+
+const described = Compile(MachineEarningsSchema);
+export const MOST_DAYS = MOST_EARNING_DAYS;
+
+/** The token is good no longer: the machine was unlinked. */
+export class UnlinkedError extends Error {
+  override name = 'UnlinkedError';
+}
+
+/** Throws {@link CoordinatorError} and {@link UnlinkedError}. */
+export async function fetchEarnings(
+  account: Account,
+  { days, timeZone, signal, ms }: { readonly days: number; readonly timeZone: string; readonly signal?: AbortSignal; readonly ms?: number },
+): Promise<MachineEarnings> {
+  const query = new URLSearchParams({ days: String(days), time_zone: timeZone });
+  const answer = await askCoordinator(account.coordinator, `/v1/machine/earnings?${query}`, {
+    token: account.token,
+    ...(signal === undefined ? {} : { signal }),
+    ...(ms === undefined ? {} : { ms }),
+  });
+  const { status, value } = answer;
+  if (status === 401) throw new UnlinkedError('this machine is linked to no account any more; run "inference-provider login"');
+  if (status === 404)
+    throw new CoordinatorError('refused', `the coordinator ${account.coordinator} does not tell what machines earn`, status);
+  if (status !== 200)
+    throw new CoordinatorError(status >= 500 || status === 429 ? 'unreachable' : 'refused', errorSentence(answer), status);
+  if (!described.Check(value)) throw new CoordinatorError('no_sense', `the answer of ${account.coordinator} was not understood`, status);
+  return value;
+}
+
+export interface Sum {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly images: number;
+  readonly earned: number;
+}
+
+export interface EarningsView {
+  readonly today: Sum & { readonly duty: number | null };
+  readonly week: Sum & { readonly duty: number | null };
+  /** Over all days that were asked for, the one that earned most first. */
+  readonly models: readonly (Sum & { readonly model: string })[];
+  /** Every day that was asked for, the newest first, those without work too. */
+  readonly days: readonly (Sum & { readonly day: string; readonly duty: number | null })[];
+}
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const WEEK = 7;
+
+/** `activity`: what this machine recorded of itself. Pure. */
+export function viewOf({ data, from, to, time_zone }: MachineEarnings, activity: readonly ActivityHour[]): EarningsView {
+  const dayOf = dayNamer(time_zone);
+  const hours = activity.map((hour) => ({ ...hour, day: dayOf(hour.hour * HOUR_MS) }));
+  const days = daysBetween(from, to).reverse();
+  const week = days.slice(0, WEEK);
+  const within = (names: readonly string[]) => {
+    const wanted = new Set(names);
+    return { ...sum(data.filter(({ day }) => wanted.has(day))), duty: duty(hours.filter(({ day }) => wanted.has(day))) };
+  };
+  const models = [...new Set(data.map(({ model }) => model))].map((model) => ({
+    model,
+    ...sum(data.filter((row) => row.model === model)),
+  }));
+  return {
+    today: within([to]),
+    week: within(week),
+    models: models.sort((a, b) => b.earned - a.earned || b.requests - a.requests || (a.model < b.model ? -1 : 1)),
+    days: days.map((day) => ({ day, ...within([day]) })),
+  };
+}
+
+function sum(rows: MachineEarnings['data']): Sum {
+  return rows.reduce(
+    (all, row) => ({
+      requests: all.requests + row.requests,
+      tokens: all.tokens + row.prompt_tokens + row.completion_tokens,
+      images: all.images + row.images,
+      earned: all.earned + row.earned_micro_usd,
+    }),
+    { requests: 0, tokens: 0, images: 0, earned: 0 },
+  );
+}
+
+/** Part of the connected time in which something was worked on; null where nothing was recorded. */
+function duty(hours: readonly ActivityHour[]): number | null {
+  const connected = hours.reduce((all, { connected_ms }) => all + connected_ms, 0);
+  return connected === 0 ? null : hours.reduce((all, { busy_ms }) => all + busy_ms, 0) / connected;
+}
+
+/** Names of the days of a time zone. An hour that midnight halves counts to the day it begins in. */
+function dayNamer(timeZone: string): (ms: number) => string {
+  const format = new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' });
+  return (ms) => format.format(ms);
+}
+
+function daysBetween(from: string, to: string): string[] {
+  const days: string[] = [];
+  for (let at = Date.parse(`${from}T00:00:00Z`); at <= Date.parse(`${to}T00:00:00Z`) && days.length < 400; at += DAY_MS) {
+    days.push(new Date(at).toISOString().slice(0, 10));
+  }
+  return days;
+}

@@ -1,0 +1,69 @@
+/** What the live view shows, gathered again and again: the daemon's status, and now and then what was earned. Never rejects. */
+import { readAccount } from '../../account/account-file.js';
+import { readActivity } from '../../account/duty.js';
+import { type EarningsView, fetchEarnings, viewOf } from '../../account/earnings.js';
+import { askStatus } from '../../control/control-client.js';
+import type { DaemonStatus } from '../../control/daemon-status.js';
+
+export interface Look {
+  /** Null where the daemon does not answer, and then why. */
+  readonly status: DaemonStatus | null;
+  readonly problem: string | null;
+  readonly earnings: EarningsView | null;
+}
+
+export const NOTHING_YET: Look = { status: null, problem: 'asking the provider', earnings: null };
+
+/** The daemon itself waits three seconds for the coordinator. */
+const STATUS_MS = 6_000;
+const EARNINGS_MS = 4_000;
+/** Earnings change with every job, and are asked of another machine. */
+const EARNINGS_EVERY_MS = 30_000;
+
+export class Looker {
+  readonly #dataDir: string;
+  readonly #timeZone: string;
+  #earnings: EarningsView | null = null;
+  #askedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(dataDir: string, timeZone: string) {
+    this.#dataDir = dataDir;
+    this.#timeZone = timeZone;
+  }
+
+  async look(signal?: AbortSignal): Promise<Look> {
+    const [status] = await Promise.all([this.#status(), this.#ask(signal)]);
+    return { ...status, earnings: this.#earnings };
+  }
+
+  /** What was told last; null where this machine is linked to no account, or nothing could be asked. */
+  async earnings(signal?: AbortSignal): Promise<EarningsView | null> {
+    await this.#ask(signal);
+    return this.#earnings;
+  }
+
+  async #status(): Promise<Pick<Look, 'status' | 'problem'>> {
+    try {
+      return { status: await askStatus(this.#dataDir, STATUS_MS), problem: null };
+    } catch (error) {
+      return { status: null, problem: error instanceof Error ? error.message : 'the provider does not answer' };
+    }
+  }
+
+  /** What was told last stays when the coordinator does not answer; it goes when the machine is linked no longer. */
+  async #ask(signal?: AbortSignal): Promise<void> {
+    if (performance.now() - this.#askedAt < EARNINGS_EVERY_MS) return;
+    this.#askedAt = performance.now();
+    try {
+      const account = readAccount(this.#dataDir);
+      if (account === null) {
+        this.#earnings = null;
+        return;
+      }
+      const ask = { days: 7, timeZone: this.#timeZone, ms: EARNINGS_MS, ...(signal === undefined ? {} : { signal }) };
+      this.#earnings = viewOf(await fetchEarnings(account, ask), readActivity(this.#dataDir));
+    } catch (error) {
+      if (error instanceof Error && error.name === 'UnlinkedError') this.#earnings = null;
+    }
+  }
+}

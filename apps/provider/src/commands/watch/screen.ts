@@ -1,0 +1,95 @@
+/**
+ * A terminal that is drawn on: the other screen, so that what stood there comes back, without a cursor, with single keys. A picture
+ * is written over the one before, line by line and in one piece, so that nothing flickers. Whatever happens, {@link Screen.close} puts
+ * the terminal back as it was.
+ */
+import type { ReadStream, WriteStream } from 'node:tty';
+import type { Line, Size } from './frame.js';
+
+const ENTER = '\u001b[?1049h\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?1049l';
+/** Terminals that know these draw what is between them at once; the others ignore them. */
+const BEGIN_PICTURE = '\u001b[?2026h\u001b[H';
+const END_PICTURE = '\u001b[J\u001b[?2026l';
+/** After the size has changed, terminals keep what they please of the picture before. */
+const WIPE = '\u001b[2J';
+const TO_LINE_END = '\u001b[K';
+const PLAIN = '\u001b[0m';
+
+const STYLES: Readonly<Record<Line['style'], string>> = {
+  plain: '',
+  strong: '\u001b[1m',
+  good: '\u001b[1;32m',
+  bad: '\u001b[1;31m',
+  dim: '\u001b[2m',
+};
+/** Where colours are not wanted (no-color.org). */
+const COLOURLESS: Readonly<Record<Line['style'], string>> = {
+  plain: '',
+  strong: '\u001b[1m',
+  good: '\u001b[1m',
+  bad: '\u001b[1m',
+  dim: '',
+};
+
+export interface ScreenOptions {
+  readonly output: WriteStream;
+  /** Null where keys cannot be read. */
+  readonly input: ReadStream | null;
+  readonly colours: boolean;
+  readonly onKey: (key: string) => void;
+  /** The size is another one, or the terminal has been away. */
+  readonly onRedraw: () => void;
+}
+
+export class Screen {
+  readonly #options: ScreenOptions;
+  readonly #onData = (data: Buffer): void => this.#options.onKey(data.toString('utf8'));
+  readonly #onExit = (): void => this.close();
+  readonly #onResize = (): void => {
+    this.#isStale = true;
+    this.#options.onRedraw();
+  };
+  #open = true;
+  #isStale = false;
+
+  constructor(options: ScreenOptions) {
+    this.#options = options;
+    const { output, input } = options;
+    output.write(ENTER);
+    output.on('resize', this.#onResize);
+    process.on('SIGCONT', this.#onResize);
+    process.on('exit', this.#onExit);
+    input?.setRawMode(true);
+    input?.on('data', this.#onData);
+    input?.resume();
+  }
+
+  get size(): Size {
+    const { columns, rows } = this.#options.output;
+    return { columns: columns || 80, rows: rows || 24 };
+  }
+
+  draw(lines: readonly Line[]): void {
+    if (!this.#open) return;
+    const styles = this.#options.colours ? STYLES : COLOURLESS;
+    const text = lines.map(({ text: words, style }) => `${styles[style]}${words}${styles[style] === '' ? '' : PLAIN}${TO_LINE_END}`);
+    // No line end after the last one: it would scroll a screen that is full.
+    const wipe = this.#isStale ? WIPE : '';
+    this.#isStale = false;
+    this.#options.output.write(`${BEGIN_PICTURE}${wipe}${text.join('\r\n')}${END_PICTURE}`);
+  }
+
+  close(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    const { output, input } = this.#options;
+    output.removeListener('resize', this.#onResize);
+    process.removeListener('SIGCONT', this.#onResize);
+    process.removeListener('exit', this.#onExit);
+    input?.removeListener('data', this.#onData);
+    input?.setRawMode(false);
+    input?.pause();
+    output.write(LEAVE);
+  }
+}

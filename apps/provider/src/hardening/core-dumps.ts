@@ -1,0 +1,20 @@
+/**
+ * Core dumps hold prompts and keys. Services are started without them (launchd, systemd and the supervisor set the limit); a daemon
+ * that is started by hand lowers its own where the system has a program for it, as Node has no call. Its children inherit it.
+ */
+import { execFile } from 'node:child_process';
+
+export type CoreDumps = 'off' | 'on' | 'unknown';
+
+export async function forbidCoreDumps(platform: NodeJS.Platform = process.platform): Promise<CoreDumps> {
+  if (platform === 'linux' && (await ran('prlimit', ['--pid', String(process.pid), '--core=0:0'])) !== null) return 'off';
+  // A child has the limits of its parent.
+  const limit = (await ran('/bin/sh', ['-c', 'ulimit -c']))?.trim();
+  return limit === undefined ? 'unknown' : limit === '0' ? 'off' : 'on';
+}
+
+function ran(program: string, args: readonly string[]): Promise<string | null> {
+  return new Promise((resolve) => {
+    execFile(program, [...args], { timeout: 5_000, encoding: 'utf8' }, (error, stdout) => resolve(error === null ? stdout : null));
+  });
+}

@@ -1,0 +1,23 @@
+/**
+ * Keeps debuggers out of the daemon: whoever can attach one reads prompts and keys. What was loaded into the process before its
+ * first line (NODE_OPTIONS, --require) cannot be undone, so the daemon does not start with it.
+ */
+import { url } from 'node:inspector';
+
+/** Why the daemon must not run in this process; null: it may. A sentence for the owner, without its full stop. */
+export function inspectorProblem(
+  execArgv: readonly string[] = process.execArgv,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): string | null {
+  if (url() !== undefined || execArgv.some((argument) => /^--(inspect|debug)/.test(argument))) {
+    return 'a debugger is attached to this process; start it without --inspect';
+  }
+  const set = ['NODE_OPTIONS', 'NODE_V8_COVERAGE', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES'].find((name) => env[name]);
+  if (set !== undefined) return `${set} is set, which could change what this program does; unset it, and start again`;
+  return null;
+}
+
+/** SIGUSR1 would open Node's debugger; with a listener it does nothing but this. */
+export function refuseInspectorSignal(onRefused: () => void): void {
+  process.on('SIGUSR1', onRefused);
+}

@@ -1,0 +1,39 @@
+/** One JSON line of the log as a line for people. Pure. The log holds ids and codes and never any content of a job. */
+const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
+const MOST = 4000;
+/** Told by the rest of the line, or the same on every line. */
+const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'event']);
+
+/** A line that is no JSON is given as it is, without control characters. */
+export function logLineText(line: string): string {
+  let entry: Record<string, unknown>;
+  try {
+    entry = JSON.parse(line) as Record<string, unknown>;
+    if (typeof entry !== 'object' || entry === null) throw new Error('no object');
+  } catch {
+    return printable(line);
+  }
+  const { time, level, msg, event } = entry;
+  const facts = Object.entries(entry)
+    .filter(([name, value]) => !LEFT_OUT.has(name) && value !== null)
+    .map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : String(value)}`);
+  const words = [
+    typeof time === 'number' ? localTime(time) : '',
+    (LEVELS[typeof level === 'number' ? level : 0] ?? '?').padEnd(5),
+    String(msg ?? event ?? ''),
+    ...facts,
+  ];
+  return printable(words.join(' '));
+}
+
+function localTime(ms: number): string {
+  const date = new Date(ms);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+}
+
+/** What would move a terminal's cursor, or turn text around, is shown as a question mark. */
+function printable(text: string): string {
+  return text.slice(0, MOST).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+}

@@ -1,0 +1,57 @@
+/**
+ * A log file that never grows without end: a full one is renamed to `NAME.1`, that to `NAME.2`, and the oldest is removed. Lines are
+ * written at once, so that none is lost when the process ends. A disk that is full loses lines and stops nobody.
+ */
+import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+
+export interface RotatingFileOptions {
+  readonly path: string;
+  readonly mostBytes?: number;
+  /** Files beside the current one. */
+  readonly older?: number;
+}
+
+const MOST_BYTES = 8 << 20;
+const OLDER = 4;
+
+export class RotatingFile {
+  #fd: number;
+  #bytes: number;
+  /** Lines that could not be written. */
+  lost = 0;
+
+  /** Throws where the file cannot be opened. */
+  constructor(private readonly options: RotatingFileOptions) {
+    this.#fd = openSync(options.path, 'a', 0o600);
+    this.#bytes = fstatSync(this.#fd).size;
+  }
+
+  write(line: string): void {
+    try {
+      if (this.#bytes > 0 && this.#bytes + line.length > (this.options.mostBytes ?? MOST_BYTES)) this.#rotate();
+      this.#bytes += writeSync(this.#fd, line);
+    } catch {
+      this.lost++;
+    }
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+
+  #rotate(): void {
+    const { path, older = OLDER } = this.options;
+    rmSync(`${path}.${older}`, { force: true });
+    for (let number = older; number > 0; number--) {
+      try {
+        renameSync(number === 1 ? path : `${path}.${number - 1}`, `${path}.${number}`);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      }
+    }
+    const fresh = openSync(path, 'a', 0o600);
+    closeSync(this.#fd);
+    this.#fd = fresh;
+    this.#bytes = fstatSync(fresh).size;
+  }
+}

@@ -1,0 +1,64 @@
+/** Which service manager keeps the daemon alive on this machine, and what it is told to run. */
+import { createHash } from 'node:crypto';
+import { chmodSync, existsSync, mkdirSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { dataDirOf } from '../config/data-dir.js';
+import { outputFile } from '../log/log-files.js';
+import { serviceEnvironment } from './environment.js';
+import { Launchd } from './launchd.js';
+import { OwnSupervisor } from './own-supervisor.js';
+import { type RunTool, runTool } from './run-tool.js';
+import { type ServiceDefinition, ServiceError, type ServiceManager } from './service.js';
+import { Systemd } from './systemd.js';
+
+export const MANAGERS = ['launchd', 'systemd', 'supervisor'] as const;
+
+/** Drain (15 s by default), the end of children, and a little: nothing of a job should be cut off by the manager. */
+const STOP_SECONDS = 25;
+
+/** `wanted`: the owner's choice in place of what fits the machine. */
+export async function serviceManager(dataDir: string, wanted: string | undefined, run: RunTool = runTool): Promise<ServiceManager> {
+  if (wanted !== undefined && !MANAGERS.some((name) => name === wanted)) {
+    throw new ServiceError(`there is no service manager ${wanted}; it is one of ${MANAGERS.join(', ')}`);
+  }
+  const own = new OwnSupervisor(dataDir, STOP_SECONDS);
+  // What was started so is stopped so.
+  if (wanted === 'supervisor' || (wanted === undefined && (await own.look()) !== null)) return own;
+  const { username, uid } = userInfo();
+  if (wanted === 'launchd' || (wanted === undefined && process.platform === 'darwin')) {
+    return new Launchd({ run, uid, folder: join(homedir(), 'Library', 'LaunchAgents') });
+  }
+  if (wanted === 'systemd' || (process.platform === 'linux' && (await hasUserSystemd(run)))) {
+    return new Systemd({ run, user: username, folder: join(process.env.XDG_CONFIG_HOME || join(homedir(), '.config'), 'systemd', 'user') });
+  }
+  return own;
+}
+
+/** Whether a systemd of this user runs and answers. */
+async function hasUserSystemd(run: RunTool): Promise<boolean> {
+  if (!existsSync('/run/systemd/system') || !process.env.XDG_RUNTIME_DIR) return false;
+  return (await run('systemctl', ['--user', 'show', '--property=Version'])).code === 0;
+}
+
+/** `serve` as a service. Makes the folder of the logs. */
+export function serviceDefinition(dataDir: string, env: NodeJS.ProcessEnv = process.env): ServiceDefinition {
+  const output = outputFile(dataDir);
+  mkdirSync(dirname(output), { recursive: true, mode: 0o700 });
+  chmodSync(dataDir, 0o700);
+  return {
+    label: labelOf(dataDir),
+    dataDir,
+    // By the path that was typed, so that a link to the newest version stays one.
+    command: [process.execPath, resolve(process.argv[1] ?? ''), 'serve', '--service', '--data-dir', dataDir],
+    environment: serviceEnvironment(env),
+    outputFile: output,
+    stopSeconds: STOP_SECONDS,
+  };
+}
+
+/** Several daemons of one user, with data directories of their own, are several services. */
+export function labelOf(dataDir: string): string {
+  if (dataDir === dataDirOf({}, {})) return 'inference-provider';
+  return `inference-provider-${createHash('sha256').update(dataDir).digest('hex').slice(0, 12)}`;
+}

@@ -1,0 +1,158 @@
+/**
+ * The daemon as a launchd user agent: its plist lies in ~/Library/LaunchAgents, and `launchctl` loads it into the domain of the
+ * user's session. Commands are idempotent: each looks first at what launchd knows.
+ */
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { launchdPlist } from './launchd-plist.js';
+import type { RunTool, ToolResult } from './run-tool.js';
+import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
+
+export interface LaunchdOptions {
+  readonly run: RunTool;
+  readonly uid: number;
+  /** ~/Library/LaunchAgents */
+  readonly folder: string;
+  /** Between two looks at a service that ends. */
+  readonly pollMs?: number;
+}
+
+/** `launchctl print` of a service that is not loaded ends with 113 (could not find service); older ones with 3 or 64. */
+const NOT_LOADED = [113, 3, 64];
+/** `bootout` of a service that takes its time to end ends with 36 (operation now in progress). */
+const IN_PROGRESS = 36;
+const LONGEST_STOP_MS = 60_000;
+
+export class Launchd implements ServiceManager {
+  readonly name = 'launchd';
+
+  constructor(private readonly options: LaunchdOptions) {}
+
+  async start(definition: ServiceDefinition): Promise<'started' | 'already_running'> {
+    const { label } = definition;
+    const changed = this.#write(definition);
+    const state = await this.#print(label);
+    if (state !== null && !changed) {
+      if (state.kind === 'running') return 'already_running';
+      await this.#do(['kickstart', this.#target(label)]);
+      return 'started';
+    }
+    if (state !== null) await this.#bootOut(label);
+    await this.#do(['enable', this.#target(label)]);
+    await this.#do(['bootstrap', this.#domain, this.#plist(label)]);
+    return 'started';
+  }
+
+  async stop(label: string): Promise<'stopped' | 'was_not_running'> {
+    const state = await this.#print(label);
+    // Else the next login would start it.
+    await this.#do(['disable', this.#target(label)]);
+    if (state === null) return 'was_not_running';
+    await this.#bootOut(label);
+    return state.kind === 'running' ? 'stopped' : 'was_not_running';
+  }
+
+  async restart(definition: ServiceDefinition): Promise<void> {
+    const { label } = definition;
+    const changed = this.#write(definition);
+    const state = await this.#print(label);
+    if (state === null || changed) {
+      await this.start(definition);
+      return;
+    }
+    if (state.kind === 'running') {
+      // So that its jobs come to an end; `kickstart -k` alone would kill it.
+      await this.#launchctl(['kill', 'SIGTERM', this.#target(label)]);
+      await this.#until(label, (now) => now?.kind !== 'running');
+    }
+    await this.#do(['kickstart', '-k', this.#target(label)]);
+  }
+
+  async remove(label: string): Promise<void> {
+    if ((await this.#print(label)) !== null) await this.#bootOut(label);
+    rmSync(this.#plist(label), { force: true });
+  }
+
+  async state(label: string): Promise<ServiceState> {
+    return (await this.#print(label)) ?? { kind: 'not_running' };
+  }
+
+  async advice(): Promise<readonly string[]> {
+    return ['It starts by itself when you log in. It runs only while you are logged in.'];
+  }
+
+  get #domain(): string {
+    return `gui/${this.options.uid}`;
+  }
+
+  #target(label: string): string {
+    return `${this.#domain}/${label}`;
+  }
+
+  #plist(label: string): string {
+    return join(this.options.folder, `${label}.plist`);
+  }
+
+  /** Whether it was another before, or none. */
+  #write(definition: ServiceDefinition): boolean {
+    const path = this.#plist(definition.label);
+    const text = launchdPlist(definition);
+    try {
+      if (readFileSync(path, 'utf8') === text) return false;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        throw new ServiceError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+    mkdirSync(this.options.folder, { recursive: true });
+    writeFileSync(`${path}.new`, text, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+    return true;
+  }
+
+  /** Null where launchd does not know it. */
+  async #print(label: string): Promise<ServiceState | null> {
+    const result = await this.#launchctl(['print', this.#target(label)]);
+    if (result.code === 0) return parseLaunchctlPrint(result.stdout);
+    if (NOT_LOADED.includes(result.code)) return null;
+    throw refused('print', result);
+  }
+
+  async #bootOut(label: string): Promise<void> {
+    const result = await this.#launchctl(['bootout', this.#target(label)]);
+    if (result.code !== 0 && result.code !== IN_PROGRESS && !NOT_LOADED.includes(result.code)) throw refused('bootout', result);
+    await this.#until(label, (now) => now === null);
+  }
+
+  async #until(label: string, isSo: (state: ServiceState | null) => boolean): Promise<void> {
+    const deadline = performance.now() + LONGEST_STOP_MS;
+    while (!isSo(await this.#print(label))) {
+      if (performance.now() > deadline) throw new ServiceError('the provider does not end; look into its log, or log out and in again');
+      await delay(this.options.pollMs ?? 200);
+    }
+  }
+
+  async #do(args: readonly string[]): Promise<void> {
+    const result = await this.#launchctl(args);
+    if (result.code !== 0) throw refused(args[0] ?? '', result);
+  }
+
+  #launchctl(args: readonly string[]): Promise<ToolResult> {
+    return this.options.run('launchctl', args);
+  }
+}
+
+/** From what `launchctl print` says of one service. Its layout is not promised by anyone, so little is read of it. */
+export function parseLaunchctlPrint(text: string): ServiceState {
+  const value = (name: string): string | null => new RegExp(`^\\s*${name} = (.*)$`, 'm').exec(text)?.[1]?.trim() ?? null;
+  const pid = Number(value('pid'));
+  if (value('state') === 'running') return { kind: 'running', pid: pid > 0 ? pid : null };
+  const lastExit = value('last exit code');
+  const neverOrWell = lastExit === null || lastExit === '(never exited)' || /^0(\D|$)/.test(lastExit);
+  return neverOrWell ? { kind: 'not_running' } : { kind: 'waiting', lastExit };
+}
+
+function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
+  const said = (stderr || stdout).trim().split('\n')[0] ?? '';
+  return new ServiceError(`launchctl ${verb} was refused (${code})${said === '' ? '' : `: ${said}`}`);
+}

@@ -1,0 +1,132 @@
+/**
+ * The service manager of last resort, for machines without launchd and systemd (containers, CI): a small process of our own that
+ * keeps the daemon alive. It does not come back by itself when the machine starts again.
+ */
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { setTimeout as delay } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { askDaemon, ControlError } from '../control/control-client.js';
+import { serviceEnvironment } from './environment.js';
+import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
+
+/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+const ENTRY = createRequire(import.meta.url).resolve('#supervisor');
+const SOCKET = 'supervisor.sock';
+const ANSWER_MS = 5_000;
+const START_MS = 20_000;
+/** Between the end of its child and its own. */
+const AFTER_MS = 5_000;
+
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const StateSchema = Type.Object({
+  pid: Type.Integer(),
+  command: Type.Array(Type.String()),
+  child: nullable(
+    Type.Object({
+      pid: nullable(Type.Integer()),
+      restarts: Type.Integer(),
+      last_exit: nullable(Type.String()),
+      next_start_at: nullable(Type.Integer()),
+    }),
+  ),
+});
+export type SupervisorState = Static<typeof StateSchema>;
+const described = Compile(StateSchema);
+const isState = (value: unknown): value is SupervisorState => described.Check(value);
+const isAnything = (value: unknown): value is unknown => value !== undefined;
+
+export class OwnSupervisor implements ServiceManager {
+  readonly name = 'supervisor';
+
+  constructor(
+    private readonly dataDir: string,
+    private readonly stopSeconds: number,
+  ) {}
+
+  async start(definition: ServiceDefinition): Promise<'started' | 'already_running'> {
+    const state = await this.look();
+    if (state !== null) {
+      const runs = state.child?.pid !== null && state.child?.pid !== undefined;
+      if (runs && JSON.stringify(state.command) === JSON.stringify(definition.command)) return 'already_running';
+      // It waits for its next start, or the program has moved.
+      await this.stop();
+    }
+    await this.#launch(definition);
+    return 'started';
+  }
+
+  async stop(): Promise<'stopped' | 'was_not_running'> {
+    const state = await this.look();
+    if (state === null) return 'was_not_running';
+    try {
+      await askDaemon(this.dataDir, { path: '/v1/stop', body: {} }, isAnything, (this.stopSeconds + 5) * 1000, SOCKET);
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      if (error.problem === 'no_answer' && (await this.look()) !== null)
+        throw new ServiceError('the supervisor of the provider does not answer');
+    }
+    await this.#until(async () => (await this.look()) === null, AFTER_MS, 'the supervisor of the provider does not end');
+    return 'stopped';
+  }
+
+  async restart(definition: ServiceDefinition): Promise<void> {
+    await this.stop();
+    await this.#launch(definition);
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+  }
+
+  async state(): Promise<ServiceState> {
+    const state = await this.look();
+    if (state === null) return { kind: 'not_running' };
+    return state.child?.pid == null
+      ? { kind: 'waiting', lastExit: state.child?.last_exit ?? null }
+      : { kind: 'running', pid: state.child.pid };
+  }
+
+  async advice(): Promise<readonly string[]> {
+    return ['There is no service manager on this machine: start it again after the machine has started.'];
+  }
+
+  /** What the supervisor says of itself; null where none runs. */
+  async look(): Promise<SupervisorState | null> {
+    try {
+      return await askDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);
+    } catch (error) {
+      if (error instanceof ControlError && error.problem === 'not_running') return null;
+      throw error instanceof ControlError ? new ServiceError('the supervisor of the provider does not answer') : error;
+    }
+  }
+
+  async #launch(definition: ServiceDefinition): Promise<void> {
+    const output = openSync(definition.outputFile, 'a', 0o600);
+    const child = spawn(process.execPath, [ENTRY, JSON.stringify(definition)], {
+      cwd: definition.dataDir,
+      env: serviceEnvironment(definition.environment),
+      detached: true,
+      stdio: ['ignore', output, output],
+    });
+    closeSync(output);
+    let failed: string | null = null;
+    child.once('error', (error) => (failed = error.message));
+    child.unref();
+    const isUp = async (): Promise<boolean> => {
+      if (failed !== null) throw new ServiceError(`the supervisor of the provider cannot be started: ${failed}`);
+      return (await this.look()) !== null;
+    };
+    await this.#until(isUp, START_MS, 'the supervisor of the provider did not come up');
+  }
+
+  async #until(isSo: () => Promise<boolean>, ms: number, sentence: string): Promise<void> {
+    const deadline = performance.now() + ms;
+    while (!(await isSo())) {
+      if (performance.now() > deadline) throw new ServiceError(sentence);
+      await delay(50);
+    }
+  }
+}

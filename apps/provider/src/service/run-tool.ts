@@ -1,0 +1,29 @@
+/** The one place where programs of the system (`launchctl`, `systemctl`) are run, so that tests see the exact arguments. */
+import { execFile } from 'node:child_process';
+
+export interface ToolResult {
+  /** 127 where there is no such program. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export type RunTool = (program: string, args: readonly string[]) => Promise<ToolResult>;
+
+/** `systemctl stop` waits for the service to end. */
+const TOOL_MS = 90_000;
+
+export const runTool: RunTool = (program, args) =>
+  new Promise((resolve) => {
+    execFile(program, [...args], { timeout: TOOL_MS, maxBuffer: 1 << 20, encoding: 'utf8' }, (error, stdout, stderr) => {
+      const { code, killed } = (error ?? {}) as { code?: string | number; killed?: boolean };
+      if (error === null) resolve({ code: 0, stdout, stderr });
+      else if (code === 'ENOENT') resolve({ code: 127, stdout, stderr: `there is no ${program} on this machine` });
+      else
+        resolve({
+          code: typeof code === 'number' ? code : 1,
+          stdout,
+          stderr: killed ? `${program} did not end in time` : stderr || error.message,
+        });
+    });
+  });

@@ -1,0 +1,101 @@
+/**
+ * Keeps the daemon alive where there is no service manager: starts it as a child, and starts it again after growing pauses when
+ * it ends by itself. An end with exit code 0 was asked for, and is the end. The child ends with this process, however it ends.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface SuperviseOptions {
+  /** Program first. */
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly directory: string;
+  readonly outputFile: string;
+  /** What still runs this long after it was asked to end is killed. */
+  readonly stopMs: number;
+  readonly firstPauseMs?: number;
+  readonly longestPauseMs?: number;
+  /** A run of this length makes the next pause the first again. */
+  readonly goodRunMs?: number;
+}
+
+export interface SupervisedState {
+  readonly pid: number | null;
+  /** Starts after the first. */
+  readonly restarts: number;
+  readonly last_exit: string | null;
+  /** Milliseconds since 1970; null while it runs. */
+  readonly next_start_at: number | null;
+}
+
+/** Through a shell, as only that can forbid core dumps for what comes after it. */
+const WITHOUT_CORE_DUMPS = ['/bin/sh', '-c', 'ulimit -c 0; exec "$@"', 'sh'];
+
+export class Supervised {
+  #child: ChildProcess | null = null;
+  #restarts = 0;
+  #lastExit: string | null = null;
+  #nextStartAt: number | null = null;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+
+  constructor(private readonly options: SuperviseOptions) {
+    this.#ended = this.#run();
+  }
+
+  /** Resolves when nothing runs and nothing will. */
+  get ended(): Promise<void> {
+    return this.#ended;
+  }
+
+  get state(): SupervisedState {
+    return { pid: this.#child?.pid ?? null, restarts: this.#restarts, last_exit: this.#lastExit, next_start_at: this.#nextStartAt };
+  }
+
+  /** Asks the child to end, kills it when it does not in time, and resolves when it is gone. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#child?.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child?.kill('SIGKILL'), this.options.stopMs);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  async #run(): Promise<void> {
+    const { firstPauseMs = 1_000, longestPauseMs = 60_000, goodRunMs = 60_000 } = this.options;
+    const { signal } = this.#stop;
+    let pauseMs = firstPauseMs;
+    while (!signal.aborted) {
+      const startedAt = performance.now();
+      const exit = await this.#once();
+      this.#child = null;
+      this.#lastExit = exit;
+      if (exit === 'exit code 0' || signal.aborted) return;
+      pauseMs = performance.now() - startedAt >= goodRunMs ? firstPauseMs : pauseMs;
+      this.#nextStartAt = Date.now() + pauseMs;
+      await delay(pauseMs, undefined, { signal }).catch(() => {});
+      this.#nextStartAt = null;
+      pauseMs = Math.min(longestPauseMs, pauseMs * 2);
+      this.#restarts++;
+    }
+  }
+
+  /** Runs the child to its end, and resolves with how that was. */
+  #once(): Promise<string> {
+    const { command, environment, directory, outputFile } = this.options;
+    const [program = '', ...args] = [...WITHOUT_CORE_DUMPS, ...command];
+    const output = openSync(outputFile, 'a', 0o600);
+    try {
+      // With an IPC channel the daemon ends with this process.
+      const child = spawn(program, args, { cwd: directory, env: environment, stdio: ['ignore', output, output, 'ipc'] });
+      this.#child = child;
+      return new Promise((resolve) => {
+        child.once('error', (error) => resolve(`it could not be started: ${error.message}`));
+        child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+      });
+    } finally {
+      closeSync(output);
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/** The text of the systemd user unit (systemd.service(5), systemd.exec(5)). Pure. */
+import type { ServiceDefinition } from './service.js';
+
+export function systemdUnit({ command, environment, outputFile, dataDir, stopSeconds }: ServiceDefinition): string {
+  return `[Unit]
+Description=Inference provider
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=${command.map((word) => quoted(word).replaceAll('$', '$$$$')).join(' ')}
+WorkingDirectory=${path(dataDir)}
+${Object.entries(environment)
+  .map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`)
+  .join('\n')}
+StandardOutput=append:${path(outputFile)}
+StandardError=inherit
+# An end that was asked for is the end; anything else is started again, after pauses that grow to five minutes.
+Restart=on-failure
+RestartSec=2
+RestartSteps=8
+RestartMaxDelaySec=300
+# The daemon ends its own children; what is left after its time is killed with it.
+KillMode=mixed
+TimeoutStopSec=${stopSeconds}
+# No core dumps: they would hold prompts and keys.
+LimitCORE=0
+UMask=0077
+# Only what a user's own service manager can do without namespaces, so that it starts everywhere.
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictRealtime=yes
+SystemCallArchitectures=native
+
+[Install]
+WantedBy=default.target
+`;
+}
+
+/** A word of a command line or assignment: quoted, and with specifiers (%) taken as they are. */
+function quoted(text: string): string {
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('\n', '\\n');
+  return `"${escaped}"`;
+}
+
+/** A path takes the rest of its line. */
+function path(text: string): string {
+  return text.replaceAll('%', '%%');
+}

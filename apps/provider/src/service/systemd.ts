@@ -1,0 +1,116 @@
+/** The daemon as a systemd user unit. Commands are idempotent: each looks first at what systemd knows. */
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RunTool, ToolResult } from './run-tool.js';
+import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
+import { systemdUnit } from './systemd-unit.js';
+
+export interface SystemdOptions {
+  readonly run: RunTool;
+  readonly user: string;
+  /** ~/.config/systemd/user */
+  readonly folder: string;
+}
+
+const SHOWN = ['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus'];
+
+export class Systemd implements ServiceManager {
+  readonly name = 'systemd';
+
+  constructor(private readonly options: SystemdOptions) {}
+
+  async start(definition: ServiceDefinition): Promise<'started' | 'already_running'> {
+    const changed = await this.#write(definition);
+    const unit = unitOf(definition.label);
+    const state = await this.state(definition.label);
+    await this.#do(['enable', unit]);
+    if (state.kind === 'running' && !changed) return 'already_running';
+    // What waits for its next start does not wait any longer.
+    await this.#do(['restart', unit]);
+    return 'started';
+  }
+
+  async stop(label: string): Promise<'stopped' | 'was_not_running'> {
+    const unit = unitOf(label);
+    const state = await this.state(label);
+    const { stdout } = await this.#systemctl(['show', '--property=LoadState', unit]);
+    if (!stdout.includes('LoadState=loaded')) return 'was_not_running';
+    await this.#do(['disable', '--now', unit]);
+    return state.kind === 'running' ? 'stopped' : 'was_not_running';
+  }
+
+  async restart(definition: ServiceDefinition): Promise<void> {
+    await this.#write(definition);
+    await this.#do(['enable', unitOf(definition.label)]);
+    await this.#do(['restart', unitOf(definition.label)]);
+  }
+
+  async remove(label: string): Promise<void> {
+    await this.stop(label);
+    rmSync(this.#path(label), { force: true });
+    await this.#do(['daemon-reload']);
+  }
+
+  async state(label: string): Promise<ServiceState> {
+    const result = await this.#systemctl(['show', `--property=${SHOWN.join(',')}`, unitOf(label)]);
+    if (result.code !== 0) throw refused('show', result);
+    return parseSystemctlShow(result.stdout);
+  }
+
+  async advice(): Promise<readonly string[]> {
+    const { code, stdout } = await this.options.run('loginctl', ['show-user', this.options.user, '--property=Linger']);
+    if (code === 0 && stdout.includes('Linger=yes')) return ['It starts by itself with this machine.'];
+    return [`It runs only while you are logged in. For it to start with this machine: loginctl enable-linger ${this.options.user}`];
+  }
+
+  #path(label: string): string {
+    return join(this.options.folder, unitOf(label));
+  }
+
+  /** Whether it was another before, or none. */
+  async #write(definition: ServiceDefinition): Promise<boolean> {
+    const path = this.#path(definition.label);
+    const text = systemdUnit(definition);
+    try {
+      if (readFileSync(path, 'utf8') === text) return false;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        throw new ServiceError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    }
+    mkdirSync(this.options.folder, { recursive: true });
+    writeFileSync(`${path}.new`, text, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+    await this.#do(['daemon-reload']);
+    return true;
+  }
+
+  async #do(args: readonly string[]): Promise<void> {
+    const result = await this.#systemctl(args);
+    if (result.code !== 0) throw refused(args[0] ?? '', result);
+  }
+
+  #systemctl(args: readonly string[]): Promise<ToolResult> {
+    return this.options.run('systemctl', ['--user', ...args]);
+  }
+}
+
+function unitOf(label: string): string {
+  return `${label}.service`;
+}
+
+/** From `systemctl show --property=…`. */
+export function parseSystemctlShow(text: string): ServiceState {
+  const values = new Map(text.split('\n').map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+  const pid = Number(values.get('MainPID'));
+  const state = values.get('ActiveState');
+  if (values.get('SubState') === 'auto-restart' || values.get('SubState') === 'auto-restart-queued' || state === 'failed') {
+    return { kind: 'waiting', lastExit: `${values.get('Result') ?? 'unknown'} (${values.get('ExecMainStatus') ?? '?'})` };
+  }
+  if (state === 'active' || state === 'activating' || state === 'reloading') return { kind: 'running', pid: pid > 0 ? pid : null };
+  return { kind: 'not_running' };
+}
+
+function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
+  const said = (stderr || stdout).trim().split('\n')[0] ?? '';
+  return new ServiceError(`systemctl --user ${verb} was refused (${code})${said === '' ? '' : `: ${said}`}`);
+}

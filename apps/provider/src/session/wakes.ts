@@ -1,0 +1,60 @@
+/**
+ * Tells when this machine has slept, this process was stopped, or the clock was set: whatever was agreed with others by the clock,
+ * and whatever socket was open, may not hold any more. Timers of Node run by the monotonic clock and need nothing.
+ */
+
+export interface WakesOptions {
+  /** Milliseconds since 1970, which may jump. */
+  readonly wall?: () => number;
+  /** Milliseconds that never jump; they may stand still while the machine sleeps. */
+  readonly monotonic?: () => number;
+  readonly everyMs?: number;
+}
+
+export interface Wake {
+  /** How long nothing ran, or by how much the clock jumped (also back), in milliseconds. */
+  readonly jumpMs: number;
+}
+
+const EVERY_MS = 1_000;
+/** A busy machine is late by less. */
+const JUMP_MS = 10_000;
+
+export class Wakes {
+  readonly #listeners = new Set<(wake: Wake) => void>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #wall: () => number;
+  readonly #monotonic: () => number;
+  #lastWall: number;
+  #lastMonotonic: number;
+
+  constructor({ wall = Date.now, monotonic = () => performance.now(), everyMs = EVERY_MS }: WakesOptions = {}) {
+    this.#wall = wall;
+    this.#monotonic = monotonic;
+    this.#lastWall = wall();
+    this.#lastMonotonic = monotonic();
+    this.#timer = setInterval(() => this.look(), everyMs);
+    this.#timer.unref();
+  }
+
+  /** Returns what takes the listener away again. */
+  on(listener: (wake: Wake) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Called by the timer; tests call it themselves. */
+  look(): void {
+    const [wall, monotonic] = [this.#wall(), this.#monotonic()];
+    const [byWall, byMonotonic] = [wall - this.#lastWall, monotonic - this.#lastMonotonic];
+    [this.#lastWall, this.#lastMonotonic] = [wall, monotonic];
+    const jumpMs = byWall < -JUMP_MS ? byWall : Math.max(byWall, byMonotonic);
+    if (Math.abs(jumpMs) < JUMP_MS) return;
+    for (const listener of this.#listeners) listener({ jumpMs: Math.round(jumpMs) });
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#listeners.clear();
+  }
+}

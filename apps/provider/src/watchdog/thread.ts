@@ -1,0 +1,31 @@
+/**
+ * Entry of the watchdog's thread. It looks once a second whether the main thread's event loop still turns, and ends the process
+ * when it has not for too long; the service manager starts it again. Time in which this thread did not run either (a machine
+ * that slept, a process that was stopped) does not count.
+ */
+import { writeSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
+
+export interface WatchdogData {
+  readonly beats: SharedArrayBuffer;
+  readonly tickMs: number;
+  readonly limitMs: number;
+}
+
+const { beats, tickMs, limitMs } = workerData as WatchdogData;
+const counter = new Int32Array(beats);
+let seen = Atomics.load(counter, 0);
+let stuckMs = 0;
+let last = performance.now();
+
+setInterval(() => {
+  const now = performance.now();
+  const passed = Math.min(now - last, 2 * tickMs);
+  last = now;
+  const beat = Atomics.load(counter, 0);
+  stuckMs = beat === seen ? stuckMs + passed : 0;
+  seen = beat;
+  if (stuckMs < limitMs) return;
+  writeSync(2, `The event loop of the provider has been stuck for ${Math.round(stuckMs / 1000)} s; the process is ended.\n`);
+  process.kill(process.pid, 'SIGKILL');
+}, tickMs);

@@ -1,0 +1,33 @@
+/** Has the process ended when its event loop is stuck, whatever keeps it: a thread of its own looks at a counter that the loop moves. */
+import { createRequire } from 'node:module';
+import { Worker } from 'node:worker_threads';
+import type { WatchdogData } from './thread.js';
+
+/** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
+const ENTRY = createRequire(import.meta.url).resolve('#watchdog');
+
+/** Within a minute of a wedge the daemon is to be back. */
+const LIMIT_MS = 45_000;
+const TICK_MS = 1_000;
+
+export class Watchdog {
+  readonly #timer: NodeJS.Timeout;
+  readonly #worker: Worker;
+
+  constructor({ tickMs = TICK_MS, limitMs = LIMIT_MS }: { readonly tickMs?: number; readonly limitMs?: number } = {}) {
+    const beats = new SharedArrayBuffer(4);
+    const counter = new Int32Array(beats);
+    this.#timer = setInterval(() => Atomics.add(counter, 0, 1), tickMs);
+    this.#timer.unref();
+    const data: WatchdogData = { beats, tickMs, limitMs };
+    this.#worker = new Worker(ENTRY, { workerData: data, execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: 16 } });
+    this.#worker.unref();
+    // A thread that cannot run leaves the daemon without this watch; there is nobody else to tell.
+    this.#worker.on('error', (error) => process.stderr.write(`The watchdog has ended: ${error.message}\n`));
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#worker.terminate();
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * A command on a real pseudo-terminal (`script` of the system), and what its owner sees there: the bytes go through a terminal's own
+ * interpreter, so that tests look at the picture and not at what made it.
+ */
+import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import xterm from '@xterm/headless';
+
+const run = promisify(execFile);
+
+export class Terminal {
+  readonly exit: Promise<number | null>;
+  /** All bytes that came, as text. */
+  output = '';
+  readonly #child: ChildProcessWithoutNullStreams;
+  readonly #screen: InstanceType<typeof xterm.Terminal>;
+  readonly #folder: string;
+  #written: Promise<void> = Promise.resolve();
+
+  /** `command` is for a shell. */
+  constructor(command: string, { columns, rows, env = {} }: { columns: number; rows: number; env?: Readonly<Record<string, string>> }) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'terminal-'));
+    // What stood on the terminal before has to be there again in the end.
+    const prepared = `stty rows ${rows} cols ${columns}; tty > ${this.#folder}/tty; echo before; ${command}; code=$?; echo after; stty -a > ${this.#folder}/stty; exit $code`;
+    const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', prepared] : ['-qefc', prepared, '/dev/null'];
+    this.#child = spawn('script', args, { env: { ...process.env, TERM: 'xterm-256color', ...env } });
+    this.#screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true });
+    this.#child.stdout.on('data', (data: Buffer) => {
+      this.output += data.toString('utf8');
+      this.#written = new Promise((resolve) => this.#screen.write(data, resolve));
+    });
+    this.exit = new Promise((resolve) => this.#child.once('close', resolve));
+  }
+
+  /** The lines that are on the screen now, without the blanks at their ends. */
+  async lines(): Promise<string[]> {
+    await this.#written;
+    const { active } = this.#screen.buffer;
+    return Array.from(
+      { length: this.#screen.rows },
+      (_, row) =>
+        active
+          .getLine(active.baseY + row)
+          ?.translateToString(true, 0, this.#screen.cols)
+          .trimEnd() ?? '',
+    );
+  }
+
+  /** `normal`, or `alternate` while a program draws on a screen of its own. */
+  async buffer(): Promise<string> {
+    await this.#written;
+    return this.#screen.buffer.active.type;
+  }
+
+  /** Resolves with the picture once it has this text. Rejects with the picture when the program ends before. */
+  async shows(text: string | RegExp): Promise<string> {
+    let hasEnded = false;
+    void this.exit.then(() => {
+      hasEnded = true;
+    });
+    for (;;) {
+      const last = hasEnded;
+      const picture = (await this.lines()).join('\n');
+      if (typeof text === 'string' ? picture.includes(text) : text.test(picture)) return picture;
+      if (last) throw new Error(`the program ended without showing ${text}:\n${picture}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  type(keys: string): void {
+    this.#child.stdin.write(keys);
+  }
+
+  async resize(columns: number, rows: number): Promise<void> {
+    this.#screen.resize(columns, rows);
+    const tty = readFileSync(join(this.#folder, 'tty'), 'utf8').trim();
+    await run('stty', [process.platform === 'darwin' ? '-f' : '-F', tty, 'rows', String(rows), 'cols', String(columns)]);
+  }
+
+  /** How the terminal was set after the command had ended. */
+  settings(): string {
+    return readFileSync(join(this.#folder, 'stty'), 'utf8');
+  }
+
+  async dispose(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.exit;
+    this.#screen.dispose();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
