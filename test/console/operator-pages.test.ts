@@ -129,7 +129,7 @@ describeInBrowser('an operator', () => {
       prompt_per_million: 250_000,
       completion_per_million: 2_000_000,
     });
-    await row.getByRole('button', { name: 'Prices of' }).click();
+    await row.getByRole('button', { name: 'History of' }).click();
     await dialog.getByText('$1.50').waitFor();
     await look(page, 'admin-price-history');
 

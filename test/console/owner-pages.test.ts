@@ -183,6 +183,50 @@ describeInBrowser('an owner', () => {
     expect(data).toMatchObject([{ amount_micro_usd: 1_500_000, state: 'requested' }]);
   });
 
+  it('sets up where it is paid, where a payment service pays', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const answers = [
+      { status: 502, json: { error: { message: 'The payment service did not answer. Try again.', code: 'payment_service_failed' } } },
+      { status: 200, json: { ready: true, onboarding_url: null } },
+      { status: 200, json: { ready: false, onboarding_url: '/machines?from=the-payment-service' } },
+    ];
+    const page = await openPage('/earnings', {
+      signedInAs: owner,
+      expectedErrors: [/status of 502/],
+      // This network has no payment service: what it would answer is said here.
+      prepare: async (context) => {
+        await context.route('**/console/v1/settings', async (route) => {
+          const response = await route.fetch();
+          await route.fulfill({ response, json: { ...((await response.json()) as object), payouts: true } });
+        });
+        await context.route('**/console/v1/payout-account', (route) => route.fulfill(answers.shift() ?? { status: 500 }));
+      },
+    });
+    const button = page.getByRole('button', { name: 'Set up where you are paid' });
+    await button.click();
+    await page.getByText('The payment service did not answer. Try again.').waitFor();
+    await button.click();
+    await page.getByText('The payment service can pay you.', { exact: false }).waitFor();
+    await expectAccessible(page);
+    await page.reload();
+    await button.click();
+    await page.waitForURL(/\/machines\?from=the-payment-service$/);
+  });
+
+  it('is told when the coordinator does not answer, and goes on when it does again', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const page = await openPage('/earnings', { signedInAs: owner, expectedErrors: [/ERR_FAILED|ERR_CONNECTION/] });
+    await page.context().route('**/console/v1/machines', (route) => route.abort('failed'));
+    await page.getByRole('link', { name: 'Machines', exact: true }).click();
+    await page.getByRole('heading', { name: 'Your machines could not be shown' }).waitFor();
+    await look(page, 'machines-failed');
+    await page.context().unroute('**/console/v1/machines');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
+  });
+
   it('finds it all on a phone in the dark', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);

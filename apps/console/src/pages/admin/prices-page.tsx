@@ -31,12 +31,7 @@ export function Page() {
           <Button size="small" aria-label={`Change the price of ${price.model}`} onClick={() => setOpen({ what: 'set', price })}>
             Change
           </Button>
-          <Button
-            size="small"
-            kind="quiet"
-            aria-label={`Prices of ${price.model} so far`}
-            onClick={() => setOpen({ what: 'history', price })}
-          >
+          <Button size="small" kind="quiet" aria-label={`History of ${price.model}`} onClick={() => setOpen({ what: 'history', price })}>
             History
           </Button>
         </span>
