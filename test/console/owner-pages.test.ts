@@ -63,7 +63,7 @@ describeInBrowser('an owner', () => {
     expect(await page.locator('dl.facts').innerText()).toMatch(/127\.0\.0\.1/);
     await look(page, 'link-waiting');
     await page.getByRole('button', { name: 'Approve' }).click();
-    await page.getByRole('heading', { name: 'Mac in the hall is approved' }).waitFor();
+    await page.getByText('Mac in the hall is approved').waitFor();
     expect([await login.ended, login.output()]).toEqual([0, expect.stringContaining('Linked: this machine earns for Grace Hopper.')]);
 
     await page.getByRole('link', { name: 'Go to the machines' }).click();
@@ -92,21 +92,21 @@ describeInBrowser('an owner', () => {
     await look(page, 'link-phone');
     await page.getByLabel('Code', { exact: true }).fill('BBBBBBBB');
     await page.getByRole('button', { name: 'Go on' }).click();
-    await page.getByRole('heading', { name: 'The code BBBB-BBBB is not known' }).waitFor();
+    await page.getByText('The code BBBB-BBBB is not known').waitFor();
     await look(page, 'link-unknown');
 
     const asked = await askForCode(network, 'Somebody’s Mac');
     await page.goto(`/link?code=${asked.user_code}`);
     await page.getByRole('button', { name: 'Deny' }).click();
-    await page.getByRole('heading', { name: 'Denied', exact: true }).waitFor();
+    await page.getByText('Denied', { exact: true }).waitFor();
     await page.reload();
-    await page.getByRole('heading', { name: 'This code was denied before' }).waitFor();
+    await page.getByText('This code was denied before').waitFor();
     expect(await machineOf(owner)).toEqual([]);
 
     const taken = await askForCode(network, 'Mac in the attic');
     await owner.call('POST', `/console/v1/device-codes/${taken.user_code}/approve`, {});
     await page.goto(`/link?code=${taken.user_code}`);
-    await page.getByRole('heading', { name: 'This code was approved before' }).waitFor();
+    await page.getByText('This code was approved before').waitFor();
   });
 
   it('sees why a machine gets what it gets, renames it, and sees it go away', async () => {
@@ -217,10 +217,10 @@ describeInBrowser('an owner', () => {
   it('is told when the coordinator does not answer, and goes on when it does again', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
-    const page = await openPage('/earnings', { signedInAs: owner, expectedErrors: [/ERR_FAILED|ERR_CONNECTION/] });
+    const page = await openPage('/link', { signedInAs: owner, expectedErrors: [/ERR_FAILED|ERR_CONNECTION/] });
     await page.context().route('**/console/v1/machines', (route) => route.abort('failed'));
     await page.getByRole('link', { name: 'Machines', exact: true }).click();
-    await page.getByRole('heading', { name: 'Your machines could not be shown' }).waitFor();
+    await page.getByText('Your machines could not be shown').waitFor();
     await look(page, 'machines-failed');
     await page.context().unroute('**/console/v1/machines');
     await page.getByRole('button', { name: 'Try again' }).click();

@@ -7,11 +7,11 @@ export interface EmptyStateProps {
   readonly children?: ReactNode;
   readonly action?: ReactNode;
   readonly icon?: LucideIcon;
-  /** 1 where it is all of the page, 2 where it stands right below the heading of the page. */
-  readonly level?: 1 | 2 | 3;
+  /** 1 where it is all of the page. */
+  readonly level?: 1;
 }
 
-export function EmptyState({ title, children, action, icon: Icon = Inbox, level = 3 }: EmptyStateProps) {
+export function EmptyState({ title, children, action, icon: Icon = Inbox, level }: EmptyStateProps) {
   return (
     <div className="empty-state">
       <Icon size={28} strokeWidth={1.5} aria-hidden="true" />
@@ -19,10 +19,8 @@ export function EmptyState({ title, children, action, icon: Icon = Inbox, level 
         <h1 className="empty-title" tabIndex={-1}>
           {title}
         </h1>
-      ) : level === 2 ? (
-        <h2 className="empty-title">{title}</h2>
       ) : (
-        <h3 className="empty-title">{title}</h3>
+        <p className="empty-title">{title}</p>
       )}
       {children === undefined ? null : <div className="empty-text">{children}</div>}
       {action}

@@ -8,10 +8,10 @@ export interface ErrorStateProps {
   readonly onRetry?: () => void;
   /** What could not be shown, such as "The providers". */
   readonly what?: string;
-  readonly level?: 1 | 2 | 3;
+  readonly level?: 1;
 }
 
-export function ErrorState({ error, onRetry, what = 'This', level = 3 }: ErrorStateProps) {
+export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateProps) {
   const title = `${what} could not be shown`;
   return (
     <div className="empty-state" role="alert">
@@ -20,10 +20,8 @@ export function ErrorState({ error, onRetry, what = 'This', level = 3 }: ErrorSt
         <h1 className="empty-title" tabIndex={-1}>
           {title}
         </h1>
-      ) : level === 2 ? (
-        <h2 className="empty-title">{title}</h2>
       ) : (
-        <h3 className="empty-title">{title}</h3>
+        <p className="empty-title">{title}</p>
       )}
       <div className="empty-text">
         <ErrorText error={error} />

@@ -20,7 +20,7 @@ export function ActionList({ subject, title }: ActionListProps) {
   const actions = useActions(subject);
   const rows = actions.data?.pages.flatMap(({ data }) => data);
   if (rows === undefined && actions.error !== null) {
-    return <ErrorState level={2} what="What operators did" error={actions.error} onRetry={() => void actions.refetch()} />;
+    return <ErrorState what="What operators did" error={actions.error} onRetry={() => void actions.refetch()} />;
   }
   return (
     <Card {...(title === undefined ? {} : { title })} flush>

@@ -20,7 +20,7 @@ export function Page() {
     <>
       <PageHeader title="Health" about="Of the coordinator that answered. What lies in the database is of all coordinators." />
       {data === undefined && error !== null ? (
-        <ErrorState level={2} what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
+        <ErrorState what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
       ) : (
         <div className="stack">
           {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}

@@ -33,7 +33,7 @@ export function Page() {
     <>
       <PageHeader title="All machines" about="Machines that are connected to this coordinator, and those that are held back." />
       {data === undefined && error !== null ? (
-        <ErrorState level={2} what="The machines" error={error} onRetry={() => void refetch()} />
+        <ErrorState what="The machines" error={error} onRetry={() => void refetch()} />
       ) : (
         <div className="stack">
           {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}

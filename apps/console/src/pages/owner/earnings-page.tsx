@@ -62,7 +62,7 @@ export function Page() {
           />
         </Stats>
         {rows === undefined && earnings.error !== null ? (
-          <ErrorState level={2} what="Your earnings" error={earnings.error} onRetry={() => void earnings.refetch()} />
+          <ErrorState what="Your earnings" error={earnings.error} onRetry={() => void earnings.refetch()} />
         ) : (
           <ByDay earnings={earnings.data} nameOf={names} />
         )}

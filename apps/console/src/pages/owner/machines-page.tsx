@@ -87,7 +87,7 @@ export function Page() {
       <div className="stack">
         {machines.error !== null && rows !== undefined ? <ErrorNote error={machines.error} title="These states are not of now." /> : null}
         {rows === undefined && machines.error !== null ? (
-          <ErrorState level={2} what="Your machines" error={machines.error} onRetry={() => void machines.refetch()} />
+          <ErrorState what="Your machines" error={machines.error} onRetry={() => void machines.refetch()} />
         ) : isEmpty ? (
           <Card title="No machine is linked yet" about="Three steps, and a Mac serves for you.">
             <HowToLink />
