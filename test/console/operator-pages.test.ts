@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
 import { linkedMachine, makeDear, newMachine, serveJobs } from '../support/console/machines.js';
-import { layoutShift, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
 import { sharedNetwork } from '../support/shared-network.js';
@@ -197,7 +197,7 @@ describeInBrowser('an operator', () => {
         await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
         await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });
         await look(page, name);
-        expect(await layoutShift(page), name).toBeLessThan(0.1);
+        await expectStill(page);
       }
       expect([path, await phone.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, 375]);
     }

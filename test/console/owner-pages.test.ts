@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
 import { askForCode, linkedMachine, makeDear, newMachine, serveJobs, showToken, tokenOf } from '../support/console/machines.js';
-import { layoutShift, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson, type Person } from '../support/console/people.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
@@ -136,7 +136,7 @@ describeInBrowser('an owner', () => {
     machine.agent.leave();
     await page.getByRole('heading', { name: 'It is not connected' }).waitFor();
     await look(page, 'machine-away');
-    expect(await layoutShift(page)).toBeLessThan(0.1);
+    await expectStill(page);
     const stranger = await newPerson(network);
     const foreign = await openPage(`/machines/${machine.providerId}`, { signedInAs: stranger, expectedErrors: REFUSED });
     await foreign.getByRole('heading', { name: 'This machine is not among yours' }).waitFor();
