@@ -4,7 +4,8 @@ import type { ProviderId } from '@inference/protocol';
 import { onTestFinished } from 'vitest';
 import type { DemoNetwork } from '../demo-network.js';
 import { LightAgent } from '../light/agent.js';
-import type { Person } from './people.js';
+import { promptOf } from '../light/script.js';
+import { newPerson, type Person } from './people.js';
 
 export interface LinkedMachine {
   readonly agent: LightAgent;
@@ -59,6 +60,27 @@ export async function showToken({ agent }: LinkedMachine, token: string): Promis
   });
   agent.say({ type: 'link', token });
   await Promise.race([linked, agent.gone.then(() => Promise.reject(new Error('the machine has left')))]);
+}
+
+/** Of one answer these are paid however quickly they came (`settlement-bounds`). */
+const PAID_WORDS = 60;
+
+/** Jobs that a customer pays for, each of sixty tokens. */
+export async function serveJobs(network: DemoNetwork, model: string, count: number): Promise<void> {
+  const customer = await newPerson(network, { name: 'Charles Babbage', deposit: 500_000_000 });
+  const { secret } = await customer.call<{ secret: string }>('POST', '/console/v1/keys', { name: 'test' });
+  const body = { model, max_tokens: PAID_WORDS + 10, messages: [{ role: 'user', content: promptOf({ words: PAID_WORDS }) }] };
+  for (let job = 0; job < count; job++) {
+    const response = await network.post('/v1/chat/completions', body, { headers: { authorization: `Bearer ${secret}` } });
+    if (!response.ok) throw new Error(`the job: ${response.status} ${await response.text()}`);
+    await response.arrayBuffer();
+  }
+}
+
+/** A price at which a few of them are worth a withdrawal: half a dollar each to the machine. */
+export async function makeDear(operator: Person, model: string): Promise<void> {
+  const rates = { prompt_per_million: 0, completion_per_million: 10_000_000_000, per_image: 0 };
+  await operator.call('PUT', `/admin/v1/prices/${encodeURIComponent(model)}`, rates);
 }
 
 async function form(network: DemoNetwork, path: string, fields: Record<string, string>): Promise<unknown> {

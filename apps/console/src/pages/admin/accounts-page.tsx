@@ -22,7 +22,7 @@ export function Page() {
     <>
       <PageHeader title="Accounts" about="Newest first." />
       {rows === undefined && accounts.error !== null ? (
-        <ErrorState level={2} what="The accounts" error={accounts.error} onRetry={() => void accounts.refetch()} />
+        <ErrorState what="The accounts" error={accounts.error} onRetry={() => void accounts.refetch()} />
       ) : (
         <Card flush>
           <div className="filters">
@@ -39,11 +39,7 @@ export function Page() {
             columns={COLUMNS}
             rows={rows}
             rowKey={({ id }) => id}
-            empty={
-              <EmptyState level={2} title="No account is like that">
-                Search for a part of the name or the address.
-              </EmptyState>
-            }
+            empty={<EmptyState title="No account is like that">Search for a part of the name or the address.</EmptyState>}
             stacked
           />
           <MoreButton pages={accounts} />

@@ -20,12 +20,12 @@ export function ActionList({ subject, title }: ActionListProps) {
   const actions = useActions(subject);
   const rows = actions.data?.pages.flatMap(({ data }) => data);
   if (rows === undefined && actions.error !== null) {
-    return <ErrorState level={2} what="What operators did" error={actions.error} onRetry={() => void actions.refetch()} />;
+    return <ErrorState what="What operators did" error={actions.error} onRetry={() => void actions.refetch()} />;
   }
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
       <Table
-        caption={title ?? 'What operators did'}
+        caption={title === undefined ? 'What operators did' : `${title}: the list`}
         columns={subject === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'subject')}
         rows={rows}
         rowKey={({ id }) => id}

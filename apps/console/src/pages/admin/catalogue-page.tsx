@@ -64,7 +64,7 @@ export function Page() {
         }
       />
       {data === undefined && error !== null ? (
-        <ErrorState level={2} what="The catalogue" error={error} onRetry={() => void refetch()} />
+        <ErrorState what="The catalogue" error={error} onRetry={() => void refetch()} />
       ) : (
         <Card flush>
           <Table
@@ -73,7 +73,7 @@ export function Page() {
             rows={data?.data}
             rowKey={({ id }) => id}
             empty={
-              <EmptyState title="The catalogue is empty" level={2}>
+              <EmptyState title="The catalogue is empty">
                 {data?.exclusive ? 'No model is served until one is added.' : 'Machines may serve any file under any id.'}
               </EmptyState>
             }

@@ -23,12 +23,12 @@ export function DepositTable({ title, accountId }: DepositTableProps) {
   const deposits = useDeposits(accountId);
   const rows = deposits.data?.pages.flatMap(({ data }) => data);
   if (rows === undefined && deposits.error !== null) {
-    return <ErrorState level={2} what="The deposits" error={deposits.error} onRetry={() => void deposits.refetch()} />;
+    return <ErrorState what="The deposits" error={deposits.error} onRetry={() => void deposits.refetch()} />;
   }
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
       <Table
-        caption={title ?? 'Deposits'}
+        caption={title === undefined ? 'Deposits' : `${title}: the list`}
         columns={accountId === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'account')}
         rows={rows}
         rowKey={({ id }) => id}

@@ -1,10 +1,11 @@
 /** `/admin/health`: how this coordinator is, at this moment and in the last hour. */
 import type { AdminHealth } from '@inference/formats';
+import type { ReactNode } from 'react';
 import { Card } from '../../ui/card.js';
 import { ErrorNote, ErrorState } from '../../ui/error-state.js';
-import { formatUsd, Money } from '../../ui/money.js';
+import { formatUsd } from '../../ui/money.js';
 import { Note } from '../../ui/note.js';
-import { Count } from '../../ui/number.js';
+import { Count, counted } from '../../ui/number.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { Skeleton } from '../../ui/skeleton.js';
 import { Stat, Stats } from '../../ui/stat.js';
@@ -19,7 +20,7 @@ export function Page() {
     <>
       <PageHeader title="Health" about="Of the coordinator that answered. What lies in the database is of all coordinators." />
       {data === undefined && error !== null ? (
-        <ErrorState level={2} what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
+        <ErrorState what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
       ) : (
         <div className="stack">
           {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
@@ -48,7 +49,13 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 function Readiness({ health }: Part) {
-  if (health === undefined) return <Skeleton height="3.25rem" />;
+  if (health === undefined) {
+    return (
+      <Note title="Asking the coordinator">
+        <p>How it is, stands here in a moment.</p>
+      </Note>
+    );
+  }
   if (health.ready && (health.ledger?.problems.length ?? 0) === 0) {
     return (
       <Note tone="good" title="It is ready, and the ledger sums up">
@@ -69,15 +76,21 @@ function Readiness({ health }: Part) {
   );
 }
 
+/** What is read of the answer, or the place of it. */
+function shown<Value>(value: Value | undefined | null, read: (value: Value) => ReactNode): ReactNode {
+  return value === undefined || value === null ? <Skeleton width="7rem" height="1.25rem" /> : read(value);
+}
+
 function Figures({ health }: Part) {
-  const of = <Value,>(read: (health: AdminHealth) => Value): Value | undefined => (health === undefined ? undefined : read(health));
+  const of = (read: (health: AdminHealth) => ReactNode): ReactNode | undefined => (health === undefined ? undefined : read(health));
+  const hint = (read: (health: AdminHealth) => string): string => (health === undefined ? '…' : read(health));
   return (
     <Stats>
-      <Stat label="Jobs that run" value={of(({ queues }) => <Count value={queues.running_jobs} />)} />
+      <Stat label="Jobs that run" value={of(({ queues }) => <Count value={queues.running_jobs} />)} hint="on machines and in the queue" />
       <Stat
         label="Requests that wait"
         value={of(({ queues }) => <Count value={queues.waiting_requests + queues.waiting_for_images} />)}
-        hint={of(({ queues }) => `${queues.waiting_for_images} of them for images`)}
+        hint={hint(({ queues }) => `${queues.waiting_for_images} of them for images`)}
       />
       <Stat
         label="Machines that take jobs"
@@ -86,7 +99,7 @@ function Figures({ health }: Part) {
             <Count value={fleet.routable} /> of <Count value={fleet.providers} />
           </>
         ))}
-        hint={of(({ fleet }) => `${fleet.held} held back, ${fleet.restrained} restrained`)}
+        hint={hint(({ fleet }) => `${fleet.held} held back, ${fleet.restrained} restrained`)}
       />
       <Stat
         label="Places in use"
@@ -95,7 +108,7 @@ function Figures({ health }: Part) {
             <Count value={fleet.used_slots} /> of <Count value={fleet.slots} />
           </>
         ))}
-        hint={of(({ fleet }) => `${fleet.models} models`)}
+        hint={hint(({ fleet }) => counted(fleet.models, 'model'))}
       />
     </Stats>
   );
@@ -104,79 +117,60 @@ function Figures({ health }: Part) {
 function LedgerCard({ health }: Part) {
   const ledger = health?.ledger;
   return (
-    <Card
-      title="Ledger"
-      about={
-        ledger ? (
-          <>
-            Short check <Time at={ledger.checked_at} />
-          </>
-        ) : undefined
-      }
-    >
-      {health === undefined ? (
-        <Skeleton height="9rem" />
-      ) : ledger === null || ledger === undefined ? (
-        <Note tone="bad">The database did not answer.</Note>
-      ) : (
-        <div className="stack-small">
-          {ledger.problems.map((problem) => (
-            <Note key={problem} tone="bad">
-              {problem}
-            </Note>
-          ))}
-          <dl className="facts">
-            <dt>Owed to accounts and machines</dt>
-            <dd>
-              <Money microUsd={ledger.owed_micro_usd} /> in <Count value={ledger.accounts} /> balances
-            </dd>
-            <dt>Held for running jobs</dt>
-            <dd>
-              <Money microUsd={ledger.held_micro_usd} /> in <Count value={ledger.running_holds} /> holds
-            </dd>
-            <dt>Requested withdrawals</dt>
-            <dd>{formatUsd(ledger.requested_withdrawals_micro_usd)}</dd>
-            <dt>Fees of the network</dt>
-            <dd>{formatUsd(ledger.fees_micro_usd)}</dd>
-          </dl>
-        </div>
-      )}
+    <Card title="Ledger" about={ledger ? <>Short check {<Time at={ledger.checked_at} />}</> : 'Short check'}>
+      <div className="stack-small">
+        {ledger === null ? <Note tone="bad">The database did not answer.</Note> : null}
+        {ledger?.problems.map((problem) => (
+          <Note key={problem} tone="bad">
+            {problem}
+          </Note>
+        ))}
+        <dl className="facts">
+          <dt>Owed to accounts and machines</dt>
+          <dd>{shown(ledger, ({ owed_micro_usd, accounts }) => `${formatUsd(owed_micro_usd)} in ${counted(accounts, 'balance')}`)}</dd>
+          <dt>Held for running jobs</dt>
+          <dd>
+            {shown(ledger, ({ held_micro_usd, running_holds }) => `${formatUsd(held_micro_usd)} in ${counted(running_holds, 'hold')}`)}
+          </dd>
+          <dt>Requested withdrawals</dt>
+          <dd>{shown(ledger, (sums) => formatUsd(sums.requested_withdrawals_micro_usd))}</dd>
+          <dt>Fees of the network</dt>
+          <dd>{shown(ledger, ({ fees_micro_usd }) => formatUsd(fees_micro_usd))}</dd>
+        </dl>
+      </div>
     </Card>
   );
 }
 
 function ProcessCard({ health }: Part) {
   return (
-    <Card title="Process and database">
-      {health === undefined ? (
-        <Skeleton height="9rem" />
-      ) : (
-        <dl className="facts">
-          <dt>Version</dt>
-          <dd>
-            {health.version}, Node {health.node_version.replace(/^v/, '')}
-          </dd>
-          <dt>Started</dt>
-          <dd>
-            <Time at={health.started_at} as="date-time" />
-          </dd>
-          <dt>Memory</dt>
-          <dd>{megabytes(health.memory_bytes)}</dd>
-          <dt>Request bodies</dt>
-          <dd>
-            {megabytes(health.queues.held_request_bytes)} of {megabytes(health.queues.most_held_request_bytes)}
-          </dd>
-          <dt>Database</dt>
-          <dd>
-            {health.database.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}, {inWords(health.database.state)}, answered in{' '}
-            {health.database.answer_ms} ms
-          </dd>
-          <dt>Sockets of machines</dt>
-          <dd>
-            <Count value={health.fleet.connections} />
-          </dd>
-        </dl>
-      )}
+    <Card title="Process and database" about="Of this coordinator">
+      <dl className="facts">
+        <dt>Version</dt>
+        <dd>{shown(health, ({ version, node_version }) => `${version}, Node ${node_version.replace(/^v/, '')}`)}</dd>
+        <dt>Started</dt>
+        <dd>
+          {shown(health, ({ started_at }) => (
+            <Time at={started_at} as="date-time" />
+          ))}
+        </dd>
+        <dt>Memory</dt>
+        <dd>{shown(health, ({ memory_bytes }) => megabytes(memory_bytes))}</dd>
+        <dt>Request bodies</dt>
+        <dd>{shown(health, ({ queues }) => `${megabytes(queues.held_request_bytes)} of ${megabytes(queues.most_held_request_bytes)}`)}</dd>
+        <dt>Database</dt>
+        <dd>
+          {shown(health, ({ database: { kind, state, answer_ms } }) =>
+            [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', inWords(state), `answered in ${answer_ms} ms`].join(', '),
+          )}
+        </dd>
+        <dt>Sockets of machines</dt>
+        <dd>
+          {shown(health, ({ fleet }) => (
+            <Count value={fleet.connections} />
+          ))}
+        </dd>
+      </dl>
     </Card>
   );
 }
@@ -193,6 +187,7 @@ function RecentCards({ health }: Part) {
           columns={columns('End')}
           rows={health?.recent.jobs}
           rowKey={({ code }) => code}
+          loadingRows={1}
           empty={<p className="card-empty">No job has ended in this time.</p>}
         />
       </Card>
@@ -202,6 +197,7 @@ function RecentCards({ health }: Part) {
           columns={columns('Problem')}
           rows={health?.recent.problems}
           rowKey={({ code }) => code}
+          loadingRows={1}
           empty={<p className="card-empty">Nothing: no machine was tried in vain, none was ended, and the ledger took every step.</p>}
         />
       </Card>

@@ -31,12 +31,7 @@ export function Page() {
           <Button size="small" aria-label={`Change the price of ${price.model}`} onClick={() => setOpen({ what: 'set', price })}>
             Change
           </Button>
-          <Button
-            size="small"
-            kind="quiet"
-            aria-label={`Prices of ${price.model} so far`}
-            onClick={() => setOpen({ what: 'history', price })}
-          >
+          <Button size="small" kind="quiet" aria-label={`History of ${price.model}`} onClick={() => setOpen({ what: 'history', price })}>
             History
           </Button>
         </span>
@@ -55,7 +50,7 @@ export function Page() {
         }
       />
       {data === undefined && error !== null ? (
-        <ErrorState level={2} what="The prices" error={error} onRetry={() => void refetch()} />
+        <ErrorState what="The prices" error={error} onRetry={() => void refetch()} />
       ) : (
         <Card flush>
           <Table
@@ -63,11 +58,7 @@ export function Page() {
             columns={columns}
             rows={data?.data}
             rowKey={({ id }) => id}
-            empty={
-              <EmptyState level={2} title="No price was set yet">
-                Models cost what the settings of the coordinator say.
-              </EmptyState>
-            }
+            empty={<EmptyState title="No price was set yet">Models cost what the settings of the coordinator say.</EmptyState>}
             stacked
           />
         </Card>

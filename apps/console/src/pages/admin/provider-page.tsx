@@ -7,7 +7,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNote, ErrorState } from '../../ui/error-state.js';
 import { LinkButton } from '../../ui/link-button.js';
 import { Note } from '../../ui/note.js';
-import { formatCount } from '../../ui/number.js';
+import { counted } from '../../ui/number.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { PageSkeleton } from '../../ui/skeleton.js';
 import { Time } from '../../ui/time.js';
@@ -57,7 +57,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
                 of <Link href={PATHS.adminAccount.replace(':id', owner.account_id)}>{owner.email ?? owner.account_id}</Link>
               </span>
             )}
-            {provider === null ? null : <span>{formatCount(provider.requests_served)} requests served on this connection</span>}
+            {provider === null ? null : <span>{counted(provider.requests_served, 'request')} served on this connection</span>}
           </span>
         }
         actions={<ProviderActions view={view} />}
@@ -98,7 +98,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
             )}
           </Card>
         ) : (
-          <MachineStanding status={status} />
+          <MachineStanding status={status} stepsTitle="What its owner is told to do" />
         )}
         <ActionList title="What operators did here" subject={provider_id} />
       </div>

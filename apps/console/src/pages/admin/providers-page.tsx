@@ -33,7 +33,7 @@ export function Page() {
     <>
       <PageHeader title="All machines" about="Machines that are connected to this coordinator, and those that are held back." />
       {data === undefined && error !== null ? (
-        <ErrorState level={2} what="The machines" error={error} onRetry={() => void refetch()} />
+        <ErrorState what="The machines" error={error} onRetry={() => void refetch()} />
       ) : (
         <div className="stack">
           {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
@@ -115,17 +115,14 @@ interface HeldRow {
 }
 
 function HeldBack({ list }: { readonly list: AdminProviderList | undefined }) {
-  const rows = list === undefined ? undefined : heldRows(list);
-  if (rows?.length === 0) return null;
   return (
     <Card title="Held back" about="By an operator until one lets them in again, or because of what their jobs came to, for a time." flush>
       <Table
         caption="Machines that are held back"
         columns={HELD_COLUMNS}
-        rows={rows}
+        rows={list === undefined ? [] : heldRows(list)}
         rowKey={({ provider_id, by }) => `${provider_id} ${by}`}
-        empty={null}
-        loadingRows={1}
+        empty={<p className="card-empty">{list === undefined ? '…' : 'None.'}</p>}
         stacked
       />
     </Card>

@@ -37,7 +37,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
   const [asked, setAsked] = useState<Asked | null>(null);
   const rows = withdrawals.data?.pages.flatMap(({ data }) => data);
   if (rows === undefined && withdrawals.error !== null) {
-    return <ErrorState level={2} what="The withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />;
+    return <ErrorState what="The withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />;
   }
   const columns: readonly Column<ConsoleWithdrawal>[] = [
     ...COLUMNS,
@@ -50,7 +50,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
       <Table
-        caption={title ?? 'Withdrawals'}
+        caption={title === undefined ? 'Withdrawals' : `${title}: the list`}
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
         rows={rows}
         rowKey={({ id }) => id}

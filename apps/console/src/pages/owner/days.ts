@@ -17,6 +17,13 @@ export function eachDay({ from, to }: Days): string[] {
 
 const LABEL = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 
+const SHORT = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** Such as `Jan 31`. */
+export function shortDay(day: string): string {
+  return SHORT.format(new Date(`${day}T00:00:00Z`));
+}
+
 /** Such as `Jan 31, 2026`. */
 export function dayLabel(day: string): string {
   return LABEL.format(new Date(`${day}T00:00:00Z`));

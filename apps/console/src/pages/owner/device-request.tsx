@@ -29,7 +29,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
   if (error instanceof ApiError && error.status === 404) {
     return (
       <Card>
-        <EmptyState level={2} icon={SearchX} title={`The code ${code} is not known`} action={another}>
+        <EmptyState icon={SearchX} title={`The code ${code} is not known`} action={another}>
           Compare it with what the machine shows. A code is good for ten minutes and for one machine; run “inference-provider login” again
           for a new one.
         </EmptyState>
@@ -38,7 +38,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
   }
   const shown = decided ?? data;
   if (shown === undefined) {
-    if (error !== null) return <ErrorState level={2} what="The code" error={error} onRetry={() => void refetch()} />;
+    if (error !== null) return <ErrorState what="The code" error={error} onRetry={() => void refetch()} />;
     return (
       <Card title="Looking for the machine">
         <Skeleton height="9rem" />
@@ -52,7 +52,6 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
       return (
         <Card>
           <EmptyState
-            level={2}
             icon={CircleCheck}
             title={decided === null ? 'This code was approved before' : `${shown.machine_name} is approved`}
             action={<LinkButton href={PATHS.machines}>Go to the machines</LinkButton>}
@@ -66,7 +65,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
     case 'denied':
       return (
         <Card>
-          <EmptyState level={2} icon={CircleSlash} title={decided === null ? 'This code was denied before' : 'Denied'} action={another}>
+          <EmptyState icon={CircleSlash} title={decided === null ? 'This code was denied before' : 'Denied'} action={another}>
             {decided === null
               ? 'It is good for nothing any more. Run “inference-provider login” on the machine again for a new one.'
               : 'The machine gets nothing, and the code is good for nothing any more.'}
@@ -76,7 +75,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
     case 'expired':
       return (
         <Card>
-          <EmptyState level={2} icon={ClockAlert} title="This code has expired" action={another}>
+          <EmptyState icon={ClockAlert} title="This code has expired" action={another}>
             Codes are good for ten minutes. Run “inference-provider login” on the machine again for a new one.
           </EmptyState>
         </Card>
@@ -116,7 +115,7 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
         <dl className="facts">
           <dt>Code</dt>
           <dd>
-            <code>{request.user_code}</code>
+            <code className="user-code">{request.user_code}</code>
           </dd>
           <dt>Machine</dt>
           <dd>{request.machine_name}</dd>
@@ -132,7 +131,7 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
           <dd>
             <Time at={request.requested_at} />
           </dd>
-          <dt>Good until</dt>
+          <dt>Expires</dt>
           <dd>
             <Time at={request.expires_at} />
           </dd>
@@ -146,7 +145,7 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
           <Button kind="primary" busy={busy === 'approve'} disabled={busy === 'deny'} onClick={() => void decide('approve')}>
             Approve
           </Button>
-          <Button kind="danger" busy={busy === 'deny'} disabled={busy === 'approve'} onClick={() => void decide('deny')}>
+          <Button busy={busy === 'deny'} disabled={busy === 'approve'} onClick={() => void decide('deny')}>
             Deny
           </Button>
           <Button kind="quiet" disabled={busy !== null} onClick={onAnother}>

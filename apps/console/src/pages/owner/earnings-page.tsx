@@ -17,7 +17,7 @@ import { Skeleton } from '../../ui/skeleton.js';
 import { Stat, Stats } from '../../ui/stat.js';
 import { type Column, Table } from '../../ui/table.js';
 import { PATHS } from '../paths.js';
-import { dayLabel, eachDay, lastDays } from './days.js';
+import { dayLabel, eachDay, lastDays, shortDay } from './days.js';
 import { download } from './download.js';
 import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from './earnings.js';
 import { machineName, shortId } from './machine-name.js';
@@ -62,7 +62,7 @@ export function Page() {
           />
         </Stats>
         {rows === undefined && earnings.error !== null ? (
-          <ErrorState level={2} what="Your earnings" error={earnings.error} onRetry={() => void earnings.refetch()} />
+          <ErrorState what="Your earnings" error={earnings.error} onRetry={() => void earnings.refetch()} />
         ) : (
           <ByDay earnings={earnings.data} nameOf={names} />
         )}
@@ -153,7 +153,7 @@ function ByDay({ earnings, nameOf }: ByDayProps) {
           title={`What each machine earned per day, from ${dayLabel(from)} to ${dayLabel(to)}`}
           kind="bar"
           stacked
-          labels={eachDay({ from, to }).map(dayLabel)}
+          labels={eachDay({ from, to }).map(shortDay)}
           series={series}
           format={formatUsd}
           labelHeading="Day"

@@ -2,6 +2,7 @@
 import type { ConsoleMachineView } from '@inference/formats';
 import { Card } from '../../ui/card.js';
 import { CopyField } from '../../ui/copy-field.js';
+import { counted } from '../../ui/number.js';
 import { Time } from '../../ui/time.js';
 import { leftWords, trustLevel } from './words.js';
 
@@ -30,7 +31,7 @@ export function MachineAway({ machine: { provider_id, last_seen } }: { readonly 
             <dd>{trustLevel(last_seen.trust_level).label}</dd>
             <dt>Served on that connection</dt>
             <dd>
-              {last_seen.requests_served} requests, {last_seen.tokens_generated} tokens
+              {counted(last_seen.requests_served, 'request')}, {counted(last_seen.tokens_generated, 'token')}
             </dd>
             <dt>Chip</dt>
             <dd>{last_seen.chip_name}</dd>

@@ -1,7 +1,7 @@
 /** The numbers of one machine: what it gets of the traffic, how fast it is, what it earned. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { Money } from '../../ui/money.js';
-import { Count, formatRate } from '../../ui/number.js';
+import { counted, formatRate } from '../../ui/number.js';
 import { Stat, Stats } from '../../ui/stat.js';
 import { lastDays } from './days.js';
 import { sumOf } from './earnings.js';
@@ -17,12 +17,12 @@ export function MachineFigures({ machine: { provider_id, status, last_seen } }: 
       <Stat
         label="Earned in 30 days"
         value={month === undefined ? undefined : <Money microUsd={sumOf(month).earned} />}
-        hint={month === undefined ? undefined : <>with {<Count value={sumOf(month).jobs} />} jobs</>}
+        hint={month === undefined ? undefined : `with ${counted(sumOf(month).jobs, 'job')}`}
       />
       <Stat
         label="Share of the traffic"
         value={status === null ? '—' : percent(status.share)}
-        hint={status === null ? 'while it is connected' : <>{<Count value={status.placements} />} requests since it connected</>}
+        hint={status === null ? 'while it is connected' : `${counted(status.placements, 'request')} since it connected`}
       />
       <Stat
         label="Tokens per second"

@@ -1,7 +1,7 @@
 /** Why a connected machine gets what it gets: next steps, trust, models, the newest decisions. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import { Card } from '../../ui/card.js';
-import { formatRate } from '../../ui/number.js';
+import { counted, formatRate } from '../../ui/number.js';
 import { type Column, Table } from '../../ui/table.js';
 import { Time } from '../../ui/time.js';
 import { percent } from './machine-figures.js';
@@ -13,10 +13,16 @@ type Status = ProviderStatusAnswer;
 type Model = Status['models'][number];
 type Decision = Status['decisions'][number];
 
-export function MachineStanding({ status }: { readonly status: Status }) {
+export interface MachineStandingProps {
+  readonly status: Status;
+  /** Heading of what the owner can do, in the words of whoever reads it. */
+  readonly stepsTitle?: string;
+}
+
+export function MachineStanding({ status, stepsTitle = 'What you can do' }: MachineStandingProps) {
   return (
     <>
-      <Card title="What you can do" about="What helps most comes first.">
+      <Card title={stepsTitle} about="What helps most comes first.">
         <ol className="next-steps">
           {status.next_steps.map(({ code, text, model }) => (
             <li key={`${code} ${model ?? ''}`}>
@@ -106,7 +112,7 @@ function decisionKey({ model, outcome, reason, first_at }: Decision): string {
 }
 
 function recordWords({ state, reason, until, recent_failures }: Status['reputation']) {
-  if (state === 'well') return recent_failures === 0 ? 'Its jobs go well.' : `${recent_failures} jobs failed lately.`;
+  if (state === 'well') return recent_failures === 0 ? 'Its jobs go well.' : `${counted(recent_failures, 'job')} failed lately.`;
   return (
     <>
       {gateWords(state)}

@@ -54,8 +54,13 @@ const COLUMNS: readonly Column<ConsoleMachine>[] = [
     key: 'seen',
     header: 'Connected',
     cell: ({ live, last_seen }) => {
-      if (live !== null) return <>since {<Time at={live.connected_at} />}</>;
-      return last_seen === null ? 'not yet' : <>until {<Time at={last_seen.at} />}</>;
+      if (live === null && last_seen === null) return 'not yet';
+      return (
+        <span>
+          {live === null ? 'until ' : 'since '}
+          <Time at={live?.connected_at ?? last_seen?.at ?? 0} />
+        </span>
+      );
     },
   },
 ];
@@ -82,7 +87,7 @@ export function Page() {
       <div className="stack">
         {machines.error !== null && rows !== undefined ? <ErrorNote error={machines.error} title="These states are not of now." /> : null}
         {rows === undefined && machines.error !== null ? (
-          <ErrorState level={2} what="Your machines" error={machines.error} onRetry={() => void machines.refetch()} />
+          <ErrorState what="Your machines" error={machines.error} onRetry={() => void machines.refetch()} />
         ) : isEmpty ? (
           <Card title="No machine is linked yet" about="Three steps, and a Mac serves for you.">
             <HowToLink />

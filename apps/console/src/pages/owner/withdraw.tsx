@@ -28,10 +28,7 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
   const most = wholeCents(balance.withdrawable_micro_usd);
   const least = settings.min_withdrawal_micro_usd;
   return (
-    <Card
-      title="Withdraw"
-      about={`What was earned may be withdrawn, ${formatUsd(least)} and more at a time. What was deposited and granted may not.`}
-    >
+    <Card title="Withdraw" about={`What was earned may be withdrawn, ${formatUsd(least)} and more at a time. What was deposited may not.`}>
       <div className="stack">
         {most < least ? (
           <p>

@@ -1,0 +1,228 @@
+/** What an operator does in a browser: looks after machines, money and models; and that nobody else gets there. */
+import type { Page } from 'playwright-core';
+import { expect, it } from 'vitest';
+import { expectAccessible } from '../support/console/accessible.js';
+import { describeInBrowser } from '../support/console/browser.js';
+import { linkedMachine, makeDear, newMachine, serveJobs } from '../support/console/machines.js';
+import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
+import { newPerson } from '../support/console/people.js';
+import type { DemoNetwork } from '../support/demo-network.js';
+import { sharedNetwork } from '../support/shared-network.js';
+
+/** The open window; messages in the corner have the role of a dialog, too. */
+const dialogOf = (page: Page) => page.locator('.dialog');
+
+async function look(page: Page, name: string): Promise<void> {
+  await screenshot(page, name);
+  await expectAccessible(page);
+}
+
+const chat = async (network: DemoNetwork, model: string): Promise<number> =>
+  (await network.post('/v1/chat/completions', { model, max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] })).status;
+
+const PAGES = [
+  ['health', 'Health'],
+  ['providers', 'All machines'],
+  ['accounts', 'Accounts'],
+  ['deposits', 'Deposits'],
+  ['withdrawals', 'Withdrawals'],
+  ['prices', 'Prices'],
+  ['catalogue', 'Model catalogue'],
+  ['actions', 'What operators did'],
+] as const;
+
+describeInBrowser('an operator', () => {
+  it('takes a machine out of routing, its owner reads why, and lets it in again', async () => {
+    const network = await sharedNetwork();
+    const owner = await newPerson(network);
+    const operator = await newPerson(network, { name: 'Katherine Johnson', admin: true });
+    const machine = await linkedMachine(network, owner, 'Attic');
+    expect(await chat(network, machine.model)).toBe(200);
+    const page = await openPage('/admin/providers', { signedInAs: operator });
+    await page.getByLabel('Search').fill(machine.model);
+    await page.getByRole('table', { name: 'Machines that are connected' }).getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'What operators did here' }).waitFor();
+    await page.getByRole('link', { name: owner.email }).waitFor();
+    await page.getByRole('button', { name: 'Quarantine' }).click();
+    const dialog = dialogOf(page);
+    await dialog.getByRole('button', { name: 'Quarantine' }).click();
+    await dialog.getByText('Give a reason').waitFor();
+    await dialog.getByLabel('Reason').fill('It overheats. Clean its fan, then write to us.');
+    await look(page, 'admin-quarantine');
+    await dialog.getByRole('button', { name: 'Quarantine' }).click();
+    await page.getByText('Held back by an operator').waitFor();
+    expect(await chat(network, machine.model)).toBe(404);
+
+    const home = await openPage(`/machines/${machine.providerId}`, { signedInAs: owner, width: 'phone', theme: 'dark' });
+    await home.getByText('“It overheats. Clean its fan, then write to us.”').waitFor();
+    await look(home, 'machine-held');
+
+    await page.getByText('Quarantined a machine: “It overheats.', { exact: false }).waitFor();
+    await look(page, 'admin-provider');
+    await page.getByRole('button', { name: 'Release' }).click();
+    await dialog.getByRole('button', { name: 'Release' }).click();
+    await page.getByText('Released a machine').waitFor();
+    expect(await chat(network, machine.model)).toBe(200);
+    await home.getByText('Takes jobs').waitFor();
+  });
+
+  it('finds an account, deposits by hand, suspends and reinstates it', async () => {
+    const network = await sharedNetwork();
+    const operator = await newPerson(network, { admin: true });
+    const customer = await newPerson(network, { name: 'Hedy Lamarr' });
+    const page = await openPage('/admin/accounts', { signedInAs: operator });
+    await page.getByLabel('Search').fill(customer.email.slice(0, 20).toUpperCase());
+    await page.getByRole('link', { name: customer.email }).click();
+    await page.getByRole('heading', { name: customer.email }).waitFor();
+    const dialog = dialogOf(page);
+    await page.getByRole('button', { name: 'Deposit by hand' }).click();
+    await dialog.getByLabel('Amount').fill('12.345');
+    await dialog.getByLabel('Reference').fill('invoice 7');
+    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByText('Amounts are in whole cents.').waitFor();
+    await dialog.getByText('A reference has', { exact: false }).waitFor();
+    await dialog.getByLabel('Amount').fill('12.50');
+    await dialog.getByLabel('Reference').fill(`invoice-${customer.accountId}`);
+    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await look(page, 'admin-deposit');
+    await dialog.getByRole('button', { name: 'Deposit $12.50' }).click();
+    await page.getByText('By hand', { exact: true }).waitFor();
+    expect(await customer.call('GET', '/console/v1/balance')).toMatchObject({ balance_micro_usd: 12_500_000 });
+
+    await page.getByRole('button', { name: 'Suspend' }).click();
+    await dialog.getByRole('button', { name: 'Suspend' }).click();
+    await page.getByText('Suspended an account').waitFor();
+    await expect(customer.call('GET', '/console/v1/balance')).rejects.toThrow(/403/);
+    await look(page, 'admin-account');
+    await page.getByRole('button', { name: 'Reinstate' }).click();
+    await dialog.getByRole('button', { name: 'Reinstate' }).click();
+    await page.getByText('Reinstated an account').waitFor();
+    expect(await customer.call('GET', '/console/v1/balance')).toMatchObject({ balance_micro_usd: 12_500_000 });
+  });
+
+  it('sets a price and sees the ones before, and puts a model into the catalogue and takes it out', async () => {
+    const network = await sharedNetwork();
+    const operator = await newPerson(network, { admin: true });
+    const { model } = await newMachine(network);
+    const page = await openPage('/admin/prices', { signedInAs: operator });
+    const dialog = dialogOf(page);
+    const row = page.getByRole('row').filter({ hasText: model });
+    await page.getByRole('button', { name: 'Price a model' }).click();
+    await dialog.getByLabel('Model').fill(model);
+    await dialog.getByLabel('Million prompt tokens').fill('0.25');
+    await dialog.getByLabel('Million answer tokens').fill('1.0000005');
+    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByText('The smallest part is $0.000001.').waitFor();
+    await dialog.getByLabel('Million answer tokens').fill('1.5');
+    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByRole('button', { name: 'Set the price' }).click();
+    await row.waitFor();
+    await row.getByRole('button', { name: 'Change' }).click();
+    await dialog.getByLabel('Million answer tokens').fill('2');
+    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByText('$1.50 → $2.00').waitFor();
+    await look(page, 'admin-price');
+    await dialog.getByRole('button', { name: 'Set the price' }).click();
+    await row.getByText('$2.00').waitFor();
+    const prices = (await (await fetch(`${network.baseUrl}/v1/prices`)).json()) as { data: { model: string }[] };
+    expect(prices.data.find((price) => price.model === model)).toMatchObject({
+      prompt_per_million: 250_000,
+      completion_per_million: 2_000_000,
+    });
+    await row.getByRole('button', { name: 'History of' }).click();
+    await dialog.getByText('$1.50').waitFor();
+    await look(page, 'admin-price-history');
+
+    await page.goto('/admin/catalogue');
+    await page.getByRole('button', { name: 'Add a model' }).click();
+    await dialog.getByLabel('Id').fill(model);
+    await dialog.getByLabel('Name').fill('A light model');
+    await dialog.getByLabel('Quantisation').fill('8bit');
+    await dialog.getByLabel('Files').fill('nonsense');
+    await dialog.getByRole('button', { name: 'Add the model' }).click();
+    await dialog.getByText('Line 1 is no SHA-256', { exact: false }).waitFor();
+    await dialog.getByLabel('Files').fill('a'.repeat(64));
+    await look(page, 'admin-catalogue-dialog');
+    await dialog.getByRole('button', { name: 'Add the model' }).click();
+    await row.getByText('A light model').waitFor();
+    // Its file is none that the catalogue knows.
+    await expect.poll(() => chat(network, model)).toBe(404);
+    await row.getByRole('button', { name: 'Take out' }).click();
+    await dialog.getByRole('button', { name: 'Take it out' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await row.waitFor({ state: 'detached' });
+    await expect.poll(() => chat(network, model)).toBe(200);
+  });
+
+  it('rejects a withdrawal and marks one as paid', async () => {
+    const network = await sharedNetwork();
+    const operator = await newPerson(network, { admin: true });
+    const owner = await newPerson(network);
+    const { model } = await linkedMachine(network, owner, 'Earner');
+    await makeDear(operator, model);
+    await serveJobs(network, model, 5);
+    for (const amount_micro_usd of [1_010_000, 1_020_000]) await owner.call('POST', '/console/v1/withdrawals', { amount_micro_usd });
+    const page = await openPage('/admin/withdrawals', { signedInAs: operator });
+    const dialog = dialogOf(page);
+    const row = (amount: string) => page.getByRole('row').filter({ hasText: owner.accountId }).filter({ hasText: amount });
+    await look(page, 'admin-withdrawals-asked');
+    await row('$1.01').getByRole('button', { name: 'Reject' }).click();
+    await dialog.getByText('goes back to the balance', { exact: false }).waitFor();
+    await dialog.getByRole('button', { name: 'Reject' }).click();
+    // What lies behind a dialog is hidden from roles until it is closed.
+    await dialog.waitFor({ state: 'detached' });
+    await row('$1.01').waitFor({ state: 'detached' });
+    await row('$1.02').getByRole('button', { name: 'Mark as paid' }).click();
+    await dialog.getByRole('button', { name: 'It is paid' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await row('$1.02').waitFor({ state: 'detached' });
+    const { data } = await owner.call<{ data: object[] }>('GET', '/console/v1/withdrawals');
+    expect(data).toMatchObject([
+      { amount_micro_usd: 1_020_000, state: 'paid' },
+      { amount_micro_usd: 1_010_000, state: 'rejected' },
+    ]);
+  });
+
+  it('sees every page, in the light and, on a phone, in the dark', async () => {
+    const network = await sharedNetwork();
+    const operator = await newPerson(network, { admin: true });
+    const wide = await openPage('/admin', { signedInAs: operator });
+    const phone = await openPage('/admin/health', { signedInAs: operator, theme: 'dark', width: 'phone' });
+    for (const [path, heading] of PAGES) {
+      for (const [page, name] of [
+        [wide, `admin-${path}`],
+        [phone, `admin-${path}-phone`],
+      ] as const) {
+        await page.goto(`/admin/${path}`);
+        await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+        await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });
+        await look(page, name);
+        await expectStill(page);
+      }
+      expect([path, await phone.evaluate(() => document.documentElement.scrollWidth)]).toEqual([path, 375]);
+    }
+  });
+});
+
+describeInBrowser('who is no operator', () => {
+  it('sees nothing of what operators do, and no way there', async () => {
+    const network = await sharedNetwork();
+    const person = await newPerson(network);
+    const page = await openPage('/machines', { signedInAs: person });
+    await page.getByRole('link', { name: 'Machines', exact: true }).waitFor();
+    expect(await page.getByText('Admin', { exact: true }).count()).toBe(0);
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    for (const [path] of PAGES) {
+      await page.goto(`/admin/${path}`);
+      await page.getByRole('heading', { name: 'This page is for operators' }).waitFor();
+    }
+    await look(page, 'admin-not-yours');
+    expect(asked.filter((path) => path.startsWith('/admin/v1'))).toEqual([]);
+    for (const path of ['providers', 'health', 'actions', 'accounts', 'deposits', 'withdrawals', 'prices', 'catalogue', 'placement']) {
+      await expect(person.call('GET', `/admin/v1/${path}`)).rejects.toThrow(/403/);
+    }
+    const nobody = await openPage('/admin/accounts');
+    await nobody.waitForURL(/\/sign-in/);
+  });
+});
