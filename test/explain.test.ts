@@ -84,11 +84,11 @@ const battery = (capacity: string, status: string) => ({
 
 describe('a machine in trouble', () => {
   it.each([
-    ['too hot', zone('104000'), zone('50000'), 'too_hot', {}],
-    ['out of memory', memory('60.00', '30.00'), memory('0.00', '0.00'), 'no_memory', {}],
-    ['low on battery', battery('12', 'Discharging'), battery('12', 'Charging'), 'low_battery', {}],
-    ['hot', zone('96000'), zone('50000'), null, { thermal: 'serious' }],
-    ['on battery', battery('80', 'Discharging'), battery('80', 'Charging'), null, { power: 'battery' }],
+    ['too hot', zone('104000'), zone('50000'), 'away', { thermal: 'critical' }],
+    ['out of memory', memory('60.00', '30.00'), memory('0.00', '0.00'), 'away', { memory_pressure: 'critical' }],
+    ['low on battery', battery('12', 'Discharging'), battery('12', 'Charging'), 'away', { power: 'low_battery' }],
+    ['warm', zone('88000'), zone('50000'), null, { thermal: 'fair' }],
+    ['short of memory', memory('20.00', '0.00'), memory('0.00', '0.00'), null, { memory_pressure: 'warning' }],
   ])('that is %s is told to the coordinator, and so is its end', async (_name, bad, good, gate, seen) => {
     write(bad);
     await until(`gate ${gate}`, async () => {

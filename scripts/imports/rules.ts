@@ -120,6 +120,7 @@ export const LAYERS: readonly Layer[] = [
     path: 'apps/provider/src/commands',
     uses: [
       'provider',
+      'provider/availability',
       'provider/config',
       'provider/control',
       'provider/doctor',
@@ -192,7 +193,13 @@ export const LAYERS: readonly Layer[] = [
   },
   { name: 'provider/model-process', path: 'apps/provider/src/model-process', uses: ['provider/hardening'], node: NODE },
   { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
-  { name: 'provider/host', path: 'apps/provider/src/host', uses: [], node: NODE },
+  { name: 'provider/host', path: 'apps/provider/src/host', uses: ['protocol'], node: NODE },
+  {
+    name: 'provider/availability',
+    path: 'apps/provider/src/availability',
+    uses: ['provider/config', 'provider/host', 'protocol'],
+    node: PURE,
+  },
 ];
 
 const PACKAGES: Readonly<Record<string, string>> = {

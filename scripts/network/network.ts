@@ -231,6 +231,8 @@ async function startProvider(options: NetworkOptions, number: number, baseUrl: s
         ...['--data-dir', join(options.dataDir, name)],
         '--simulated-enclave',
         ...['--drain', '4'],
+        // Neither the heat nor the battery of this machine sends its simulated ones home.
+        ...(options.providerArgs?.includes('--simulated-host') ? [] : ['--simulated-host', join(options.dataDir, name, 'simulated-host')]),
         ...(options.modelPath === undefined ? [] : ['--model', options.modelPath]),
         ...(options.providerArgs ?? []),
       ],

@@ -5,25 +5,42 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
-import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protocol';
+import { AVAILABILITY_VERSION, type ModelOffer, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
+import type { AttendanceStatus } from './availability/attendance.js';
+import { policyOf } from './availability/policy.js';
+import { availabilityStatus, toldAvailability } from './availability-parts.js';
 import type { Config } from './config/config.js';
 import { configPath } from './config/data-dir.js';
+import { availabilityRoutes } from './control/availability-routes.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { fetchCoordinatorView } from './control/coordinator-view.js';
-import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
 import { mendModes } from './hardening/secret-modes.js';
-import { type HostFacts, readHostFacts } from './host/host-facts.js';
-import { ConditionWatch, LOOK_EVERY_MS } from './host/watch-condition.js';
-import { logEnclave, logEnrolment, logJob, logModel, logRefusedModels, logSession, logSettings, logTrust } from './log-daemon.js';
+import { hardwareStatus, toldHardware } from './hardware-parts.js';
+import { type FactSource, type HostFacts, readHostFacts } from './host/host-facts.js';
+import {
+  logAvailability,
+  logEnclave,
+  logEnrolment,
+  logJob,
+  logModel,
+  logRefusedModel,
+  logRefusedModels,
+  logSession,
+  logSettings,
+  logTrust,
+} from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
-import { type ModelChoice, openModels } from './open-models.js';
+import { OpenAttendance } from './open-attendance.js';
+import { type ModelChoice, type OpenedModels, openModels } from './open-models.js';
 import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
 import type { Session } from './session/session.js';
@@ -60,6 +77,8 @@ export interface DaemonOptions {
   readonly config: Config;
   /** Reads it again. Throws an Error whose message is for the owner. */
   readonly readConfig: () => Config;
+  /** The models that such settings want to be served, and the bytes that they leave to other things. */
+  readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
   /** Set: its words stand in the environment, and go before the file. */
   readonly fixedLogLevel: string | null;
   /** Ends the daemon as a signal does. */
@@ -67,8 +86,8 @@ export interface DaemonOptions {
   readonly log: Logger;
 }
 
-/** How often a simulated machine is looked at, in milliseconds. */
-const LOOK_AT_SIMULATION_MS = 100;
+/** What running jobs get when this machine leaves: those that may be finished, and those that have begun when there is hurry. */
+const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
 /** How long the enclave may take to show that it works, in milliseconds. */
 const ENCLAVE_CHECK_MS = 3_000;
 
@@ -80,7 +99,6 @@ export class Daemon {
   #connected: Promise<void> = Promise.resolve();
   #stopping = false;
   readonly #connection = new ConnectionLog();
-  readonly #condition: ConditionWatch;
   readonly #wakes = new Wakes();
   readonly #watchdog = new Watchdog();
   readonly #settings: LiveSettings;
@@ -92,9 +110,11 @@ export class Daemon {
     private readonly models: ServedModels,
     private readonly host: HostFacts,
     private readonly enclave: Enclave,
+    private readonly attendance: OpenAttendance,
+    private readonly adjustModels: OpenedModels['adjust'],
     private readonly hardening: DaemonStatus['hardening'],
   ) {
-    const { simulatedHost, log } = options;
+    const { log } = options;
     this.#settings = new LiveSettings({
       path: configPath(options.dataDir),
       now: options.config,
@@ -103,15 +123,6 @@ export class Daemon {
       onEvent: (event) => logSettings(log, event),
     });
     this.#wakes.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine has slept, or its clock was set'));
-    this.#condition = new ConditionWatch(
-      { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' },
-      simulatedHost === null ? LOOK_EVERY_MS : LOOK_AT_SIMULATION_MS,
-      (condition) => {
-        options.log.info({ event: 'machine', ...condition }, "the machine's condition has changed");
-        models.setMemoryIsShort(condition.memoryPressure !== 'normal');
-        if (this.#session?.registered === true) this.#jobs?.reportMachine();
-      },
-    );
   }
 
   /**
@@ -129,6 +140,13 @@ export class Daemon {
         reload: async () => (daemon === null ? startingStatus(options, startedAt).settings : daemon.reload()),
         stop: async () => options.onStop(),
       }),
+      ...availabilityRoutes({
+        availability: () => daemon?.availability ?? null,
+        setPause: (pause) => {
+          if (daemon === null) throw new ControlRefusal('starting', 'the provider is still starting; try again in a moment');
+          daemon.attendance.setPause(pause);
+        },
+      }),
     ]);
     try {
       daemon = await Daemon.#start(options, control, startedAt, signal);
@@ -143,11 +161,35 @@ export class Daemon {
     const { log } = options;
     const command = helperCommand(options);
     for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
-    const [host, coreDumps, confinement] = await Promise.all([readHostFacts(), forbidCoreDumps(), confinementOf(options.config)]);
+    const [host, coreDumps, confinement] = await Promise.all([
+      readHostFacts(hostOf(options)),
+      forbidCoreDumps(),
+      confinementOf(options.config),
+    ]);
     const hardening = { core_dumps: coreDumps, engine_network: confinement.kind, engine_network_problem: confinement.why };
     let daemon: Daemon | null = null;
+    let served: ServedModels | null = null;
+    const attendance = await OpenAttendance.open({
+      dataDir: options.dataDir,
+      policy: policyOf(options.config),
+      simulatedHost: options.simulatedHost,
+      onCondition: (condition) => {
+        log.info({ event: 'machine', ...condition }, "the machine's condition has changed");
+        served?.setMemoryIsShort(condition.memoryPressure !== 'normal');
+        daemon?.reportMachine();
+      },
+      onChange: (status) => {
+        logAvailability(log, status);
+        daemon?.announceAvailability(status);
+      },
+      onAwakeProblem: (reason) => log.warn({ event: 'sleep_not_prevented', reason }, 'the system cannot be kept from going to sleep'),
+      leave: async (hurry, stay) => daemon?.stepAside(hurry, stay),
+      rest: async () => served?.rest(),
+      resume: () => served?.resume(),
+    });
+    if (attendance.status.state !== 'serving') logAvailability(log, attendance.status);
     const { slots, context, reserve } = options;
-    const { models, refused } = openModels({
+    const { models, refused, adjust } = openModels({
       choices: options.models,
       slots,
       context,
@@ -159,16 +201,19 @@ export class Daemon {
       onEvent: (event) => logModel(log, event),
       onChange: () => daemon?.announceModels(),
     });
-    for (const { path, reason } of refused) log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
+    for (const one of refused) logRefusedModel(log, one);
+    served = models;
+    models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
     let enclave: Enclave;
     try {
+      if (attendance.status.state !== 'serving') await models.rest();
       await models.start(signal);
       enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
     } catch (error) {
-      await models.close();
+      await Promise.all([attendance.close(), models.close()]);
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave, hardening);
+    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, adjust, hardening);
     daemon.#connect();
     return daemon;
   }
@@ -176,12 +221,13 @@ export class Daemon {
   /** Takes no more jobs, lets running ones finish for a while or until `hurry`, and ends every child process. */
   async stop(hurry?: AbortSignal): Promise<void> {
     this.#stopping = true;
+    await this.attendance.close();
     if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
     this.#leave.abort();
     this.#settings.close();
     this.#wakes.close();
     await this.#connected;
-    await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close(), this.#watchdog.close()]);
+    await Promise.all([this.models.close(), this.enclave.close(), this.#watchdog.close()]);
     await this.control.close();
   }
 
@@ -199,9 +245,11 @@ export class Daemon {
       engine: offers.length > 0 ? 'ready' : 'down',
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
+      availability: this.availability,
+      hardware: hardwareStatus(this.host, this.#jobs?.rates ?? { decodeTps: null, prefillTps: null }),
       running_jobs: this.#jobs?.active ?? 0,
       jobs: this.#connection.jobs,
-      host: machineState(this.#condition.condition),
+      host: machineState(this.attendance.condition),
       settings: this.#settings.state,
       hardening: this.hardening,
       coordinator_view: view,
@@ -218,6 +266,9 @@ export class Daemon {
   #apply(config: Config): void {
     const { log, fixedLogLevel } = this.options;
     if (fixedLogLevel === null) log.level = config.log_level;
+    void this.attendance.setPolicy(policyOf(config));
+    const { models, reserve } = this.options.servingOf(config);
+    for (const refused of this.adjustModels(models, reserve)) logRefusedModel(log, refused);
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */
@@ -236,9 +287,35 @@ export class Daemon {
     return this.#session?.registered === true ? this.#trust : null;
   }
 
+  /** Whether it serves, and why not. */
+  get availability(): AvailabilityStatus {
+    return availabilityStatus(this.attendance);
+  }
+
   /** Tells the coordinator what can be had at this moment, and what of it is in memory. */
   announceModels(): void {
-    if (this.#session?.registered === true) this.#session.send({ type: 'models', models: this.models.offers() });
+    if (this.#session?.registered === true) this.#session.send({ type: 'models', models: this.#offers(this.#session.version) });
+  }
+
+  /** Tells the coordinator whether jobs may come. */
+  announceAvailability(status: AttendanceStatus): void {
+    if (this.#session?.registered !== true) return;
+    if (this.#session.version >= AVAILABILITY_VERSION) this.#session.send({ type: 'availability', ...toldAvailability(status) });
+    else this.announceModels();
+  }
+
+  reportMachine(): void {
+    if (this.#session?.registered === true) this.#jobs?.reportMachine();
+  }
+
+  /** Finishes or hands back what runs. */
+  async stepAside(hurry: AbortSignal, stay: AbortSignal): Promise<void> {
+    await this.#jobs?.stepAside(LEAVING, hurry, stay);
+  }
+
+  /** A coordinator that knows nothing of availability is told of no models while there is none to be had. */
+  #offers(version: number): ModelOffer[] {
+    return version < AVAILABILITY_VERSION && this.attendance.status.state !== 'serving' ? [] : this.models.offers();
   }
 
   #connect(): void {
@@ -256,9 +333,10 @@ export class Daemon {
         enclave: this.enclave,
         presence: {
           agentVersion: agentVersion(),
-          hardware: hardwareOf(this.host),
-          models: () => models.offers(),
+          hardware: toldHardware(this.host),
+          models: (version) => this.#offers(version),
           slots: models.slots,
+          availability: () => toldAvailability(this.attendance.status),
         },
         intake: (session, keys) => {
           this.#session = session;
@@ -275,14 +353,16 @@ export class Daemon {
               this.#connection.job(outcomeOf(event));
               logJob(log, event);
             },
-            machine: () => machineState(this.#condition.condition),
+            machine: () => machineState(this.attendance.condition),
+            away: () => (this.attendance.status.state === 'serving' ? null : session.version >= AVAILABILITY_VERSION ? 'away' : 'busy'),
           });
           return this.#jobs;
         },
         onRegistered: (_session, trustLevel, token) => {
           this.#connection.registered(token);
           log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
-          // Models may have come or gone between the register message and its answer.
+          // Models may have come or gone between the register message and its answer, and the time to serve as well.
+          this.announceAvailability(this.attendance.status);
           this.announceModels();
           this.#jobs?.reportMachine();
         },
@@ -338,19 +418,14 @@ async function confinementOf({ hardening }: Config): Promise<Confinement> {
   return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
 }
 
+function hostOf({ simulatedHost }: DaemonOptions): FactSource {
+  return simulatedHost === null ? { platform: process.platform, root: '/' } : { platform: 'linux', root: simulatedHost };
+}
+
 function makeDataDir(dataDir: string): void {
   try {
     mkdirSync(join(dataDir, 'enclave'), { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new StartError(`the data directory ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code})`);
   }
-}
-
-function hardwareOf(host: HostFacts): Hardware {
-  return {
-    chip_family: cleanLabel(host.chipFamily, 64, 'unknown'),
-    cpu_cores: host.cpuCores,
-    gpu_cores: host.gpuCores,
-    bandwidth_gbs: host.bandwidthGbs,
-  };
 }

@@ -2,6 +2,8 @@
 import type { EnclaveEvent } from '@inference/enclave';
 import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/protocol';
 import type { Logger } from 'pino';
+import type { AttendanceStatus } from './availability/attendance.js';
+import type { RefusedModel } from './open-models.js';
 import type { ModelEvent } from './serving/served-model.js';
 import type { EnrolmentEvent } from './session/enrolment.js';
 import type { SessionEvent } from './session/stay-connected.js';
@@ -41,6 +43,13 @@ export function logModel(log: Logger, event: ModelEvent): void {
   }
 }
 
+export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: AttendanceStatus): void {
+  const [first] = reasons;
+  const facts = { event: 'availability', state, reasons: reasons.map(({ code }) => code), next_change_at: nextChangeAt };
+  if (state === 'serving' || first === undefined) log.info(facts, 'this machine serves');
+  else log.info(facts, `this machine ${state === 'leaving' ? 'finishes what it has' : 'takes no jobs'}: ${first.text}`);
+}
+
 export function logEnclave(log: Logger, event: EnclaveEvent): void {
   switch (event.type) {
     case 'started':
@@ -78,7 +87,12 @@ export function logSession(log: Logger, event: SessionEvent): void {
 export function logTrust(log: Logger, trust: TrustMessage): void {
   const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
   const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };
-  log[trust.routable || trust.status === 'draining' ? 'info' : 'error'](facts, trustSentence(trust));
+  log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust));
+}
+
+/** A model of the owner's list cannot be served here. */
+export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): void {
+  log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
 }
 
 /** The words come from another machine and go to a terminal. */

@@ -51,6 +51,8 @@ export interface RefusedModel {
 export interface OpenedModels {
   readonly models: ServedModels;
   readonly refused: readonly RefusedModel[];
+  /** The owner wants something else of the models that are served: how long they stay, and the bytes that are left to other things. */
+  readonly adjust: (choices: readonly ModelChoice[], reserve: number | null) => readonly RefusedModel[];
 }
 
 /** An engine that dies so often within so long a time takes its model out. */
@@ -121,7 +123,16 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
   void hashAll(models, known, options).catch(() => {
     // A file that cannot be read now fails when it is loaded, which its owner hears of.
   });
-  return { models, refused };
+  const adjust = (wanted: readonly ModelChoice[], left: number | null): readonly RefusedModel[] => {
+    const now = memoryCeiling(totalMemory, left);
+    const keeps = [...files].flatMap(([id, { path }]) => {
+      const choice = wanted.find((other) => other.path === path);
+      return choice === undefined ? [] : [[id, choice.keep] as const];
+    });
+    const unfit = models.adjust(new Map(keeps), now);
+    return unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, now) }));
+  };
+  return { models, refused, adjust };
 }
 
 function startEngine(

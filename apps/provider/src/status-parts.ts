@@ -31,6 +31,7 @@ export function startingStatus(options: StatusFacts, startedAt: number): DaemonS
     models: [],
     model_files: options.models.map(({ path }) => path),
     slots: 0,
+    availability: null,
     running_jobs: 0,
     jobs: { completed: 0, failed: 0, cancelled: 0 },
     host: machineState(UNTROUBLED),

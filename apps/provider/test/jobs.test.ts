@@ -56,6 +56,7 @@ class Bench {
   leased = 0;
   released = 0;
   signingFails = false;
+  away: 'away' | 'busy' | null = null;
   /** Frames whose bytes have not left. */
   unsent: (() => void)[] | null = null;
   readonly jobs: Jobs;
@@ -67,6 +68,7 @@ class Bench {
       keys: { find: (id) => keys.get(id) ?? null },
       modelIds: () => new Set(['pico']),
       slots,
+      away: () => this.away,
       now: () => now,
       pingAfterMs,
       closeTimeoutMs,
@@ -316,6 +318,55 @@ test('draining does not wait when it is told to hurry', async () => {
   hurry.abort();
   await drained;
   expect(failuresOf(bench).size).toBe(4);
+});
+
+describe('a machine that leaves', () => {
+  const stays = new AbortController().signal;
+
+  test('takes no new jobs, hands back what has not begun, finishes the rest, and takes jobs again when it is back', async () => {
+    const bench = new Bench(8);
+    const [bodiless] = (await fourJobs(bench)) as [JobContext];
+    bench.away = 'away';
+    const aside = bench.jobs.stepAside({ graceMs: 60_000, hurryMs: 60_000 }, new AbortController().signal, stays);
+    expect(await bench.failureOf(chat(), bench.context(chat()))).toEqual({ code: 'away' });
+    expect(failuresOf(bench).get(bodiless.job_id)).toBe('away');
+    for (const { generation } of bench.streams) {
+      generation.start({ job: generation.job, promptTokens: 11, startsInsideThinking: false });
+      generation.end({ job: generation.job, kind: 'finished', reason: 'stop', completionTokens: 1 });
+    }
+    await aside;
+    expect(bench.jobs.active).toBe(0);
+    expect(bench.sent.filter(({ type }) => type === 'job_completed')).toHaveLength(3);
+    expect(bench.sent.some(({ type }) => type === 'draining')).toBe(false);
+    bench.away = null;
+    expect(await bench.failureOf(chat(), bench.context(chat()))).toBeNull();
+  });
+
+  test('in a hurry hands back all of which nothing is out, and gives up the rest after its time', async () => {
+    const bench = new Bench(8);
+    const [bodiless, silent, begun, plain] = (await fourJobs(bench)) as [JobContext, JobContext, JobContext, JobContext];
+    bench.away = 'busy';
+    const hurry = new AbortController();
+    const aside = bench.jobs.stepAside({ graceMs: 60_000, hurryMs: 50 }, hurry.signal, stays);
+    hurry.abort();
+    await bench.settle();
+    const handedBack = [bodiless, silent, plain].map(({ job_id }) => [job_id, 'busy']);
+    expect([...failuresOf(bench)].sort()).toEqual(handedBack.sort());
+    await aside;
+    expect(failuresOf(bench).get(begun.job_id)).toBe('cancelled');
+  });
+
+  test('ends nothing more when it stays after all', async () => {
+    const bench = new Bench(8);
+    await fourJobs(bench);
+    bench.away = 'away';
+    const stay = new AbortController();
+    const aside = bench.jobs.stepAside({ graceMs: 60_000, hurryMs: 60_000 }, new AbortController().signal, stay.signal);
+    stay.abort();
+    await aside;
+    await bench.settle();
+    expect(bench.jobs.active).toBe(3);
+  });
 });
 
 test('an answer is accepted, sealed, hashed and signed', async () => {

@@ -28,7 +28,9 @@ export class ProviderProcess {
 
   static start(coordinator: string, args: readonly string[] = ['--simulated-enclave'], dataDir?: string): ProviderProcess {
     const dir = dataDir ?? mkdtempSync(join(tmpdir(), 'provider-'));
-    const child = spawn(process.execPath, [MAIN, 'serve', '--coordinator', coordinator, '--data-dir', dir, ...args], {
+    // Neither the heat nor the battery of this machine shall decide a test.
+    const host = args.includes('--simulated-enclave') && !args.includes('--simulated-host') ? ['--simulated-host', join(dir, 'host')] : [];
+    const child = spawn(process.execPath, [MAIN, 'serve', '--coordinator', coordinator, '--data-dir', dir, ...args, ...host], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     return new ProviderProcess(child, dir);

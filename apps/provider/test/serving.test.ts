@@ -316,3 +316,113 @@ test('a killed process fails its jobs only; killed again and again, its model is
     await models.close();
   }
 });
+
+describe('resting', () => {
+  test('takes every model out of memory, those that always stay too, refuses jobs, and loads those again afterwards', async () => {
+    bench = new Bench([serving('a', 5, always), serving('b', 5)], 10);
+    const starting = bench.models.start(never);
+    (await bench.started('a')).ready();
+    await starting;
+    const lease = bench.models.lease('b', never);
+    (await bench.started('b')).ready();
+    (await lease).release();
+    await bench.models.rest();
+    expect([bench.states(), bench.running.size, bench.models.memoryInUse]).toEqual([{ a: 'cold', b: 'cold' }, 0, 0]);
+    expect(bench.models.offers()).toMatchObject([{ state: 'on_demand' }, { state: 'on_demand' }]);
+    await expect(bench.models.lease('b', never)).rejects.toEqual(new ModelUnavailable('resting'));
+    bench.models.resume();
+    (await bench.started('a')).ready();
+    await bench.until(() => bench.states().a === 'ready');
+    expect(bench.states()).toEqual({ a: 'ready', b: 'cold' });
+  });
+
+  test('interrupts what is being loaded, and refuses those who wait for it', async () => {
+    bench = new Bench([serving('a', 5)], 10);
+    await bench.models.start(never);
+    const waiting = expect(bench.models.lease('a', never)).rejects.toEqual(new ModelUnavailable('resting'));
+    await bench.started('a');
+    await bench.models.rest();
+    await waiting;
+    expect(bench.states()).toEqual({ a: 'cold' });
+    // That it was interrupted is not held against the model.
+    expect(bench.events.map(({ type }) => type)).toEqual(['loading']);
+    bench.models.resume();
+    const lease = bench.models.lease('a', never);
+    (await bench.started('a')).ready();
+    expect((await lease).model.state).toBe('ready');
+  });
+
+  test('before the start loads nothing, and a model that was on its way is not kept when it comes', async () => {
+    bench = new Bench([serving('a', 5, always)], 10);
+    await bench.models.rest();
+    await bench.models.start(never);
+    expect([bench.states(), bench.starts]).toEqual([{ a: 'cold' }, []]);
+    bench.models.resume();
+    const start = await bench.started('a');
+    start.ready();
+    await bench.models.rest();
+    expect([bench.states(), bench.running.size]).toEqual([{ a: 'cold' }, 0]);
+  });
+});
+
+describe('what an owner changes while it runs', () => {
+  const minutes = (count: number): Keep => ({ kind: 'idle', minutes: count });
+  async function bothReady(ceiling: number): Promise<void> {
+    bench = new Bench([serving('a', 5, always), serving('b', 4, minutes(30))], ceiling);
+    const starting = bench.models.start(never);
+    (await bench.started('a')).ready();
+    await starting;
+    const lease = bench.models.lease('b', never);
+    (await bench.started('b')).ready();
+    (await lease).release();
+    expect(bench.states()).toEqual({ a: 'ready', b: 'ready' });
+  }
+
+  test('how long models stay: one that stays for ever is loaded, and one that does not leaves when its time is over', async () => {
+    await bothReady(10);
+    expect(bench.models.adjust(new Map([['b', onDemand]]), 10)).toEqual([]);
+    expect(bench.models.model('b')?.keep).toEqual(onDemand);
+    await bench.models.model('b')?.unload();
+    bench.models.adjust(new Map([['b', always]]), 10);
+    (await bench.started('b')).ready();
+    await bench.until(() => bench.states().b === 'ready');
+  });
+
+  test('less memory for models: what is unused leaves at once, and what does not fit is not offered and loads for nobody', async () => {
+    await bothReady(10);
+    expect(bench.models.adjust(new Map(), 7).map(({ id }) => id)).toEqual(['b']);
+    await bench.until(() => bench.states().b === 'cold');
+    expect(bench.models.offers().map(({ id }) => id)).toEqual(['a']);
+    await expect(bench.models.lease('b', never)).rejects.toEqual(new ModelUnavailable('no_room'));
+    expect(bench.models.adjust(new Map(), 3).map(({ id }) => id)).toEqual(['a', 'b']);
+    await bench.until(() => bench.states().a === 'cold');
+    expect([bench.models.offers(), bench.running.size]).toEqual([[], 0]);
+    // And back: the one that always stays is loaded.
+    expect(bench.models.adjust(new Map(), 10)).toEqual([]);
+    (await bench.started('a')).ready();
+    await bench.until(() => bench.states().a === 'ready');
+    expect(bench.models.offers().map(({ id }) => id)).toEqual(['a', 'b']);
+  });
+
+  test('less memory while a model works: it ends its job first', async () => {
+    await bothReady(10);
+    const lease = await bench.models.lease('b', never);
+    bench.models.adjust(new Map(), 7);
+    expect(bench.states().b).toBe('ready');
+    lease.release();
+    await bench.until(() => bench.states().b === 'cold');
+  });
+
+  test('memory that does for each, and not for all together: the unused one leaves', async () => {
+    bench = new Bench([serving('a', 5), serving('b', 4)], 10);
+    await bench.models.start(never);
+    for (const id of ['a', 'b']) {
+      const lease = bench.models.lease(id, never);
+      (await bench.started(id)).ready();
+      (await lease).release();
+    }
+    expect(bench.models.adjust(new Map(), 8)).toEqual([]);
+    await bench.until(() => bench.models.memoryInUse <= 8);
+    expect(bench.models.offers()).toHaveLength(2);
+  });
+});

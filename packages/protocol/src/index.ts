@@ -4,6 +4,7 @@
  */
 export * from './bytes.js';
 export * from './canonical-json.js';
+export * from './chips.js';
 export * from './ecdsa-der.js';
 export * from './ids.js';
 export * from './image-parts.js';
@@ -19,6 +20,7 @@ export * from './trust/attestation-record.js';
 export * from './trust/chain-rejection.js';
 export * from './trust/nonce-preimage.js';
 export * from './trust/trust-parts.js';
+export * from './wire/availability.js';
 export * from './wire/coordinator-messages.js';
 export * from './wire/enrolment.js';
 export * from './wire/frame.js';

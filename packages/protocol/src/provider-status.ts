@@ -5,7 +5,8 @@
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
-import { ModelOfferSchema } from './wire/model-offer.js';
+import { AVAILABILITY_STATES } from './wire/availability.js';
+import { HardwareSchema, ModelOfferSchema } from './wire/model-offer.js';
 import { RESTRAINT_STATES, TrustPartSchema } from './wire/trust-message.js';
 
 const Code = Type.String({ pattern: '^[a-z0-9_]{1,64}$' });
@@ -67,11 +68,34 @@ export const ProviderStatusSchema = Type.Object({
   status: Code,
   status_remedy: nullable(Sentence),
   gate: nullable(Code),
+  availability: Type.Optional(
+    Type.Object(
+      {
+        state: Type.Enum([...AVAILABILITY_STATES]),
+        reason: nullable(Code),
+        text: nullable(Sentence),
+        until: nullable(Time),
+      },
+      { description: 'Whether it takes jobs by its own word; while it does not, why, and when it expects to again.' },
+    ),
+  ),
+  hardware: Type.Optional(
+    Type.Object(
+      { ...HardwareSchema.properties, adjusted: Type.Array(Code, { maxItems: 16, description: 'What was told and is not believed.' }) },
+      { description: 'What the machine tells of itself, as the network takes it.' },
+    ),
+  ),
   trust_level: Type.Enum(['none', 'self_signed', 'hardware']),
   trust_parts: Type.Array(TrustPartSchema, { maxItems: 32 }),
   slots: Count,
   running_jobs: Count,
   host: Type.Object({ thermal: Code, memory_pressure: Code, power: Code }),
+  measured: Type.Optional(
+    Type.Object(
+      { prefill_tps: nullable(Rate), decode_tps: nullable(Rate) },
+      { description: 'The newest rates of one stream that the machine itself measured, in tokens per second.' },
+    ),
+  ),
   models: Type.Array(ModelStandingSchema, { maxItems: 64 }),
   placements: Type.Integer({ minimum: 0, description: 'Requests that were given to this provider on this connection.' }),
   share: nullable(Share),

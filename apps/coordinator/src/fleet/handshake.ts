@@ -2,10 +2,11 @@
  * The beginning of a provider's connection: hello, welcome, register, each in its turn and in time. It ends with statements that were
  * verified, or in a refusal.
  */
-import { type CoordinatorMessage, negotiateVersion, type ProviderMessage, type Register } from '@inference/protocol';
+import { type CoordinatorMessage, negotiateVersion, type ProviderMessage, type Register, type ToldAvailability } from '@inference/protocol';
 import { type Admitted, admit } from './admission.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
 import { newNonce } from './challenges.js';
+import { believedHardware } from './hardware.js';
 import { outOfTurn, Refusal } from './refusal.js';
 import type { Registration, SessionRules } from './session-facts.js';
 
@@ -20,6 +21,7 @@ export interface Registered {
   readonly admitted: Admitted;
   readonly registration: Registration;
   readonly models: Register['models'];
+  readonly availability: ToldAvailability;
   /** The challenge that was answered with it. */
   readonly first: ChallengeTranscript;
 }
@@ -71,14 +73,15 @@ export class Handshake {
     this.stop();
     const registration = {
       identity: admitted.identity,
-      hardware: message.hardware,
+      ...believedHardware(message.hardware, admitted.identity.attestation),
       slots: message.slots,
       agentName: this.#agent.name,
       agentVersion: this.#agent.version,
       registeredAt: now,
     };
     const first = { statement: message.challenge, nonce: this.#nonce, sessionId: this.#sessionId, answeredAt: now };
-    return { admitted, registration, models: message.models, first };
+    const { models, availability = { state: 'serving' } } = message;
+    return { admitted, registration, models, availability, first };
   }
 
   #expect(): NodeJS.Timeout {

@@ -13,6 +13,7 @@ export const MESSAGE_COSTS: Partial<Record<ProviderMessage['type'], number>> = {
   load: 1,
   job_progress: 1,
   draining: 1,
+  availability: 10,
   models: 10,
   enrolment_request: 20,
   key_update: 20,

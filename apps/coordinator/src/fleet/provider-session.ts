@@ -14,6 +14,7 @@ import {
   parseProviderMessage,
   type RejectionCode,
   type RejectionReason,
+  type ToldAvailability,
 } from '@inference/protocol';
 import type { WebSocket } from 'ws';
 import type { DeviceEvidence, DeviceFindings } from '../attestation/evidence.js';
@@ -29,6 +30,7 @@ import { ProviderSocket, type Rejection, type Transport } from './provider-socke
 import { outOfTurn, Refusal } from './refusal.js';
 import { RunningJobs } from './running-jobs.js';
 import { ServiceRecord } from './service-record.js';
+import { SessionAvailability } from './session-availability.js';
 import type { Registration, SessionCounters, SessionEnd, SessionRules } from './session-facts.js';
 import { SessionOffers } from './session-offers.js';
 import { isToken, newSessionToken, type TokenHash } from './session-token.js';
@@ -75,6 +77,7 @@ export class ProviderSession {
   draining = false;
   readonly record = new ServiceRecord();
   readonly #holdOff: HoldOff;
+  readonly #availability = new SessionAvailability();
 
   constructor(socket: WebSocket, transport: Transport, rules: SessionRules, events: SessionEvents) {
     this.#rules = rules;
@@ -152,6 +155,16 @@ export class ProviderSession {
     return this.open && this.#tokenHash !== null && isToken(token, this.#tokenHash);
   }
 
+  /** Whether it takes jobs, by its own word. */
+  get availability(): ToldAvailability {
+    return this.#availability.told;
+  }
+
+  /** It said that it takes no new jobs for now. */
+  get away(): boolean {
+    return this.#availability.away;
+  }
+
   /** Until when it is left alone because it said that it is full. */
   get heldOffUntil(): number {
     return this.#holdOff.until;
@@ -212,8 +225,9 @@ export class ProviderSession {
     };
   }
 
-  /** Sends no new job to a provider that said it is full, for a moment; longer when it says so again and again. */
+  /** Sends no new job to a provider that said it is full, for a moment; longer when it says so again and again. One that is away gets none. */
   holdOff(): void {
+    if (this.away) return;
     this.#holdOff.begin();
     // Its slot was free before the pause began, and placement has to hear of that, too.
     this.#changed();
@@ -275,11 +289,12 @@ export class ProviderSession {
   }
 
   /** The provider has registered, and is taken in if that makes it trusted. */
-  #begin({ admitted: { identity, posture, key }, registration, models, first }: Registered): void {
+  #begin({ admitted: { identity, posture, key }, registration, models, availability, first }: Registered): void {
     this.#phase = 'online';
     this.#key = key;
     this.#trust.admitted(identity, posture, key);
     this.#offers.take(models);
+    this.#availability.take(availability);
     this.registration = registration;
     this.#challenges = this.#startChallenges(identity, first);
     const trust = this.trust();
@@ -313,10 +328,13 @@ export class ProviderSession {
         this.#changed();
         return;
       case 'load':
-        if (this.record.reported(message)) this.#changed();
+        if (this.registration !== null && this.record.reported(message, this.registration.hardware)) this.#changed();
         return;
       case 'draining':
         this.drain();
+        return;
+      case 'availability':
+        if (this.#availability.take(message)) this.#changed();
         return;
       case 'job_accepted':
         this.#count(this.jobs.accepted(message.job_id));

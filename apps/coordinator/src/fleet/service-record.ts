@@ -1,12 +1,14 @@
 /** What a provider did on one connection, as the coordinator saw it, and what it told of its own load. */
-import type { ProviderMessage } from '@inference/protocol';
+import type { Hardware, ProviderMessage } from '@inference/protocol';
+import { believedDecodeTps, believedPrefillTps } from './hardware.js';
 import { type HostState, UNTROUBLED_HOST } from './scheduler/gates.js';
 
 export class ServiceRecord {
   /** Jobs as the provider reports them. */
   reportedJobs = 0;
-  /** The decode rate that it reported last, in tokens per second. */
+  /** The rates that it reported last, in tokens per second, no faster than such a machine can be. */
   decodeTps: number | null = null;
+  prefillTps: number | null = null;
   /** How the machine is, as far as it tells. */
   host: HostState = UNTROUBLED_HOST;
   #requestsServed = 0;
@@ -25,9 +27,10 @@ export class ServiceRecord {
   }
 
   /** Takes in what the provider tells of its load. Whether placement should look again. */
-  reported(load: ProviderMessage & { type: 'load' }): boolean {
+  reported(load: ProviderMessage & { type: 'load' }, hardware: Hardware): boolean {
     this.reportedJobs = load.active_jobs;
-    this.decodeTps = load.decode_tps ?? this.decodeTps;
+    if (load.decode_tps !== undefined) this.decodeTps = believedDecodeTps(load.decode_tps, hardware);
+    if (load.prefill_tps !== undefined) this.prefillTps = believedPrefillTps(load.prefill_tps, hardware);
     const { thermal, memoryPressure, power } = this.host;
     this.host = {
       thermal: load.thermal ?? thermal,

@@ -36,7 +36,12 @@ export interface SessionCounters {
 /** What is known once a provider has registered. */
 export interface Registration {
   readonly identity: Identity;
+  /** As it is taken: what cannot be is brought to what can. */
   readonly hardware: Hardware;
+  /** Names of what was told and not taken as it was. */
+  readonly adjusted: readonly string[];
+  /** GiB; the attestation statement holds what was told. */
+  readonly memoryGb: number;
   readonly slots: number;
   readonly agentName: string;
   readonly agentVersion: string;

@@ -15,6 +15,7 @@ export function factsOf(session: OnlineSession, reputation: Reputation, now: num
     serialNumber: identity.attestation.serial_number,
     quarantined: state === 'quarantined',
     draining: session.draining,
+    away: session.away,
     keyNotAfter: session.key?.notAfter ?? 0,
     trustLevel: trust.level,
     trustValidUntil: trust.validUntil,

@@ -6,6 +6,7 @@ import type { ProviderStatus } from './standing.js';
 
 const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string>> = {
   draining: 'The provider asked for no more jobs. Start it again to serve.',
+  away: 'It takes no jobs for now: its owner, its schedule or the machine wants that. See the reason.',
   quarantined:
     'Answers of this provider did not verify or its jobs keep failing, and it gets none. Look at its log and update it; it is tried again after the time that is told, or when the operator of the network reinstates it.',
   cooling_down: 'Jobs went wrong on this machine, and it is left alone for a moment. If that comes again, look at its log.',

@@ -66,6 +66,9 @@ interface Run {
   waitedAfter: number | null;
 }
 
+/** Reasons of machines that went in the middle of it, and may come again. */
+const LEFT: ReadonlySet<string> = new Set(['connection_lost', 'draining', 'away']);
+
 type Step = { readonly done: JobEnd } | { readonly retry: JobEnd };
 
 export class JobRunner {
@@ -205,7 +208,7 @@ export class JobRunner {
     const { images, facts } = job;
     if (images === null || begun >= MAX_ATTEMPTS || run.waitedAfter === begun) return null;
     if (reason !== 'none_routable' && reason !== 'all_failed') return null;
-    const isLost = last === null || (last.kind === 'failed' && (last.reason === 'connection_lost' || last.reason === 'draining'));
+    const isLost = last === null || (last.kind === 'failed' && LEFT.has(last.reason));
     if (!isLost) return null;
     run.waitedAfter = begun;
     const waitMs = Math.min(images.waitUntil, deadline) - now();

@@ -34,7 +34,7 @@ export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: 
     active_providers: sessions.length,
     total_gpu_cores: total(({ registration }) => registration.hardware.gpu_cores),
     total_cpu_cores: total(({ registration }) => registration.hardware.cpu_cores),
-    total_memory_gb: total(({ registration }) => registration.identity.attestation.memory_gb),
+    total_memory_gb: total(({ registration }) => registration.memoryGb),
     // A sum of tenths shall look like one.
     total_bandwidth_gbs: Math.round(total(({ registration }) => registration.hardware.bandwidth_gbs) * 100) / 100,
     providers: sessions.map((session) => snapshot(fleet, session)),
@@ -44,12 +44,12 @@ export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: 
 }
 
 function snapshot(fleet: FleetView, session: OnlineSession): ProviderSnapshot {
-  const { identity, hardware } = session.registration;
+  const { identity, hardware, memoryGb } = session.registration;
   return {
     id: identity.providerId,
     chip: identity.attestation.chip_name,
     chip_family: hardware.chip_family,
-    memory_gb: identity.attestation.memory_gb,
+    memory_gb: memoryGb,
     gpu_cores: hardware.gpu_cores,
     status: fleet.status(session),
     trust_level: session.trust().level ?? 'self_signed',

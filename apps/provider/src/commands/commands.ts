@@ -7,6 +7,9 @@ import { modelsListCommand } from './models/list.js';
 import { modelsPullCommand } from './models/pull.js';
 import { modelsRemoveCommand } from './models/remove.js';
 import { modelsUseCommand } from './models/use.js';
+import { pauseCommand } from './pause.js';
+import { resumeCommand } from './resume.js';
+import { scheduleClearCommand, scheduleCommand, scheduleSetCommand } from './schedule.js';
 import { serveCommand } from './serve.js';
 import { restartCommand } from './service/restart.js';
 import { startCommand } from './service/start.js';
@@ -20,6 +23,11 @@ export const COMMANDS: readonly Command[] = [
   restartCommand,
   statusCommand,
   doctorCommand,
+  pauseCommand,
+  resumeCommand,
+  scheduleCommand,
+  scheduleSetCommand,
+  scheduleClearCommand,
   logsCommand,
   modelsPullCommand,
   modelsListCommand,

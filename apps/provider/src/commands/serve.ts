@@ -62,7 +62,14 @@ async function serve(args: readonly string[]): Promise<number> {
     options = serveOptions(flags, config);
     log = logger(fixedLogLevel ?? config.log_level, flags);
     refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal asked for the debugger, which is not opened'));
-    const own = { config, readConfig: () => checkedConfig(flags), fixedLogLevel, onStop: () => onSignal('control socket'), log };
+    const own = {
+      config,
+      readConfig: () => checkedConfig(flags),
+      servingOf: (now: Config) => serveOptions(flags, now),
+      fixedLogLevel,
+      onStop: () => onSignal('control socket'),
+      log,
+    };
     daemon = await Daemon.start({ ...options, ...own }, starting.signal);
     // From a terminal it says that the terminal is gone; from anybody else, that the settings are to be read again.
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());

@@ -1,6 +1,7 @@
 /** The status of a running provider as its owner reads it. Pure. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { DaemonStatus } from '../control/daemon-status.js';
+import { availabilitySummary } from './availability-text.js';
 import { clean, dollars, percent, spanOf, wrapped } from './terminal.js';
 
 const HEAD = 13;
@@ -14,6 +15,7 @@ export function statusLines(status: DaemonStatus, now: number): string[] {
     ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
     ...entry('Coordinator', connectionText(status, now)),
     ...entry('Trust', trustText(status)),
+    ...entry('Serving', availabilitySummary(status.availability)),
     ...entry('Jobs', `${running_jobs} running of ${slots}; ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`),
     ...entry('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
     ...settingsLines(status),
@@ -49,7 +51,7 @@ function settingsLines({ settings, hardening }: DaemonStatus): string[] {
     ...(problem === null ? [] : entry('Settings', `NOT taken: ${problem}. Those from before hold.`)),
     ...(problem !== null || needs_restart.length === 0
       ? []
-      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after \`inference-provider restart\``)),
+      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after: inference-provider restart`)),
     ...(open.length === 0 ? [] : entry('Hardening', open.join('; '))),
   ];
 }

@@ -58,7 +58,10 @@ export function judgeView(status: DaemonStatus): Finding[] {
   }
   const findings: Finding[] = [];
   if (trust !== null && !trust.routable) {
-    findings.push(problem(`no jobs come: ${trust.status}`, trust.status_remedy ?? 'See the parts of trust.'));
+    // That it is away is what its owner asked for, or what the check of the machine tells.
+    const why = trust.status === 'away' ? status.availability?.reasons[0] : undefined;
+    if (why === undefined) findings.push(problem(`no jobs come: ${trust.status}`, trust.status_remedy ?? 'See the parts of trust.'));
+    else findings.push(note(`no jobs come for now: ${why.code}`, why.text));
   }
   for (const { name, state: part, reason, remedy } of trust?.parts ?? []) {
     if (part === 'ok') continue;

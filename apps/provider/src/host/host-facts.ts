@@ -1,9 +1,10 @@
 /** What the machine is, for statistics, placement and the plan of its memory. Read once at start. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { linuxFacts } from './linux.js';
-import { IOREG_ARGUMENTS, macFacts, SYSCTL_ARGUMENTS } from './mac.js';
+import { LINUX_FILES, type LinuxFacts, linuxFacts } from './linux.js';
+import { MAC_FACTS, type MacFactTexts, macFacts } from './mac.js';
 
 export interface HostFacts {
   /** For example `Apple M3 Max`. */
@@ -11,36 +12,62 @@ export interface HostFacts {
   /** For example `M3`; where the chip is of no known family, its name. */
   readonly chipFamily: string;
   readonly cpuCores: number;
+  /** Of those, the ones made for speed and the ones made to save power; null where the system does not tell them apart. */
+  readonly performanceCores: number | null;
+  readonly efficiencyCores: number | null;
   /** 0 when not known. */
   readonly gpuCores: number;
   readonly memoryBytes: number;
   /** GB/s; 0 when not known. */
   readonly bandwidthGbs: number;
+  /** For example `macOS`, `26.1` and `25B78`; empty when not known. */
+  readonly osName: string;
+  readonly osVersion: string;
+  readonly osBuild: string;
+  /** For example `Mac16,5`; empty when not known, as is the next. */
+  readonly modelIdentifier: string;
+  readonly serialNumber: string;
+}
+
+export interface FactSource {
+  readonly platform: NodeJS.Platform;
+  /** `/` but for a simulated machine; what that lacks is read of this one. */
+  readonly root: string;
 }
 
 const COMMAND_TIMEOUT_MS = 5_000;
 const run = promisify(execFile);
 
 /** Never rejects: a command that fails or a file that is missing leaves its facts unknown. */
-export async function readHostFacts(platform: NodeJS.Platform = process.platform): Promise<HostFacts> {
+export async function readHostFacts({ platform, root }: FactSource = { platform: process.platform, root: '/' }): Promise<HostFacts> {
   if (platform === 'darwin') {
-    return macFacts(await output('/usr/sbin/sysctl', SYSCTL_ARGUMENTS), await output('/usr/sbin/ioreg', IOREG_ARGUMENTS));
+    const texts = await Promise.all(Object.entries(MAC_FACTS).map(async ([name, command]) => [name, await output(command)] as const));
+    return macFacts(Object.fromEntries(texts) as MacFactTexts);
   }
-  return linuxFacts(await contents('/proc/cpuinfo'), await contents('/proc/meminfo'));
+  const texts = await Promise.all(Object.entries(LINUX_FILES).map(async ([name, path]) => [name, await contents(root, path)] as const));
+  return linuxFacts({ ...(Object.fromEntries(texts) as Omit<LinuxFacts, 'capacities'>), capacities: await capacities(root) });
 }
 
-async function output(command: string, args: readonly string[]): Promise<string> {
+/** A `sysctl` that does not know one of its names prints the others all the same, and fails. */
+async function output([command, ...args]: readonly [string, ...string[]]): Promise<string> {
   try {
-    return (await run(command, [...args], { timeout: COMMAND_TIMEOUT_MS, maxBuffer: 4 << 20 })).stdout;
-  } catch {
-    return '';
+    return (await run(command, args, { timeout: COMMAND_TIMEOUT_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;
+  } catch (error) {
+    const { stdout } = error as { stdout?: unknown };
+    return typeof stdout === 'string' ? stdout : '';
   }
 }
 
-async function contents(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch {
-    return '';
-  }
+async function contents(root: string, path: string): Promise<string> {
+  const read = (base: string): Promise<string> => readFile(join(base, path), 'utf8').catch(() => '');
+  const text = await read(root);
+  return text === '' && root !== '/' ? read('/') : text;
+}
+
+/** How strong each processor is against the strongest, where the kernel tells (sysfs-devices-system-cpu). */
+async function capacities(root: string): Promise<readonly string[]> {
+  const folder = 'sys/devices/system/cpu';
+  const names = await readdir(join(root, folder)).catch(() => []);
+  const processors = names.filter((name) => /^cpu\d+$/.test(name));
+  return Promise.all(processors.map((name) => contents(root, `${folder}/${name}/cpu_capacity`)));
 }

@@ -1,29 +1,71 @@
-/** Hardware of a Mac, read from the texts that `sysctl` and `ioreg` print without root. Pure. */
-import { bandwidthGbs } from './bandwidth.js';
+/** Hardware and system of a Mac, read from the texts that `sysctl`, `ioreg` and `sw_vers` print without root. Pure. */
+import { bandwidthOf, chipFacts } from '@inference/protocol';
 import type { HostFacts } from './host-facts.js';
 
-/** Arguments of `/usr/sbin/sysctl`; the output is one `name: value` line each. */
-export const SYSCTL_ARGUMENTS = ['machdep.cpu.brand_string', 'hw.memsize', 'hw.physicalcpu'] as const;
-/** Arguments of `/usr/sbin/ioreg`; the output is an XML property list. */
-export const IOREG_ARGUMENTS = ['-a', '-rc', 'AGXAccelerator', '-d', '1'] as const;
+/** Levels of cores, the fastest first. One Mac has two; the names of a third cost nothing. */
+const LEVELS = [0, 1, 2] as const;
 
-/** Facts from the two outputs. What is missing in them becomes 0, or `unknown` for the chip. */
-export function macFacts(sysctl: string, ioreg: string): HostFacts {
+export const MAC_FACTS = {
+  /** One `name: value` line each. */
+  sysctl: [
+    '/usr/sbin/sysctl',
+    'machdep.cpu.brand_string',
+    'hw.memsize',
+    'hw.physicalcpu',
+    'hw.model',
+    ...LEVELS.flatMap((level) => [`hw.perflevel${level}.physicalcpu`, `hw.perflevel${level}.name`]),
+  ],
+  /** An XML property list. */
+  gpu: ['/usr/sbin/ioreg', '-a', '-rc', 'AGXAccelerator', '-d', '1'],
+  platform: ['/usr/sbin/ioreg', '-rd1', '-c', 'IOPlatformExpertDevice'],
+  system: ['/usr/bin/sw_vers'],
+} as const satisfies Record<string, readonly [string, ...string[]]>;
+
+export type MacFactTexts = { readonly [Name in keyof typeof MAC_FACTS]: string };
+
+/** What is missing becomes 0, empty, or `unknown` for the chip. */
+export function macFacts({ sysctl, gpu, platform, system }: MacFactTexts): HostFacts {
+  const values = linesOf(sysctl);
+  const versions = linesOf(system);
+  const chip = (values.get('machdep.cpu.brand_string') || 'unknown').slice(0, 64);
+  const known = chipFacts(chip);
+  const gpuCores = integer(/<key>gpu-core-count<\/key>\s*<integer[^>]*>(\d+)<\/integer>/.exec(gpu)?.[1]);
+  return {
+    chip,
+    chipFamily: known?.family ?? /^Apple (M\d+)\b/.exec(chip)?.[1] ?? chip,
+    cpuCores: Math.max(1, integer(values.get('hw.physicalcpu'))),
+    ...coresOf(values),
+    gpuCores,
+    memoryBytes: integer(values.get('hw.memsize')),
+    bandwidthGbs: known === null ? 0 : bandwidthOf(known, gpuCores),
+    osName: versions.get('ProductName') ?? '',
+    osVersion: versions.get('ProductVersion') ?? '',
+    osBuild: versions.get('BuildVersion') ?? '',
+    modelIdentifier: values.get('hw.model') ?? '',
+    serialNumber: /"IOPlatformSerialNumber"\s*=\s*"([^"]{1,64})"/.exec(platform)?.[1] ?? '',
+  };
+}
+
+/** A level that is not named is one of speed if it is the first, and one of thrift otherwise. */
+function coresOf(values: ReadonlyMap<string, string>): Pick<HostFacts, 'performanceCores' | 'efficiencyCores'> {
+  if (!values.has('hw.perflevel0.physicalcpu')) return { performanceCores: null, efficiencyCores: null };
+  let [performanceCores, efficiencyCores] = [0, 0];
+  for (const level of LEVELS) {
+    const cores = integer(values.get(`hw.perflevel${level}.physicalcpu`));
+    const name = values.get(`hw.perflevel${level}.name`);
+    if (name === undefined ? level > 0 : /^effic/i.test(name)) efficiencyCores += cores;
+    else performanceCores += cores;
+  }
+  return { performanceCores, efficiencyCores };
+}
+
+function linesOf(text: string): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
-  for (const line of sysctl.split('\n')) {
+  for (const line of text.split('\n')) {
     const colon = line.indexOf(':');
     if (colon > 0) values.set(line.slice(0, colon).trim(), line.slice(colon + 1).trim());
   }
-  const chip = (values.get('machdep.cpu.brand_string') || 'unknown').slice(0, 64);
-  const gpuCores = integer(/<key>gpu-core-count<\/key>\s*<integer[^>]*>(\d+)<\/integer>/.exec(ioreg)?.[1]);
-  return {
-    chip,
-    chipFamily: /^Apple (M\d+)\b/.exec(chip)?.[1] ?? chip,
-    cpuCores: Math.max(1, integer(values.get('hw.physicalcpu'))),
-    gpuCores,
-    memoryBytes: integer(values.get('hw.memsize')),
-    bandwidthGbs: bandwidthGbs(chip, gpuCores),
-  };
+  return values;
 }
 
 function integer(text: string | undefined): number {

@@ -26,9 +26,15 @@ export class ConditionWatch {
   readonly #steady = new SteadyCondition();
   readonly #leave = new AbortController();
   readonly #done: Promise<void>;
+  #looked: () => void = () => {};
+  /** Resolves when the machine was looked at for the first time. */
+  readonly first: Promise<void>;
 
   /** Looks at once, and then every `everyMs`. */
   constructor(source: ConditionSource, everyMs: number, onChange: (condition: HostCondition) => void) {
+    this.first = new Promise((resolve) => {
+      this.#looked = resolve;
+    });
     this.#done = this.#watch(source, everyMs, onChange);
   }
 
@@ -48,6 +54,7 @@ export class ConditionWatch {
     while (!signal.aborted) {
       const reading = await readCondition(source);
       if (!signal.aborted && this.#steady.read(reading)) onChange(this.#steady.told);
+      this.#looked();
       await delay(everyMs, undefined, { signal, ref: false }).catch(() => {});
     }
   }

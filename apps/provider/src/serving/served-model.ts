@@ -13,7 +13,7 @@ import type { DrawRequest } from '../imaging/messages.js';
 import type { Capacity } from '../models/capacity.js';
 import { type ImageSize, MAX_IMAGES_OF_A_JOB, sizeText } from '../models/image/image-facts.js';
 import { type ModelFacts, modelTypeOf } from '../models/model-facts.js';
-import { idleLimitMs, type Keep } from './keep.js';
+import { idleLimitMs, type Keep, keepText } from './keep.js';
 
 /** An engine with the model in it, for text and vectors or for images. */
 export type RunningEngine = TextEngine | PaintingEngine;
@@ -86,6 +86,9 @@ const GOOD_AFTER_MS = 10 * 60_000;
 
 export class ServedModel {
   readonly serving: Serving;
+  #keep: Keep;
+  /** It has room beside those that always stay. One that has none is not offered. */
+  fits = true;
   readonly #options: ServedModelOptions;
   readonly #timings: ServingTimings;
   #state: ModelState = 'cold';
@@ -99,6 +102,8 @@ export class ServedModel {
   #reason: string | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
+  /** It is being loaded, and is to leave at once. */
+  #unwanted = false;
   /** Jobs that use it now. */
   leases = 0;
   /** When it was used last, on the clock of `performance`. */
@@ -107,12 +112,24 @@ export class ServedModel {
   constructor(options: ServedModelOptions) {
     this.#options = options;
     this.serving = options.serving;
+    this.#keep = options.serving.keep;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
     this.#asideMs = this.#timings.firstAsideMs;
   }
 
   get id(): string {
     return this.serving.facts.id;
+  }
+
+  get keep(): Keep {
+    return this.#keep;
+  }
+
+  /** From now on; a time that runs begins anew. */
+  set keep(keep: Keep) {
+    if (keepText(keep) === keepText(this.#keep)) return;
+    this.#keep = keep;
+    if (this.#state === 'ready') this.#clearTimer();
   }
 
   get state(): ModelState {
@@ -144,10 +161,10 @@ export class ServedModel {
     return this.serving.capacity.sizes ?? [];
   }
 
-  /** What the coordinator is told of it; null while it is set aside. */
+  /** What the coordinator is told of it; null while it cannot be had. */
   offer(): ModelOffer | null {
     const { facts, fileSha256 } = this.serving;
-    if (this.#state === 'aside') return null;
+    if (this.#state === 'aside' || !this.fits) return null;
     const sha256 = fileSha256();
     return {
       id: facts.id,
@@ -194,8 +211,9 @@ export class ServedModel {
     this.#starting = starting;
     try {
       const engine = await this.#options.start(this, (event) => this.#follow(event), starting.signal);
-      if (this.#closed) {
+      if (this.#closed || this.#unwanted) {
         await engine.close();
+        this.#to('cold');
         return null;
       }
       this.#engine = engine;
@@ -203,10 +221,15 @@ export class ServedModel {
       return null;
     } catch (error) {
       const failure = error instanceof Error ? error : new Error('the engine could not start');
+      if (this.#unwanted) {
+        this.#to('cold');
+        return null;
+      }
       if (!this.#closed) this.#setAside(failure.message);
       return failure;
     } finally {
       this.#starting = null;
+      this.#unwanted = false;
     }
   }
 
@@ -222,9 +245,18 @@ export class ServedModel {
     this.#to('cold');
   }
 
+  /** Ends its process, be it loaded or on its way. Nobody may use it. */
+  async rest(): Promise<void> {
+    if (this.#state === 'loading' && this.#starting !== null) {
+      this.#unwanted = true;
+      this.#starting.abort();
+      await this.#loading;
+    } else if (this.#state === 'ready' || this.#state === 'loading') await this.unload();
+  }
+
   /** Nobody uses it: after a while `unload` is called, unless somebody came meanwhile. */
   isIdle(unload: () => void): void {
-    const { keep } = this.serving;
+    const keep = this.#keep;
     const limit = keep.kind === 'always' ? null : (this.#timings.idleMs ?? idleLimitMs(keep));
     if (limit === null || this.#state !== 'ready' || this.#timer !== null) return;
     this.#timer = setTimeout(unload, limit);

@@ -4,6 +4,7 @@
  * passes the ceiling, and jobs are served in their order, so that no model is kept out by the traffic of another.
  */
 import type { ModelOffer } from '@inference/protocol';
+import type { Keep } from './keep.js';
 import { type ModelEvent, SERVING_TIMINGS, ServedModel, type Serving, type ServingTimings, type StartEngine } from './served-model.js';
 
 export interface ServedModelsOptions {
@@ -20,7 +21,7 @@ export interface ServedModelsOptions {
 
 /** The model cannot be had now: it is not served, it fails, or others use the memory that it needs. */
 export class ModelUnavailable extends Error {
-  constructor(readonly reason: 'not_served' | 'set_aside' | 'no_room' | 'closed') {
+  constructor(readonly reason: 'not_served' | 'set_aside' | 'no_room' | 'resting' | 'closed') {
     super(`the model cannot be had: ${reason}`);
     this.name = 'ModelUnavailable';
   }
@@ -48,12 +49,15 @@ export class ServedModels {
   #started = false;
   #closed = false;
   #memoryIsShort = false;
+  #resting = false;
+  #ceiling: number;
   #pumping = false;
   #again = false;
   #wake: NodeJS.Timeout | null = null;
 
   constructor(options: ServedModelsOptions) {
     this.#options = options;
+    this.#ceiling = options.ceiling;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
     this.#models = new Map(
       options.models.map((serving) => [
@@ -75,7 +79,7 @@ export class ServedModels {
     signal.addEventListener('abort', stop, { once: true });
     let failure: Error | null = null;
     for (const model of this.#models.values()) {
-      if (model.serving.keep.kind !== 'always' || this.#closed || model.state !== 'cold') continue;
+      if (model.keep.kind !== 'always' || this.#closed || this.#resting || model.state !== 'cold') continue;
       const error = await model.load();
       failure ??= error;
     }
@@ -122,11 +126,48 @@ export class ServedModels {
     for (const model of this.#models.values()) if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
   }
 
+  /**
+   * From now on models stay for other times (by id), and take no more bytes together than this. What does not fit any more leaves when
+   * nobody uses it, and is not offered; those are given back.
+   */
+  adjust(keeps: ReadonlyMap<string, Keep>, ceiling: number): readonly ServedModel[] {
+    this.#ceiling = ceiling;
+    const models = [...this.#models.values()];
+    for (const model of models) model.keep = keeps.get(model.id) ?? model.keep;
+    let left = ceiling;
+    for (const model of models) {
+      if (model.keep.kind !== 'always') continue;
+      model.fits = model.serving.need <= left;
+      if (model.fits) left -= model.serving.need;
+    }
+    for (const model of models) if (model.keep.kind !== 'always') model.fits = model.serving.need <= left;
+    this.#changed();
+    return models.filter(({ fits }) => !fits);
+  }
+
+  /**
+   * All models leave memory, those that always stay as well, and none comes back before `resume`. Resolves when their processes have
+   * ended. Those who wait for one are refused.
+   */
+  async rest(): Promise<void> {
+    this.#resting = true;
+    for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('resting'));
+    await Promise.all([...this.#models.values()].map((model) => model.rest()));
+  }
+
+  /** Models may be loaded again; those that always stay are. */
+  resume(): void {
+    if (!this.#resting) return;
+    this.#resting = false;
+    this.#settle();
+  }
+
   /** Waits until the model is loaded. Throws {@link ModelUnavailable}, or the signal's reason. Whoever gets a lease releases it. */
   async lease(id: string, signal: AbortSignal): Promise<Lease> {
     signal.throwIfAborted();
     const model = this.#models.get(id);
     if (this.#closed) throw new ModelUnavailable('closed');
+    if (this.#resting) throw new ModelUnavailable('resting');
     if (model === undefined) throw new ModelUnavailable('not_served');
     let waiter: Waiter | null = null;
     const onAbort = (): void => waiter?.refuse(signal.reason);
@@ -160,18 +201,23 @@ export class ServedModels {
 
   #changed(): void {
     this.#options.onChange();
+    this.#settle();
+  }
+
+  #settle(): void {
     this.#pump();
     for (const model of this.#models.values()) {
       if (this.#closed) return;
       // One that always stays is cold only when its time aside is over.
-      if (model.state === 'cold' && model.serving.keep.kind === 'always' && this.#started) void model.load();
+      if (model.state === 'cold' && model.keep.kind === 'always' && model.fits && this.#started && !this.#resting) void model.load();
       if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
     }
   }
 
   #isIdle(model: ServedModel): void {
     const isAwaited = [...this.#waiting].some((waiter) => waiter.model === model);
-    if (this.#memoryIsShort && !isAwaited && model.serving.keep.kind !== 'always') this.#unloadIdle(model);
+    const isTooMuch = this.#memoryIsShort || this.memoryInUse > this.#ceiling;
+    if (!model.fits || (isTooMuch && !isAwaited && model.keep.kind !== 'always')) this.#unloadIdle(model);
     else model.isIdle(() => this.#unloadIdle(model));
   }
 
@@ -201,12 +247,17 @@ export class ServedModels {
           waiter.refuse(new ModelUnavailable('set_aside'));
           break;
         case 'ready':
-          if (!heldBack || model.serving.keep.kind === 'always') this.#grant(waiter);
+          if (!model.fits) waiter.refuse(new ModelUnavailable('no_room'));
+          else if (!heldBack || model.keep.kind === 'always') this.#grant(waiter);
           break;
         case 'loading':
         case 'unloading':
           break;
         case 'cold': {
+          if (!model.fits) {
+            waiter.refuse(new ModelUnavailable('no_room'));
+            break;
+          }
           if (heldBack) break;
           if (this.#makeRoom(model, older)) {
             void model.load();
@@ -231,10 +282,10 @@ export class ServedModels {
    * that somebody `older` waits for.
    */
   #makeRoom(model: ServedModel, older: ReadonlySet<ServedModel>): boolean {
-    let missing = this.memoryInUse + model.serving.need - this.#options.ceiling;
+    let missing = this.memoryInUse + model.serving.need - this.#ceiling;
     if (missing <= 0) return true;
     const idle = [...this.#models.values()]
-      .filter((other) => other.state === 'ready' && other.leases === 0 && other.serving.keep.kind !== 'always' && !older.has(other))
+      .filter((other) => other.state === 'ready' && other.leases === 0 && other.keep.kind !== 'always' && !older.has(other))
       .sort((a, b) => a.usedAt - b.usedAt);
     // What leaves already counts as in use until it is gone.
     for (const other of this.#models.values()) if (other.state === 'unloading') missing -= other.serving.need;

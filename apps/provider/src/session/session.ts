@@ -4,6 +4,7 @@
  */
 import type { Enclave } from '@inference/enclave';
 import {
+  AVAILABILITY_VERSION,
   CLOCK_TOLERANCE_MS,
   type CoordinatorMessage,
   type Frame,
@@ -14,6 +15,7 @@ import {
   PROTOCOL_VERSIONS,
   type ProviderMessage,
   type RejectionCode,
+  type ToldAvailability,
   type TrustMessage,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -24,8 +26,11 @@ import type { Wakes } from './wakes.js';
 export interface Presence {
   readonly agentVersion: string;
   readonly hardware: Hardware;
-  readonly models: () => readonly ModelOffer[];
+  /** For the protocol version that is spoken. */
+  readonly models: (version: number) => readonly ModelOffer[];
   readonly slots: number;
+  /** Whether jobs may come, when it registers; left out: they may. */
+  readonly availability?: () => ToldAvailability;
 }
 
 /** Takes the jobs of one session. */
@@ -71,6 +76,7 @@ export class Session {
   #intake: Intake | null = null;
   #sessionId: string | null = null;
   #registered = false;
+  #version = 0;
   /** Messages of types this build does not know, which are ignored. */
   unknownMessages = 0;
 
@@ -97,6 +103,11 @@ export class Session {
 
   get registered(): boolean {
     return this.#registered && this.#connection?.closed === false;
+  }
+
+  /** The protocol version that is spoken; 0 before that is known. */
+  get version(): number {
+    return this.#version;
   }
 
   send(message: ProviderMessage): void {
@@ -191,6 +202,7 @@ export class Session {
       throw new Error(`the coordinator speaks version ${welcome.version}, this build does not`);
     if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
     this.#sessionId = welcome.session_id;
+    this.#version = welcome.version;
     const skew = Date.now() - welcome.server_time;
     this.options.onClockSkew?.(skew, Math.abs(skew) > CLOCK_TOLERANCE_MS / 2);
     const [attestation, challenge] = await Promise.all([
@@ -213,8 +225,9 @@ export class Session {
       challenge,
       key: keys.statement,
       hardware: presence.hardware,
-      models: [...presence.models()],
+      models: [...presence.models(welcome.version)],
       slots: presence.slots,
+      ...(presence.availability === undefined || welcome.version < AVAILABILITY_VERSION ? {} : { availability: presence.availability() }),
     });
   }
 

@@ -33,7 +33,7 @@ export interface SettingsState {
 }
 
 /** Whatever begins with one of these holds from the moment it is read. */
-export const LIVE: readonly string[] = ['log_level', 'availability.', 'update.'];
+export const LIVE: readonly string[] = ['log_level', 'availability.', 'models.keep', 'models.idle_minutes', 'models.reserve_gb', 'update.'];
 
 const EVERY_MS = 2_000;
 

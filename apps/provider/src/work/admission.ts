@@ -13,6 +13,8 @@ export interface AdmissionState {
   readonly activeJobs: number;
   readonly slots: number;
   readonly draining: boolean;
+  /** How jobs are refused while this machine takes none for now; null: it takes some. */
+  readonly away: 'away' | 'busy' | null;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -27,6 +29,7 @@ export function admit(context: JobContext, state: AdmissionState): SealingKey {
     throw new JobError('expired');
   if (key.seen.has(context.job_id)) throw new JobError('replayed');
   if (state.draining) throw new JobError('draining');
+  if (state.away !== null) throw new JobError(state.away);
   if (!state.modelIds.has(context.model)) throw new JobError('model_not_loaded');
   if (state.activeJobs >= state.slots) throw new JobError('busy');
   key.seen.add(context.job_id);

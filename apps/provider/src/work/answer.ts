@@ -40,6 +40,8 @@ export interface Answered {
   readonly finishReason: FinishReason;
   /** Tokens per second from the first piece to the last, or null when there were too few to tell. */
   readonly decodeTps: number | null;
+  /** Tokens per second of the prompt's part that was not known before; null as above, left out where nothing is measured. */
+  readonly prefillTps?: number | null;
   /** Of images, in their order: hexadecimal SHA-256 of the bytes. */
   readonly imageSha256?: readonly string[];
 }
@@ -117,7 +119,7 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   }
   const usage = usageOf(generation, completionTokens);
   if (closing.aborted) {
-    return { usage, hiddenTokens: filter?.hiddenTokens ?? 0, finishReason: 'cancelled', decodeTps: pace.tokensPerSecond() };
+    return { usage, hiddenTokens: filter?.hiddenTokens ?? 0, finishReason: 'cancelled', ...ratesOf(pace, generation) };
   }
   const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
   filter ??= await begin();
@@ -128,7 +130,12 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   if (isWhole && formed !== null && form?.fits({ text: formed.text, calls: formed.toolCalls }) === false) throw new FormMissed();
   await emit([finish]);
   if (plain !== null) await options.write(plain.body());
-  return { usage, hiddenTokens: finish.hiddenTokens, finishReason: finish.reason, decodeTps: pace.tokensPerSecond() };
+  return { usage, hiddenTokens: finish.hiddenTokens, finishReason: finish.reason, ...ratesOf(pace, generation) };
+}
+
+function ratesOf(pace: Pace, { started }: Generation): Pick<Answered, 'decodeTps' | 'prefillTps'> {
+  const { promptTokens = 0, cachedTokens = 0 } = started ?? {};
+  return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
 }
 
 function usageOf({ started }: Generation, completionTokens: number): Usage {

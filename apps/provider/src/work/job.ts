@@ -113,9 +113,14 @@ export class Job {
     this.#stop(new JobError('cancelled'));
   }
 
-  /** As {@link giveUp}; a job that has written nothing yet is handed back, for another provider to do. */
-  leave(): void {
-    this.#stop(new JobError((this.#frames?.written ?? 0) > 0 ? 'cancelled' : 'draining'));
+  /** Something of the answer is out: nobody else can do it from here. */
+  get begun(): boolean {
+    return (this.#frames?.written ?? 0) > 0;
+  }
+
+  /** As {@link giveUp}; a job that has written nothing yet is handed back with `code`, for another provider to do. */
+  leave(code: 'draining' | 'away' | 'busy'): void {
+    this.#stop(new JobError(this.begun ? 'cancelled' : code));
   }
 
   #stop(reason: JobError): void {
@@ -137,6 +142,8 @@ export class Job {
     } finally {
       if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
       for (const bytes of this.#toErase.splice(0)) bytes.fill(0);
+      this.#frames?.erase();
+      this.#opener.erase();
     }
   }
 

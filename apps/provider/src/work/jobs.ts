@@ -1,6 +1,7 @@
 /** All jobs of one session: lets them in, hands them their frames and credit, and reports the load. */
 import type { CoordinatorMessage, Frame, JobId, ProviderId, ProviderMessage } from '@inference/protocol';
 import { admit } from './admission.js';
+import type { Answered } from './answer.js';
 import { Job, type JobEnd, type JobSurroundings } from './job.js';
 import { JobError } from './job-error.js';
 import type { SealingKeys } from './sealing-keys.js';
@@ -14,6 +15,12 @@ export interface JobEvent {
 /** How the machine is, in the words of the wire. */
 export type MachineState = Pick<ProviderMessage & { type: 'load' }, 'thermal' | 'memory_pressure' | 'power'>;
 
+/** The newest of one stream, in tokens per second; null: not measured yet. */
+export interface MeasuredRates {
+  readonly decodeTps: number | null;
+  readonly prefillTps: number | null;
+}
+
 export interface JobsOptions extends JobSurroundings {
   readonly providerId: ProviderId;
   readonly keys: Pick<SealingKeys, 'find'>;
@@ -21,6 +28,8 @@ export interface JobsOptions extends JobSurroundings {
   readonly modelIds: () => ReadonlySet<string>;
   readonly slots: number;
   readonly onEnd: (event: JobEvent) => void;
+  /** How jobs are refused while this machine takes none for now; null: it takes some. Left out: it always does. */
+  readonly away?: () => 'away' | 'busy' | null;
   /** Told with the load; left out: nothing is told. */
   readonly machine?: () => MachineState;
   readonly now?: () => number;
@@ -33,10 +42,14 @@ export class Jobs {
   readonly #running = new Map<JobId, { readonly job: Job; readonly done: Promise<void> }>();
   #draining = false;
   #abandoned = false;
-  #decodeTps: number | null = null;
+  #rates: MeasuredRates = { decodeTps: null, prefillTps: null };
   #loadTimer: NodeJS.Timeout | null = null;
 
   constructor(private readonly options: JobsOptions) {}
+
+  get rates(): MeasuredRates {
+    return this.#rates;
+  }
 
   get active(): number {
     return this.#running.size;
@@ -76,13 +89,40 @@ export class Jobs {
     this.#draining = true;
     this.#send({ type: 'draining' });
     const running = [...this.#running.values()];
-    const leaveAll = (): void => running.forEach(({ job }) => void job.leave());
-    for (const { job } of running) if (!job.accepted) job.leave();
+    const leaveAll = (): void => running.forEach(({ job }) => void job.leave('draining'));
+    for (const { job } of running) if (!job.accepted) job.leave('draining');
     const timer = setTimeout(leaveAll, graceMs);
     hurry?.addEventListener('abort', leaveAll, { once: true });
     if (hurry?.aborted) leaveAll();
     await Promise.all(running.map(({ done }) => done));
     hurry?.removeEventListener('abort', leaveAll);
+    clearTimeout(timer);
+  }
+
+  /**
+   * Resolves when nothing runs any more, or at `stay`. Jobs that have not begun are handed back, and the others get `graceMs` to be
+   * finished. From `hurry` on those that have written nothing are handed back, too, and the others get `hurryMs`.
+   */
+  async stepAside(times: { readonly graceMs: number; readonly hurryMs: number }, hurry: AbortSignal, stay: AbortSignal): Promise<void> {
+    const code = this.options.away?.() ?? 'busy';
+    const running = [...this.#running.values()];
+    for (const { job } of running) if (!job.accepted) job.leave(code);
+    const leaveAll = (): void => running.forEach(({ job }) => void job.leave(code));
+    let timer = setTimeout(leaveAll, times.graceMs);
+    const onHurry = (): void => {
+      for (const { job } of running) if (!job.begun) job.leave(code);
+      clearTimeout(timer);
+      timer = setTimeout(leaveAll, Math.min(times.hurryMs, times.graceMs));
+    };
+    let onStay = (): void => {};
+    const stays = new Promise<void>((resolve) => (onStay = resolve));
+    hurry.addEventListener('abort', onHurry, { once: true });
+    stay.addEventListener('abort', onStay, { once: true });
+    if (hurry.aborted) onHurry();
+    if (stay.aborted) onStay();
+    await Promise.race([Promise.all(running.map(({ done }) => done)), stays]);
+    hurry.removeEventListener('abort', onHurry);
+    stay.removeEventListener('abort', onStay);
     clearTimeout(timer);
   }
 
@@ -105,6 +145,7 @@ export class Jobs {
         activeJobs: this.#running.size,
         slots: this.options.slots,
         draining: this.#draining,
+        away: this.options.away?.() ?? null,
         now: (this.options.now ?? Date.now)(),
       });
       job = new Job(message, key, this.options);
@@ -116,12 +157,16 @@ export class Jobs {
     }
     const done = job.run().then((end) => {
       this.#running.delete(context.job_id);
-      if (end.kind === 'completed' && end.answered.decodeTps !== null) this.#decodeTps = end.answered.decodeTps;
+      if (end.kind === 'completed') this.#measured(end.answered);
       this.#reportLoad();
       this.options.onEnd({ jobId: context.job_id, end, milliseconds: performance.now() - startedAt });
     });
     this.#running.set(context.job_id, { job, done });
     this.#reportLoad();
+  }
+
+  #measured({ decodeTps, prefillTps }: Answered): void {
+    this.#rates = { decodeTps: decodeTps ?? this.#rates.decodeTps, prefillTps: prefillTps ?? this.#rates.prefillTps };
   }
 
   #giveUpAll(): void {
@@ -132,12 +177,22 @@ export class Jobs {
     if (this.#loadTimer !== null || this.#abandoned) return;
     this.#loadTimer = setTimeout(() => {
       this.#loadTimer = null;
-      const decodeTps = this.#decodeTps === null ? {} : { decode_tps: Math.round(this.#decodeTps * 10) / 10 };
-      this.#send({ type: 'load', active_jobs: this.#running.size, ...decodeTps, ...this.options.machine?.() });
+      const { decodeTps, prefillTps } = this.#rates;
+      this.#send({
+        type: 'load',
+        active_jobs: this.#running.size,
+        ...(decodeTps === null ? {} : { decode_tps: tenths(decodeTps) }),
+        ...(prefillTps === null ? {} : { prefill_tps: tenths(prefillTps) }),
+        ...this.options.machine?.(),
+      });
     }, LOAD_DELAY_MS);
   }
 
   #send(message: ProviderMessage): void {
     if (!this.#abandoned) this.options.send(message);
   }
+}
+
+function tenths(rate: number): number {
+  return Math.round(rate * 10) / 10;
 }

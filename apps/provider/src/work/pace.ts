@@ -1,6 +1,10 @@
-/** Measures the decode rate of one stream, without the time its prompt took. */
+/** Measures one stream: how fast its prompt was read, and how fast it writes without that time. */
+
+/** A shorter prompt says more of what else there was to do. Tokens. */
+const LEAST_PROMPT = 64;
 
 export class Pace {
+  readonly #beganAt = performance.now();
   #firstAt = 0;
   #firstTokens = 0;
   #lastAt = 0;
@@ -20,5 +24,11 @@ export class Pace {
     const seconds = (this.#lastAt - this.#firstAt) / 1000;
     const tokens = this.#tokens - this.#firstTokens;
     return tokens < 8 || seconds <= 0 ? null : tokens / seconds;
+  }
+
+  /** `computed`: tokens of the prompt that were not known before. Null when they were too few to tell, or nothing was written. */
+  promptTokensPerSecond(computed: number): number | null {
+    const seconds = (this.#firstAt - this.#beganAt) / 1000;
+    return computed < LEAST_PROMPT || seconds <= 0 ? null : computed / seconds;
   }
 }

@@ -15,6 +15,8 @@ export const JOB_FAILURES = {
   context_length_exceeded: { blame: 'client' },
   busy: { blame: 'capacity' },
   draining: { blame: 'capacity' },
+  /** It is leaving or away. Known from version 2 of the protocol on; a peer of version 1 is told `busy`. */
+  away: { blame: 'capacity' },
   model_not_loaded: { blame: 'capacity' },
   unknown_key: { blame: 'provider' },
   bad_context: { blame: 'provider' },

@@ -43,5 +43,12 @@ export const HardwareSchema = Type.Object({
   gpu_cores: Type.Integer({ minimum: 0, maximum: 4096 }),
   /** Memory bandwidth in GB/s; 0 when not known. */
   bandwidth_gbs: Type.Number({ minimum: 0, maximum: 100_000 }),
+  /** Of `cpu_cores`, those that are made for speed and those that are made to save power; left out where that is not known. */
+  performance_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
+  efficiency_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
+  /** For example `macOS`, `26.1` and `25B78`. */
+  os_name: Type.Optional(labelSchema(64)),
+  os_version: Type.Optional(labelSchema(64)),
+  os_build: Type.Optional(labelSchema(64)),
 });
 export type Hardware = Static<typeof HardwareSchema>;

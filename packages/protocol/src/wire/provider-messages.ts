@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Base64Schema, JobIdSchema, Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
+import { AvailabilitySchema, ToldAvailabilitySchema } from './availability.js';
 import { EnrolmentRequestSchema } from './enrolment.js';
 import { JobFailureSchema } from './job-failure.js';
 import { HardwareSchema, ModelOfferSchema } from './model-offer.js';
@@ -24,6 +25,8 @@ export const RegisterSchema = Type.Object({
   models: Type.Array(ModelOfferSchema, { maxItems: 64 }),
   /** Jobs it runs at once. */
   slots: Type.Integer({ minimum: 1, maximum: 1024 }),
+  /** Left out: it is serving. Told here already, so that nothing is routed to one that comes while its owner does not want it to. */
+  availability: Type.Optional(ToldAvailabilitySchema),
 });
 
 export const ChallengeAnswerMessageSchema = Type.Object({
@@ -43,6 +46,8 @@ export const LoadSchema = Type.Object({
   active_jobs: Type.Integer({ minimum: 0 }),
   /** Latest measured decode rate of one stream, tokens per second. */
   decode_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+  /** Latest measured rate at which a prompt was read, tokens per second. */
+  prefill_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000_000 })),
   /** How the machine is, where the agent can tell: placement spares one that is in trouble. What is left out is as it was told last. */
   thermal: Type.Optional(Type.Union([Type.Literal('nominal'), Type.Literal('fair'), Type.Literal('serious'), Type.Literal('critical')])),
   memory_pressure: Type.Optional(Type.Union([Type.Literal('normal'), Type.Literal('warning'), Type.Literal('critical')])),
@@ -80,6 +85,7 @@ export const ProviderMessageSchemas = {
   models: ModelsSchema,
   load: LoadSchema,
   draining: DrainingSchema,
+  availability: AvailabilitySchema,
   job_accepted: JobAcceptedSchema,
   job_progress: JobProgressSchema,
   job_failed: JobFailedSchema,

@@ -1,7 +1,10 @@
 /** Version negotiation. The provider names the versions it speaks in its first message; the coordinator picks one. */
 
+/** From here on a provider may say that it is leaving or away, and refuse jobs with `away`. */
+export const AVAILABILITY_VERSION = 2;
+
 /** Versions this build speaks, newest first. */
-export const PROTOCOL_VERSIONS: readonly number[] = [1];
+export const PROTOCOL_VERSIONS: readonly number[] = [AVAILABILITY_VERSION, 1];
 
 /** The newest version that both sides speak, or null. */
 export function negotiateVersion(offered: readonly number[], spoken: readonly number[] = PROTOCOL_VERSIONS): number | null {

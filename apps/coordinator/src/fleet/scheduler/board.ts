@@ -365,6 +365,7 @@ const REFRESH_MS = 250;
 const GATES: readonly Gate[] = [
   'quarantined',
   'draining',
+  'away',
   'key_expired',
   'untrusted',
   'low_battery',

@@ -10,6 +10,8 @@ export interface ProviderFacts {
   readonly serialNumber: string;
   readonly quarantined: boolean;
   readonly draining: boolean;
+  /** It takes no jobs for now, by its own word: its owner or its schedule wants that, or the machine. */
+  readonly away?: boolean | undefined;
   /** End of the sealing key; 0 when there is none. */
   readonly keyNotAfter: number;
   /** What its evidence supports (a fresh challenge is part of that), or null: no trust at all. */
@@ -41,6 +43,7 @@ export const UNTROUBLED_HOST: HostState = { thermal: 'nominal', memoryPressure: 
 export type Gate =
   | 'quarantined'
   | 'draining'
+  | 'away'
   | 'key_expired'
   | 'untrusted'
   | 'low_battery'
@@ -70,6 +73,7 @@ export interface Demands {
 export function gateOf(facts: ProviderFacts, now: number): Gate | null {
   if (facts.quarantined) return 'quarantined';
   if (facts.draining) return 'draining';
+  if (facts.away === true) return 'away';
   if (facts.keyNotAfter <= now) return 'key_expired';
   if (facts.trustLevel === null || facts.trustValidUntil <= now) return 'untrusted';
   if (facts.host.power === 'low_battery') return 'low_battery';
@@ -101,6 +105,7 @@ export function isPassing(gate: Gate): boolean {
       return true;
     case 'quarantined':
     case 'draining':
+    case 'away':
     case 'key_expired':
     case 'untrusted':
     case 'low_battery':

@@ -28,9 +28,12 @@ export function nextSteps(facts: StatusFacts): NextStep[] {
 }
 
 /** What keeps every job away, and does not end by itself. */
-function blocked({ status, status_remedy, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
+function blocked({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
-  if (status !== 'online' && status !== 'untrusted') steps.push({ code: status, text: status_remedy ?? 'This provider takes no jobs.' });
+  if (status === 'away')
+    steps.push({ code: availability?.reason ?? 'away', text: availability?.text ?? status_remedy ?? 'It takes no jobs.' });
+  else if (status !== 'online' && status !== 'untrusted')
+    steps.push({ code: status, text: status_remedy ?? 'This provider takes no jobs.' });
   if (trust_level === 'none' || status === 'untrusted') {
     for (const { state, reason, remedy } of trust_parts) {
       if (state !== 'ok' && reason !== undefined && remedy !== undefined) steps.push({ code: reason, text: remedy });

@@ -6,6 +6,7 @@ import type { OnlineSession } from '../../fleet/provider-session.js';
 import { trustMessage } from '../../fleet/trust-message.js';
 import type { WaitingRoom } from '../../inference/waiting-room.js';
 import type { ProviderEarnings } from '../../store/provider-earnings.js';
+import { availabilityView } from './availability-view.js';
 import { nextSteps } from './next-steps.js';
 import { reputationOf } from './reputation.js';
 import { sentenceOf } from './words.js';
@@ -33,11 +34,14 @@ export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now
     status: standing.status,
     status_remedy: standing.status_remedy ?? null,
     gate: fleet.gate(session),
+    availability: availabilityView(session.availability),
+    hardware: { ...session.registration.hardware, adjusted: [...session.registration.adjusted] },
     trust_level: standing.trust_level,
     trust_parts: standing.parts,
     slots,
     running_jobs: session.jobs.used,
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
+    measured: { prefill_tps: session.record.prefillTps, decode_tps: session.record.decodeTps },
     models: modelsOf(session, fleet, waitingRoom),
     ...fleet.explanations.given(session, null),
     decisions: fleet.explanations.decisions(session).map(decisionOf),

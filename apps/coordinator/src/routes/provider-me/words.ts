@@ -31,6 +31,7 @@ const GATES: Readonly<Record<Exclude<Gate, 'untrusted' | 'held_off'>, string>> =
   cooling_down: 'Not eligible: jobs had failed there, and it was left alone for a while.',
   on_probation: 'Not eligible: jobs had failed there, and one at a time decides whether it is well.',
   draining: 'Not eligible: it had asked for no more jobs.',
+  away: 'Not eligible: it took no jobs for a while, by its schedule or its owner or because of how the machine was.',
   key_expired: 'Not eligible: its sealing key had expired.',
   low_battery: 'Not eligible: its battery was low.',
   too_hot: 'Not eligible: it was too hot.',

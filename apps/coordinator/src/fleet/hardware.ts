@@ -1,0 +1,69 @@
+/**
+ * What is believed of the hardware that a provider tells of itself: its chip is signed by its enclave, and cores, memory and rates that
+ * no such machine has are brought to the most that one has. Pure. Nothing of it is proved; it only cannot be absurd.
+ */
+import { type Attestation, bandwidthOf, type ChipFacts, chipFacts, type Hardware } from '@inference/protocol';
+
+export interface BelievedHardware {
+  readonly hardware: Hardware;
+  /** Unified memory in GiB. */
+  readonly memoryGb: number;
+  /** Names of what was told and not taken as it was. */
+  readonly adjusted: readonly string[];
+}
+
+/** For a chip that is not in the table: more than any machine of today has. */
+const MOST = { cpuCores: 512, gpuCores: 512, memoryGb: 4096, bandwidthGbs: 2000 } as const;
+
+/** Gigabytes of the smallest model that is worth serving; every token reads it once. */
+const SMALLEST_MODEL_GB = 0.05;
+/** Tokens per second, where the bandwidth is not known. */
+const MOST_DECODE_TPS = 5000;
+/** A prompt's tokens are computed together. */
+const MOST_PREFILL_PER_DECODE = 50;
+
+export function believedHardware(told: Hardware, { chip_name, memory_gb }: Pick<Attestation, 'chip_name' | 'memory_gb'>): BelievedHardware {
+  const chip = chipFacts(chip_name);
+  const most = chip ?? MOST;
+  const cpu_cores = Math.min(told.cpu_cores, most.cpuCores);
+  const gpu_cores = Math.min(told.gpu_cores, most.gpuCores);
+  const hardware: Hardware = {
+    chip_family: chip?.family ?? told.chip_family,
+    cpu_cores,
+    gpu_cores,
+    bandwidth_gbs: believedBandwidth(told.bandwidth_gbs, gpu_cores, chip),
+    ...coresOf(told, cpu_cores),
+    ...(told.os_name === undefined ? {} : { os_name: told.os_name }),
+    ...(told.os_version === undefined ? {} : { os_version: told.os_version }),
+    ...(told.os_build === undefined ? {} : { os_build: told.os_build }),
+  };
+  const memoryGb = Math.min(memory_gb, most.memoryGb);
+  const names = ['chip_family', 'cpu_cores', 'gpu_cores', 'bandwidth_gbs', 'performance_cores', 'efficiency_cores'] as const;
+  // An agent that does not know a chip's bandwidth says 0, and is told nothing wrong.
+  const adjusted = names.filter((name) => hardware[name] !== told[name] && !(name === 'bandwidth_gbs' && told[name] === 0));
+  return { hardware, memoryGb, adjusted: [...adjusted, ...(memoryGb === memory_gb ? [] : ['memory_gb'])] };
+}
+
+/** A decode rate that a machine with such memory can have, in tokens per second. */
+export function believedDecodeTps(told: number, { bandwidth_gbs }: Hardware): number {
+  return Math.min(told, mostDecodeTps(bandwidth_gbs));
+}
+
+/** The same for the reading of a prompt. */
+export function believedPrefillTps(told: number, { bandwidth_gbs }: Hardware): number {
+  return Math.min(told, MOST_PREFILL_PER_DECODE * mostDecodeTps(bandwidth_gbs));
+}
+
+function mostDecodeTps(bandwidthGbs: number): number {
+  return bandwidthGbs === 0 ? MOST_DECODE_TPS : bandwidthGbs / SMALLEST_MODEL_GB;
+}
+
+function believedBandwidth(told: number, gpuCores: number, chip: ChipFacts | null): number {
+  return chip === null ? Math.min(told, MOST.bandwidthGbs) : bandwidthOf(chip, gpuCores);
+}
+
+/** Kinds of cores that do not add up tell nothing. */
+function coresOf({ performance_cores: fast, efficiency_cores: thrifty }: Hardware, all: number): Partial<Hardware> {
+  if (fast === undefined || thrifty === undefined || fast + thrifty > all) return {};
+  return { performance_cores: fast, efficiency_cores: thrifty };
+}

@@ -1,0 +1,32 @@
+/** `pause` and `resume` over the control socket. Both answer how things stand then. */
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type AvailabilityStatus, AvailabilityStatusSchema } from './daemon-status.js';
+import { BadBody, type ControlRoute, post } from './route.js';
+
+/** `until`: milliseconds since 1970; null: until `resume`. */
+const PauseSchema = Type.Object({ until: Type.Union([Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 }), Type.Null()]) });
+
+export interface AvailabilityAnswers {
+  /** Null while the daemon starts. */
+  availability(): AvailabilityStatus | null;
+  setPause(pause: { readonly until: number | null } | null): void;
+}
+
+const AnswerSchema = Type.Object({ availability: Type.Union([AvailabilityStatusSchema, Type.Null()]) });
+const answer = Compile(AnswerSchema);
+export const isAvailabilityAnswer = (value: unknown): value is { readonly availability: AvailabilityStatus | null } => answer.Check(value);
+
+export function availabilityRoutes(answers: AvailabilityAnswers, now: () => number = Date.now): ControlRoute[] {
+  const after = (pause: { readonly until: number | null } | null) => {
+    answers.setPause(pause);
+    return { availability: answers.availability() };
+  };
+  return [
+    post('/v1/pause', PauseSchema, async ({ until }) => {
+      if (until !== null && until <= now()) throw new BadBody('the pause would be over already');
+      return after({ until });
+    }),
+    post('/v1/resume', Type.Object({}), async () => after(null)),
+  ];
+}

@@ -1,0 +1,65 @@
+/**
+ * For how long nobody has used the machine: on a Mac the time since the last event of keyboard, mouse or trackpad (`HIDIdleTime` of
+ * IOHIDSystem, in nanoseconds), on Linux what the login manager says (org.freedesktop.login1.Manager). A simulated machine has a file.
+ */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+export interface IdleSource {
+  readonly platform: NodeJS.Platform;
+  /** `/` but for a simulated machine. */
+  readonly root: string;
+}
+
+/** Of a simulated machine: whole seconds. */
+export const SIMULATED_IDLE_FILE = 'run/owner-idle-seconds';
+const IOREG = ['/usr/sbin/ioreg', '-r', '-d', '1', '-c', 'IOHIDSystem'] as const;
+const LOGIND = [
+  'busctl',
+  'get-property',
+  'org.freedesktop.login1',
+  '/org/freedesktop/login1',
+  'org.freedesktop.login1.Manager',
+  'IdleHint',
+  'IdleSinceHint',
+] as const;
+const COMMAND_MS = 3_000;
+const run = promisify(execFile);
+
+/** Milliseconds; null: it cannot be told. Never rejects. */
+export async function readIdleMs({ platform, root }: IdleSource): Promise<number | null> {
+  if (root !== '/') return idleOfFile(await readFile(join(root, SIMULATED_IDLE_FILE), 'utf8').catch(() => ''));
+  if (platform === 'darwin') return idleOfIoreg(await output(IOREG));
+  return idleOfLogind(await output(LOGIND), Date.now());
+}
+
+/** `"HIDIdleTime" = 4193219125`; of several the shortest. */
+export function idleOfIoreg(text: string): number | null {
+  const times = [...text.matchAll(/"HIDIdleTime"\s*=\s*(\d+)/g)].map(([, digits]) => Number(digits) / 1e6);
+  return times.length === 0 ? null : Math.floor(Math.min(...times));
+}
+
+/** `b true` and `t 1753862400000000`: microseconds since 1970. */
+export function idleOfLogind(text: string, now: number): number | null {
+  const [hint, since] = text.trim().split('\n');
+  if (hint === 'b false') return 0;
+  const microseconds = /^t (\d+)$/.exec(since ?? '')?.[1];
+  // 0: it has never been idle, or nobody is logged in who could tell.
+  if (hint !== 'b true' || microseconds === undefined || Number(microseconds) === 0) return null;
+  return Math.max(0, now - Math.floor(Number(microseconds) / 1000));
+}
+
+function idleOfFile(text: string): number | null {
+  const seconds = Number(text);
+  return /^\d{1,9}\s*$/.test(text) ? seconds * 1000 : null;
+}
+
+async function output([command, ...args]: readonly [string, ...string[]]): Promise<string> {
+  try {
+    return (await run(command, args, { timeout: COMMAND_MS, killSignal: 'SIGKILL', maxBuffer: 4 << 20 })).stdout;
+  } catch {
+    return '';
+  }
+}

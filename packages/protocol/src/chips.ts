@@ -1,0 +1,70 @@
+/**
+ * What is known of the maker's chips: the most cores and memory that each is sold with, and its memory bandwidth. A provider reads
+ * its bandwidth here, and a coordinator holds what a provider tells against the same table. A chip that is not in it contradicts nothing.
+ */
+
+export interface ChipFacts {
+  /** For example `Apple M3 Max`. */
+  readonly name: string;
+  /** For example `M3`. */
+  readonly family: string;
+  /** The most that it is sold with. */
+  readonly cpuCores: number;
+  readonly gpuCores: number;
+  readonly memoryGb: number;
+  /** Memory bandwidth in GB/s, of the slowest variant. */
+  readonly bandwidthGbs: number;
+  /** GPU cores from which the faster variant of the chip begins. */
+  readonly faster?: { readonly fromGpuCores: number; readonly bandwidthGbs: number };
+}
+
+type Row = readonly [
+  chip: string,
+  cpuCores: number,
+  gpuCores: number,
+  memoryGb: number,
+  gbs: number,
+  faster: readonly [fromGpuCores: number, gbs: number] | null,
+  /** Day of the maker's announcement that gives these numbers; those of a slower variant are from the technical specifications. */
+  announced: string,
+];
+
+const ROWS: readonly Row[] = [
+  // The announcement of the M2 gives its bandwidth as half as much again as this one's.
+  ['M1', 8, 8, 16, 68, null, '2020-11-10 and 2022-06-06'],
+  ['M1 Pro', 10, 16, 32, 200, null, '2021-10-18'],
+  ['M1 Max', 10, 32, 64, 400, null, '2021-10-18'],
+  ['M1 Ultra', 20, 64, 128, 800, null, '2022-03-08'],
+  ['M2', 8, 10, 24, 100, null, '2022-06-06'],
+  ['M2 Pro', 12, 19, 32, 200, null, '2023-01-17'],
+  ['M2 Max', 12, 38, 96, 400, null, '2023-01-17'],
+  ['M2 Ultra', 24, 76, 192, 800, null, '2023-06-05'],
+  ['M3', 8, 10, 24, 100, null, '2023-10-30'],
+  ['M3 Pro', 12, 18, 36, 150, null, '2023-10-30'],
+  ['M3 Max', 16, 40, 128, 300, [40, 400], '2023-10-30 and MacBook Pro (14-inch, Nov 2023), technical specifications'],
+  ['M3 Ultra', 32, 80, 512, 819, null, '2025-03-05'],
+  ['M4', 10, 10, 32, 120, null, '2024-05-07 and 2024-10-28'],
+  ['M4 Pro', 14, 20, 64, 273, null, '2024-10-30'],
+  ['M4 Max', 16, 40, 128, 410, [40, 546], '2024-10-30 and MacBook Pro (14-inch, 2024), technical specifications'],
+  ['M5', 10, 10, 32, 153, null, '2025-10-15'],
+  ['M5 Pro', 18, 20, 64, 307, null, '2026-03-03'],
+  ['M5 Max', 18, 40, 128, 460, [40, 614], '2026-03-03 and MacBook Pro (14-inch, 2026), technical specifications'],
+];
+
+const CHIPS: ReadonlyMap<string, ChipFacts> = new Map(
+  ROWS.map(([chip, cpuCores, gpuCores, memoryGb, bandwidthGbs, faster]) => {
+    const name = `Apple ${chip}`;
+    const facts = { name, family: chip.split(' ')[0] ?? chip, cpuCores, gpuCores, memoryGb, bandwidthGbs };
+    return [name, faster === null ? facts : { ...facts, faster: { fromGpuCores: faster[0], bandwidthGbs: faster[1] } }];
+  }),
+);
+
+/** `name`: as the system gives it, such as `Apple M3 Max`. Null: not in the table. */
+export function chipFacts(name: string): ChipFacts | null {
+  return CHIPS.get(name) ?? null;
+}
+
+/** GB/s of a machine with such a chip and so many GPU cores. */
+export function bandwidthOf({ bandwidthGbs, faster }: ChipFacts, gpuCores: number): number {
+  return faster !== undefined && gpuCores >= faster.fromGpuCores ? faster.bandwidthGbs : bandwidthGbs;
+}

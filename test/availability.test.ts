@@ -1,0 +1,237 @@
+/**
+ * An owner takes the machine back and lends it again, with the commands of the agent, and the whole network sees it: coordinator,
+ * agent, engine and commands are processes of their own; the machine's state is a folder, in which there is a `caffeinate`, too.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { askStatus } from '../apps/provider/src/control/control-client.js';
+import type { DaemonStatus } from '../apps/provider/src/control/daemon-status.js';
+import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
+import { descendantsOf, waitUntilGone } from './support/processes.js';
+
+const PROVIDER = resolve(fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url)));
+/** What the real one does, as far as it is used here: it ends with the process that it is told to watch. */
+const CAFFEINATE = `#!/bin/sh
+echo "$$ $*" >> "$(dirname "$0")/caffeinate.log"
+while kill -0 "$3" 2>/dev/null; do sleep 0.1; done
+`;
+
+let network: DemoNetwork;
+let dispose: () => Promise<void>;
+let host: string;
+let dataDir: string;
+const notices: string[] = [];
+
+beforeAll(async () => {
+  host = mkdtempSync(join(tmpdir(), 'simulated-host-'));
+  write({ 'usr/bin/caffeinate': CAFFEINATE }, 0o755);
+  ({ network, dispose } = await startDemoNetwork({
+    providers: 1,
+    providerArgs: ['--simulated-host', host, '--model', 'demo-text@30'],
+    onNotice: (text) => notices.push(text),
+  }));
+  dataDir = join(network.dataDir, 'provider-1');
+});
+afterAll(async () => {
+  await dispose?.();
+  rmSync(host, { recursive: true, force: true });
+});
+
+function write(files: Readonly<Record<string, string>>, mode = 0o644): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(host, path)), { recursive: true });
+    writeFileSync(join(host, path), text, { mode });
+  }
+}
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(...args: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [PROVIDER, ...args, '--data-dir', dataDir], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
+  return new Promise((done) => child.once('close', (code) => done({ code, stdout, stderr })));
+}
+
+const status = () => askStatus(dataDir, 30_000);
+
+async function until<Value>(what: string, look: () => Promise<Value>, holds: (value: Value) => boolean): Promise<Value> {
+  const deadline = Date.now() + 60_000;
+  for (;;) {
+    const value = await look();
+    if (holds(value)) return value;
+    if (Date.now() > deadline) throw new Error(`it did not come to this: ${what}, but to ${JSON.stringify(value)}`);
+    await new Promise((next) => setTimeout(next, 50));
+  }
+}
+
+/** Also the coordinator knows. */
+const isIn = (state: string, reason?: string) => (now: DaemonStatus | null) =>
+  now?.availability?.state === state && now.coordinator_view?.availability?.state === state && now.availability.reasons[0]?.code === reason;
+const inState = (state: string, reason?: string) => until(`${state} ${reason}`, status, isIn(state, reason)) as Promise<DaemonStatus>;
+const served = async (): Promise<number> => {
+  const response = await fetch(`${network.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${network.apiKey}` } });
+  return ((await response.json()) as { data: unknown[] }).data.length;
+};
+/** Processes that hold a model. */
+const engines = (pid: number): number[] =>
+  descendantsOf(pid)
+    .filter(({ command }) => /engine\/process\/main\.js/.test(command))
+    .map((row) => row.pid);
+/** The process that keeps the machine awake, the newest first. */
+const awake = (): number[] =>
+  readFileSync(join(host, 'usr/bin/caffeinate.log'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => Number(line.split(' ')[0]))
+    .reverse();
+const ask = () =>
+  network.post('/v1/chat/completions', {
+    model: network.model,
+    messages: [{ role: 'user', content: 'What is the capital of France?' }],
+    max_tokens: 8,
+  });
+/** A time of day so many hours from now in a zone, as an owner would type it. */
+const hoursAhead = (hours: number, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone }).format(
+    Date.now() + hours * 3_600_000,
+  );
+
+describe('a paused machine', () => {
+  it('stays connected, frees its memory, gets nothing, and may sleep; and comes back', async () => {
+    expect((await ask()).status).toBe(200);
+    const before = await status();
+    expect(before.availability).toMatchObject({ state: 'serving', reasons: [], pause: null, keeps_awake: true });
+    const holding = engines(before.pid);
+    expect(holding.length).toBeGreaterThan(0);
+    const [keeper = 0] = awake();
+    // Not -d: its display may go dark.
+    expect(readFileSync(join(host, 'usr/bin/caffeinate.log'), 'utf8')).toBe(`${keeper} -i -w ${before.pid}\n`);
+
+    const paused = await run('pause', '2h');
+    expect([paused.code, paused.stderr]).toEqual([0, '']);
+    expect(paused.stdout).toMatch(/It is paused until (?:[A-Z][a-z]{2} )?\d\d:\d\d\./);
+    const away = await inState('away', 'paused');
+    expect(await waitUntilGone([...holding, keeper])).toEqual([]);
+    expect(away.connection).toEqual(before.connection);
+    expect(away.availability).toMatchObject({ pause: { until: expect.any(Number) }, keeps_awake: false });
+    expect(away.coordinator_view).toMatchObject({
+      status: 'away',
+      gate: 'away',
+      availability: { state: 'away', reason: 'paused', until: new Date(away.availability?.pause?.until ?? 0).toISOString() },
+      models: [{ id: network.model, routable: false, gate: 'away' }],
+    });
+    expect(away.coordinator_view?.next_steps[0]).toMatchObject({ code: 'paused' });
+    expect([await served(), (await ask()).status]).toEqual([0, 404]);
+    expect((await run('status')).stdout).toMatch(/^Serving +It takes no jobs\. It is paused until /m);
+
+    const resumed = await run('resume', '--json');
+    expect(JSON.parse(resumed.stdout)).toMatchObject({ availability: { state: 'serving', pause: null } });
+    await inState('serving');
+    expect([await served(), (await ask()).status]).toEqual([1, 200]);
+    expect((await status()).connection).toEqual(before.connection);
+    expect(awake()).toHaveLength(2);
+  });
+
+  it('is still paused when it was killed and is started again', async () => {
+    const { pid } = await status();
+    expect((await run('pause')).stdout).toContain('It is paused until you resume it.');
+    process.kill(pid, 'SIGKILL');
+    const later = await until(
+      'another process',
+      () => status().catch(() => null),
+      (now) => now?.pid !== pid && isIn('away', 'paused')(now),
+    );
+    expect([later?.availability?.pause, engines(later?.pid ?? 0), await served()]).toEqual([{ until: null }, [], 0]);
+    await run('resume');
+    await inState('serving');
+    expect(await served()).toBe(1);
+  });
+
+  it.each([
+    [['pause', 'forever'], 2, '"forever" is no time to pause for'],
+    [['pause', '30m', 'please'], 2, '"please" was not expected'],
+    [['resume', 'now'], 2, '"now" was not expected'],
+    [['schedule', 'set', 'someday'], 2, '"someday" is neither a day nor a time'],
+  ])('is not what comes of %j', async (words, code, sentence) => {
+    const ended = await run(...words);
+    expect([ended.code, ended.stdout]).toEqual([code, '']);
+    expect(ended.stderr).toContain(sentence);
+  });
+});
+
+describe('a schedule', () => {
+  const zone = 'Asia/Kathmandu';
+  const config = () => readFileSync(join(dataDir, 'config.toml'), 'utf8');
+
+  it('is set, shown and cleared, holds at once, and leaves what the owner wrote beside it', async () => {
+    writeFileSync(join(dataDir, 'config.toml'), `# mine\n[availability]\ntime_zone = "${zone}" # where I live\n`);
+    const set = await run('schedule', 'set', `daily ${hoursAhead(2, zone)}-${hoursAhead(3, zone)}`);
+    expect([set.code, set.stderr]).toEqual([0, '']);
+    expect(set.stdout).toContain('The running provider goes by it now.');
+    const { availability } = await inState('away', 'outside_schedule');
+    expect(availability?.reasons[0]?.text).toContain('The schedule begins again at ');
+    const shown = JSON.parse((await run('schedule', '--json')).stdout) as { open_times: { from: string }[] };
+    expect(shown).toMatchObject({ time_zone: zone, open_now: false });
+    expect(shown.open_times.length).toBeGreaterThanOrEqual(7);
+    expect(new Date(availability?.next_change_at ?? 0).toISOString()).toBe(shown.open_times[0]?.from);
+    expect((await run('schedule', 'clear')).stdout).toContain('No schedule: it serves at all times.');
+    await inState('serving');
+    expect(config()).toBe(`# mine\n[availability]\ntime_zone = "${zone}" # where I live\nwindows = []\n`);
+  });
+
+  it('gives way to the owner, who uses the machine', async () => {
+    write({ 'run/owner-idle-seconds': '3' });
+    writeFileSync(join(dataDir, 'config.toml'), '[availability]\nonly_when_idle_minutes = 10\n');
+    await inState('away', 'owner_active');
+    write({ 'run/owner-idle-seconds': '601' });
+    await inState('serving');
+    writeFileSync(join(dataDir, 'config.toml'), '');
+  });
+});
+
+describe('a machine in trouble', () => {
+  const pressure = (some: string) => ({ 'proc/pressure/memory': `some avg10=${some} total=1\nfull avg10=0.00 total=1\n` });
+  const battery = (state: string) => ({
+    'sys/class/power_supply/BAT0/type': 'Battery\n',
+    'sys/class/power_supply/BAT0/capacity': '80\n',
+    'sys/class/power_supply/BAT0/status': `${state}\n`,
+  });
+
+  it('that is short of memory lets a model go that nobody uses, at once', async () => {
+    expect((await ask()).status).toBe(200);
+    const { pid } = await status();
+    const holding = engines(pid);
+    expect(holding.length).toBeGreaterThan(0);
+    write(pressure('20.00'));
+    expect(await waitUntilGone(holding)).toEqual([]);
+    expect((await status()).availability?.state).toBe('serving');
+    write(pressure('0.00'));
+  });
+
+  it('whose plug is loose goes away once, and not at every touch', async () => {
+    const told = () =>
+      readFileSync(join(network.logDir, 'provider-1.log'), 'utf8')
+        .split('\n')
+        .filter((line) => line.includes('"event":"availability"')).length;
+    const before = told();
+    for (let touch = 0; touch < 30; touch++) {
+      write(battery(touch % 2 === 0 ? 'Discharging' : 'Charging'));
+      await new Promise((next) => setTimeout(next, 40));
+    }
+    await inState('away', 'on_battery');
+    write(battery('Charging'));
+    await inState('serving');
+    // Leaving, away and back; on a slow machine the plug may seem to rest now and then.
+    expect(told() - before).toBeLessThanOrEqual(15);
+  });
+});
