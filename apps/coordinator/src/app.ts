@@ -17,6 +17,7 @@ import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
 import { HeldReceipts } from './images/held-receipts.js';
 import { ImageStore } from './images/image-store.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from './inference/cache-scopes.js';
+import { EphemeralKeys } from './inference/ephemeral-keys.js';
 import { ImageSupply } from './inference/image-supply.js';
 import { JobRunner } from './inference/job-runner.js';
 import { PrefixHashes } from './inference/prefix-hashes.js';
@@ -212,6 +213,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
   const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
   const imageSupply = new ImageSupply(fleet);
+  const ephemeralKeys = new EphemeralKeys();
   const runner = new JobRunner({
     fleet,
     waitingRoom,
@@ -221,6 +223,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     hedgePercent: config.hedgePercent,
     trustFloor,
     cacheScopes,
+    ephemeralKeys,
     now,
     observer: metrics,
     onKeepFailed: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
@@ -328,6 +331,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     await reputations.close();
     await keyRing.close();
     images.close();
+    ephemeralKeys.close();
     heldReceipts.close();
     await receipts.close();
     await money.close();

@@ -247,15 +247,15 @@ describeDatabases('payments', (fresh) => {
   });
 
   it('come as a table for the books', async () => {
-    const [older, newer] = [job(MARCH, { model: 'a,"b"' }), job(MARCH + 1000, { model: '=cmd', cost: 1, earned: 1, fee: 0 })] as [
-      JobRow,
-      JobRow,
-    ];
+    const [older, newer] = [
+      job(MARCH, { model: 'a,"b"' }),
+      job(MARCH + 1000, { model: '=cmd', images: 3, cost: 1, earned: 1, fee: 0 }),
+    ] as [JobRow, JobRow];
     await keep(older, newer);
     const text = [
-      'timestamp,request_id,model,prompt_tokens,completion_tokens,cost_micro_usd,cost_usd',
-      `2026-03-01T00:00:01.000Z,${newer.job_id},'=cmd,12,34,1,0.000001`,
-      `2026-03-01T00:00:00.000Z,${older.job_id},"a,""b""",12,34,56,0.000056`,
+      'timestamp,request_id,model,prompt_tokens,completion_tokens,cost_micro_usd,cost_usd,images',
+      `2026-03-01T00:00:01.000Z,${newer.job_id},'=cmd,12,34,1,0.000001,3`,
+      `2026-03-01T00:00:00.000Z,${older.job_id},"a,""b""",12,34,56,0.000056,0`,
       '',
     ].join('\r\n');
     for (const response of [await get(`${USAGE}?format=csv`), await get(USAGE, { accept: 'text/csv' })]) {

@@ -61,7 +61,7 @@ class Script {
       },
     } as unknown as Slot;
     const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
-    return { slot, context, recipientKey: key.publicKey, estimate, tokenMs: 20, otherJobs: 0, role };
+    return { slot, context, recipientKey: key.publicKey, ephemeral: generateSealingKeyPair(), estimate, tokenMs: 20, otherJobs: 0, role };
   }
 
   says(text: string, final = false): void {

@@ -23,6 +23,7 @@ import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from './control/d
 import { linkRoutes } from './control/link-routes.js';
 import type { LinkStatus } from './control/link-status.js';
 import { takeMachine } from './control/machine-lock.js';
+import { type ModelsChange, modelsRoutes } from './control/models-routes.js';
 import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
@@ -54,7 +55,7 @@ import type { Session } from './session/session.js';
 import { stayConnected } from './session/stay-connected.js';
 import { Wakes } from './session/wakes.js';
 import { LiveSettings, type SettingsState } from './settings/live-settings.js';
-import { StartError } from './start-error.js';
+import { StartError, startSentence } from './start-error.js';
 import { machineState, outcomeOf, startingStatus } from './status-parts.js';
 import { installation } from './update/installation.js';
 import { agentVersion } from './version.js';
@@ -87,6 +88,8 @@ export interface DaemonOptions {
   readonly readConfig: () => Config;
   /** The models that such settings want to be served, and the bytes that they leave to other things. */
   readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
+  /** They stand on the command line: the library does not say which they are. */
+  readonly modelsAreNamed: boolean;
   /** Set: its words stand in the environment, and go before the file. */
   readonly fixedLogLevel: string | null;
   /** Ends the daemon as a signal does. */
@@ -102,6 +105,7 @@ export interface DaemonOptions {
 const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
 /** How long a command waits for what the coordinator says to a new sign-in, in milliseconds. */
 const LINK_MS = 5_000;
+const STARTING = 'the provider is still starting; try again in a moment';
 /** How long the enclave may take to show that it works, in milliseconds. */
 const ENCLAVE_CHECK_MS = 3_000;
 
@@ -130,7 +134,7 @@ export class Daemon {
     private readonly host: HostFacts,
     private readonly enclave: Enclave,
     private readonly attendance: OpenAttendance,
-    private readonly adjustModels: OpenedModels['adjust'],
+    private readonly opened: OpenedModels,
     private readonly hardening: DaemonStatus['hardening'],
   ) {
     const { log } = options;
@@ -170,10 +174,14 @@ export class Daemon {
         reload: async () => (daemon === null ? startingStatus(options, startedAt).settings : daemon.reload()),
         stop: async () => options.onStop(),
       }),
+      ...modelsRoutes(() => {
+        if (daemon === null) throw new ControlRefusal('starting', STARTING);
+        return daemon.reloadModels();
+      }),
       ...availabilityRoutes({
         availability: () => daemon?.availability ?? null,
         setPause: (pause) => {
-          if (daemon === null) throw new ControlRefusal('starting', 'the provider is still starting; try again in a moment');
+          if (daemon === null) throw new ControlRefusal('starting', STARTING);
           daemon.attendance.setPause(pause);
         },
       }),
@@ -230,7 +238,7 @@ export class Daemon {
     });
     if (attendance.status.state !== 'serving') logAvailability(log, attendance.status);
     const { slots, context, reserve } = options;
-    const { models, refused, adjust } = openModels({
+    const opened = openModels({
       choices: options.models,
       slots,
       context,
@@ -242,7 +250,8 @@ export class Daemon {
       onEvent: (event) => logModel(log, event),
       onChange: () => daemon?.announceModels(),
     });
-    for (const one of refused) logRefusedModel(log, one);
+    const { models } = opened;
+    for (const one of opened.refused) logRefusedModel(log, one);
     served = models;
     models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
     let enclave: Enclave;
@@ -254,7 +263,7 @@ export class Daemon {
       await Promise.all([attendance.close(), models.close()]);
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, adjust, hardening);
+    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, opened, hardening);
     daemon.#connect();
     return daemon;
   }
@@ -314,6 +323,21 @@ export class Daemon {
     return this.#settings.reload();
   }
 
+  /** Serves what the library says now. Throws ControlRefusal, and then everything stays as it was. */
+  reloadModels(): ModelsChange {
+    const { log, modelsAreNamed, servingOf } = this.options;
+    if (modelsAreNamed) throw new ControlRefusal('models_named', 'its models were named on its command line');
+    try {
+      const refused = this.opened.change(servingOf(this.#settings.config).models);
+      for (const one of refused) logRefusedModel(log, one);
+      const models = [...this.models.ids()];
+      log.info({ event: 'models', models }, 'the models that are served have changed');
+      return { models, refused: [...refused] };
+    } catch (error) {
+      throw new ControlRefusal('no_model', startSentence(error).replace(/\.$/, ''));
+    }
+  }
+
   /** Each part that can change while it runs has its line here; `settings/live-settings.ts` names what they read. */
   #apply(config: Config): void {
     const { log, fixedLogLevel } = this.options;
@@ -321,7 +345,7 @@ export class Daemon {
     void this.attendance.setPolicy(policyOf(config));
     this.#automaticUpdates = config.update.automatic;
     const { models, reserve } = this.options.servingOf(config);
-    for (const refused of this.adjustModels(models, reserve)) logRefusedModel(log, refused);
+    for (const refused of this.opened.adjust(models, reserve)) logRefusedModel(log, refused);
   }
 
   /** Has the enclave sign a statement, which the next attestation would do just so. */
@@ -392,7 +416,10 @@ export class Daemon {
           agentVersion: agentVersion(),
           hardware: toldHardware(this.host),
           models: (version) => this.#offers(version),
-          slots: models.slots,
+          // What is served may be something else when it connects again.
+          get slots() {
+            return models.slots;
+          },
           availability: () => toldAvailability(this.attendance.status),
         },
         intake: (session, keys) => {

@@ -1,17 +1,17 @@
 /**
  * From the owner's list of model files to models that are served: reads what they are, plans the memory they share, and says
- * which of them cannot be served here and why. Called once by the daemon, which closes what it gets.
+ * which of them cannot be served here and why. Called once by the daemon, which closes what it gets, and may change the list later.
  */
 import { Engine, type EngineEvent } from './engine/engine.js';
 import type { Confinement } from './hardening/confinement.js';
 import { ImageEngine, type ImageEngineEvent } from './imaging/image-engine.js';
-import { memoryCeiling, planModels } from './models/capacity.js';
+import { memoryCeiling, type Planned, planModels } from './models/capacity.js';
 import type { FileHashes } from './models/file-hash.js';
 import { ModelFileError } from './models/gguf-header.js';
 import { isAddOnInstalled } from './models/library/add-on.js';
 import { type ModelFacts, readModelFacts } from './models/model-facts.js';
 import type { Keep } from './serving/keep.js';
-import type { ModelEvent, RunningEngine, ServedModel } from './serving/served-model.js';
+import type { ModelEvent, RunningEngine, ServedModel, Serving } from './serving/served-model.js';
 import { ServedModels } from './serving/served-models.js';
 import { StartError } from './start-error.js';
 
@@ -53,6 +53,11 @@ export interface OpenedModels {
   readonly refused: readonly RefusedModel[];
   /** The owner wants something else of the models that are served: how long they stay, and the bytes that are left to other things. */
   readonly adjust: (choices: readonly ModelChoice[], reserve: number | null) => readonly RefusedModel[];
+  /**
+   * Serves another list from now on, planned as at a start; those of both lists for which the plan is the same go on. Gives back
+   * those that are not served. Throws as {@link openModels} does, and then everything stays as it was.
+   */
+  readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
 }
 
 /** An engine that dies so often within so long a time takes its model out. */
@@ -67,9 +72,15 @@ interface Readable {
   readonly always: boolean;
 }
 
-/** Throws the error of the first model when none is left. Nothing is loaded yet. */
-export function openModels(options: OpenModelsOptions): OpenedModels {
-  const { choices, slots, context, reserve, totalMemory, hashes } = options;
+interface Plan {
+  readonly planned: readonly Planned<Readable>[];
+  readonly refused: readonly RefusedModel[];
+  /** Bytes that all may take together. */
+  readonly ceiling: number;
+}
+
+/** Throws the error of the first model when none is left. */
+function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, context, totalMemory }: OpenModelsOptions): Plan {
   const refused: RefusedModel[] = [];
   let first: Error | null = null;
   const refuse = (path: string, error: Error): void => {
@@ -96,43 +107,70 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
     return false;
   });
   if (planned.length === 0) throw first ?? new StartError('there is no model to serve');
-  const files = new Map(planned.map(({ wanted }) => [wanted.facts.id, wanted.choice]));
+  return { planned, refused, ceiling };
+}
+
+/** Throws the error of the first model when none is left. Nothing is loaded yet. */
+export function openModels(options: OpenModelsOptions): OpenedModels {
+  const { hashes, totalMemory } = options;
+  let { reserve } = options;
+  const { planned, refused, ceiling } = plan(options.choices, reserve, options);
+  /** By id. */
+  const chosen = new Map<string, ModelChoice>();
+  /** Hashes, by the path of the model. */
   const known = new Map<string, string>();
+  const servings = (list: Plan['planned']): Serving[] => {
+    chosen.clear();
+    for (const { wanted } of list) chosen.set(wanted.facts.id, wanted.choice);
+    const paths = new Set(list.map(({ wanted }) => wanted.facts.path));
+    for (const path of [...known.keys()]) if (!paths.has(path)) known.delete(path);
+    return list.map(({ wanted: { facts, choice }, capacity, need }) => {
+      return { facts, capacity, need, keep: choice.keep, fileSha256: () => known.get(facts.path) ?? null };
+    });
+  };
   const models = new ServedModels({
-    models: planned.map(({ wanted, capacity, need }) => ({
-      facts: wanted.facts,
-      capacity,
-      need,
-      keep: wanted.choice.keep,
-      fileSha256: () => known.get(wanted.facts.id) ?? null,
-    })),
+    models: servings(planned),
     ceiling,
     start: async (model, onEvent, signal) => {
-      const sha256 = files.get(model.id)?.sha256;
+      const { path, files } = model.serving.facts;
+      const sha256 = chosen.get(model.id)?.sha256;
       if (sha256 !== undefined) {
-        if ((await hashes.ofModel(model.serving.facts.files, signal)) !== sha256) {
-          throw new ModelFileError(`the file ${model.serving.facts.path} has changed since it was downloaded; pull it again`);
+        if ((await hashes.ofModel(files, signal)) !== sha256) {
+          throw new ModelFileError(`the file ${path} has changed since it was downloaded; pull it again`);
         }
-        known.set(model.id, sha256);
+        known.set(path, sha256);
       }
       return await startEngine(model, options, onEvent, signal);
     },
     onEvent: options.onEvent,
     onChange: options.onChange,
   });
-  void hashAll(models, known, options).catch(() => {
-    // A file that cannot be read now fails when it is loaded, which its owner hears of.
-  });
-  const adjust = (wanted: readonly ModelChoice[], left: number | null): readonly RefusedModel[] => {
-    const now = memoryCeiling(totalMemory, left);
-    const keeps = [...files].flatMap(([id, { path }]) => {
-      const choice = wanted.find((other) => other.path === path);
-      return choice === undefined ? [] : [[id, choice.keep] as const];
+  const hash = (): void =>
+    void hashAll(models, known, options).catch(() => {
+      // A file that cannot be read now fails when it is loaded, which its owner hears of.
     });
-    const unfit = models.adjust(new Map(keeps), now);
-    return unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, now) }));
+  hash();
+  const unfitFor = (most: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
+    unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, most) }));
+  return {
+    models,
+    refused,
+    adjust(choices, left) {
+      reserve = left;
+      const keeps = [...chosen].flatMap(([id, mine]) => {
+        const choice = choices.find((other) => other.path === mine.path && other.id === mine.id);
+        return choice === undefined ? [] : [[id, choice.keep] as const];
+      });
+      const most = memoryCeiling(totalMemory, reserve);
+      return unfitFor(most, models.adjust(new Map(keeps), most));
+    },
+    change(choices) {
+      const next = plan(choices, reserve, options);
+      const unfit = models.replace(servings(next.planned), next.ceiling);
+      hash();
+      return [...next.refused, ...unfitFor(next.ceiling, unfit)];
+    },
   };
-  return { models, refused, adjust };
 }
 
 function startEngine(
@@ -170,9 +208,10 @@ function startEngine(
 
 /** One after the other, beside everything else: the coordinator is told a hash when it is known. */
 async function hashAll(models: ServedModels, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
-  for (const { id, serving } of models.all()) {
-    if (known.has(id)) continue;
-    known.set(id, await hashes.ofModel(serving.facts.files));
+  for (const { serving } of models.all()) {
+    const { path, files } = serving.facts;
+    if (known.has(path)) continue;
+    known.set(path, await hashes.ofModel(files));
     onChange();
   }
 }

@@ -426,3 +426,63 @@ describe('what an owner changes while it runs', () => {
     expect(bench.models.offers()).toHaveLength(2);
   });
 });
+
+describe('another list of models', () => {
+  test('who is on both lists goes on; who leaves ends with its last job, and then what is new has its memory', async () => {
+    bench = new Bench([serving('stays', 3, always), serving('leaves', 6, always)], 10);
+    const starting = bench.models.start(never);
+    (await bench.started('stays')).ready();
+    (await bench.started('leaves')).ready();
+    await starting;
+    const held = await bench.models.lease('leaves', never);
+    const { model } = await bench.models.lease('stays', never);
+
+    expect(bench.models.replace([serving('stays', 3, always), serving('comes', 7, always)], 10)).toEqual([]);
+    expect(bench.models.offers().map(({ id }) => id)).toEqual(['stays', 'comes']);
+    await expect(bench.models.lease('leaves', never)).rejects.toMatchObject({ reason: 'not_served' });
+    // Its job goes on in its process, whose memory is not anybody else's yet.
+    expect([held.model.state, bench.running.has('leaves'), bench.starts.length]).toEqual(['ready', true, 0]);
+    held.release();
+    (await bench.started('comes')).ready();
+    expect((await bench.models.lease('comes', never)).model.id).toBe('comes');
+    expect(bench.running).toEqual(new Set(['stays', 'comes']));
+    expect(bench.models.model('stays')).toBe(model);
+    expect(bench.peak).toBeLessThanOrEqual(10);
+  });
+
+  test('a model that is planned anew takes its own place, and who waited for it waits for that', async () => {
+    bench = new Bench([serving('a', 6)], 10);
+    const lease = bench.models.lease('a', never);
+    const old = await bench.started('a');
+    bench.models.replace([serving('a', 5)], 10);
+    const fresh = await bench.started('a');
+    old.ready();
+    fresh.ready();
+    expect((await lease).model.serving.need).toBe(5);
+    await bench.until(() => bench.models.memoryInUse === 5);
+    expect(bench.peak).toBeLessThanOrEqual(10);
+  });
+
+  test('what is only kept for another time stays in its process; an idle one leaves after the new time', async () => {
+    bench = new Bench([serving('a', 5, always)], 10, { idleMs: 5 });
+    const starting = bench.models.start(never);
+    (await bench.started('a')).ready();
+    await starting;
+    bench.models.replace([serving('a', 5, onDemand)], 10);
+    await bench.until(() => bench.states().a === 'cold');
+    expect(bench.events.map(({ type }) => type)).toEqual(['loading', 'ready', 'unloaded']);
+  });
+
+  test('what comes while the models rest is loaded when they do no more', async () => {
+    bench = new Bench([serving('a', 5, always)], 10);
+    const starting = bench.models.start(never);
+    (await bench.started('a')).ready();
+    await starting;
+    await bench.models.rest();
+    bench.models.replace([serving('b', 5, always)], 10);
+    expect(bench.starts).toEqual([]);
+    bench.models.resume();
+    (await bench.started('b')).ready();
+    await bench.until(() => bench.states().b === 'ready');
+  });
+});

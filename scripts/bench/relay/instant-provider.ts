@@ -15,8 +15,6 @@ const [address, framing, sessions] = process.argv.slice(2);
 const MODEL = 'bench';
 const SLOTS = 1024;
 const FRAME_PER_TOKEN = framing === 'frame-per-token';
-/** Credit is given back faster than these short answers use it up. */
-const NEVER = new AbortController().signal;
 const TOKENS = streamTokens();
 
 class InstantProvider {
@@ -108,7 +106,8 @@ class InstantProvider {
       }
     } else {
       const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.#socket.send(bytes, sent) };
-      const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, NEVER);
+      // A signal of its own, as jobs of an agent have: one that all share would keep, and walk through, a listener of every job before.
+      const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, new AbortController().signal);
       if (pace !== null) {
         completionTokens = pace.tokens;
         await new Promise<void>((resolve) => keepPace(pace, () => void frames.write(timedToken()), resolve));

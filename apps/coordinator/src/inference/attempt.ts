@@ -3,7 +3,14 @@
  * It ends in exactly one outcome, and whatever ends it early also stops the provider.
  */
 import { type Frame, INITIAL_CREDIT_BYTES, type JobCompleted, type JobContext, type JobFailure, toBase64 } from '@inference/protocol';
-import { type ResponseHash, type ResponseOpener, responseHash, SealingError, sealRequest } from '@inference/protocol/crypto';
+import {
+  type ResponseHash,
+  type ResponseOpener,
+  responseHash,
+  SealingError,
+  type SealingKeyPair,
+  sealRequest,
+} from '@inference/protocol/crypto';
 import type { JobHandle, JobSink } from '../fleet/job-sink.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Slot } from '../fleet/slot.js';
@@ -57,6 +64,15 @@ export interface Outlet {
   withdraw(): void;
 }
 
+/** Where an attempt goes and what it is sealed with. */
+export interface AttemptKeys {
+  readonly slot: Slot;
+  readonly context: JobContext;
+  readonly recipientKey: Uint8Array;
+  /** Fresh, and this attempt's alone. */
+  readonly ephemeral: SealingKeyPair;
+}
+
 export class Attempt implements JobSink {
   readonly #delivery: Outlet;
   readonly #timings: JobTimings;
@@ -105,11 +121,11 @@ export class Attempt implements JobSink {
     return performance.now() - this.#lastSignAt;
   }
 
-  /** Seals the body for the slot's provider and sends it. */
-  start(slot: Slot, context: JobContext, recipientKey: Uint8Array, body: Uint8Array): void {
+  /** Seals the body for the slot's provider, by a fresh pair, and sends it. */
+  start({ slot, context, recipientKey, ephemeral }: AttemptKeys, body: Uint8Array): void {
     this.#delivery.begin(slot.session, (bytes) => this.#credit.drained(bytes));
     try {
-      const sealed = sealRequest(context, recipientKey, body);
+      const sealed = sealRequest(context, recipientKey, body, ephemeral);
       this.#opener = sealed.responses;
       const message = {
         type: 'job',

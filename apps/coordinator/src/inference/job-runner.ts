@@ -15,6 +15,7 @@ import type { CacheScopes } from './cache-scopes.js';
 import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
 import { deliveredUsage } from './delivered-usage.js';
 import type { Delivery, Parcel } from './delivery.js';
+import type { EphemeralKeys } from './ephemeral-keys.js';
 import { HedgeBudget } from './hedge-budget.js';
 import type { ImageSupply } from './image-supply.js';
 import { imageTokens, makesImages } from './image-work.js';
@@ -40,6 +41,7 @@ export interface JobRunnerOptions {
   /** Least trust that a model asks of machines, or null: any. */
   readonly trustFloor: (model: string) => TrustLevel | null;
   readonly cacheScopes: CacheScopes;
+  readonly ephemeralKeys: Pick<EphemeralKeys, 'take'>;
   readonly now: () => number;
   readonly observer: JobObserver;
   /** Images that were made and verified could not be put where clients fetch them. */
@@ -260,7 +262,8 @@ export class JobRunner {
     run.begun++;
     if (context !== null && key !== null) {
       const tokenMs = tokenMsOf(estimate, run.request.work);
-      const entrant = { slot, context, recipientKey: key.publicKey, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
+      const sealing = { context, recipientKey: key.publicKey, ephemeral: this.#options.ephemeralKeys.take() };
+      const entrant = { slot, ...sealing, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
       run.attempts.set(
         entrant,
         run.span.part('inference.attempt', { 'inference.role': role, 'inference.provider_id': providerOf(session) }),

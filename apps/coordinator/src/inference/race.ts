@@ -2,20 +2,15 @@
  * The attempts at one job that run at the same time: one, and beside it a second one on an idle machine when the first content
  * is late. Nothing is written before one of them brings content; that one has won, and the other is stopped in the same turn.
  */
-import type { JobContext } from '@inference/protocol';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Estimate } from '../fleet/scheduler/cost.js';
-import type { Slot } from '../fleet/slot.js';
-import { Attempt, type Outcome, type Outlet } from './attempt.js';
+import { Attempt, type AttemptKeys, type Outcome, type Outlet } from './attempt.js';
 import type { Delivery } from './delivery.js';
 import { Patience } from './patience.js';
 import type { JobTimings } from './timings.js';
 
 /** What an attempt is made with. */
-export interface Entrant {
-  readonly slot: Slot;
-  readonly context: JobContext;
-  readonly recipientKey: Uint8Array;
+export interface Entrant extends AttemptKeys {
   readonly estimate: Estimate;
   /** What a token of the answer is expected to take there, in milliseconds. */
   readonly tokenMs: number;
@@ -81,7 +76,7 @@ export class Race {
     const lane = new Lane(this.#delivery, this, entrant, timings);
     this.#running.push(lane);
     try {
-      lane.attempt.start(entrant.slot, entrant.context, entrant.recipientKey, body);
+      lane.attempt.start(entrant, body);
     } catch (error) {
       this.#end();
       for (const other of this.#running) other.attempt.stop();

@@ -34,6 +34,7 @@ const UsageEntry = Type.Object({
   model: Type.String(),
   prompt_tokens: count,
   completion_tokens: count,
+  images: Type.Optional(Type.Integer({ minimum: 1, description: 'Images that were made; only in entries of image models.' })),
   cost_micro_usd: count,
   timestamp: Type.String({ description: 'When the job was completed, ISO 8601, UTC.' }),
 });

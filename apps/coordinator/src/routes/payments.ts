@@ -94,7 +94,7 @@ async function sendCsv(database: Database, wanted: WantedUsage, reply: FastifyRe
 }
 
 async function* csvLines(database: Database, { filter, after, limit = Number.POSITIVE_INFINITY }: WantedUsage): AsyncGenerator<string> {
-  yield csvLine(['timestamp', 'request_id', 'model', 'prompt_tokens', 'completion_tokens', 'cost_micro_usd', 'cost_usd']);
+  yield csvLine(['timestamp', 'request_id', 'model', 'prompt_tokens', 'completion_tokens', 'cost_micro_usd', 'cost_usd', 'images']);
   let place = after;
   for (let left = limit; left > 0; ) {
     const rows = await readUsage(database, filter, { after: place, limit: Math.min(left, MAX_USAGE_LIMIT) });
@@ -111,12 +111,15 @@ function entryOf(row: UsageEntryRow): UsageEntry {
     model: row.model,
     prompt_tokens: row.promptTokens,
     completion_tokens: row.completionTokens,
+    // What the specification shows of other jobs stays as it is.
+    ...(row.images === 0 ? {} : { images: row.images }),
     cost_micro_usd: row.cost,
     timestamp: new Date(row.completedAt).toISOString(),
   };
 }
 
 function entryLine(row: UsageEntryRow): string {
-  const { timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd } = entryOf(row);
-  return csvLine([timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, formatUsd(microUsd(cost_micro_usd))]);
+  const { timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, images = 0 } = entryOf(row);
+  const usd = formatUsd(microUsd(cost_micro_usd));
+  return csvLine([timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, usd, images]);
 }

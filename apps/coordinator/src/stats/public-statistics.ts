@@ -16,7 +16,7 @@ import { type Cached, TimedCache } from './timed-cache.js';
 /** How long each answer is kept, in seconds. */
 export const KEPT_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
 /** Coordinators of one database show an account under one name, because they share this secret. */
-const LEADERBOARD_SECRET = 'leaderboard';
+export const LEADERBOARD_SECRET = 'leaderboard';
 /** Most entries that a leaderboard may be asked for. All lengths are cut from one. */
 const MAX_LEADERS = 200;
 

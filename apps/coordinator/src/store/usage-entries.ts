@@ -7,6 +7,8 @@ export interface UsageEntryRow {
   readonly model: string;
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** 0 for jobs that make none. */
+  readonly images: number;
   /** Micro-USD. */
   readonly cost: number;
   /** Milliseconds. */
@@ -37,7 +39,7 @@ export async function readUsage(
   const { after, limit } = page;
   const rows = await database
     .selectFrom('jobs')
-    .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'cost', 'ended_at'])
+    .select(['job_id', 'model', 'prompt_tokens', 'completion_tokens', 'images', 'cost', 'ended_at'])
     .where('account_id', '=', accountId)
     // A literal, because that is what the index is limited to.
     .where('state', '=', sql.lit('settled'))
@@ -60,6 +62,7 @@ export async function readUsage(
     model: row.model,
     promptTokens: row.prompt_tokens,
     completionTokens: row.completion_tokens,
+    images: row.images,
     cost: row.cost,
     // Settled jobs have ended.
     completedAt: row.ended_at as number,

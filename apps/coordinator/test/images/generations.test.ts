@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { type Receipt, toBase64 } from '@inference/protocol';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pseudonyms } from '../../src/stats/pseudonym.js';
+import { LEADERBOARD_SECRET } from '../../src/stats/public-statistics.js';
+import { sharedSecret } from '../../src/store/secrets.js';
 import { errorOf, type Harness, MODEL, NO_RATE_LIMITS, until } from '../harness.js';
 import { expectSignedPlain } from '../inference-calls.js';
 import { generate, IMAGE_MODEL, imageProvider, OWN_SIZE, picture, SMALL_SIZE, sdk, startImageHarness, urlsOf } from './pictures.js';
@@ -157,7 +160,8 @@ describe('the money of images', () => {
     expect(response.headers.get('x-inference-cost-micro-usd')).toBe(String(cost));
     expect(await harness.money(accountId)).toEqual({ balance: 1000 - cost, reserved: 0 });
     const { usage } = (await (await harness.get('/v1/payments/usage', apiKey)).json()) as { usage: Record<string, unknown>[] };
-    expect(usage).toEqual([expect.objectContaining({ model: IMAGE_MODEL, prompt_tokens: 7, completion_tokens: 0, cost_micro_usd: cost })]);
+    const counts = { prompt_tokens: 7, completion_tokens: 0, images: 2 };
+    expect(usage).toEqual([expect.objectContaining({ model: IMAGE_MODEL, ...counts, cost_micro_usd: cost })]);
     const job = await harness.app.database
       .selectFrom('jobs')
       .select(['images', 'earned', 'fee'])
@@ -184,6 +188,22 @@ describe('the money of images', () => {
       .executeTakeFirstOrThrow();
     expect(row.state).toBe('settled');
     expect(row.earner).not.toBeNull();
+  });
+
+  it('puts its owner on the leaderboard, with what it earned', async () => {
+    const { accountId: owner } = await harness.customer(0);
+    const { accountId, apiKey } = await harness.customer(1000);
+    const machine = await imageProvider(harness, { models: ['test/ranked'], image: { sizes: [OWN_SIZE], max_images: 4 } });
+    await harness.app.ledger.linkProvider(machine.providerId, owner, Date.now());
+    const response = await harness.post(PATH, { prompt: 'x', n: 2, model: 'test/ranked' }, { 'x-api-key': apiKey });
+    expect(response.status).toBe(200);
+    const paid = 1000 - (await harness.money(accountId)).balance;
+    const nameOf = pseudonyms(await sharedSecret(harness.app.database, LEADERBOARD_SECRET));
+    const board = (await (await harness.get('/v1/leaderboard?metric=jobs&window=24h', null)).json()) as { entries: object[] };
+    expect(board.entries).toContainEqual(
+      expect.objectContaining({ pseudonym: nameOf(owner), jobs: 1, tokens: 7, earnings_micro_usd: Math.floor(paid * 0.9) }),
+    );
+    machine.close();
   });
 });
 

@@ -74,6 +74,7 @@ async function serve(args: readonly string[]): Promise<number> {
       config,
       readConfig: () => checkedConfig(flags),
       servingOf: (now: Config) => serveOptions(flags, now),
+      modelsAreNamed: flags.models !== undefined,
       fixedLogLevel,
       onStop: () => onSignal('control socket'),
       onRestart,

@@ -132,6 +132,12 @@ export class ServedModel {
     if (this.#state === 'ready') this.#clearTimer();
   }
 
+  /** Whether a plan is for the same model, loaded just so. */
+  isSame({ facts, capacity, need }: Serving): boolean {
+    const { serving } = this;
+    return JSON.stringify([facts, capacity, need]) === JSON.stringify([serving.facts, serving.capacity, serving.need]);
+  }
+
   get state(): ModelState {
     return this.#state;
   }

@@ -1,7 +1,8 @@
 /**
  * The models of one machine and the memory they share. A job takes a lease on its model, which loads it when it is not in
  * memory and keeps it there; models that nobody uses make room for those that are asked for. The memory that is in use never
- * passes the ceiling, and jobs are served in their order, so that no model is kept out by the traffic of another.
+ * passes the ceiling, and jobs are served in their order, so that no model is kept out by the traffic of another. Which models they
+ * are may change at any time: one that leaves ends its jobs first, and counts until its memory is free.
  */
 import type { ModelOffer } from '@inference/protocol';
 import type { Keep } from './keep.js';
@@ -35,7 +36,7 @@ export interface Lease {
 }
 
 interface Waiter {
-  readonly model: ServedModel;
+  model: ServedModel;
   readonly since: number;
   readonly grant: (lease: Lease) => void;
   readonly refuse: (reason: unknown) => void;
@@ -44,7 +45,9 @@ interface Waiter {
 export class ServedModels {
   readonly #options: ServedModelsOptions;
   readonly #timings: ServingTimings;
-  readonly #models: ReadonlyMap<string, ServedModel>;
+  #models: ReadonlyMap<string, ServedModel>;
+  /** They have no new jobs, and are not ended yet. */
+  readonly #leaving = new Set<ServedModel>();
   readonly #waiting = new Set<Waiter>();
   #started = false;
   #closed = false;
@@ -59,18 +62,7 @@ export class ServedModels {
     this.#options = options;
     this.#ceiling = options.ceiling;
     this.#timings = { ...SERVING_TIMINGS, ...options.timings };
-    this.#models = new Map(
-      options.models.map((serving) => [
-        serving.facts.id,
-        new ServedModel({
-          serving,
-          start: options.start,
-          onEvent: options.onEvent,
-          onChange: () => this.#changed(),
-          ...(options.timings === undefined ? {} : { timings: options.timings }),
-        }),
-      ]),
-    );
+    this.#models = new Map(options.models.map((serving) => [serving.facts.id, this.#made(serving)]));
   }
 
   /** Loads those that always stay. Throws the first error when none of them could be loaded, and no other model is there. */
@@ -116,6 +108,7 @@ export class ServedModels {
   get memoryInUse(): number {
     let bytes = 0;
     for (const model of this.#models.values()) if (model.isInMemory) bytes += model.serving.need;
+    for (const model of this.#leaving) if (model.isInMemory) bytes += model.serving.need;
     return bytes;
   }
 
@@ -131,9 +124,32 @@ export class ServedModels {
    * nobody uses it, and is not offered; those are given back.
    */
   adjust(keeps: ReadonlyMap<string, Keep>, ceiling: number): readonly ServedModel[] {
+    for (const model of this.#models.values()) model.keep = keeps.get(model.id) ?? model.keep;
+    return this.#fitInto(ceiling);
+  }
+
+  /**
+   * Serves these from now on, planned for this ceiling. Who is served just so already goes on; others end when their last job has, and
+   * who waits for one of them waits for what takes its place, or is refused. Gives back what does not fit.
+   */
+  replace(servings: readonly Serving[], ceiling: number): readonly ServedModel[] {
+    const old = this.#models;
+    this.#models = new Map(
+      servings.map((serving) => {
+        const known = old.get(serving.facts.id);
+        if (known?.isSame(serving) !== true) return [serving.facts.id, this.#made(serving)];
+        known.keep = serving.keep;
+        return [known.id, known];
+      }),
+    );
+    for (const model of old.values()) if (this.#models.get(model.id) !== model) this.#retire(model);
+    return this.#fitInto(ceiling);
+  }
+
+  /** Those that do not. */
+  #fitInto(ceiling: number): readonly ServedModel[] {
     this.#ceiling = ceiling;
     const models = [...this.#models.values()];
-    for (const model of models) model.keep = keeps.get(model.id) ?? model.keep;
     let left = ceiling;
     for (const model of models) {
       if (model.keep.kind !== 'always') continue;
@@ -152,6 +168,7 @@ export class ServedModels {
   async rest(): Promise<void> {
     this.#resting = true;
     for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('resting'));
+    // Those that leave end with their last job, which is waited for before anything rests.
     await Promise.all([...this.#models.values()].map((model) => model.rest()));
   }
 
@@ -196,7 +213,32 @@ export class ServedModels {
     this.#closed = true;
     if (this.#wake !== null) clearTimeout(this.#wake);
     for (const waiter of [...this.#waiting]) waiter.refuse(new ModelUnavailable('closed'));
-    await Promise.all([...this.#models.values()].map((model) => model.close()));
+    await Promise.all([...this.#models.values(), ...this.#leaving].map((model) => model.close()));
+  }
+
+  #made(serving: Serving): ServedModel {
+    const { start, onEvent, timings } = this.#options;
+    const onChange = (): void => this.#changed();
+    return new ServedModel({ serving, start, onEvent, onChange, ...(timings === undefined ? {} : { timings }) });
+  }
+
+  #retire(model: ServedModel): void {
+    this.#leaving.add(model);
+    const successor = this.#models.get(model.id);
+    for (const waiter of [...this.#waiting]) {
+      if (waiter.model !== model) continue;
+      if (successor === undefined) waiter.refuse(new ModelUnavailable('not_served'));
+      else waiter.model = successor;
+    }
+    this.#endUnused(model);
+  }
+
+  /** Ends a leaving model once no job uses it. */
+  #endUnused(model: ServedModel): void {
+    if (model.leases > 0) return;
+    void model.close().then(() => {
+      if (this.#leaving.delete(model) && !this.#closed) this.#changed();
+    });
   }
 
   #changed(): void {
@@ -208,8 +250,6 @@ export class ServedModels {
     this.#pump();
     for (const model of this.#models.values()) {
       if (this.#closed) return;
-      // One that always stays is cold only when its time aside is over.
-      if (model.state === 'cold' && model.keep.kind === 'always' && model.fits && this.#started && !this.#resting) void model.load();
       if (model.state === 'ready' && model.leases === 0) this.#isIdle(model);
     }
   }
@@ -234,6 +274,7 @@ export class ServedModels {
   }
 
   #pumpOnce(): void {
+    this.#loadWhatStays();
     const now = performance.now();
     /** Somebody older waits for the room that the models in use take. */
     let heldBack = false;
@@ -263,7 +304,7 @@ export class ServedModels {
             void model.load();
             break;
           }
-          if ([...this.#models.values()].some(({ state }) => state === 'unloading')) break;
+          if (this.#isSomeoneGoing()) break;
           if (waited >= this.#timings.roomMs) waiter.refuse(new ModelUnavailable('no_room'));
           else if (waited >= this.#timings.patienceMs) heldBack = true;
           nextLook = Math.min(nextLook, (waited < this.#timings.patienceMs ? this.#timings.patienceMs : this.#timings.roomMs) - waited);
@@ -275,6 +316,20 @@ export class ServedModels {
       older.add(model);
     }
     this.#lookAgainIn(nextLook);
+  }
+
+  /** What always stays is cold when it has just come, when its time aside is over, and after a rest. */
+  #loadWhatStays(): void {
+    if (!this.#started || this.#resting) return;
+    for (const model of this.#models.values()) {
+      if (model.state !== 'cold' || model.keep.kind !== 'always' || !model.fits) continue;
+      if (this.#makeRoom(model, new Set())) void model.load();
+    }
+  }
+
+  /** Memory becomes free in a moment, whatever jobs do. */
+  #isSomeoneGoing(): boolean {
+    return [...this.#models.values()].some(({ state }) => state === 'unloading') || [...this.#leaving].some(({ leases }) => leases === 0);
   }
 
   /**
@@ -289,6 +344,7 @@ export class ServedModels {
       .sort((a, b) => a.usedAt - b.usedAt);
     // What leaves already counts as in use until it is gone.
     for (const other of this.#models.values()) if (other.state === 'unloading') missing -= other.serving.need;
+    for (const other of this.#leaving) if (other.isInMemory) missing -= other.serving.need;
     const leaving: ServedModel[] = [];
     for (const other of idle) {
       if (missing <= 0) break;
@@ -310,7 +366,8 @@ export class ServedModels {
         if (released) return;
         released = true;
         model.leases--;
-        if (model.leases === 0) this.#isIdle(model);
+        if (this.#leaving.has(model)) this.#endUnused(model);
+        else if (model.leases === 0) this.#isIdle(model);
         this.#pump();
       },
     });

@@ -43,7 +43,8 @@ export interface RecipientContext {
 }
 
 /**
- * Section 5.1.1, SetupBaseS. `ephemeral` is for known-answer tests only: a key pair used twice breaks the secrecy of both.
+ * Section 5.1.1, SetupBaseS. `ephemeral`: a fresh pair made before, or that of a known-answer test; one that is used twice breaks the
+ * secrecy of both uses.
  * Throws SealingError `bad_key` on a recipient key that is not 32 bytes or has small order.
  */
 export function setupSender(recipientPublicKey: Uint8Array, info: Uint8Array, ephemeral?: SealingKeyPair): SenderContext {

@@ -23,12 +23,18 @@ export interface SealedRequest {
 }
 
 /**
- * Seals a request body to a provider's X25519 key. An empty body is one final frame.
- * Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES}, `bad_key` on a malformed key.
+ * Seals a request body to a provider's X25519 key. An empty body is one final frame. `ephemeral`: a fresh pair made before, which
+ * must serve nothing else, ever; left out: one is made. Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES},
+ * `bad_key` on a malformed key.
  */
-export function sealRequest(context: JobContext, recipientPublicKey: Uint8Array, body: Uint8Array): SealedRequest {
+export function sealRequest(
+  context: JobContext,
+  recipientPublicKey: Uint8Array,
+  body: Uint8Array,
+  ephemeral?: SealingKeyPair,
+): SealedRequest {
   if (body.length > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
-  const sender = setupSender(recipientPublicKey, jobInfo(context, sha256));
+  const sender = setupSender(recipientPublicKey, jobInfo(context, sha256), ephemeral);
   const frames: Uint8Array[] = [];
   const count = Math.max(1, Math.ceil(body.length / REQUEST_CHUNK_BYTES));
   for (let seq = 0; seq < count; seq++) {

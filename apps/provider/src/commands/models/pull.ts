@@ -1,8 +1,8 @@
 /** `models pull`: downloads a model into the library, or takes in a file that is here, after checking it. */
-import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import { dataDirOf } from '../../config/data-dir.js';
 import { addOnPath, installAddOn, isAddOnInstalled } from '../../models/library/add-on.js';
 import type { Progress } from '../../models/library/download.js';
 import { pull } from '../../models/library/pull.js';
@@ -27,7 +27,7 @@ const OPTIONS = { ...COMMON_OPTIONS, id: { type: 'string' }, sha256: { type: 'st
 async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(USAGE, 1, () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }));
   const { library, hashes } = shelf(values['data-dir']);
-  const dataDir = resolve(values['data-dir'] ?? '');
+  const dataDir = dataDirOf(values);
   const sha256 = values.sha256?.toLowerCase() ?? null;
   if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new StartError('--sha256 must be 64 hexadecimal digits');
   if (values.id !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$/.test(values.id)) {
@@ -68,7 +68,8 @@ async function run(args: readonly string[]): Promise<number> {
   else {
     const checked = verifiedBy === null ? 'nothing to compare its hash with was known' : `its hash is the ${WORDS[verifiedBy]}`;
     print(`${entry.id}: ${gigabytes(entry.bytes)}, ${checked}. SHA-256 ${entry.sha256}`);
-    if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id} --data-dir ${values['data-dir']}`);
+    const where = values['data-dir'] === undefined ? '' : ` --data-dir ${values['data-dir']}`;
+    if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
   }
   return 0;
 }

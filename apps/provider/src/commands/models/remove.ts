@@ -1,8 +1,10 @@
 /** `models rm`: takes a model out of the library, with its files. A file that was only taken in where it lay stays there. */
 import { parseArgs } from 'node:util';
+import { dataDirOf } from '../../config/data-dir.js';
 import { StartError } from '../../start-error.js';
 import type { Command } from '../command.js';
 import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from './shared.js';
+import { tellDaemon } from './tell-daemon.js';
 
 const USAGE = 'models rm ID [--data-dir DIR] [--json]';
 
@@ -16,10 +18,12 @@ export const modelsRemoveCommand: Command = {
         parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }),
       );
       const id = positionals[0] as string;
-      if (!shelf(values['data-dir']).library.remove(id)) throw new StartError(`there is no model ${id}; models list shows those there are`);
-      print(
-        values.json ? JSON.stringify({ removed: id }) : `${id} is removed. A provider that serves it goes on until it is started again.`,
-      );
+      const { library } = shelf(values['data-dir']);
+      const entry = library.find(id);
+      if (entry === null || !library.remove(id)) throw new StartError(`there is no model ${id}; models list shows those there are`);
+      const told = await tellDaemon(dataDirOf(values), library.path(entry));
+      const goesOn = told.kind === 'not_taken' ? ` The provider that runs goes on as it was: ${told.why}.` : '';
+      print(values.json ? JSON.stringify({ removed: id }) : `${id} is removed.${goesOn}`);
       return 0;
     }),
 };

@@ -1,22 +1,25 @@
 /** `models use`: says which models of the library are served, and how long each stays in memory. */
 import { parseArgs } from 'node:util';
+import { dataDirOf } from '../../config/data-dir.js';
 import { keepText, readKeep } from '../../serving/keep.js';
 import { StartError } from '../../start-error.js';
 import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
 import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from './shared.js';
+import { tellDaemon } from './tell-daemon.js';
 
 const USAGE = 'models use ID [--data-dir DIR] [--keep always|on_demand|MINUTES] [--off] [--json]';
 
 export const modelsUseCommand: Command = {
   name: 'models use',
-  summary: 'Serves a model from the next start on, or with --off no longer.',
+  summary: 'Serves a model from now on, or with --off no longer.',
   usage: USAGE,
-  run: (args) => orSentence(async () => run(args)),
+  run: (args) => orSentence(() => run(args)),
 };
 
 const OPTIONS = { ...COMMON_OPTIONS, keep: { type: 'string' }, off: { type: 'boolean' } } as const;
 
-function run(args: readonly string[]): number {
+async function run(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(USAGE, 1, () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }));
   const { library } = shelf(values['data-dir']);
   const id = positionals[0] as string;
@@ -26,7 +29,14 @@ function run(args: readonly string[]): number {
   if (keep === null) throw new StartError('--keep must be always, on_demand or a number of minutes');
   const use = values.off === true ? null : keepText(keep);
   library.put({ ...entry, use });
-  if (values.json) print(JSON.stringify({ id, use }));
-  else print(use === null ? `${id} is not served any more from the next start on.` : `${id} is served from the next start on (${use}).`);
-  return 0;
+  const told = await tellDaemon(dataDirOf(values), library.path(entry));
+  const problem = use === null || told.kind !== 'live' ? null : told.problem;
+  if (values.json) print(JSON.stringify({ id, use, live: told.kind === 'live' && problem === null }));
+  else if (problem === null) {
+    const when = told.kind === 'live' ? 'now' : 'the next start';
+    print(use === null ? `${id} is not served any more from ${when} on.` : `${id} is served from ${when} on (${use}).`);
+  }
+  if (problem !== null) process.stderr.write(`${id} is chosen, and cannot be served: ${problem}.\n`);
+  if (told.kind === 'not_taken') process.stderr.write(`The provider that runs goes on as it was: ${told.why}.\n`);
+  return problem === null ? EXIT.fine : EXIT.needsOwner;
 }

@@ -1,0 +1,22 @@
+/** The owner has changed the library: the daemon is asked to serve what it says now. */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { type ControlRoute, post } from './route.js';
+
+export const MODELS_PATH = '/v1/models/reload';
+
+const ModelsChangeSchema = Type.Object({
+  /** Ids of the models that are served now. */
+  models: Type.Array(Type.String()),
+  /** Those of the list that are not, each with a sentence for the owner. */
+  refused: Type.Array(Type.Object({ path: Type.String(), reason: Type.String() })),
+});
+export type ModelsChange = Static<typeof ModelsChangeSchema>;
+
+const described = Compile(ModelsChangeSchema);
+export const isModelsChange = (value: unknown): value is ModelsChange => described.Check(value);
+
+/** `reload` may throw a ControlRefusal; then everything stays as it was. */
+export function modelsRoutes(reload: () => ModelsChange): ControlRoute[] {
+  return [post(MODELS_PATH, Type.Object({}, { additionalProperties: false }), async () => reload())];
+}
