@@ -199,6 +199,20 @@ describe('a schedule', () => {
   });
 });
 
+describe('memory that the owner wants back', () => {
+  it('is given back while the agent runs, with one sentence, and models are there again when they may', async () => {
+    expect((await ask()).status).toBe(200);
+    const holding = engines((await status()).pid);
+    writeFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
+    expect(await waitUntilGone(holding)).toEqual([]);
+    await until('no model', served, (count) => count === 0);
+    const log = readFileSync(join(network.logDir, 'provider-1.log'), 'utf8');
+    expect(log).toMatch(/a model is not served: the model pico-demo needs \d\.\d GB of memory, and models may take 0\.0 GB here; choose/);
+    writeFileSync(join(dataDir, 'config.toml'), '');
+    await until('a model', served, (count) => count === 1);
+  });
+});
+
 describe('a machine in trouble', () => {
   const pressure = (some: string) => ({ 'proc/pressure/memory': `some avg10=${some} total=1\nfull avg10=0.00 total=1\n` });
 
