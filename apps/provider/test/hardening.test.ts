@@ -116,8 +116,8 @@ describe('a running daemon', () => {
     [
       'NODE_OPTIONS',
       [],
-      { NODE_OPTIONS: '--no-warnings' },
-      /^NODE_OPTIONS is set, which could change what this program does; unset it, and start again\.$/m,
+      { NODE_OPTIONS: '--no-warnings --conditions=other' },
+      /^NODE_OPTIONS holds --conditions=other, which could change what this program does; unset it, and start again\.$/m,
     ],
   ] as [string, string[], Record<string, string>, RegExp][])('does not start with %s', async (_what, node, env, sentence) => {
     const args = [...node, MAIN, 'serve', '--coordinator', 'http://127.0.0.1:1', '--simulated-enclave', '--data-dir', join(dir, 'data')];
@@ -206,9 +206,21 @@ it('a debugger is recognised by its flags, and code that was loaded before by it
   expect(inspectorProblem([], {})).toBeNull();
   for (const flag of ['--inspect', '--inspect-brk=0.0.0.0:1', '--inspect-port=1', '--debug'])
     expect(inspectorProblem([flag], {})).toMatch('debugger');
-  for (const name of ['NODE_OPTIONS', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'NODE_V8_COVERAGE'])
-    expect(inspectorProblem([], { [name]: 'x' })).toMatch(name);
-  expect(inspectorProblem([], { NODE_OPTIONS: '' })).toBeNull();
+  for (const name of ['LD_PRELOAD', 'DYLD_INSERT_LIBRARIES']) expect(inspectorProblem([], { [name]: 'x' })).toMatch(name);
+  for (const options of [
+    '--inspect',
+    '--no-warnings --require=/x',
+    '-r /x',
+    '--import x',
+    '--loader=x',
+    '--max-old-space-size=1;--inspect',
+    '/x',
+  ]) {
+    expect(inspectorProblem([], { NODE_OPTIONS: options })).toMatch(/^NODE_OPTIONS holds /);
+  }
+  for (const options of ['', ' ', '--max-old-space-size=4096 --no-warnings --enable-source-maps']) {
+    expect(inspectorProblem([], { NODE_OPTIONS: options })).toBeNull();
+  }
 });
 
 it('files that others could read are mended and named; those of others are refused; links are not followed', () => {
