@@ -206,8 +206,12 @@ describe('memory that the owner wants back', () => {
     writeFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
     expect(await waitUntilGone(holding)).toEqual([]);
     await until('no model', served, (count) => count === 0);
-    const log = readFileSync(join(network.logDir, 'provider-1.log'), 'utf8');
-    expect(log).toMatch(/a model is not served: the model pico-demo needs \d\.\d GB of memory, and models may take 0\.0 GB here; choose/);
+    const sentence = /a model is not served: the model pico-demo needs \d\.\d GB of memory, and models may take 0\.0 GB here; choose/;
+    await until(
+      'the sentence',
+      async () => readFileSync(join(network.logDir, 'provider-1.log'), 'utf8'),
+      (log) => sentence.test(log),
+    );
     writeFileSync(join(dataDir, 'config.toml'), '');
     await until('a model', served, (count) => count === 1);
   });
