@@ -3,7 +3,7 @@
  * agent, engine and commands are processes of their own; the machine's state is a folder, in which there is a `caffeinate`, too.
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -87,13 +87,12 @@ const engines = (pid: number): number[] =>
   descendantsOf(pid)
     .filter(({ command }) => /engine\/process\/main\.js/.test(command))
     .map((row) => row.pid);
-/** The process that keeps the machine awake, the newest first. */
-const awake = (): number[] =>
-  readFileSync(join(host, 'usr/bin/caffeinate.log'), 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => Number(line.split(' ')[0]))
-    .reverse();
+/** What was started to keep the machine awake, the newest first: its process and how it was called. */
+async function awake(times: number): Promise<string[]> {
+  const log = join(host, 'usr/bin/caffeinate.log');
+  const look = async (): Promise<string[]> => (existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1).reverse() : []);
+  return until(`kept awake ${times} times`, look, (lines) => lines.length === times);
+}
 const ask = () =>
   network.post('/v1/chat/completions', {
     model: network.model,
@@ -113,9 +112,10 @@ describe('a paused machine', () => {
     expect(before.availability).toMatchObject({ state: 'serving', reasons: [], pause: null, keeps_awake: true });
     const holding = engines(before.pid);
     expect(holding.length).toBeGreaterThan(0);
-    const [keeper = 0] = awake();
+    const [called = ''] = await awake(1);
+    const keeper = Number(called.split(' ', 1)[0]);
     // Not -d: its display may go dark.
-    expect(readFileSync(join(host, 'usr/bin/caffeinate.log'), 'utf8')).toBe(`${keeper} -i -w ${before.pid}\n`);
+    expect(called).toBe(`${keeper} -i -w ${before.pid}`);
 
     const paused = await run('pause', '2h');
     expect([paused.code, paused.stderr]).toEqual([0, '']);
@@ -139,7 +139,7 @@ describe('a paused machine', () => {
     await inState('serving');
     expect([await served(), (await ask()).status]).toEqual([1, 200]);
     expect((await status()).connection).toEqual(before.connection);
-    expect(awake()).toHaveLength(2);
+    await awake(2);
   });
 
   it('is still paused when it was killed and is started again', async () => {
@@ -196,6 +196,24 @@ describe('a schedule', () => {
     write({ 'run/owner-idle-seconds': '601' });
     await inState('serving');
     writeFileSync(join(dataDir, 'config.toml'), '');
+  });
+});
+
+describe('memory that the owner wants back', () => {
+  it('is given back while the agent runs, with one sentence, and models are there again when they may', async () => {
+    expect((await ask()).status).toBe(200);
+    const holding = engines((await status()).pid);
+    writeFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
+    expect(await waitUntilGone(holding)).toEqual([]);
+    await until('no model', served, (count) => count === 0);
+    const sentence = /a model is not served: the model pico-demo needs \d\.\d GB of memory, and models may take 0\.0 GB here; choose/;
+    await until(
+      'the sentence',
+      async () => readFileSync(join(network.logDir, 'provider-1.log'), 'utf8'),
+      (log) => sentence.test(log),
+    );
+    writeFileSync(join(dataDir, 'config.toml'), '');
+    await until('a model', served, (count) => count === 1);
   });
 });
 

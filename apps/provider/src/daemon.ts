@@ -237,33 +237,32 @@ export class Daemon {
       resume: () => served?.resume(),
     });
     if (attendance.status.state !== 'serving') logAvailability(log, attendance.status);
-    const { slots, context, reserve } = options;
-    const opened = openModels({
-      choices: options.models,
-      slots,
-      context,
-      reserve,
-      totalMemory: host.memoryBytes,
-      hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
-      addOnPath: addOnPath(options.dataDir),
-      confinement,
-      onEvent: (event) => logModel(log, event),
-      onChange: () => daemon?.announceModels(),
-    });
-    const { models } = opened;
-    for (const one of opened.refused) logRefusedModel(log, one);
-    served = models;
-    models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
-    let enclave: Enclave;
     try {
+      const { slots, context, reserve } = options;
+      const opened = openModels({
+        choices: options.models,
+        slots,
+        context,
+        reserve,
+        totalMemory: host.memoryBytes,
+        hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
+        addOnPath: addOnPath(options.dataDir),
+        confinement,
+        onEvent: (event) => logModel(log, event),
+        onChange: () => daemon?.announceModels(),
+      });
+      const { models } = opened;
+      for (const one of opened.refused) logRefusedModel(log, one);
+      served = models;
+      models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
       if (attendance.status.state !== 'serving') await models.rest();
       await models.start(signal);
-      enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
+      const enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
+      daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, opened, hardening);
     } catch (error) {
-      await Promise.all([attendance.close(), models.close()]);
+      await Promise.all([attendance.close(), served?.close()]);
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, opened, hardening);
     daemon.#connect();
     return daemon;
   }

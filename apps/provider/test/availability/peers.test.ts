@@ -70,5 +70,5 @@ test('one of version 2 is told, what runs is finished, and what comes is refused
   expect(await running).toMatchObject({ failure: null, receipt: { finish_reason: 'stop' } });
   expect(await session.next('availability')).toMatchObject({ state: 'away', reason: 'on_battery' });
   expect(session.closed).toBe(false);
-  expect(provider.log().filter(({ event }) => event === 'model_unloaded')).toHaveLength(1);
+  expect(await provider.logged('model_unloaded')).toMatchObject({ model: MODEL });
 });
