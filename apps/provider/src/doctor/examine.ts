@@ -1,7 +1,6 @@
 /** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within eight seconds. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
-import { configPath } from '../config/data-dir.js';
 import { askStatus, ControlError } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
@@ -20,7 +19,7 @@ import { checkModelFiles } from './models-check.js';
 import { reachCoordinator } from './network-check.js';
 import { checkSecrets } from './secrets-check.js';
 import { checkService } from './service-check.js';
-import { checkSettings } from './settings-check.js';
+import { checkHardening, checkSettings } from './settings-check.js';
 import { checkSleep } from './sleep-check.js';
 
 export interface Patient {
@@ -67,7 +66,8 @@ export async function examine(patient: Patient): Promise<Examination> {
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
   const away = async (): Promise<Finding[]> => [skipped('the provider does not run, so that the coordinator knows nothing of it')];
   const checks: Check[] = [
-    { name: 'settings', run: () => checkSettings(configPath(dataDir), known) },
+    { name: 'settings', run: () => checkSettings(dataDir, known) },
+    { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
