@@ -96,7 +96,8 @@ fetch() {
     [ "$tries" -lt 5 ] || return 1
     sleep "$tries"
   done
-  [ "$(wc -c <"$2")" -le "$3" ] || { rm -f "$2"; fail "$1 is larger than it should be"; }
+  # Some `wc` put spaces before the number.
+  [ "$(($(wc -c <"$2")))" -le "$3" ] || { rm -f "$2"; fail "$1 is larger than it should be"; }
 }
 
 # fetch_checked URL FILE SHA256 MOST_BYTES

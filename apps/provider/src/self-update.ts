@@ -24,6 +24,8 @@ export interface SelfUpdateOptions {
   /** Ends the daemon after its running jobs, and has it started again. */
   readonly onRestart: () => void;
   readonly log: Logger;
+  /** Tests shorten this. */
+  readonly everyMs?: number;
 }
 
 const REACH_MS = 3_000;
@@ -50,7 +52,7 @@ export class SelfUpdate {
 
   async #run(found: Installation): Promise<void> {
     if (found.kind !== 'own') return;
-    const { automatic, log } = this.options;
+    const { automatic, log, everyMs } = this.options;
     const { prefix, version } = found;
     const { signal } = this.#leave;
     const confirmed = confirmOnceItWorks({ prefix, version, health: () => this.#health(), signal }).then((works) => {
@@ -63,6 +65,7 @@ export class SelfUpdate {
       onProblem: (error) =>
         log.warn({ event: 'update_failed', reason: error instanceof Error ? error.message : 'unknown' }, 'no update was made'),
       signal,
+      ...(everyMs === undefined ? {} : { everyMs }),
     });
     await Promise.all([confirmed, updated]);
   }

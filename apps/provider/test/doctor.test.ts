@@ -75,12 +75,12 @@ describe('this machine', () => {
 
   it('needs settings that can be read, and says which are not in force yet', async () => {
     const path = join(folder, 'config.toml');
-    expect(states(await checkSettings(path, null))).toEqual(['ok']);
+    expect(states(await checkSettings(folder, null))).toEqual(['ok']);
     writeFileSync(path, 'log_level = "info"\n[update]\nautomatik = false\n');
-    expect(await checkSettings(path, null)).toMatchObject([{ state: 'problem', text: expect.stringContaining(`${path}:3:1`) }]);
+    expect(await checkSettings(folder, null)).toMatchObject([{ state: 'problem', text: expect.stringContaining(`${path}:3:1`) }]);
     writeFileSync(path, '[update]\nautomatic = false\n');
     const waiting = { ...running, settings: { ...running.settings, needs_restart: ['models.slots'] } };
-    expect(await checkSettings(path, waiting)).toMatchObject([{ state: 'note', text: expect.stringContaining('models.slots') }]);
+    expect(await checkSettings(folder, waiting)).toMatchObject([{ state: 'note', text: expect.stringContaining('models.slots') }]);
   });
 
   it('keeps its secrets to itself', async () => {

@@ -15,7 +15,7 @@ import { print, wrapped } from './terminal.js';
 
 export const bugreportCommand: Command = {
   name: 'bugreport',
-  summary: 'Writes an archive for those who look into a fault; shows first what is in it.',
+  summary: 'Writes an archive for those who look into a fault.',
   usage: `bugreport [--out FILE.tar.gz] [--list] [--yes] [--data-dir DIR] [--json]
 
 No prompts, answers, keys, tokens, serial numbers, names of yours or addresses of your

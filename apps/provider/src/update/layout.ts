@@ -9,6 +9,9 @@ export const versionsFolder = (prefix: string): string => join(prefix, 'versions
 export const versionFolder = (prefix: string, version: string): string => join(prefix, 'versions', version);
 export const downloadsFolder = (prefix: string): string => join(prefix, 'downloads');
 
+/** Begins the names of folders below `versions` that are none yet, or none any more. */
+export const DRAFT = '.unpacking-';
+
 const VERSION = /^\d+\.\d+\.\d+$/;
 
 /** Version that the next start runs; null where the link is missing or odd. */
@@ -44,7 +47,11 @@ export function presentVersions(prefix: string): string[] {
 /** Removes versions but those named, what broken-off updates left, and the archives. */
 export function prune(prefix: string, keep: readonly string[]): void {
   for (const name of readdirSync(versionsFolder(prefix))) {
-    if (!keep.includes(name)) rmSync(join(versionsFolder(prefix), name), { recursive: true, force: true });
+    if (keep.includes(name)) continue;
+    // Under another name first: a version that can be seen is whole.
+    const gone = join(versionsFolder(prefix), name.startsWith(DRAFT) ? name : `${DRAFT}${name}`);
+    if (!name.startsWith(DRAFT)) renameSync(join(versionsFolder(prefix), name), gone);
+    rmSync(gone, { recursive: true, force: true });
   }
   rmSync(downloadsFolder(prefix), { recursive: true, force: true });
 }

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compareVersions, type Release } from '@inference/protocol';
 import { DownloadError, download, type Progress, type Tuning } from '../models/library/download.js';
-import { downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
+import { DRAFT, downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
 import { UpdateError } from './releases.js';
 import { unpack } from './unpack.js';
 
@@ -24,7 +24,6 @@ export interface PrepareOptions {
 
 const BUILD_MS = 10 * 60_000;
 const START_MS = 60_000;
-const DRAFT = '.unpacking-';
 
 /** Throws {@link UpdateError}, or the signal's reason. */
 export async function prepare(options: PrepareOptions): Promise<void> {

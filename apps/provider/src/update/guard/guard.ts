@@ -28,10 +28,22 @@ export class Guard {
 
   constructor(private readonly options: GuardOptions) {}
 
-  /** Hands a signal on, and starts nothing any more. */
+  /**
+   * Has the agent end, and starts nothing any more. The first wish goes over the channel: whoever sends signals to a whole group has
+   * sent it to the agent, too, and the same signal twice would mean that its running jobs are not waited for.
+   */
   stop(signal: NodeJS.Signals): void {
+    const child = this.#child;
+    const again = this.#stopping !== null;
     this.#stopping = signal;
-    this.#child?.kill(signal);
+    if (child === null) return;
+    if (child.connected && !again) child.disconnect();
+    else child.kill(signal);
+  }
+
+  /** Settings are to be read again. */
+  hangUp(): void {
+    this.#child?.kill('SIGHUP');
   }
 
   async run(): Promise<number> {
@@ -90,7 +102,7 @@ export class Guard {
   #start(): ChildProcess {
     const main = join(this.options.prefix, 'current', 'bin', 'inference-provider.js');
     this.#child = spawn(process.execPath, [main, ...this.options.args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
-    if (this.#stopping !== null) this.#child.kill(this.#stopping);
+    if (this.#stopping !== null) this.#child.disconnect();
     return this.#child;
   }
 }

@@ -7,5 +7,7 @@ if (prefix === undefined) {
   process.exit(2);
 }
 const guard = new Guard({ prefix, args, say: (sentence) => process.stderr.write(`inference-provider: ${sentence}\n`) });
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => guard.stop(signal));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => guard.stop(signal));
+// From a terminal it says that the terminal is gone.
+process.on('SIGHUP', () => (process.stdout.isTTY ? guard.stop('SIGHUP') : guard.hangUp()));
 process.exit(await guard.run());
