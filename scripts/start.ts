@@ -64,8 +64,12 @@ function printUse(settings: Settings, network: Network, textModel: string, image
   console.log(`
 The network is up: ${settings.providers} provider(s) serving ${network.models.join(', ')}.
 
+  console  ${network.baseUrl}/
   address  ${network.baseUrl}
   key      ${network.apiKey}
+
+Open the console in a browser to sign up, look around and try a model. Mails, such as for a new password, are lines of the
+coordinator's log here.
 
 Ask it something:
 

@@ -42,6 +42,11 @@ describe('npm start', () => {
     expect(curl).toBeDefined();
     const { stdout } = await run('bash', ['-c', `${curl} --silent --show-error`]);
     expect(JSON.parse(stdout)).toMatchObject({ choices: [{ message: { content: expect.stringMatching(/\w/) } }] });
+    const consoleAddress = /^ {2}console {2}(\S+)$/m.exec(first.output)?.[1] ?? '';
+    const page = await fetch(consoleAddress, { headers: { accept: 'text/html' } });
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+    const script = /<script type="module"[^>]* src="([^"]+)"/.exec(await page.text())?.[1] ?? '';
+    expect((await fetch(new URL(script, consoleAddress))).headers.get('content-type')).toMatch(/javascript/);
 
     const second = new NpmStart(directory);
     expect(await second.exited).toBe(1);

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { layoutShift, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson, type Person } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
 import { sharedNetwork } from '../support/shared-network.js';
@@ -225,10 +225,10 @@ describeInBrowser('a client in the console', () => {
     ] as const) {
       for (const [path, who] of pages) {
         const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: who }) });
-        await expect.poll(() => page.locator('[aria-busy="true"], .skeleton').count()).toBe(0);
-        expect(await layoutShift(page), `${path} moves`).toBeLessThan(0.02);
+        await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
         await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
         await expectAccessible(page);
+        await expectStill(page);
       }
     }
   });

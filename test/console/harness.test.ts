@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { findingsOf } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { layoutShift, openPage, problemsOf } from '../support/console/open-page.js';
+import { expectStill, openPage, problemsOf, shiftsOf } from '../support/console/open-page.js';
 
 describeInBrowser('the watch over pages', () => {
   it('notices a violation of the policy, an error, a request to somebody else, a page that moves, and one that is not accessible', async () => {
@@ -34,6 +34,7 @@ describeInBrowser('the watch over pages', () => {
       box.style.height = '400px';
       document.querySelector('main')?.prepend(box);
     });
-    await expect.poll(() => layoutShift(page)).toBeGreaterThan(0.02);
+    await expect.poll(async () => (await shiftsOf(page)).length).toBeGreaterThan(0);
+    await expect(expectStill(page)).rejects.toThrow();
   });
 });

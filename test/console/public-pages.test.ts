@@ -1,23 +1,234 @@
-/** The pages that anybody may open, in a browser against a running network. */
+/** The pages that anybody may open, in a browser against a running network: what they show, in both themes, on phones and wide. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Stats } from '@inference/formats';
+import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { layoutShift, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
+import { ROOT } from '../support/npm-start.js';
+import { sharedNetwork } from '../support/shared-network.js';
+
+async function providerId(): Promise<string> {
+  const { baseUrl } = await sharedNetwork();
+  const { providers } = (await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats;
+  return providers[0]?.id ?? '';
+}
+
+/** What is fetched has come: nothing says any more that it is loading. */
+async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(() => document.querySelector('[aria-busy="true"], .skeleton, .chart-waiting') === null);
+}
+
+const PAGES: readonly { name: string; path: () => Promise<string>; heading: RegExp; shows: RegExp }[] = [
+  { name: 'network', path: async () => '/', heading: /The network now/, shows: /GB memory/ },
+  { name: 'providers', path: async () => '/providers', heading: /^Providers$/, shows: /1 to 1 of 1 providers/ },
+  { name: 'provider', path: async () => `/providers/${await providerId()}`, heading: /\w/, shows: /This is a simulation/ },
+  { name: 'leaderboard', path: async () => '/leaderboard', heading: /Leaderboard/, shows: /renewed every five minutes/ },
+  { name: 'verify', path: async () => '/verify', heading: /Verify a record/, shows: /JSON of a record/ },
+];
+
+describeInBrowser('every public page', () => {
+  it.each(
+    PAGES.flatMap((page) => [{ ...page, theme: 'light', width: 'wide' } as const, { ...page, theme: 'dark', width: 'phone' } as const]),
+  )('$name is accessible and holds still, $theme and $width', async ({ name, path, heading, shows, theme, width }) => {
+    const page = await openPage(await path(), { theme, width });
+    expect(await page.locator('h1').textContent()).toMatch(heading);
+    await page.getByText(shows).first().waitFor();
+    await settled(page);
+    await screenshot(page, `${name}-${width}-${theme}`);
+    await expectAccessible(page);
+    await expectStill(page);
+    // Nothing reaches over the edge of the screen.
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+  });
+});
 
 describeInBrowser('the network page', () => {
-  it('shows its heading', async () => {
+  it('shows the numbers of its chart as a table, too', async () => {
     const page = await openPage('/');
-    await screenshot(page, 'network');
+    await settled(page);
+    const picture = page.getByRole('img', { name: /Requests per minute over the last 30 minutes\. From \d\d:\d\d to \d\d:\d\d/ });
+    await picture.waitFor();
+    await page.getByRole('button', { name: 'Show as a table' }).click();
+    expect(
+      await page
+        .getByRole('region', { name: /Requests per minute/ })
+        .getByRole('row')
+        .count(),
+    ).toBe(31);
+    await page.getByRole('button', { name: 'Tokens' }).click();
+    await page.getByRole('columnheader', { name: 'Tokens written' }).waitFor();
     await expectAccessible(page);
-    expect(await layoutShift(page)).toBeLessThan(0.02);
   });
-  it('on a phone', async () => {
-    const page = await openPage('/', { theme: 'dark', width: 'phone' });
-    await screenshot(page, 'network-phone');
+
+  it('says what is wrong when the coordinator fails, and shows the network when it is there again', async () => {
+    let broken = true;
+    const page = await openPage('/', {
+      expectedErrors: [/503/],
+      prepare: (context) =>
+        context.route('**/v1/stats', (route) =>
+          broken
+            ? route.fulfill({
+                status: 503,
+                headers: { 'retry-after': '30' },
+                json: { error: { message: 'Try again soon.', code: 'overloaded' } },
+              })
+            : route.continue(),
+        ),
+    });
+    await page.getByRole('alert').getByText('Try again soon.').waitFor();
     await expectAccessible(page);
+    broken = false;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText(/GB memory/).waitFor();
+  });
+
+  it('says what to expect when nobody serves', async () => {
+    const { baseUrl } = await sharedNetwork();
+    const stats = (await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats;
+    const page = await openPage('/', {
+      prepare: (context) => context.route('**/v1/stats', (route) => route.fulfill({ json: { ...stats, providers: [], models: [] } })),
+    });
+    await page.getByText('No model is served').waitFor();
+    await screenshot(page, 'network-empty');
+    await expectAccessible(page);
+  });
+});
+
+describeInBrowser('the list of providers', () => {
+  it('stays quick with thousands, can be narrowed, and says so in the address', async () => {
+    const { baseUrl } = await sharedNetwork();
+    const stats = (await (await fetch(`${baseUrl}/v1/stats`)).json()) as Stats;
+    const one = stats.providers[0] as Stats['providers'][number];
+    const chips = ['Apple M1', 'Apple M2 Pro', 'Apple M3 Max', 'Apple M4 Max', 'Apple M4 Ultra'];
+    const providers = Array.from({ length: 5000 }, (_, index) => ({
+      ...one,
+      id: index.toString(16).padStart(32, '0'),
+      chip: chips[index % chips.length] as string,
+      trust_level: index % 3 === 0 ? ('hardware' as const) : ('self_signed' as const),
+      status: index % 50 === 0 ? 'quarantined' : 'online',
+      requests_served: 10_000 - index,
+    }));
+    const page = await openPage('/providers', {
+      prepare: (context) => context.route('**/v1/stats', (route) => route.fulfill({ json: { ...stats, providers } })),
+    });
+    await page.getByText('1 to 50 of 5,000 providers').waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(50);
+    await screenshot(page, 'providers-many');
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText('51 to 100 of 5,000 providers').waitFor();
+    await page.getByLabel('Chip').selectOption('Apple M4 Ultra');
+    await page.getByLabel('Trust').selectOption('hardware');
+    await page.getByText(/of 333 providers/).waitFor();
+    expect(new URL(page.url()).searchParams.get('chip')).toBe('Apple M4 Ultra');
+    await page.getByLabel('Search').fill('no such thing');
+    await page.getByText('No provider fits').waitFor();
+    await page.getByLabel('Search').fill('');
+    await page.getByText(/of 333 providers/).waitFor();
+    await page.reload();
+    await page.getByText(/of 333 providers/).waitFor();
+  });
+});
+
+describeInBrowser('the leaderboard', () => {
+  it('keeps what is ranked in the address, from where it is read again', async () => {
+    const page = await openPage('/leaderboard?metric=tokens&window=7d');
+    expect(await page.getByRole('button', { name: 'Tokens', exact: true }).getAttribute('aria-pressed')).toBe('true');
+    expect(await page.getByRole('button', { name: '7 days' }).getAttribute('aria-pressed')).toBe('true');
+    await page.getByRole('button', { name: 'Requests' }).click();
+    await page.waitForURL('**/leaderboard?metric=jobs&window=7d');
+    await page.getByRole('button', { name: 'All time' }).click();
+    await page.waitForURL('**/leaderboard?metric=jobs');
+  });
+});
+
+describeInBrowser('the console', () => {
+  it('can be walked through with the keyboard alone', async () => {
+    const page = await openPage('/');
+    await settled(page);
+    const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent?.trim() ?? '');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Skip to the content');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Inference network');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    expect(await focused()).toBe('Providers');
+    const ring = await page.evaluate(() => getComputedStyle(document.activeElement as Element).outlineStyle);
+    expect(ring).toBe('solid');
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/providers');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.outerHTML)).toMatch(/^<h1.*>Providers</);
+    expect(await page.title()).toBe('Providers · Inference network');
+    await page.getByRole('link', { name: /^Provider [0-9a-f]{8}…$/ }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/providers\/[0-9a-f]{32}$/);
+    await page.getByRole('button', { name: 'Verify', exact: true }).press('Enter');
+    await page.getByText('What this does not prove').waitFor();
+  });
+
+  it('opens its menu on a phone, goes where it leads, and closes it', async () => {
+    const page = await openPage('/', { width: 'phone', theme: 'dark' });
     await page.getByRole('button', { name: 'Open the menu' }).click();
-    await page.getByRole('dialog').waitFor();
-    await screenshot(page, 'network-phone-menu');
+    const menu = page.getByRole('dialog', { name: 'Menu' });
+    await menu.waitFor();
+    await screenshot(page, 'menu-phone-dark');
     await expectAccessible(page);
+    await menu.getByRole('link', { name: 'Leaderboard' }).click();
+    await page.waitForURL('**/leaderboard');
+    await menu.waitFor({ state: 'hidden' });
+  });
+
+  it('keeps a chosen theme over a reload, and shows it from the first moment', async () => {
+    const page = await openPage('/', { theme: 'light', expectedErrors: [/ERR_FAILED/] });
+    const ground = (): Promise<string> => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await ground();
+    await page.getByRole('complementary').getByRole('button', { name: 'Dark' }).click();
+    await expect.poll(ground).not.toBe(light);
+    const dark = await ground();
+    await page.route('**/assets/*.js', (route) => route.abort());
+    await page.goto('/', { waitUntil: 'load' }).catch(() => {});
+    expect(await ground()).toBe(dark);
+    expect(await page.evaluate(() => Object.keys(localStorage))).toEqual(['theme']);
+  });
+
+  it('says that there is no such page', async () => {
+    const page = await openPage('/no/such/page', { expectedErrors: [/404/] });
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'Go to the network' }).click();
+    await page.getByRole('heading', { name: 'The network now' }).waitFor();
+  });
+
+  it('loads less than 250 kB of compressed script for its first page, and neither verifier nor charts with the shell', async () => {
+    const page = await openPage('/');
+    await settled(page);
+    const scripts = await page.evaluate(() =>
+      performance.getEntriesByType('resource').flatMap(({ name }) => (/\.js$/.test(name) ? [new URL(name).pathname] : [])),
+    );
+    const dist = join(ROOT, 'apps/console/dist');
+    const sizeOf = (path: string): number => {
+      try {
+        return readFileSync(join(dist, `${path}.gz`)).length;
+      } catch {
+        return readFileSync(join(dist, path)).length;
+      }
+    };
+    expect(scripts.length).toBeGreaterThan(2);
+    expect(scripts.reduce((sum, path) => sum + sizeOf(path), 0)).toBeLessThan(250_000);
+    const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8')) as Record<
+      string,
+      { file: string; isEntry?: boolean; imports?: string[]; dynamicImports?: string[] }
+    >;
+    const shell = Object.values(manifest).filter(({ isEntry }) => isEntry);
+    const withShell = new Set(shell.flatMap(({ file, imports = [] }) => [file, ...imports.map((name) => manifest[name]?.file ?? '')]));
+    const lazy = ['src/ui/chart-drawing.tsx', '../../packages/verifier/dist/index.js'].map((name) => manifest[name]?.file);
+    for (const file of lazy) {
+      expect(file, Object.keys(manifest).join(' ')).toBeDefined();
+      expect(withShell.has(file as string)).toBe(false);
+    }
+    expect(scripts).not.toContain(`/${lazy[1]}`);
   });
 });

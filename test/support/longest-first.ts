@@ -11,6 +11,7 @@ const LONG = [
   'test/failures.test.ts',
   'apps/provider/test/engine-isolation.test.ts',
   'apps/coordinator/test/process.test.ts',
+  'test/console/public-pages.test.ts',
   'test/structured-output.test.ts',
   'test/many-requests.test.ts',
   'apps/provider/test/engine.test.ts',

@@ -1,12 +1,14 @@
 /**
- * One browser for the test files of a process: Debian's Chromium, driven by playwright-core. Where there is none, the tests that
- * need it do not run, and a line says so loudly.
+ * One browser for the test files of a process, driven by playwright-core. Where there is none, the tests that need it do not run,
+ * and a line says so loudly.
  */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 import { describe } from 'vitest';
 
-const PROGRAM = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
+/** Debian's Chromium, or what machines of public CI have in its place. */
+const USUAL = ['/usr/bin/chromium', '/usr/bin/google-chrome'];
+const PROGRAM = process.env.CHROMIUM_PATH ?? USUAL.find((path) => existsSync(path)) ?? '/usr/bin/chromium';
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',

@@ -21,7 +21,7 @@ export interface OpenPageOptions {
   /** Messages on the browser's console that this test brings about, such as that of a request that is refused. */
   readonly expectedErrors?: readonly RegExp[];
   /** Called before the page is opened. */
-  readonly prepare?: (context: BrowserContext) => Promise<void>;
+  readonly prepare?: (context: BrowserContext) => Promise<unknown>;
 }
 
 const SIZES = { phone: { width: 375, height: 812 }, wide: { width: 1440, height: 900 } } as const;
@@ -79,18 +79,44 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true, animations: 'disabled' });
 }
 
-/** Sum of the layout shifts that nobody's input caused, as browsers report it (Cumulative Layout Shift, over the page's life). */
-export function layoutShift(page: Page): Promise<number> {
-  return page.evaluate(() => (globalThis as unknown as { layoutShift: number }).layoutShift);
+/** The most that a page may move by itself, as Cumulative Layout Shift; 0.1 is what browsers' makers call good. */
+const MOST_SHIFT = 0.02;
+
+/** Fails when what was on the page has moved without anybody's input, and names what moved. */
+export async function expectStill(page: Page): Promise<void> {
+  const shifts = await shiftsOf(page);
+  const total = shifts.reduce((sum, { value }) => sum + value, 0);
+  expect(total, shifts.map(({ value, what }) => `${value.toFixed(4)} ${what}`).join('\n')).toBeLessThan(MOST_SHIFT);
+}
+
+/** Layout shifts that nobody's input caused, as the browser reports them over the page's life. */
+export function shiftsOf(page: Page): Promise<readonly Shift[]> {
+  return page.evaluate(() => (globalThis as unknown as { layoutShifts: Shift[] }).layoutShifts);
+}
+
+interface Shift {
+  readonly value: number;
+  /** The elements that moved. */
+  readonly what: string;
 }
 
 /** Runs in the page. */
 function measureLayoutShift(): void {
-  const world = globalThis as unknown as { layoutShift: number };
-  world.layoutShift = 0;
+  const shifts: Shift[] = [];
+  (globalThis as unknown as { layoutShifts: Shift[] }).layoutShifts = shifts;
+  interface Entry extends PerformanceEntry {
+    readonly value: number;
+    readonly hadRecentInput: boolean;
+    readonly sources: readonly { readonly node: Element | null; readonly previousRect: DOMRect; readonly currentRect: DOMRect }[];
+  }
+  const rect = ({ x, y, width, height }: DOMRect) => `${x},${y} ${width}x${height}`;
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries() as (PerformanceEntry & { value: number; hadRecentInput: boolean })[]) {
-      if (!entry.hadRecentInput) world.layoutShift += entry.value;
+    for (const { value, hadRecentInput, sources } of list.getEntries() as Entry[]) {
+      if (hadRecentInput) continue;
+      const what = sources.map(
+        ({ node, previousRect, currentRect }) => `${node?.nodeName}.${node?.className} ${rect(previousRect)} to ${rect(currentRect)}`,
+      );
+      shifts.push({ value, what: what.join('; ') });
     }
   }).observe({ type: 'layout-shift', buffered: true });
 }

@@ -12,7 +12,7 @@ import { useSession, useSessionChanged } from './session.js';
 /** `compact` shows a symbol only, for the bar of narrow screens. */
 export function AccountMenu({ compact = false }: { readonly compact?: boolean }) {
   const session = useSession();
-  if (session.state === 'loading') return <Skeleton width={compact ? '2.5rem' : '100%'} height="2.5rem" />;
+  if (session.state === 'loading') return <Skeleton width={compact ? '4.75rem' : '100%'} height="2.5rem" />;
   if (session.state !== 'signed-in') {
     return (
       <div className="account-links">

@@ -116,7 +116,7 @@ function configuration(props: ChartProps, canvas: HTMLCanvasElement): ChartConfi
           suggestedMax: 1,
           border: { display: false },
           grid: { color: colour('--line') },
-          ticks: { color: colour('--text-2'), font, maxTicksLimit: 5, callback: (value) => format(Number(value)) },
+          ticks: { color: colour('--text-2'), font, maxTicksLimit: 5, precision: 0, callback: (value) => format(Number(value)) },
         },
       },
     },

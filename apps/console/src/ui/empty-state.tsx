@@ -8,10 +8,10 @@ export interface EmptyStateProps {
   readonly action?: ReactNode;
   readonly icon?: LucideIcon;
   /** 1 where it is all of the page. */
-  readonly level?: 1 | 3;
+  readonly level?: 1;
 }
 
-export function EmptyState({ title, children, action, icon: Icon = Inbox, level = 3 }: EmptyStateProps) {
+export function EmptyState({ title, children, action, icon: Icon = Inbox, level }: EmptyStateProps) {
   return (
     <div className="empty-state">
       <Icon size={28} strokeWidth={1.5} aria-hidden="true" />
@@ -20,7 +20,7 @@ export function EmptyState({ title, children, action, icon: Icon = Inbox, level 
           {title}
         </h1>
       ) : (
-        <h3 className="empty-title">{title}</h3>
+        <p className="empty-title">{title}</p>
       )}
       {children === undefined ? null : <div className="empty-text">{children}</div>}
       {action}

@@ -8,10 +8,10 @@ export interface ErrorStateProps {
   readonly onRetry?: () => void;
   /** What could not be shown, such as "The providers". */
   readonly what?: string;
-  readonly level?: 1 | 3;
+  readonly level?: 1;
 }
 
-export function ErrorState({ error, onRetry, what = 'This', level = 3 }: ErrorStateProps) {
+export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateProps) {
   const title = `${what} could not be shown`;
   return (
     <div className="empty-state" role="alert">
@@ -21,7 +21,7 @@ export function ErrorState({ error, onRetry, what = 'This', level = 3 }: ErrorSt
           {title}
         </h1>
       ) : (
-        <h3 className="empty-title">{title}</h3>
+        <p className="empty-title">{title}</p>
       )}
       <div className="empty-text">
         <ErrorText error={error} />

@@ -11,6 +11,7 @@ export interface StatProps {
   readonly label: string;
   /** Undefined: it is being fetched. */
   readonly value: ReactNode | undefined;
+  /** One line. Where it comes later than the name, it is null until then, and its place is held. */
   readonly hint?: ReactNode;
 }
 

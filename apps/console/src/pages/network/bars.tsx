@@ -1,4 +1,4 @@
-/** A list of counts, each with a bar of its share. The bar is a meter to screen readers, the number stands beside it. */
+/** A list of counts, each with a bar of its share. The bar only repeats the number beside it. */
 import { formatCount } from '../../ui/number.js';
 import type { Share } from './summaries.js';
 
@@ -18,7 +18,9 @@ export function Bars({ rows }: { readonly rows: readonly Share[] }) {
         <li key={label} className="bar-row">
           <span className="bar-label">{label}</span>
           <span className="number">{formatCount(count)}</span>
-          <meter aria-label={`Share of ${label}`} min={0} max={total} value={count} />
+          <svg className="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+            <rect width={total === 0 ? 0 : (100 * count) / total} height={1} />
+          </svg>
         </li>
       ))}
     </ul>

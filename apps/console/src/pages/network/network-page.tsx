@@ -57,29 +57,28 @@ function LiveTotals({ stats }: { readonly stats: NetworkStats | undefined }) {
   const online = stats?.providers.filter(({ status }) => status === 'online').length;
   return (
     <Stats>
-      <Stat label="Providers online" value={online === undefined ? undefined : <Count value={online} />} hint={hardwareOf(stats)} />
       <Stat
-        label="Requests, 24 hours"
+        label="Providers online"
+        value={online === undefined ? undefined : <Count value={online} />}
+        hint={stats === undefined ? null : `${formatCount(stats.total_memory_gb)} GB memory`}
+      />
+      <Stat
+        label="Requests, 24 h"
         value={day && <Count value={day.jobs} short />}
-        hint={stats && <>{formatCount(stats.total_requests)} ever</>}
+        hint={stats === undefined ? null : `${formatCount(stats.total_requests)} ever`}
       />
       <Stat
-        label="Tokens, 24 hours"
+        label="Tokens, 24 h"
         value={day && <Count value={day.tokens} short />}
-        hint={stats && <>{formatCount(stats.total_tokens)} ever</>}
+        hint={stats === undefined ? null : `${formatCount(stats.total_tokens)} ever`}
       />
       <Stat
-        label="Earned by owners, 24 hours"
+        label="Earned, 24 h"
         value={day && <Money microUsd={day.earnings_micro_usd} />}
-        hint={day && `${formatCount(day.active_accounts)} ${day.active_accounts === 1 ? 'owner' : 'owners'}`}
+        hint={day === undefined ? null : `by ${formatCount(day.active_accounts)} ${day.active_accounts === 1 ? 'owner' : 'owners'}`}
       />
     </Stats>
   );
-}
-
-function hardwareOf(stats: NetworkStats | undefined): string {
-  if (stats === undefined) return ' ';
-  return `${formatCount(stats.total_memory_gb)} GB memory, ${formatCount(stats.total_gpu_cores)} GPU cores`;
 }
 
 type Shown = 'requests' | 'tokens';

@@ -142,12 +142,15 @@ function Facts({ record }: { readonly record: AttestationRecord }) {
   );
 }
 
+/** What holds in a simulation holds for nothing else. */
+const SIMULATED = { label: 'Simulated', tone: 'warn' } as const;
+
 function TrustParts({ record }: { readonly record: AttestationRecord }) {
   return (
     <ul className="check-list">
       {record.trust_parts.map(({ part, state, reason }) => {
         const { label, meaning } = PART_WORDS[part];
-        const words = STATE_WORDS[state];
+        const words = record.simulated && state === 'ok' ? SIMULATED : STATE_WORDS[state];
         return (
           <CheckItem key={part} name={label} tone={words.tone} result={words.label}>
             {meaning} {reason === null ? null : <strong>{REASON_WORDS[reason]}</strong>}

@@ -26,7 +26,8 @@ const COLUMNS: readonly Column<ProviderSnapshot>[] = [
     header: 'Provider',
     rowHeader: true,
     cell: ({ id }) => (
-      <Link href={PATHS.provider.replace(':id', id)} className="provider-id" aria-label={`Provider ${id}`}>
+      <Link href={PATHS.provider.replace(':id', id)} className="provider-id" title={id}>
+        <span className="visually-hidden">Provider </span>
         {shortId(id)}
       </Link>
     ),
