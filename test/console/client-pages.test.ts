@@ -210,27 +210,25 @@ describeInBrowser('a client in the console', () => {
     await client.completions.create({ model: network.model, prompt: 'The capital of France', max_tokens: 5 });
     const fresh = await newPerson(network);
     const pages: readonly (readonly [string, Person | null])[] = [
-      ['/sign-up', null],
-      ['/sign-in', null],
-      ['/reset-password', null],
       ['/quick-start', fresh],
       ['/balance', person],
       ['/usage', person],
       ['/keys', person],
       ['/account', person],
     ];
-    for (const [theme, width] of [
-      ['light', 'wide'],
-      ['dark', 'phone'],
-    ] as const) {
-      for (const [path, who] of pages) {
-        const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: who }) });
-        await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
-        await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
-        await expectAccessible(page);
-        await expectStill(page);
-      }
+    const look = async (path: string, who: Person | null, theme: 'light' | 'dark', width: 'wide' | 'phone'): Promise<void> => {
+      const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: who }) });
+      await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
+      await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
+      await expectAccessible(page);
+      await expectStill(page);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0);
+    };
+    for (const [path, who] of pages) {
+      await look(path, who, 'light', 'wide');
+      await look(path, who, 'dark', 'phone');
     }
+    await look('/sign-in', null, 'dark', 'phone');
   });
 });
 
