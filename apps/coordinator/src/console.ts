@@ -97,8 +97,8 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   addMeRoutes(api, auth, playgroundKeys);
   addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);
-  addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
   addUsageRoutes(api, { database, now });
+  addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
   addMachineRoutes(api, { database, fleet: parts.fleet, codes: machineCodes });
   const adminGuard = requireAdmin(keys, door);
   addAdminRoutes(server, adminGuard, { accounts, book, deposits, withdrawals, ledger, processor, now, log });
