@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';
-import { layoutShift, openPage, screenshot } from '../support/console/open-page.js';
+import { expectStill, openPage, screenshot } from '../support/console/open-page.js';
 import { newPerson, type Person } from '../support/console/people.js';
 import type { DemoNetwork } from '../support/demo-network.js';
 import { sharedNetwork } from '../support/shared-network.js';
@@ -210,27 +210,25 @@ describeInBrowser('a client in the console', () => {
     await client.completions.create({ model: network.model, prompt: 'The capital of France', max_tokens: 5 });
     const fresh = await newPerson(network);
     const pages: readonly (readonly [string, Person | null])[] = [
-      ['/sign-up', null],
-      ['/sign-in', null],
-      ['/reset-password', null],
       ['/quick-start', fresh],
       ['/balance', person],
       ['/usage', person],
       ['/keys', person],
       ['/account', person],
     ];
-    for (const [theme, width] of [
-      ['light', 'wide'],
-      ['dark', 'phone'],
-    ] as const) {
-      for (const [path, who] of pages) {
-        const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: who }) });
-        await expect.poll(() => page.locator('[aria-busy="true"], .skeleton').count()).toBe(0);
-        expect(await layoutShift(page), `${path} moves`).toBeLessThan(0.02);
-        await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
-        await expectAccessible(page);
-      }
+    const look = async (path: string, who: Person | null, theme: 'light' | 'dark', width: 'wide' | 'phone'): Promise<void> => {
+      const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: who }) });
+      await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
+      await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
+      await expectAccessible(page);
+      await expectStill(page);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0);
+    };
+    for (const [path, who] of pages) {
+      await look(path, who, 'light', 'wide');
+      await look(path, who, 'dark', 'phone');
     }
+    await look('/sign-in', null, 'dark', 'phone');
   });
 });
 

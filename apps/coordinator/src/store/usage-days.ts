@@ -1,5 +1,6 @@
 /** Use and earnings of one account by day, from the settled jobs that are still kept. */
 import { sql } from 'kysely';
+import { keysOf } from './key-filter.js';
 import { unclaimedAccount } from './ledger/ground.js';
 import type { Database } from './tables.js';
 
@@ -68,12 +69,6 @@ export async function earnerNames(database: Database, accountId: string): Promis
   const first = await database.selectFrom('provider_owners').select('provider_id').where('first_owner', '=', accountId).execute();
   const later = await database.selectFrom('unclaimed_accounts').select('account').where('claimed_by', '=', accountId).execute();
   return [accountId, ...first.map((row) => unclaimedAccount(row.provider_id)), ...later.map((row) => row.account)];
-}
-
-/** The keys that a filter names: one by its id, or all of the playground. */
-export function keysOf(database: Database, accountId: string, key: string) {
-  const keys = database.selectFrom('api_keys').select('id').where('account_id', '=', accountId);
-  return key === 'playground' ? keys.where('made_for', '=', 'playground') : keys.where('id', '=', key);
 }
 
 /** What the account's machines earned, per day and machine, oldest first. */

@@ -1,7 +1,8 @@
 /** The settled jobs of an account as its owner sees them: newest first, with the key that asked and the machine that answered. */
 import { sql } from 'kysely';
+import { keysOf } from './key-filter.js';
 import type { Database } from './tables.js';
-import { DAY_MS, type DayRange, keysOf } from './usage-days.js';
+import { DAY_MS, type DayRange } from './usage-days.js';
 
 export interface UsedJob {
   readonly jobId: string;

@@ -1,7 +1,13 @@
 /** Asks with the playground's key; one that is refused is replaced, once. */
 import { ApiError } from '../../app/api-error.js';
-import type { PlaygroundKey } from './playground-key.js';
 import { NETWORK_LOST, type Problem, problemOfFailure } from './problems.js';
+
+export interface KeySource {
+  /** Makes one unless a good one is there. Rejects with what the console API said. */
+  secret(): Promise<string>;
+  /** It was refused or has spent its limit: the next request gets another. */
+  forget(): void;
+}
 
 interface Failed {
   readonly kind: 'failed';
@@ -11,7 +17,7 @@ interface Failed {
 
 /** `send` asks with the secret that it is given. */
 export async function askWithKey<Outcome extends { readonly kind: string }>(
-  key: PlaygroundKey,
+  key: KeySource,
   send: (secret: string) => Promise<Outcome | Failed>,
 ): Promise<Outcome | Failed> {
   for (let tries = 1; ; tries++) {

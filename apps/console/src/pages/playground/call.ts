@@ -60,7 +60,6 @@ export async function call({ base = '', path, secret, body, nonce, signal }: Cal
       headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', 'x-inference-nonce': nonce },
       body,
       credentials: 'omit',
-      cache: 'no-store',
       signal: deadline.signal,
     });
     if (!response.ok) return { kind: 'failed', status: response.status, problem: await problemOfResponse(response) };

@@ -26,9 +26,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
     model === undefined || read.kind === 'refused' ? null : { model: model.id, system: form.system, parameters: read.parameters };
   if (model === undefined && chat.turns.length === 0) {
     return (
-      <EmptyState title="Nobody serves a text model now" level={3}>
-        Models come and go with the machines. This page looks again by itself.
-      </EmptyState>
+      <EmptyState title="Nobody serves a text model now">Models come and go with the machines. This page looks again by itself.</EmptyState>
     );
   }
   const ask = (text: string): void => {

@@ -3,24 +3,18 @@ import type { ConsolePlaygroundKey } from '@inference/formats';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api } from '../../app/api-client.js';
+import type { KeySource } from './ask.js';
 
 const KEY = ['playground-key'] as const;
 /** A little less than it is good for. */
 const FRESH_MS = 55 * 60_000;
 
-export interface PlaygroundKey {
-  /** Makes one unless a good one is there. Rejects with what the console API said. */
-  secret(): Promise<string>;
-  /** It was refused or has spent its limit: the next request gets another. */
-  forget(): void;
-}
-
-export function usePlaygroundKey(): PlaygroundKey {
+export function usePlaygroundKey(): KeySource {
   const queryClient = useQueryClient();
   return useMemo(() => playgroundKey(queryClient), [queryClient]);
 }
 
-function playgroundKey(queryClient: QueryClient): PlaygroundKey {
+function playgroundKey(queryClient: QueryClient): KeySource {
   return {
     async secret() {
       const { secret } = await queryClient.fetchQuery({

@@ -44,8 +44,8 @@ export const MIN_DEPOSIT_MICRO_USD = 1_000_000;
 export const MIN_WITHDRAWAL_MICRO_USD = 1_000_000;
 /** Page of the console that a checkout comes back to. */
 const BILLING_PAGE = '/balance';
-/** Page of the console that the processor's questions to an owner come back to. */
-const EARNINGS_PAGE = '/earnings';
+/** Page of the console that an owner comes back to from the processor. */
+const PAYOUT_PAGE = '/earnings';
 
 export function addMoneyRoutes(api: ConsoleApi, routes: MoneyRoutes): void {
   addReports(api, routes);
@@ -147,7 +147,7 @@ function addWithdrawals(api: ConsoleApi, { book, withdrawals, processor, now, lo
         payoutId = await book.findPayoutAccount(accountId);
       }
       if (payoutId === null) throw new Error('the payout account that was just made is gone');
-      const { ready, onboardingUrl } = await processor.payoutAccount(payoutId, origin + EARNINGS_PAGE);
+      const { ready, onboardingUrl } = await processor.payoutAccount(payoutId, origin + PAYOUT_PAGE);
       return { ready, onboarding_url: onboardingUrl };
     } catch (error) {
       log.error({ error: errorFacts(error) }, 'payout account failed');
