@@ -114,6 +114,17 @@ describeInBrowser('a record that was saved', () => {
     await expectAccessible(page);
   });
 
+  it('no longer shows that its machine answers, once it is old, but can be judged as of when it was new', async () => {
+    const page = await openPage('/verify', { prepare: async (context) => context.clock.setFixedTime(NOW + 3_600_000) });
+    await paste(page, feedOf(selfSignedRecord()));
+    await page.getByText(FAILED).waitFor();
+    expect(await resultOf(page, 'Answered the newest challenge')).toBe('Contradicted');
+    await page.getByLabel('Judge it as of its newest challenge').check();
+    await page.getByRole('button', { name: 'Verify', exact: true }).click();
+    await page.getByText(/agrees with its evidence|this is a simulation/).waitFor();
+    expect(await resultOf(page, 'Answered the newest challenge')).toBe('Reproduced');
+  });
+
   it('is refused with a sentence when it is none', async () => {
     const page = await verifyPage();
     await page.getByRole('button', { name: 'Verify', exact: true }).click();

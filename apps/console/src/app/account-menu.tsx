@@ -1,7 +1,7 @@
 /** Who is signed in, with the way out; or the way in. */
 import { Menu } from '@base-ui/react/menu';
 import { CircleUser, LogOut } from 'lucide-react';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { PATHS } from '../pages/paths.js';
 import { Skeleton } from '../ui/skeleton.js';
@@ -31,6 +31,7 @@ export function AccountMenu({ compact = false }: { readonly compact?: boolean })
 }
 
 function SignedIn({ name, email, compact }: { readonly name: string; readonly email: string; readonly compact: boolean }) {
+  const place = useRef<HTMLDivElement>(null);
   const [leaving, setLeaving] = useState(false);
   const [, navigate] = useLocation();
   const changed = useSessionChanged();
@@ -48,24 +49,29 @@ function SignedIn({ name, email, compact }: { readonly name: string; readonly em
     }
   };
   return (
-    <Menu.Root>
-      <Menu.Trigger className={compact ? 'icon-button' : 'account-trigger'} aria-label={compact ? `Account of ${name}` : undefined}>
-        <CircleUser size={20} aria-hidden="true" />
-        {compact ? null : <span className="account-name">{name}</span>}
-      </Menu.Trigger>
-      <Menu.Portal>
-        <Menu.Positioner className="menu-positioner" sideOffset={6} align="end">
-          <Menu.Popup className="menu">
-            <div className="menu-about">
-              <strong>{name}</strong>
-              <span>{email}</span>
-            </div>
-            <Menu.Item className="menu-item" disabled={leaving} onClick={() => void signOut()}>
-              <LogOut size={16} aria-hidden="true" /> Sign out
-            </Menu.Item>
-          </Menu.Popup>
-        </Menu.Positioner>
-      </Menu.Portal>
-    </Menu.Root>
+    <div ref={place}>
+      <Menu.Root>
+        <Menu.Trigger className={compact ? 'icon-button' : 'account-trigger'} aria-label={compact ? `Account of ${name}` : undefined}>
+          <CircleUser size={20} aria-hidden="true" />
+          {compact ? null : <span className="account-name">{name}</span>}
+        </Menu.Trigger>
+        {/* Inside of the landmark that the button is in, for who goes by landmarks. */}
+        <Menu.Portal container={place}>
+          <Menu.Positioner className="menu-positioner" positionMethod="fixed" sideOffset={6} align="end">
+            <Menu.Popup className="menu">
+              <Menu.Group>
+                <Menu.GroupLabel className="menu-about">
+                  <strong>{name}</strong>
+                  <span>{email}</span>
+                </Menu.GroupLabel>
+                <Menu.Item className="menu-item" disabled={leaving} onClick={() => void signOut()}>
+                  <LogOut size={16} aria-hidden="true" /> Sign out
+                </Menu.Item>
+              </Menu.Group>
+            </Menu.Popup>
+          </Menu.Positioner>
+        </Menu.Portal>
+      </Menu.Root>
+    </div>
   );
 }

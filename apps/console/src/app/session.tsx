@@ -1,20 +1,18 @@
 /** Who is signed in, and what this coordinator offers. Pages ask here instead of fetching it themselves. */
-import type { ConsoleMe, ConsoleSession, ConsoleSettings } from '@inference/formats';
+import type { ConsoleMe, ConsoleSessionState, ConsoleSettings } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 import { api } from './api-client.js';
-
-export type { ConsoleSession };
+import { SESSION_KEY } from './query.js';
 
 export type Session =
   | { readonly state: 'loading' }
   /** It could not be found out. */
   | { readonly state: 'failed'; readonly error: Error; readonly retry: () => void }
-  | { readonly state: 'signed-out'; readonly settings: ConsoleSettings }
+  /** `suspended`: somebody has signed in whose account an operator has suspended. */
+  | { readonly state: 'signed-out'; readonly settings: ConsoleSettings; readonly suspended: boolean }
   | { readonly state: 'signed-in'; readonly settings: ConsoleSettings; readonly me: ConsoleMe };
 
-/** First part of the keys of everything that belongs to whoever is signed in. */
-export const SESSION_KEY = ['session'] as const;
 const SETTINGS_KEY = ['settings'] as const;
 const LOADING: Session = { state: 'loading' };
 const SessionContext = createContext<Session>(LOADING);
@@ -27,14 +25,16 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
   });
   const account = useQuery({
     queryKey: SESSION_KEY,
-    queryFn: ({ signal }) => api.get<{ account: ConsoleMe | null }>('/console/v1/session', { signal }),
+    queryFn: ({ signal }) => api.get<ConsoleSessionState>('/console/v1/session', { signal }),
     staleTime: 60_000,
   });
   const { data: offered, error: settingsError, refetch: refetchSettings } = settings;
   const { data: who, error: accountError, refetch: refetchAccount } = account;
   const session = useMemo((): Session => {
     if (offered !== undefined && who !== undefined) {
-      return who.account === null ? { state: 'signed-out', settings: offered } : { state: 'signed-in', settings: offered, me: who.account };
+      return who.account === null
+        ? { state: 'signed-out', settings: offered, suspended: who.suspended }
+        : { state: 'signed-in', settings: offered, me: who.account };
     }
     const error = settingsError ?? accountError;
     const retry = (): void => {

@@ -4,6 +4,7 @@ import { Menu as MenuIcon, X } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { PATHS } from '../pages/paths.js';
+import { Note } from '../ui/note.js';
 import { AccountMenu } from './account-menu.js';
 import { isCurrent, navigationFor } from './navigation.js';
 import { useSession } from './session.js';
@@ -31,8 +32,21 @@ export function Shell({ children }: { readonly children: ReactNode }) {
         </div>
       </aside>
       <main id="main" className="shell-main" tabIndex={-1}>
+        <SuspendedNote />
         {children}
       </main>
+    </div>
+  );
+}
+
+function SuspendedNote() {
+  const session = useSession();
+  if (session.state !== 'signed-out' || !session.suspended) return null;
+  return (
+    <div className="shell-note">
+      <Note tone="bad" title="This account is suspended">
+        Its keys and sessions do nothing until an operator of this coordinator lifts that. Ask them why.
+      </Note>
     </div>
   );
 }

@@ -3,7 +3,7 @@ import { FileUp } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
-import { TextAreaField } from '../../ui/field.js';
+import { CheckField, TextAreaField } from '../../ui/field.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { NotARecordError } from './verify/run-verification.js';
 import { useVerification } from './verify/use-verification.js';
@@ -16,8 +16,10 @@ const MOST_BYTES = 64 * 2 ** 20;
 export function Page() {
   const { verification, start } = useVerification();
   const [text, setText] = useState('');
+  const [asOfChallenge, setAsOfChallenge] = useState(false);
   const [problem, setProblem] = useState<string>();
   const file = useRef<HTMLInputElement>(null);
+  const asOf = asOfChallenge ? 'newest-challenge' : 'now';
   const busy = verification.state === 'opening' || verification.state === 'running';
 
   const read = async (chosen: File | undefined): Promise<void> => {
@@ -27,7 +29,7 @@ export function Page() {
       return;
     }
     setProblem(undefined);
-    await start(async () => parsed(await chosen.text()));
+    await start(async () => parsed(await chosen.text()), asOf);
   };
   const verifyText = (): void => {
     if (text.trim() === '') {
@@ -35,7 +37,7 @@ export function Page() {
       return;
     }
     setProblem(undefined);
-    void start(async () => parsed(text));
+    void start(async () => parsed(text), asOf);
   };
 
   return (
@@ -55,13 +57,18 @@ export function Page() {
           >
             <TextAreaField
               label="JSON of a record or a feed"
-              hint="Records are signed and dated: one that was saved more than 20 minutes ago no longer shows that the machine answers today."
               error={problem}
               value={text}
               onChange={(event) => setText(event.target.value)}
               spellCheck={false}
               autoComplete="off"
               rows={8}
+            />
+            <CheckField
+              label="Judge it as of its newest challenge"
+              hint="Records are dated: one that was saved more than 20 minutes ago no longer shows that its machine answers now. With this, it is judged by the moment at which it says that it was new."
+              checked={asOfChallenge}
+              onChange={(event) => setAsOfChallenge(event.target.checked)}
             />
             <div className="row">
               <Button type="submit" kind="primary" busy={busy}>

@@ -23,8 +23,11 @@ export interface AnchorName {
 /** Why a text cannot be checked at all. */
 export class NotARecordError extends Error {}
 
+/** `newest-challenge` judges a saved record as of the moment at which it was new, by its own word. */
+export type AsOf = 'now' | 'newest-challenge';
+
 /** Checks what was downloaded: a feed, or one record of it. Throws {@link NotARecordError} when it is neither. */
-export async function* verifyHere(downloaded: unknown): AsyncGenerator<VerificationStep> {
+export async function* verifyHere(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
   const { feed, anchor } = open(verifier, downloaded);
   const records = feed.providers.slice(0, MOST_RECORDS);
@@ -36,7 +39,7 @@ export async function* verifyHere(downloaded: unknown): AsyncGenerator<Verificat
   };
   for (const record of records) {
     await nextPaint();
-    const stages = verifier.verifyInStages(record, Date.now(), anchor);
+    const stages = verifier.verifyInStages(record, momentOf(record, asOf), anchor);
     for (let step = stages.next(); ; step = stages.next()) {
       if (step.done) {
         yield { type: 'verdict', record, verdict: step.value };
@@ -46,6 +49,10 @@ export async function* verifyHere(downloaded: unknown): AsyncGenerator<Verificat
       await nextPaint();
     }
   }
+}
+
+function momentOf(record: AttestationRecord, asOf: AsOf): number {
+  return asOf === 'now' ? Date.now() : (record.last_challenge?.answered_at ?? Date.now());
 }
 
 const MAKERS_ROOT = 'Apple Enterprise Attestation Root CA';

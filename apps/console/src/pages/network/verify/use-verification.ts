@@ -2,7 +2,7 @@
 import type { AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 import { useRef, useState } from 'react';
-import { type AnchorName, verifyHere } from './run-verification.js';
+import { type AnchorName, type AsOf, verifyHere } from './run-verification.js';
 
 export interface RecordProgress {
   readonly record: AttestationRecord;
@@ -27,13 +27,13 @@ export type Verification =
 export interface VerificationControl {
   readonly verification: Verification;
   /** Begins anew with what `obtain` gives; what ran before is forgotten. */
-  readonly start: (obtain: () => Promise<unknown>) => Promise<void>;
+  readonly start: (obtain: () => Promise<unknown>, asOf?: AsOf) => Promise<void>;
 }
 
 export function useVerification(): VerificationControl {
   const [verification, setVerification] = useState<Verification>({ state: 'idle' });
   const newest = useRef(0);
-  const start = async (obtain: () => Promise<unknown>): Promise<void> => {
+  const start = async (obtain: () => Promise<unknown>, asOf: AsOf = 'now'): Promise<void> => {
     newest.current += 1;
     const run = newest.current;
     const show = (next: Verification): void => {
@@ -41,7 +41,7 @@ export function useVerification(): VerificationControl {
     };
     show({ state: 'opening' });
     try {
-      await follow(await obtain(), show);
+      await follow(await obtain(), asOf, show);
     } catch (error) {
       show({ state: 'failed', error });
     }
@@ -49,11 +49,11 @@ export function useVerification(): VerificationControl {
   return { verification, start };
 }
 
-async function follow(downloaded: unknown, show: (next: Verification) => void): Promise<void> {
+async function follow(downloaded: unknown, asOf: AsOf, show: (next: Verification) => void): Promise<void> {
   let anchor: AnchorName = { kind: 'maker', name: '' };
   let total = 0;
   const records: RecordProgress[] = [];
-  for await (const step of verifyHere(downloaded)) {
+  for await (const step of verifyHere(downloaded, asOf)) {
     switch (step.type) {
       case 'opened':
         ({ anchor, total } = step);
