@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Browser } from '../apps/coordinator/test/console-client.js';
 import { type Harness, NO_RATE_LIMITS, startHarness } from '../apps/coordinator/test/harness.js';
+import { findCommand } from '../apps/provider/src/commands/commands.js';
 import { ControlServer } from '../apps/provider/src/control/control-server.js';
 import type { DaemonStatus } from '../apps/provider/src/control/daemon-status.js';
 import { get } from '../apps/provider/src/control/route.js';
@@ -300,4 +301,7 @@ describe('a machine and its owner', () => {
   });
 });
 
-const QUESTIONS_AFTER_MODEL: readonly (readonly [string, string])[] = [['Start the provider now', 'no']];
+const QUESTIONS_AFTER_MODEL: readonly (readonly [string, string])[] = [
+  ...(findCommand(['schedule', 'set']) === null ? [] : [['When may it serve', 'mon-fri 22:00-07:00'] as const]),
+  ['Start the provider now', 'no'],
+];
