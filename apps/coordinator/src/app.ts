@@ -94,6 +94,8 @@ export interface AppOptions {
   readonly random?: () => number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceTickMs?: number;
+  /** Pause between two questions of an agent whose owner has not approved its code yet. */
+  readonly linkPollMs?: number;
 }
 
 export interface App {
@@ -248,6 +250,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     machineLinks,
     lastSeen,
     statusOf,
+    linkPollMs: options.linkPollMs,
     keys,
     log,
     now,

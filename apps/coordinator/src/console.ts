@@ -53,6 +53,7 @@ export interface ConsoleParts {
   /** What a connected provider is told about itself. */
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
   readonly machineLinks: MachineLinks;
+  readonly linkPollMs?: number | undefined;
   readonly keys: KeyGuard;
   readonly log: Log;
   readonly now: () => number;
@@ -94,7 +95,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   const withdrawals = new Withdrawals({ book, ledger, now });
   const processor = config.stripe === null ? null : await openStripe(config.stripe, now);
   const machineCodes = new MachineCodes({ database, now });
-  const deviceCodes = new DeviceCodes({ database, now });
+  const deviceCodes = new DeviceCodes({ database, now, intervalMs: parts.linkPollMs });
 
   addAuthRoutes(server, { auth, door, mail: mailer !== null, log });
   addSettings(server, limits, {

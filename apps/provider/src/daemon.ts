@@ -11,13 +11,23 @@ import type { Logger } from 'pino';
 import { DutyRecorder } from './account/duty.js';
 import { MachineLink } from './account/machine-link.js';
 import type { Config } from './config/config.js';
-import { configPath } from './config/data-dir.js';
+import { configPath, dataDirOf } from './config/data-dir.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+
+<<<<<<< HEAD
+
 import { linkRoutes } from './control/link-routes.js';
 import type { LinkStatus } from './control/link-status.js';
+
+=======
+
+import { takeMachine } from './control/machine-lock.js';
+
+>>>>>>> p/daemon
+
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
@@ -85,6 +95,7 @@ export class Daemon {
   #trust: TrustMessage | null = null;
   #connected: Promise<void> = Promise.resolve();
   #stopping = false;
+  #giveBack = async (): Promise<void> => {};
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
   #link: MachineLink | null = null;
@@ -139,18 +150,28 @@ export class Daemon {
       }),
       ...linkRoutes({ signInChanged: async () => (await daemon?.signInChanged()) ?? startingStatus(options, startedAt).account }),
     ]);
+    let giveBack = async (): Promise<void> => {};
     try {
-      daemon = await Daemon.#start(options, control, startedAt, signal);
+      const command = helperCommand(options);
+      if (!options.simulatedEnclave) giveBack = await takeMachine(dataDirOf({}, {}));
+      daemon = await Daemon.#start(options, command, control, startedAt, signal);
+      daemon.#giveBack = giveBack;
       return daemon;
     } catch (error) {
+      await giveBack();
       await control.close();
       throw error;
     }
   }
 
-  static async #start(options: DaemonOptions, control: ControlServer, startedAt: number, signal: AbortSignal): Promise<Daemon> {
+  static async #start(
+    options: DaemonOptions,
+    command: readonly string[],
+    control: ControlServer,
+    startedAt: number,
+    signal: AbortSignal,
+  ): Promise<Daemon> {
     const { log } = options;
-    const command = helperCommand(options);
     for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
     const [host, coreDumps, confinement] = await Promise.all([readHostFacts(), forbidCoreDumps(), confinementOf(options.config)]);
     const hardening = { core_dumps: coreDumps, engine_network: confinement.kind, engine_network_problem: confinement.why };
@@ -193,6 +214,7 @@ export class Daemon {
     this.#wakes.close();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close(), this.#watchdog.close()]);
+    await this.#giveBack();
     await this.control.close();
   }
 

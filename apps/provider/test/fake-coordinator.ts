@@ -243,13 +243,16 @@ export class FakeCoordinator {
   readonly #sessions: FakeProviderSession[] = [];
   readonly #waiting: ((session: FakeProviderSession) => void)[] = [];
 
-  private constructor(private readonly server: WebSocketServer) {
+  private constructor(
+    private readonly server: WebSocketServer,
+    serverTime?: number,
+  ) {
     server.on('connection', (socket) => {
       socket.once('message', () => {
         const nonce = randomBytes(32).toString('base64');
         const sessionId = randomUUID();
         const session = new FakeProviderSession(socket, sessionId, nonce);
-        session.send({ type: 'welcome', version: 1, session_id: sessionId, nonce, server_time: Date.now() });
+        session.send({ type: 'welcome', version: 1, session_id: sessionId, nonce, server_time: serverTime ?? Date.now() });
         const waiting = this.#waiting.shift();
         if (waiting === undefined) this.#sessions.push(session);
         else waiting(session);
@@ -257,10 +260,11 @@ export class FakeCoordinator {
     });
   }
 
-  static async listen(port = 0): Promise<FakeCoordinator> {
+  /** `serverTime`: what it takes for the time, where that is a lie. */
+  static async listen({ port = 0, serverTime }: { port?: number; serverTime?: number } = {}): Promise<FakeCoordinator> {
     const server = new WebSocketServer({ host: '127.0.0.1', port, path: '/provider/v1/socket' });
     await once(server, 'listening');
-    return new FakeCoordinator(server);
+    return new FakeCoordinator(server, serverTime);
   }
 
   get url(): string {

@@ -148,7 +148,7 @@ test('a coordinator that comes back is found again', async () => {
   const running = stayConnected({ ...gone, url: socketUrl, onEvent: (event) => events.push(event), backoff }, leave.signal);
   while (events.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
   expect(events[0]).toMatchObject({ type: 'lost', reason: expect.stringMatching(/cannot be reached/) });
-  coordinator = await FakeCoordinator.listen(Number(new URL(url).port));
+  coordinator = await FakeCoordinator.listen({ port: Number(new URL(url).port) });
   await (await coordinator.session()).admit();
   leave.abort();
   await running;

@@ -81,14 +81,14 @@ describe('a picture', () => {
     expect(stateOf({ models: [] })).toContain('No jobs come: no model is served.');
     expect(stateOf({ state: 'starting' })).toContain('Starting');
     const remedy = 'Turn on System Integrity Protection.';
-    const untrusted = {
+    const untrusted: DaemonStatus['trust'] = {
       type: 'trust',
       trust_level: 'none',
       routable: false,
       status: 'untrusted',
       status_remedy: remedy,
       parts: [],
-    } as const;
+    };
     expect(stateOf({ trust: untrusted })).toContain(`No jobs come: untrusted. ${remedy}`);
   });
 

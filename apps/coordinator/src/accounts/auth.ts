@@ -1,13 +1,10 @@
 /**
- * The sign-in library, set up on our own database: e-mail and password, sessions, password reset, and the device
- * authorisation grant (RFC 8628) with which a machine's agent signs in. Its tables are made by our migrations. Rate limits
- * are the server's; the library's own would count behind a proxy header.
+ * The sign-in library, set up on our own database: e-mail and password, sessions, password reset. Its tables are made by our
+ * migrations. Rate limits are the server's; the library's own would count behind a proxy header. Machines are signed in by
+ * `routes/oauth`, with tokens of their own.
  */
 import { randomUUID } from 'node:crypto';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
-// By their own names: loading all plugins would make every start slower.
-import { bearer } from 'better-auth/plugins/bearer';
-import { deviceAuthorization } from 'better-auth/plugins/device-authorization';
 import { CamelCasePlugin } from 'kysely';
 import { dialectOf } from '../store/dialect.js';
 import type { Database } from '../store/tables.js';
@@ -30,8 +27,6 @@ export interface AuthSettings {
 }
 
 export const AUTH_PATH = '/console/auth';
-/** The one program that may ask for device codes. */
-export const AGENT_CLIENT_ID = 'inference-provider';
 /** Session cookies are named `<this>.session_token`. */
 export const COOKIE_PREFIX = 'inference';
 export const MIN_PASSWORD_LENGTH = 10;
@@ -97,17 +92,6 @@ export function authOptions(settings: AuthSettings) {
       ipAddress: { ipAddressHeaders: [CLIENT_ADDRESS_HEADER] },
       database: { generateId: () => randomUUID() },
     },
-    plugins: [
-      bearer(),
-      deviceAuthorization({
-        expiresIn: '15m',
-        interval: '5s',
-        userCodeLength: 8,
-        verificationUri: '/device',
-        validateClient: (clientId: string) => clientId === AGENT_CLIENT_ID,
-        schema: { deviceCode: { modelName: 'authDeviceCodes' } },
-      }),
-    ],
   } satisfies BetterAuthOptions;
 }
 

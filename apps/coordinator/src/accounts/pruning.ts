@@ -1,8 +1,8 @@
-/** Removes what has expired and nobody will use again: sessions, links of mails, device codes. */
+/** Removes what has expired and nobody will use again: sessions, links of mails. */
 import type { Auth } from './auth.js';
 
 const EVERY_MS = 3_600_000;
-const MODELS = ['session', 'verification', 'deviceCode'] as const;
+const MODELS = ['session', 'verification'] as const;
 
 /** Prunes now and every hour. Returns the function that stops it, which waits for a round that runs. */
 export function startPruning(auth: Auth, onError: (error: unknown) => void): () => Promise<void> {

@@ -1,4 +1,4 @@
-/** Who is signed in, by the session cookie or by the bearer token of an agent. */
+/** Who is signed in, by the session cookie. A bearer token stands for itself, and is none of a session. */
 import type { Account, AccountBook } from '../store/account-book.js';
 import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 

@@ -9,7 +9,7 @@ import { addMachineToken, hashMachineToken, newMachineToken, revokeUnboundToken 
 import type { Database, Tables } from './tables.js';
 
 export const DEVICE_CODE_LIFE_MS = 10 * 60_000;
-export const POLL_INTERVAL_MS = 5000;
+const POLL_INTERVAL_MS = 5000;
 /** RFC 8628 section 3.5: `slow_down` lengthens the interval by five seconds, for this and all later questions. */
 const SLOW_DOWN_MS = 5000;
 /** The way of a question through the network takes now more, now less time. */
@@ -49,10 +49,13 @@ export type PollOutcome =
 export class DeviceCodes {
   readonly #database: Database;
   readonly #now: () => number;
+  /** Pause between two questions of an agent. */
+  readonly intervalMs: number;
 
-  constructor(options: { database: Database; now: () => number }) {
+  constructor(options: { database: Database; now: () => number; intervalMs?: number | undefined }) {
     this.#database = options.database;
     this.#now = options.now;
+    this.intervalMs = options.intervalMs ?? POLL_INTERVAL_MS;
   }
 
   async make(request: DeviceRequest): Promise<NewDeviceCode> {
@@ -116,7 +119,7 @@ export class DeviceCodes {
           address: request.address,
           requested_at: now,
           expires_at: now + DEVICE_CODE_LIFE_MS,
-          interval_ms: POLL_INTERVAL_MS,
+          interval_ms: this.intervalMs,
           polled_at: null,
           account_id: null,
           approved_at: null,

@@ -73,6 +73,24 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
   };
 }
 
+/** Time as a grant is waited for; tests have one of their own. */
+export interface Clock {
+  /** Milliseconds that nobody can set. */
+  readonly now: () => number;
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+export interface GrantWait {
+  readonly signal: AbortSignal;
+  readonly onTrouble: (sentence: string | null) => void;
+  readonly clock?: Clock;
+}
+
+const CLOCK: Clock = {
+  now: () => performance.now(),
+  pause: (ms, signal) => delay(ms, undefined, { signal }).catch(() => signal.throwIfAborted()),
+};
+
 /**
  * Asks until the owner has decided. `onTrouble` gets a sentence when the coordinator cannot be asked, and null when it can again.
  * Rejects only with what `signal` was aborted with.
@@ -80,15 +98,15 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
 export async function awaitGrant(
   coordinator: string,
   code: DeviceCode,
-  { signal, onTrouble }: { readonly signal: AbortSignal; readonly onTrouble: (sentence: string | null) => void },
+  { signal, onTrouble, clock = CLOCK }: GrantWait,
 ): Promise<GrantOutcome> {
-  const end = performance.now() + code.expiresInMs;
+  const end = clock.now() + code.expiresInMs;
   let interval = code.intervalMs;
   let pause = interval;
   for (;;) {
-    const left = end - performance.now();
+    const left = end - clock.now();
     if (left <= 0) return { kind: 'expired' };
-    await delay(Math.min(pause, left), undefined, { signal }).catch(() => signal.throwIfAborted());
+    await clock.pause(Math.min(pause, left), signal);
     const step = await pollOnce(coordinator, code.deviceCode, signal);
     onTrouble(step.kind === 'trouble' ? step.message : null);
     switch (step.kind) {

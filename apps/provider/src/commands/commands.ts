@@ -14,10 +14,12 @@ import { serveCommand } from './serve.js';
 import { restartCommand } from './service/restart.js';
 import { startCommand } from './service/start.js';
 import { stopCommand } from './service/stop.js';
+import { setupCommand } from './setup/setup.js';
 import { statusCommand } from './status.js';
 import { verifyCommand } from './verify.js';
 
 export const COMMANDS: readonly Command[] = [
+  setupCommand,
   serveCommand,
   startCommand,
   stopCommand,

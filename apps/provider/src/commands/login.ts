@@ -75,10 +75,11 @@ export async function reportLink(dataDir: string): Promise<number> {
     status = await tellLink(dataDir, DAEMON_MS);
   } catch (error) {
     if (!(error instanceof ControlError)) throw error;
-    const later = 'The sign-in is kept in this data directory';
-    const when =
-      error.problem === 'not_running' ? 'the machine is linked when the provider starts' : 'restart the provider to link the machine';
-    await print([`Approved. ${later}; ${when}.`]);
+    await print([
+      error.problem === 'not_running'
+        ? 'Approved. The machine is linked when the provider starts.'
+        : 'Approved, but the provider does not answer. Restart it to link the machine.',
+    ]);
     return EXIT.fine;
   }
   if (status.state === 'linked') {

@@ -60,7 +60,7 @@ function settingsLines({ settings, hardening }: DaemonStatus): string[] {
     ...(problem === null ? [] : entry('Settings', `NOT taken: ${problem}. Those from before hold.`)),
     ...(problem !== null || needs_restart.length === 0
       ? []
-      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after \`inference-provider restart\``)),
+      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after: inference-provider restart`)),
     ...(open.length === 0 ? [] : entry('Hardening', open.join('; '))),
   ];
 }

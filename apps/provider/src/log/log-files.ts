@@ -45,7 +45,7 @@ function linesFromEnd(path: string, count: number): string[] {
     }
     const lines = tail.toString('utf8').split('\n');
     lines.pop();
-    return lines.slice(-count);
+    return count === 0 ? [] : lines.slice(-count);
   } finally {
     closeSync(file);
   }

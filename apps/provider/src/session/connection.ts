@@ -20,13 +20,16 @@ export interface Liveness {
   readonly pingMs: number;
   /** Silence after which the socket is dead. */
   readonly silenceMs: number;
+  /** For a sign of life after this machine has slept; left out: 5 s. */
+  readonly probeMs?: number;
 }
 
 /** Looked at with every ping, so a dead socket is found within 28 s. */
 export const LIVENESS: Liveness = { pingMs: 8_000, silenceMs: 20_000 };
 const CONNECT_TIMEOUT_MS = 10_000;
-/** For a sign of life after this machine has slept, in milliseconds. */
-const PROBE_MS = 3_000;
+const PROBE_MS = 5_000;
+/** Comes back in the answer (RFC 6455, section 5.5.3). */
+const PROBE = Buffer.from('awake');
 /** How long an orderly end may take. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -48,11 +51,16 @@ export class Connection {
   private constructor(
     private readonly socket: WebSocket,
     private readonly handlers: ConnectionHandlers,
-    liveness: Liveness,
+    private readonly liveness: Liveness,
   ) {
     socket.on('message', (data, isBinary) => this.#receive(data as Buffer, isBinary));
     socket.on('ping', () => this.#sign());
-    socket.on('pong', () => this.#sign());
+    socket.on('pong', (data) => {
+      this.#sign();
+      if (this.#probe === null || !data.equals(PROBE)) return;
+      clearTimeout(this.#probe);
+      this.#probe = null;
+    });
     socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
     socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
     this.#watch = setInterval(() => {
@@ -96,11 +104,14 @@ export class Connection {
     else this.#write(bytes, sent);
   }
 
-  /** This machine has slept: the socket may be dead without a sign. It is ended unless the coordinator answers within seconds. */
+  /**
+   * This machine has slept: the socket may be dead without a sign. It is ended unless the coordinator answers within seconds; what
+   * it sent before does not count.
+   */
   probe(reason: string): void {
     if (this.#closed || this.#probe !== null) return;
-    this.#probe = setTimeout(() => this.end(reason), PROBE_MS);
-    this.socket.ping();
+    this.#probe = setTimeout(() => this.end(reason), this.liveness.probeMs ?? PROBE_MS);
+    this.socket.ping(PROBE);
   }
 
   /** Closes in an orderly way: whatever was sent before still goes out, if the coordinator takes it soon. */
@@ -158,8 +169,6 @@ export class Connection {
 
   #sign(): void {
     this.#lastSign = performance.now();
-    if (this.#probe !== null) clearTimeout(this.#probe);
-    this.#probe = null;
   }
 
   #close(reason: string): void {

@@ -137,6 +137,8 @@ export class Job {
     } finally {
       if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
       for (const bytes of this.#toErase.splice(0)) bytes.fill(0);
+      this.#frames?.erase();
+      this.#opener.erase();
     }
   }
 

@@ -1,6 +1,7 @@
 /**
  * Turns a response into sealed frames, as far as credit and the socket allow. What has to wait is held here and
  * goes out in fewer, larger frames; whoever writes waits while much is held, so nothing is dropped and memory is bounded.
+ * Text is overwritten in memory once it is sealed.
  */
 import { utf8 } from '@inference/protocol';
 import type { ResponseHash, ResponseSealer } from '@inference/protocol/crypto';
@@ -15,8 +16,14 @@ export interface FrameSink {
   sendFrame(bytes: Uint8Array, sent: () => void): void;
 }
 
+interface Held {
+  readonly bytes: Uint8Array;
+  /** Nobody else has them, so that they may be overwritten. */
+  readonly own: boolean;
+}
+
 export class ResponseFrames {
-  #held: Uint8Array[] = [];
+  #held: Held[] = [];
   #heldBytes = 0;
   /** A frame has not left this process yet; text that comes meanwhile joins the next one. */
   #sending = false;
@@ -53,18 +60,18 @@ export class ResponseFrames {
     if (text === '') return;
     const bytes = utf8(text);
     this.hash.update(bytes);
-    await this.#push(bytes);
+    await this.#push({ bytes, own: true });
   }
 
   /** As {@link write}, for bytes that are no part of what is signed: images, which the receipt names by their hashes. They must stay as they are until `finish`. */
   async writeUnsigned(bytes: Uint8Array): Promise<void> {
-    if (bytes.length > 0) await this.#push(bytes);
+    if (bytes.length > 0) await this.#push({ bytes, own: false });
   }
 
-  async #push(bytes: Uint8Array): Promise<void> {
-    this.#written += bytes.length;
-    this.#held.push(bytes);
-    this.#heldBytes += bytes.length;
+  async #push(held: Held): Promise<void> {
+    this.#written += held.bytes.length;
+    this.#held.push(held);
+    this.#heldBytes += held.bytes.length;
     this.#sendWhatMay();
     while (this.#heldBytes > HOLD_BYTES) await this.#changed();
   }
@@ -86,9 +93,10 @@ export class ResponseFrames {
     }
   }
 
-  #send(plaintext: Uint8Array, final: boolean): void {
-    this.#credit -= plaintext.length;
-    const frame = this.sealer.seal(plaintext, final);
+  #send({ bytes, own }: Held, final: boolean): void {
+    this.#credit -= bytes.length;
+    const frame = this.sealer.seal(bytes, final);
+    if (own) bytes.fill(0);
     this.#sending = true;
     this.sink.sendFrame(frame, () => {
       this.#sending = false;
@@ -96,26 +104,33 @@ export class ResponseFrames {
     });
   }
 
-  #take(length: number): Uint8Array {
+  #take(length: number): Held {
     const [first] = this.#held;
     this.#heldBytes -= length;
-    if (this.#held.length === 1 && first !== undefined && first.length === length) {
+    if (this.#held.length === 1 && first !== undefined && first.bytes.length === length) {
       this.#held = [];
       return first;
     }
     const taken = new Uint8Array(length);
     let filled = 0;
     let used = 0;
-    for (const part of this.#held) {
+    for (const { bytes, own } of this.#held) {
       if (filled === length) break;
-      const piece = part.subarray(0, length - filled);
+      const piece = bytes.subarray(0, length - filled);
       taken.set(piece, filled);
       filled += piece.length;
-      if (piece.length < part.length) this.#held[used] = part.subarray(piece.length);
+      if (piece.length < bytes.length) this.#held[used] = { bytes: bytes.subarray(piece.length), own };
       else used += 1;
+      if (own) piece.fill(0);
     }
     this.#held.splice(0, used);
-    return taken;
+    return { bytes: taken, own: true };
+  }
+
+  /** Overwrites what will not be sent any more. */
+  erase(): void {
+    for (const { bytes, own } of this.#held.splice(0)) if (own) bytes.fill(0);
+    this.#heldBytes = 0;
   }
 
   async #changed(): Promise<void> {

@@ -81,8 +81,14 @@ export class RequestOpener {
     if (frame.final && this.#body === null) return plaintext;
     this.#body ??= new Uint8Array(this.#requestBytes);
     this.#body.set(plaintext, this.#received);
+    plaintext.fill(0);
     this.#received = total;
     return frame.final ? this.#body : null;
+  }
+
+  /** Overwrites what was opened, when the job is over before its body was whole. What `accept` gave out is its taker's. */
+  erase(): void {
+    if (!this.#complete) this.#body?.fill(0);
   }
 
   /** The one sealer of this job's answer. Throws SealingError `incomplete` before the body is complete. */

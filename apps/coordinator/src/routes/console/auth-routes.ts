@@ -1,7 +1,6 @@
 /**
  * `/console/auth/…`: the sign-in library behind the server. Only the addresses named here exist; each is limited by address,
- * those that take a password or send mail also by e-mail address; errors come in the shape of the console API, but for the
- * device grant, whose shape RFC 8628 fixes.
+ * those that take a password or send mail also by e-mail address; errors come in the shape of the console API.
  */
 import { apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -17,8 +16,6 @@ interface AuthRoute {
   readonly path: string;
   /** The body's `email` is counted against the limit of tries per e-mail address. */
   readonly limitEmail?: true;
-  /** Answers in the shape of OAuth (RFC 6749 section 5.2). */
-  readonly oauth?: true;
   /** Takes a browser onwards instead of answering JSON. */
   readonly redirects?: true;
   readonly needsMail?: true;
@@ -38,11 +35,6 @@ const ROUTES: readonly AuthRoute[] = [
   { method: 'POST', path: '/reset-password' },
   { method: 'POST', path: '/send-verification-email', limitEmail: true, needsMail: true },
   { method: 'GET', path: '/verify-email', redirects: true },
-  { method: 'POST', path: '/device/code', oauth: true },
-  { method: 'POST', path: '/device/token', oauth: true },
-  { method: 'GET', path: '/device', oauth: true },
-  { method: 'POST', path: '/device/approve', oauth: true },
-  { method: 'POST', path: '/device/deny', oauth: true },
 ];
 
 export interface AuthRoutes {
@@ -59,8 +51,7 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       method: route.method,
       url: AUTH_PATH + route.path,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      // An agent that waits for its code to be approved asks often; the grant itself slows it down.
-      onRequest: route.path === '/device/token' ? routes.door.limits.publicRoutes : routes.door.limits.authRoutes,
+      onRequest: routes.door.limits.authRoutes,
       handler: async (request, reply) => {
         reply.header('cache-control', 'no-store');
         await serve(routes, route, request, reply);
@@ -76,7 +67,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
   if (changes(request)) {
     if (!hasBearer(request) && isForeign(request, origin)) return refuse('cross_origin');
-    if (!isJson(request) && !(route.oauth && isForm(request))) return refuse('not_json');
+    if (!isJson(request)) return refuse('not_json');
   }
   if (route.needsMail && !routes.mail) return refuse('not_configured', { message: 'This coordinator cannot send mail.' });
   if (route.needsPassword && textMember(request, 'password') === null) {
@@ -101,15 +92,11 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
     routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
     return refuse('internal');
   }
-  await pass(route, answer, reply);
+  await pass(answer, reply);
 }
 
 /** Longest texts that are stored; an e-mail address by RFC 5321 section 4.5.3.1. */
 const LONGEST: Readonly<Record<string, number>> = { email: 254, name: 100, image: 500 };
-
-function isForm(request: FastifyRequest): boolean {
-  return /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(request.headers['content-type'] ?? '');
-}
 
 /** A text of the body, if it holds it. What else is wrong with the body is the library's to say. */
 function textMember(request: FastifyRequest, name: string): string | null {
@@ -149,16 +136,16 @@ function webRequest(request: FastifyRequest, origin: string): Request {
 
 const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
 
-async function pass(route: AuthRoute, answer: Response, reply: FastifyReply): Promise<void> {
+async function pass(answer: Response, reply: FastifyReply): Promise<void> {
   const cookies = answer.headers.getSetCookie();
   if (cookies.length > 0) reply.header('set-cookie', cookies);
   const body = await answer.text();
-  if (answer.status >= 400 && !route.oauth) return sendError(reply, apiErrorOf(answer.status, body));
+  if (answer.status >= 400) return sendError(reply, apiErrorOf(answer.status, body));
   for (const name of PASSED_HEADERS) {
     const value = answer.headers.get(name);
     if (value !== null) reply.header(name, value);
   }
-  reply.code(answer.status).send(route.oauth ? body : withoutToken(body));
+  reply.code(answer.status).send(withoutToken(body));
 }
 
 /** Sessions live in cookies that no script can read; the library would tell their tokens beside them. */

@@ -6,7 +6,7 @@
 import { cleanLabel } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { MachineLinks } from '../../accounts/machine-links.js';
-import { DEVICE_CODE_LIFE_MS, type DeviceCodes, POLL_INTERVAL_MS, type PollOutcome } from '../../store/device-codes.js';
+import { DEVICE_CODE_LIFE_MS, type DeviceCodes, type PollOutcome } from '../../store/device-codes.js';
 import { consoleOrigin } from '../console/origin.js';
 import type { RateLimits } from '../rate-limits.js';
 import { MAX_FORM_BYTES, OAuthError, parameter, readForm, sendOAuthError } from './form.js';
@@ -57,7 +57,7 @@ export function addOAuth(server: FastifyInstance, { codes, links, limits, public
       verification_uri: `${origin}${LINK_PATH}`,
       verification_uri_complete: `${origin}${LINK_PATH}?code=${userCode}`,
       expires_in: DEVICE_CODE_LIFE_MS / 1000,
-      interval: POLL_INTERVAL_MS / 1000,
+      interval: codes.intervalMs / 1000,
     };
   });
 

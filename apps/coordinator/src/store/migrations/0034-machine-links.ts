@@ -47,6 +47,8 @@ export const machineLinks: Migration = {
       await db.schema.createIndex(`unclaimed_accounts_by_${column}`).on('unclaimed_accounts').column(column).execute();
     }
     await createMachineQuarters(db);
+    // Of the sign-in library's own device grant, which gave agents a whole session.
+    await db.schema.dropTable('auth_device_codes').execute();
   },
 };
 

@@ -34,7 +34,6 @@ export interface AccountTables {
   /** Only what our own queries read; the library knows the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean };
   auth_sessions: { id: string; token: string; user_id: string };
-  auth_device_codes: { id: string; user_code: string; user_id: string | null; status: string; last_polled_at: string | Date | null };
   /** Single-use codes with which a machine, signed in by its owner, shows the account it earns for. */
   machine_codes: {
     /** Hexadecimal SHA-256 of the code. */

@@ -1,0 +1,307 @@
+/** How a machine comes to earn for its owner: every command a process, the daemon a process, and a coordinator with its console. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Browser } from '../apps/coordinator/test/console-client.js';
+import { type Harness, NO_RATE_LIMITS, startHarness } from '../apps/coordinator/test/harness.js';
+import { findCommand } from '../apps/provider/src/commands/commands.js';
+import { ControlServer } from '../apps/provider/src/control/control-server.js';
+import type { DaemonStatus } from '../apps/provider/src/control/daemon-status.js';
+import { get } from '../apps/provider/src/control/route.js';
+import { ProviderProcess } from '../apps/provider/test/provider-process.js';
+import { Terminal } from '../apps/provider/test/terminal.js';
+
+const MAIN = fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url));
+/** Nobody listens there. */
+const NOWHERE = 'http://127.0.0.1:9';
+const CODE = /[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}/;
+
+/** A command of the agent that runs. */
+class Command {
+  output = '';
+  errors = '';
+  readonly child: ChildProcess;
+  readonly #exit: Promise<number | null>;
+
+  constructor(...args: readonly string[]) {
+    this.child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child.stdout?.on('data', (data: Buffer) => {
+      this.output += data.toString();
+    });
+    this.child.stderr?.on('data', (data: Buffer) => {
+      this.errors += data.toString();
+    });
+    this.#exit = new Promise((resolve) => this.child.once('close', resolve));
+  }
+
+  /** Its exit code and all that it said. */
+  async end(): Promise<{ code: number | null; output: string; errors: string }> {
+    const code = await this.#exit;
+    return { code, output: this.output, errors: this.errors };
+  }
+
+  /** The code that it shows its owner. */
+  async userCode(): Promise<string> {
+    let hasEnded = false;
+    void this.#exit.then(() => {
+      hasEnded = true;
+    });
+    for (;;) {
+      const found = CODE.exec(this.output)?.[0];
+      if (found !== undefined) return found;
+      if (hasEnded) throw new Error(`no code was shown:\n${this.output}${this.errors}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+const run = (...args: readonly string[]) => new Command(...args).end();
+
+describe('a machine and its owner', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'account-'));
+  const dataDir = join(folder, 'machine');
+  let harness: Harness;
+  let owner: Browser;
+  let daemon: ProviderProcess | null = null;
+  beforeAll(async () => {
+    harness = await startHarness({ linkPollMs: 100, config: { rateLimits: NO_RATE_LIMITS } });
+    owner = new Browser(harness.url);
+    await owner.signUp('ada@example.com');
+  });
+  afterAll(async () => {
+    await daemon?.dispose();
+    await harness.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const at = ['--data-dir', dataDir] as const;
+  const login = (): Command => new Command('login', '--coordinator', harness.url, '--name', 'Attic Mac', ...at);
+  const decide = async (command: Command, how: 'approve' | 'deny'): Promise<void> => {
+    const code = await command.userCode();
+    expect((await (await owner.get(`/console/v1/device-codes/${code}`)).json()) as object).toMatchObject({ machine_name: 'Attic Mac' });
+    expect((await owner.post(`/console/v1/device-codes/${code}/${how}`)).status).toBe(200);
+  };
+  const machines = async (): Promise<string[]> =>
+    ((await (await owner.get('/console/v1/machines')).json()) as { data: { provider_id: string }[] }).data.map((one) => one.provider_id);
+
+  it('is told what is wrong, with an exit code, before anything was linked', async () => {
+    expect(await run('login', '--coordinator', NOWHERE, ...at)).toMatchObject({
+      code: 4,
+      errors: expect.stringContaining('cannot be reached'),
+    });
+    expect(await run('login', '--coordinator', 'rubbish', ...at)).toMatchObject({ code: 2 });
+    expect(await run('login', ...at)).toMatchObject({ code: 1, errors: expect.stringContaining('inference-provider setup') });
+    expect(await run('earnings', ...at)).toMatchObject({ code: 1, errors: expect.stringContaining('inference-provider login') });
+    expect(await run('earnings', '--days', '0', ...at)).toMatchObject({ code: 2 });
+    expect(await run('logout', ...at)).toMatchObject({ code: 0, output: 'This machine was not signed in.\n' });
+    expect(await run('verify', ...at)).toMatchObject({ code: 3 });
+  });
+
+  it('is not linked when its owner refuses or breaks off', async () => {
+    const refused = login();
+    await decide(refused, 'deny');
+    expect(await refused.end()).toMatchObject({ code: 1, errors: 'The request was refused in the console. Nothing was linked.\n' });
+    const broken = login();
+    await broken.userCode();
+    broken.child.kill('SIGINT');
+    expect(await broken.end()).toMatchObject({ code: 1, errors: expect.stringContaining('Broken off. Nothing was linked') });
+    expect(existsSync(join(dataDir, 'account.json'))).toBe(false);
+  });
+
+  it('is signed in before it runs, and linked when it does', async () => {
+    const command = login();
+    await decide(command, 'approve');
+    expect(await command.end()).toMatchObject({ code: 0, errors: '' });
+    expect(command.output).toContain(`${harness.url}/link`);
+    expect(command.output).toContain('The machine is linked when the provider starts');
+    expect(statSync(join(dataDir, 'account.json')).mode & 0o777).toBe(0o600);
+    const { token } = JSON.parse(readFileSync(join(dataDir, 'account.json'), 'utf8')) as { token: string };
+    expect(command.output).not.toContain(token);
+    expect(await run('earnings', ...at)).toMatchObject({ code: 1, errors: expect.stringContaining('not linked yet') });
+
+    daemon = ProviderProcess.start(harness.url, ['--simulated-enclave'], dataDir);
+    await daemon.logged('registered');
+    await harness.until(async () => (await machines()).length === 1);
+    await daemon.logged('account');
+    expect(daemon.stdout).not.toContain(token);
+    const { output } = await run('status', ...at);
+    expect(output).toMatch(/^State {8}Jobs may come/m);
+    expect(output).toMatch(/^Account {6}Ada$/m);
+  });
+
+  it('earns, and its owner sees what', async () => {
+    const models = ((await (await harness.get('/v1/models')).json()) as { data: { id: string }[] }).data;
+    const model = models[0]?.id ?? '';
+    const { apiKey } = await harness.customer(1_000_000);
+    const headers = { authorization: `Bearer ${apiKey}` };
+    expect((await harness.chat({ model, max_tokens: 64 }, { headers })).status).toBe(200);
+    let told: { code: number | null; output: string } = { code: null, output: '' };
+    await harness.until(async () => {
+      told = await run('earnings', '--json', '--time-zone', 'UTC', ...at);
+      return (JSON.parse(told.output) as { data: unknown[] }).data.length > 0;
+    });
+    expect(JSON.parse(told.output)).toMatchObject({
+      account_name: 'Ada',
+      data: [{ model, requests: 1 }],
+      summary: { today: { requests: 1 }, week: { requests: 1 } },
+      account: { machines: 1 },
+    });
+    const { code, output } = await run('earnings', '--days', '2', ...at);
+    expect(code).toBe(0);
+    expect(output).toContain('Earnings of this machine for Ada');
+    expect(output).toMatch(/^Today +\$0\.\d{6} +1 +\d+/m);
+    expect(output).toContain('Withdrawable');
+    for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    expect((await run('status', ...at)).output).toMatch(/^Today {8}\$0\.\d{6} for 1 request, \d+ tokens/m);
+  });
+
+  it('checks what is published of it, and is told when that is not true', async () => {
+    const { code, output } = await run('verify', ...at);
+    expect([code, output]).toEqual([0, expect.stringContaining('All of it agrees with the evidence beside it.')]);
+    expect(output).toMatch(/^holds +serial_number: /m);
+    const status = JSON.parse((await run('status', '--json', ...at)).output) as DaemonStatus;
+    const feed = await (await harness.get('/v1/providers/attestation')).text();
+    const answers: { status?: number; body: string }[] = [
+      { body: feed.replaceAll(/"chip_name":"[^"]*"/g, '"chip_name":"M9 Ultra"') },
+      { body: JSON.stringify({ ...(JSON.parse(feed) as object), providers: [] }) },
+      { body: '<html>' },
+      { status: 500, body: '{"error":{"message":"broken"}}' },
+    ];
+    const server = createServer((_, response) => {
+      const { status: answered = 200, body } = answers.shift() ?? { status: 503, body: '' };
+      response.writeHead(answered).end(body);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const other = join(folder, 'other');
+    const coordinator = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const control = await ControlServer.open(other, [get('/v1/status', async () => ({ ...status, coordinator }))]);
+    try {
+      const forged = await run('verify', '--data-dir', other);
+      expect(forged).toMatchObject({ code: 1, output: expect.stringMatching(/^WRONG +chip_name: M9 Ultra$/m) });
+      expect(forged.output).toContain('1 claim does not agree');
+      expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 1, errors: expect.stringContaining('Nothing is published') });
+      expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 1, errors: expect.stringContaining('no JSON') });
+      expect(await run('verify', '--data-dir', other)).toMatchObject({ code: 4, errors: expect.stringContaining('broken') });
+    } finally {
+      await control.close();
+      server.close();
+    }
+  });
+
+  it('says that its sign-in was revoked, serves on, and is linked anew while it runs', async () => {
+    const [id = ''] = await machines();
+    expect((await owner.send('DELETE', `/console/v1/machines/${id}`)).status).toBe(200);
+    let output = '';
+    await harness.until(async () => {
+      ({ output } = await run('status', ...at));
+      return output.includes('NOT LINKED');
+    });
+    expect(output).toContain('NOT LINKED (token revoked)');
+    expect(output).toContain('inference-provider login');
+    expect(output).toMatch(/^State {8}Jobs may come/m);
+    const doctor = await run('doctor', ...at);
+    expect(doctor.output).toMatch(/^PROBLEM {2}account +this machine is not linked to an account: token revoked$/m);
+    expect(await run('earnings', ...at)).toMatchObject({ code: 1, errors: expect.stringContaining('revoked') });
+
+    const command = login();
+    await decide(command, 'approve');
+    expect(await command.end()).toMatchObject({ code: 0, output: expect.stringContaining('Linked: this machine earns for Ada.') });
+    expect(await machines()).toEqual([id]);
+    expect(await run('logout', ...at)).toMatchObject({ code: 0, output: expect.stringContaining('What it has earned stays there') });
+    expect(await machines()).toEqual([]);
+    expect((await run('status', ...at)).output).toMatch(/^Account {6}NONE\. /m);
+  });
+
+  it('forgets its sign-in though the coordinator cannot be told, and says which', async () => {
+    const elsewhere = join(folder, 'elsewhere');
+    const harness2 = await startHarness({ linkPollMs: 100, config: { rateLimits: NO_RATE_LIMITS } });
+    const person = new Browser(harness2.url);
+    await person.signUp('grace@example.com');
+    const command = new Command('login', '--coordinator', harness2.url, '--data-dir', elsewhere);
+    expect((await person.post(`/console/v1/device-codes/${await command.userCode()}/approve`)).status).toBe(200);
+    expect((await command.end()).code).toBe(0);
+    await harness2.close();
+    const forgotten = await run('logout', '--data-dir', elsewhere);
+    expect(forgotten).toMatchObject({ code: 4, errors: expect.stringContaining('The sign-in is forgotten here') });
+    expect(existsSync(join(elsewhere, 'account.json'))).toBe(false);
+  });
+
+  describe('setup', () => {
+    let terminal: Terminal | null = null;
+    afterEach(async () => {
+      await terminal?.dispose();
+      terminal = null;
+    });
+    const fresh = join(folder, 'fresh');
+    const asked = (): Terminal => {
+      terminal = new Terminal(`${process.execPath} ${MAIN} setup --simulated-enclave --name 'Attic Mac' --data-dir ${fresh}`, {
+        columns: 100,
+        rows: 40,
+      });
+      return terminal;
+    };
+
+    it('names the options that are missing where nobody can be asked', async () => {
+      const { code, errors } = await run('setup', '--data-dir', join(folder, 'script'));
+      expect(code).toBe(2);
+      for (const option of ['--coordinator URL', '--link or --no-link', '--model', '--start or --no-start'])
+        expect(errors).toContain(option);
+      expect(await run('setup', '--yes', '--data-dir', join(folder, 'script'))).toMatchObject({
+        code: 2,
+        errors: expect.stringContaining('--coordinator URL'),
+      });
+      expect(await run('setup', '--link', '--no-link', '--data-dir', join(folder, 'script'))).toMatchObject({ code: 2 });
+      const down = await run('setup', '--yes', '--coordinator', NOWHERE, '--data-dir', join(folder, 'script'));
+      expect(down).toMatchObject({ code: 4, errors: expect.stringContaining('cannot be reached') });
+    });
+
+    it('asks, is broken off, and goes on where it was', async () => {
+      const first = asked();
+      await first.shows('Address of the coordinator');
+      first.type(`${NOWHERE}\r`);
+      await first.shows('cannot be reached');
+      first.type(`${harness.url}\r`);
+      await first.shows('Link this machine to your account now');
+      first.type('\u0003');
+      await first.shows('Broken off');
+      expect(await first.exit).toBe(1);
+      await first.dispose();
+
+      const second = asked();
+      await second.shows(`Address of the coordinator [${harness.url}]`);
+      second.type('\r');
+      await second.shows('Link this machine to your account now');
+      second.type('yes\r');
+      const code = CODE.exec(await second.shows(CODE))?.[0] ?? '';
+      expect((await owner.post(`/console/v1/device-codes/${code}/approve`)).status).toBe(200);
+      await second.shows('Which one');
+      second.type('1\r');
+      for (const [question, answer] of QUESTIONS_AFTER_MODEL) {
+        await second.shows(question);
+        second.type(`${answer}\r`);
+      }
+      const done = await second.shows('Start it: inference-provider start');
+      expect(done).toMatch(/This machine is ready to serve the small model that ships, and earns for\s+your\s+account\./);
+      expect(await second.exit).toBe(0);
+      expect(readFileSync(join(fresh, 'config.toml'), 'utf8')).toContain(`coordinator = "${harness.url}"`);
+    });
+
+    it('takes every answer from its options, and does nothing twice', async () => {
+      const file = fileURLToPath(new URL('../apps/provider/demo-models/pico/pico.gguf', import.meta.url));
+      const { code, output } = await run('setup', '--yes', '--model', file, '--no-start', '--data-dir', fresh);
+      expect([code, output]).toEqual([0, expect.stringContaining('Account: signed in already')]);
+      expect(output).toMatch(/ready to serve \S+, and earns for your account/);
+      const again = await run('setup', '--yes', '--no-start', '--data-dir', fresh);
+      expect(again).toMatchObject({ code: 0, output: expect.stringMatching(/^Models: \S+$/m) });
+    });
+  });
+});
+
+const QUESTIONS_AFTER_MODEL: readonly (readonly [string, string])[] = [
+  ...(findCommand(['schedule', 'set']) === null ? [] : [['When may it serve', 'mon-fri 22:00-07:00'] as const]),
+  ['Start the provider now', 'no'],
+];
