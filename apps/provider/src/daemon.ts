@@ -16,18 +16,9 @@ import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
-
-<<<<<<< HEAD
-
 import { linkRoutes } from './control/link-routes.js';
 import type { LinkStatus } from './control/link-status.js';
-
-=======
-
 import { takeMachine } from './control/machine-lock.js';
-
->>>>>>> p/daemon
-
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
