@@ -15,6 +15,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    // A poll ends when its condition holds; the usual second would measure the machine.
+    expect: { poll: { timeout: 60_000 } },
     sequence: { sequencer: LongestFirst },
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE, isolate: true } },
