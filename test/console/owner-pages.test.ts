@@ -136,7 +136,6 @@ describeInBrowser('an owner', () => {
     machine.agent.leave();
     await page.getByRole('heading', { name: 'It is not connected' }).waitFor();
     await look(page, 'machine-away');
-    await expectStill(page);
     const stranger = await newPerson(network);
     const foreign = await openPage(`/machines/${machine.providerId}`, { signedInAs: stranger, expectedErrors: REFUSED });
     await foreign.getByRole('heading', { name: 'This machine is not among yours' }).waitFor();
@@ -154,6 +153,7 @@ describeInBrowser('an owner', () => {
     await page.getByRole('link', { name: 'Earner' }).waitFor();
     await page.locator('canvas').waitFor();
     await look(page, 'earnings');
+    await expectStill(page);
     await page.getByRole('button', { name: 'Show as a table' }).click();
     await expectAccessible(page);
 
@@ -235,13 +235,16 @@ describeInBrowser('an owner', () => {
     const page = await openPage('/machines', { signedInAs: owner, theme: 'dark', width: 'phone' });
     await page.getByRole('link', { name: 'Pocket' }).waitFor();
     await look(page, 'machines-phone');
+    await expectStill(page);
     await page.goto(`/machines/${machine.providerId}`);
     await page.getByRole('heading', { name: 'Trust' }).waitFor();
     await look(page, 'machine-phone');
+    await expectStill(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
     await page.goto('/earnings');
     await page.locator('canvas').waitFor();
     await look(page, 'earnings-phone');
+    await expectStill(page);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
   });
 });

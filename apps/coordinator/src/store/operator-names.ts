@@ -15,7 +15,7 @@ export async function operatorNames(database: Database, operators: readonly stri
   }
   if (keys.length > 0) {
     const rows = await database.selectFrom('api_keys').select(['id', 'name', 'prefix']).where('id', 'in', keys).execute();
-    for (const { id, name, prefix } of rows) names.set(KEY + id, name === '' ? `${prefix}…` : name);
+    for (const { id, name, prefix } of rows) names.set(KEY + id, `key ${name === '' ? `${prefix}…` : name}`);
   }
   return names;
 }

@@ -35,7 +35,7 @@ export function Page() {
       key: 'actions',
       header: <span className="visually-hidden">Actions</span>,
       cell: (entry) => (
-        <span className="row">
+        <span className="cell-actions">
           <Button size="small" aria-label={`Change ${entry.id}`} onClick={() => setOpen({ what: 'put', entry })}>
             Change
           </Button>

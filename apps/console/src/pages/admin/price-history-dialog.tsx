@@ -4,9 +4,9 @@ import { Dialog } from '../../ui/dialog.js';
 import { ErrorState } from '../../ui/error-state.js';
 import { Money } from '../../ui/money.js';
 import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
 import { modelName } from './model-name.js';
 import { usePriceHistory } from './queries.js';
+import { ValidFrom } from './valid-from.js';
 
 export function PriceHistoryDialog({ model, onClose }: { readonly model: string; readonly onClose: () => void }) {
   const { data, error, refetch } = usePriceHistory(model);
@@ -28,7 +28,7 @@ export function PriceHistoryDialog({ model, onClose }: { readonly model: string;
 }
 
 const COLUMNS: readonly Column<AdminPrice>[] = [
-  { key: 'from', header: 'From', rowHeader: true, cell: ({ valid_from }) => <Time at={valid_from} as="date-time" /> },
+  { key: 'from', header: 'From', rowHeader: true, cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
   { key: 'prompt', header: 'Prompt', numeric: true, cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} /> },
   { key: 'completion', header: 'Answer', numeric: true, cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} /> },
   { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },

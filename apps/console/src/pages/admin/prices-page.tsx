@@ -9,11 +9,11 @@ import { ErrorState } from '../../ui/error-state.js';
 import { Money } from '../../ui/money.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
 import { modelName } from './model-name.js';
 import { PriceDialog } from './price-dialog.js';
 import { PriceHistoryDialog } from './price-history-dialog.js';
 import { usePrices } from './queries.js';
+import { ValidFrom } from './valid-from.js';
 
 type Open = { readonly what: 'set' | 'history'; readonly price: AdminPrice } | { readonly what: 'new' } | null;
 
@@ -27,7 +27,7 @@ export function Page() {
       key: 'actions',
       header: <span className="visually-hidden">Actions</span>,
       cell: (price) => (
-        <span className="row">
+        <span className="cell-actions">
           <Button size="small" aria-label={`Change the price of ${price.model}`} onClick={() => setOpen({ what: 'set', price })}>
             Change
           </Button>
@@ -85,5 +85,5 @@ const COLUMNS: readonly Column<AdminPrice>[] = [
     cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} />,
   },
   { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
-  { key: 'from', header: 'Since', cell: ({ valid_from }) => <Time at={valid_from} as="date-time" /> },
+  { key: 'from', header: 'Since', cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
 ];

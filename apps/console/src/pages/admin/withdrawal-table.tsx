@@ -84,7 +84,7 @@ function EndButtons({ withdrawal, onAsk }: { readonly withdrawal: ConsoleWithdra
   const payouts = useSettings()?.payouts ?? false;
   if (withdrawal.state !== 'requested') return '—';
   return (
-    <span className="row">
+    <span className="cell-actions">
       {payouts ? (
         <Button size="small" kind="primary" onClick={() => onAsk('transfer')}>
           Transfer

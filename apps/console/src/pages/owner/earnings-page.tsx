@@ -70,6 +70,7 @@ export function Page() {
           <Withdraw balance={balance.data} />
           <WithdrawalHistory />
         </div>
+        <DayTable earnings={earnings.data} nameOf={names} />
       </div>
     </>
   );
@@ -100,31 +101,62 @@ interface ByDayProps {
   readonly nameOf: (providerId: string) => string;
 }
 
+/** Takes the same room whether it waits, has nothing to show or shows a chart: what stands below does not move. */
 function ByDay({ earnings, nameOf }: ByDayProps) {
-  if (earnings === undefined) {
-    return (
-      <Card title="Per day and machine">
-        <Skeleton height="18rem" />
-      </Card>
-    );
-  }
-  const { from, to, data } = earnings;
-  if (data.length === 0) {
-    return (
-      <Card title="Per day and machine">
-        <EmptyState
-          title="Nothing was earned in this time"
-          action={<LinkButton href={PATHS.machines}>See how your machines do</LinkButton>}
+  const save = ({ from, to, data }: ConsoleEarningDays): void =>
+    download(`earnings-${from}-${to}.csv`, earningsCsv(data, nameOf), 'text/csv');
+  return (
+    <Card
+      title="Per day and machine"
+      actions={
+        <Button
+          size="small"
+          icon={<Download size={16} aria-hidden="true" />}
+          disabled={earnings === undefined || earnings.data.length === 0}
+          onClick={() => (earnings === undefined ? undefined : save(earnings))}
         >
-          A machine earns with every answer that a client pays for. Why one gets few requests, its page says.
-        </EmptyState>
-      </Card>
-    );
-  }
+          CSV
+        </Button>
+      }
+    >
+      <div className="chart-place">
+        {earnings === undefined ? (
+          <Skeleton height="17rem" />
+        ) : earnings.data.length === 0 ? (
+          <EmptyState
+            title="Nothing was earned in this time"
+            action={<LinkButton href={PATHS.machines}>See how your machines do</LinkButton>}
+          >
+            A machine earns with every answer that a client pays for. Why one gets few requests, its page says.
+          </EmptyState>
+        ) : (
+          <EarningsChart earnings={earnings} nameOf={nameOf} />
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function EarningsChart({ earnings: { from, to, data }, nameOf }: { readonly earnings: ConsoleEarningDays } & Pick<ByDayProps, 'nameOf'>) {
   const series = seriesOf(data, { from, to }, MOST_SERIES).map(({ id, values }) => ({
     label: id === OTHERS ? 'Other machines' : nameOf(id),
     values,
   }));
+  return (
+    <Chart
+      title={`What each machine earned per day, from ${dayLabel(from)} to ${dayLabel(to)}`}
+      kind="bar"
+      stacked
+      labels={eachDay({ from, to }).map(shortDay)}
+      series={series}
+      format={formatUsd}
+      labelHeading="Day"
+    />
+  );
+}
+
+function DayTable({ earnings, nameOf }: ByDayProps) {
+  if (earnings === undefined || earnings.data.length === 0) return null;
   const columns: readonly Column<EarningDay>[] = [
     { key: 'day', header: 'Day', cell: ({ day }) => dayLabel(day) },
     {
@@ -137,32 +169,12 @@ function ByDay({ earnings, nameOf }: ByDayProps) {
     { key: 'tokens', header: 'Tokens', numeric: true, cell: ({ tokens }) => <Count value={tokens} /> },
     { key: 'earned', header: 'Earned', numeric: true, cell: ({ earned_micro_usd }) => <Money microUsd={earned_micro_usd} /> },
   ];
-  const save = (): void => download(`earnings-${from}-${to}.csv`, earningsCsv(data, nameOf), 'text/csv');
   return (
-    <Card
-      title="Per day and machine"
-      actions={
-        <Button size="small" icon={<Download size={16} aria-hidden="true" />} onClick={save}>
-          CSV
-        </Button>
-      }
-      flush
-    >
-      <div className="card-inset">
-        <Chart
-          title={`What each machine earned per day, from ${dayLabel(from)} to ${dayLabel(to)}`}
-          kind="bar"
-          stacked
-          labels={eachDay({ from, to }).map(shortDay)}
-          series={series}
-          format={formatUsd}
-          labelHeading="Day"
-        />
-      </div>
+    <Card title="Each day" flush>
       <Table
         caption="Earnings per day and machine"
         columns={columns}
-        rows={[...data].reverse()}
+        rows={[...earnings.data].reverse()}
         rowKey={({ day, provider_id }) => `${day} ${provider_id}`}
         empty={null}
         stacked

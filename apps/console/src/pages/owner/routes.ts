@@ -1,5 +1,5 @@
 /** The pages of people whose machines serve: linking one, how each does, what they earn. */
-import { Coins, Laptop, Link2 } from 'lucide-react';
+import { Coins, Computer, Link2 } from 'lucide-react';
 import type { PageRoute } from '../page-route.js';
 import { PATHS } from '../paths.js';
 
@@ -9,7 +9,7 @@ export const ownerRoutes: readonly PageRoute[] = [
     title: 'Machines',
     access: 'account',
     load: () => import('./machines-page.js'),
-    nav: { section: 'earn', label: 'Machines', icon: Laptop },
+    nav: { section: 'earn', label: 'Machines', icon: Computer },
   },
   {
     path: PATHS.machine,
