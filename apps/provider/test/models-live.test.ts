@@ -6,11 +6,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FileHashes } from '../src/models/file-hash.js';
+import { Library } from '../src/models/library/library.js';
 import { demoModel } from './demo-model.js';
 import { FakeCoordinator, type FakeProviderSession } from './fake-coordinator.js';
 import { ProviderProcess } from './provider-process.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+/** What only a test that will not end runs into, however busy the machine is. */
+const STUCK_MS = 10 * 60_000;
 const dir = mkdtempSync(join(tmpdir(), 'live-'));
 const models = (...args: string[]) => promisify(execFile)(process.execPath, [MAIN, 'models', ...args, '--data-dir', dir]);
 
@@ -19,13 +23,17 @@ let provider: ProviderProcess;
 let session: FakeProviderSession;
 
 beforeAll(async () => {
-  for (const id of ['first', 'second']) await models('pull', demoModel(), '--id', id);
-  await models('use', 'first');
+  const library = new Library(join(dir, 'models'));
+  const file = demoModel();
+  const sha256 = await new FileHashes(join(dir, 'model-hashes.json')).ofModel([file]);
+  const entry = { file, files: [file], sha256, bytes: 1, source: file, pulled_at: 0 };
+  library.put({ ...entry, id: 'first', use: 'always' });
+  library.put({ ...entry, id: 'second', use: null });
   coordinator = await FakeCoordinator.listen();
   provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '2', '--context', '1024'], dir);
   session = await coordinator.session();
   await session.admit();
-  await provider.logged('registered');
+  await provider.logged('registered', STUCK_MS);
 });
 
 afterAll(async () => {
@@ -37,7 +45,7 @@ afterAll(async () => {
 /** Waits until the coordinator is told of just these models, all of them in memory. */
 async function offered(...ids: string[]): Promise<void> {
   for (;;) {
-    const { models: offers } = await session.next('models');
+    const { models: offers } = await session.next('models', STUCK_MS);
     if (offers.map(({ id }) => id).join() === ids.join() && offers.every(({ state }) => state === 'ready')) return;
   }
 }
@@ -71,7 +79,7 @@ test('a model that is removed goes as well', async () => {
   await models('use', 'first', '--keep', 'on_demand');
   expect((await models('rm', 'second')).stdout).toBe('second is removed.\n');
   for (;;) {
-    const { models: offers } = await session.next('models');
+    const { models: offers } = await session.next('models', STUCK_MS);
     if (offers.map(({ id }) => id).join() === 'first') break;
   }
   expect(JSON.parse((await ask('first')).body).choices[0].message.content).toContain('Paris');

@@ -1,5 +1,6 @@
 /** Errors as the Messages format shows them: `{type: "error", error: {type, message}, request_id}`. */
-import { type ApiError, errorHeaders, errorRow, type HttpError } from './errors.js';
+import { errorRow } from './error-table.js';
+import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
 export function anthropicError(error: ApiError, requestId?: string): HttpError {
   const row = errorRow(error.code);

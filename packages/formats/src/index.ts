@@ -5,6 +5,7 @@
 export * from './anthropic-error.js';
 export * from './console/index.js';
 export { type EmbeddingsOutput, embeddingsBody } from './embeddings/answer.js';
+export * from './error-table.js';
 export * from './errors.js';
 export * from './format.js';
 export * from './formats.js';

@@ -1,5 +1,6 @@
 /** Errors as OpenAI's endpoints show them: `{error: {message, type, param, code}}`, with all four members always there. */
-import { type ApiError, errorHeaders, errorRow, type HttpError } from './errors.js';
+import { errorRow } from './error-table.js';
+import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
 export function openAiError(error: ApiError): HttpError {
   return { status: errorRow(error.code).status, headers: errorHeaders(error), body: openAiErrorBody(error) };

@@ -1,7 +1,8 @@
 import { APIError } from 'openai';
 import { describe, expect, it } from 'vitest';
 import { anthropicError } from '../src/anthropic-error.js';
-import { apiError, ERRORS, type ErrorCode, RequestError } from '../src/errors.js';
+import { ERRORS, type ErrorCode } from '../src/error-table.js';
+import { apiError, RequestError } from '../src/errors.js';
 import { errorAt } from '../src/formats.js';
 import { openAiError } from '../src/open-ai-error.js';
 import { sdkClient } from './sdk-client.js';

@@ -3,30 +3,29 @@
  * is another provider's chance, a bounded number of times; what was not verified is neither passed off as an answer nor billed.
  */
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
-import { INITIAL_CREDIT_BYTES, type JobContext, type ModelType, type ProviderId, type TrustLevel } from '@inference/protocol';
+import type { JobContext, ModelType, ProviderId, TrustLevel } from '@inference/protocol';
 import { type Fleet, imageOfferOf } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Wanted } from '../fleet/spares.js';
-import { promptTokenBound, settlementBounds } from '../ledger/settlement-bounds.js';
 import type { Outcome } from './attempt.js';
-import { type Bill, chargedCost } from './bill.js';
 import type { Billing } from './billing.js';
 import type { CacheScopes } from './cache-scopes.js';
-import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
-import { deliveredUsage } from './delivered-usage.js';
-import type { Delivery, Parcel } from './delivery.js';
+import { holdAgainst } from './consequences.js';
+import type { Delivery } from './delivery.js';
 import type { EphemeralKeys } from './ephemeral-keys.js';
 import { HedgeBudget } from './hedge-budget.js';
 import type { ImageSupply } from './image-supply.js';
-import { imageTokens, makesImages } from './image-work.js';
-import { failed, type JobEnd, type Tried, type Try, UNTRIED, unseated } from './job-end.js';
+import { makesImages } from './image-work.js';
+import { failed, type JobEnd, UNTRIED, unseated } from './job-end.js';
 import type { JobObserver } from './job-observer.js';
 import { expectedWork, type JobRequest, jobContext } from './job-request.js';
+import { note, providerOf, type Run, triedOn } from './job-run.js';
 import { type TraceSpan, UNTRACED } from './job-trace.js';
 import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
 import { tokenMsOf } from './patience.js';
 import { Punctuality } from './punctuality.js';
 import { type Entrant, Race } from './race.js';
+import { settleAnswer } from './settle-answer.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
 import type { Seated, SeatRefusal, SeatRequest, WaitingRoom } from './waiting-room.js';
 
@@ -48,24 +47,6 @@ export interface JobRunnerOptions {
   readonly onKeepFailed: (error: unknown) => void;
 }
 
-/** What stays the same over all attempts of a job. */
-interface Run {
-  readonly job: JobRequest;
-  readonly delivery: Delivery;
-  readonly bill: Bill;
-  readonly gone: AbortSignal;
-  readonly request: SeatRequest & { readonly exclude: Set<ProviderId> };
-  /** No new attempt begins after it, in milliseconds. */
-  readonly deadline: number;
-  readonly tries: Try[];
-  readonly span: TraceSpan;
-  readonly attempts: Map<Entrant, TraceSpan>;
-  /** Attempts that began. */
-  begun: number;
-  /** As many as had begun when somebody was waited for last: nobody is waited for twice between two attempts. */
-  waitedAfter: number | null;
-}
-
 /** Reasons of machines that went in the middle of it, and may come again. */
 const LEFT: ReadonlySet<string> = new Set(['connection_lost', 'draining', 'away']);
 
@@ -77,6 +58,8 @@ export class JobRunner {
   readonly #runs = new Set<Run>();
   readonly #hedges: HedgeBudget;
   readonly #punctuality: Punctuality;
+  /** Who hears of what an attempt came to. */
+  readonly #parties: { readonly fleet: Fleet; readonly punctuality: Punctuality };
   #running = 0;
   #stopping = false;
   readonly #idle: (() => void)[] = [];
@@ -85,6 +68,7 @@ export class JobRunner {
     this.#options = options;
     this.#hedges = new HedgeBudget(options.hedgePercent);
     this.#punctuality = new Punctuality(options.timings);
+    this.#parties = { fleet: options.fleet, punctuality: this.#punctuality };
   }
 
   /** Runs a job and answers its client through the delivery. `gone` is aborted when the client goes away. Never rejects for a provider's fault. */
@@ -322,60 +306,9 @@ export class JobRunner {
         if (entrant.role === 'hedge') observer.event({ type: 'hedge', outcome: 'lost' });
         if (isFailure(outcome)) observer.event({ type: 'attempt_failed', reason: judgeFailure(outcome).reason, retried: true });
         note(run, entrant, outcome, elapsedMs);
-        this.#holdAgainst(entrant, outcome, elapsedMs, run);
+        holdAgainst(entrant, outcome, elapsedMs, run, this.#parties);
       },
     });
-  }
-
-  /** What an outcome means for its provider. */
-  #holdAgainst({ slot, role, estimate }: Entrant, outcome: Outcome, elapsedMs: number, run: Run): void {
-    const { fleet } = this.#options;
-    const { session } = slot;
-    const providerId = providerOf(session);
-    switch (outcome.kind) {
-      case 'completed':
-      case 'stopped':
-        return;
-      case 'overtaken':
-        // It may still be at work on this very job when the winner fails.
-        run.request.exclude.add(providerId);
-        if (role === 'hedge') return;
-        this.#punctuality.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
-        fleet.wasLate(providerId);
-        return;
-      case 'failed':
-      case 'lost':
-      case 'timeout':
-      case 'violated':
-      case 'unsealable': {
-        const { consequence, reason } = judgeFailure(outcome);
-        // A provider that was told to stop and had nothing to sign did as it should.
-        if (run.gone.aborted && outcome.kind === 'failed' && outcome.failure.code === 'cancelled') return;
-        // Where it has connected anew, it may have the job again.
-        const mayAgain = consequence === 'hold_off' || consequence === 'drain' || fleet.isReplaced(session);
-        if (!mayAgain) run.request.exclude.add(providerId);
-        switch (consequence) {
-          case 'none':
-            return;
-          case 'hold_off':
-            session.holdOff();
-            return;
-          case 'drain':
-            session.drain();
-            return;
-          case 'failed':
-          case 'timed_out':
-            fleet.faulted(providerId, consequence, reason);
-            return;
-          case 'misbehaved':
-            fleet.faulted(providerId, consequence, reason);
-            session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
-            return;
-          default:
-            consequence satisfies never;
-        }
-      }
-    }
   }
 
   async #conclude(entrant: Entrant, outcome: Outcome, run: Run): Promise<Step> {
@@ -384,7 +317,7 @@ export class JobRunner {
     const clientGone: JobEnd = { kind: 'client_gone', billed: null, ...tried };
     switch (outcome.kind) {
       case 'completed': {
-        const end = await this.#verify(outcome, entrant, run);
+        const end = await settleAnswer(outcome, entrant, run, this.#options);
         // What nobody has read yet can be made anew by someone honest.
         if (end.kind !== 'failed' || run.delivery.committed || run.gone.aborted) return { done: end };
         run.delivery.withdraw();
@@ -400,7 +333,7 @@ export class JobRunner {
       case 'timeout':
       case 'violated':
       case 'unsealable': {
-        this.#holdAgainst(entrant, outcome, 0, run);
+        holdAgainst(entrant, outcome, 0, run, this.#parties);
         if (run.gone.aborted) return { done: clientGone };
         const { error, reason, retry } = judgeFailure(outcome);
         const end = failed(tried, error, reason);
@@ -408,78 +341,6 @@ export class JobRunner {
       }
     }
   }
-
-  async #verify(
-    outcome: Outcome & { kind: 'completed' },
-    { slot, context, otherJobs }: Entrant,
-    { job, delivery, bill, gone, span, ...run }: Run,
-  ): Promise<JobEnd> {
-    const { fleet, now } = this.#options;
-    const { session } = slot;
-    const tried = triedOn(session, run);
-    const { identity } = session.registration;
-    const check = await checkAnswer(outcome, { context, provider: identity, now: now() }, delivery.parcel);
-    const { recalled } = outcome;
-    if (!check.ok) {
-      fleet.faulted(identity.providerId, 'unverified', check.problem);
-      return { ...failed(tried, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
-    }
-    fleet.answeredWell(identity.providerId);
-    const { receipt, signed } = check;
-    // What a present client has not drained yet, it still gets.
-    const delivered = gone.aborted ? delivery.delivered : outcome.bytes;
-    if (gone.aborted && delivered === 0) return { kind: 'client_gone', billed: null, ...tried };
-    if (delivery.parcel !== undefined) {
-      try {
-        await delivery.parcel.keep();
-      } catch (error) {
-        this.#options.onKeepFailed(error);
-        return failed(tried, apiError('images_unavailable'), 'images_not_kept');
-      }
-      if (gone.aborted) return { kind: 'client_gone', billed: null, ...tried };
-    }
-    const claimed = {
-      ...deliveredUsage(receipt, { delivered, signed: outcome.bytes }),
-      images: job.images === null ? 0 : (receipt.usage.images ?? 0),
-    };
-    const { lowered, ...usage } = settlementBounds(claimed, {
-      maxImages: job.images?.count ?? 0,
-      maxPromptTokens: promptTokenBound(job.body.length),
-      maxCompletionTokens: context.max_tokens,
-      deliveredBytes: delivered,
-      elapsedMs: outcome.elapsedMs,
-    });
-    session.record.served(usage.completionTokens);
-    fleet.remember(session, job.chain, usage.cachedTokens);
-    // What fits into the first credit was never slowed by the client's reading.
-    if ((outcome.bytes <= INITIAL_CREDIT_BYTES || job.images !== null) && !recalled) {
-      const { promptTokens, cachedTokens } = usage;
-      const completionTokens = job.images === null ? usage.completionTokens : imageTokens(job.images);
-      const { elapsedMs, firstContentMs } = outcome;
-      const { stream: streamed, model } = context;
-      fleet.learn(session, model, { promptTokens, cachedTokens, completionTokens, streamed, elapsedMs, firstContentMs, otherJobs });
-    }
-    const settling = span.part('inference.settlement');
-    const charge = await bill.settle({ providerId: identity.providerId, ...usage });
-    settling.end({ 'inference.outcome': charge.kind });
-    const billed = { receipt, signed, usage, lowered, charge };
-    if (gone.aborted) return { kind: 'client_gone', billed, ...tried };
-    delivery.deliver(signed, chargedCost(charge));
-    return { kind: 'delivered', billed, ...tried };
-  }
-}
-
-/** The signatures and the receipt, and what an answer holds beside its signed bytes. */
-async function checkAnswer(
-  { message, finished, recalled, responseSha256 }: Outcome & { kind: 'completed' },
-  produced: Pick<Produced, 'context' | 'provider' | 'now'>,
-  parcel: Parcel | undefined,
-): Promise<CompletionCheck> {
-  const signed = finished && parcel !== undefined ? parcel.signedSha256() : { sha256: responseSha256 };
-  if ('problem' in signed) return { ok: false, problem: signed.problem };
-  const check = await checkCompletion(message, { ...produced, finished, recalled, responseSha256: signed.sha256 });
-  const problem = check.ok && parcel !== undefined ? await parcel.examine(check.receipt) : null;
-  return problem === null ? check : { ok: false, problem };
 }
 
 /** The levels are two, so that the stricter one is the one that is not the lower. */
@@ -497,25 +358,4 @@ function otherType(fleet: Fleet, model: string, wanted: ModelType): ApiError {
     text: `This model writes text and makes no ${wanted === 'image' ? 'images' : 'vectors'}.`,
   }[is];
   return apiError('invalid_request', { param: 'model', message });
-}
-
-function triedOn(session: OnlineSession | null, { tries, begun }: Pick<Run, 'tries' | 'begun'>): Tried {
-  return { tries, attempts: begun, session };
-}
-
-function providerOf(session: OnlineSession): ProviderId {
-  return session.registration.identity.providerId;
-}
-
-function note({ tries, attempts }: Run, entrant: Entrant, outcome: Outcome, elapsedMs: number): void {
-  const { slot, role } = entrant;
-  const end = endOf(outcome);
-  tries.push({ providerId: providerOf(slot.session), role, end, ms: Math.round(elapsedMs) });
-  attempts.get(entrant)?.end({ 'inference.outcome': end }, isFailure(outcome) ? end : null);
-  attempts.delete(entrant);
-}
-
-function endOf(outcome: Outcome): string {
-  if (isFailure(outcome)) return judgeFailure(outcome).reason;
-  return outcome.kind === 'completed' ? 'answered' : outcome.kind;
 }

@@ -1,5 +1,6 @@
 /** How the answer to a Responses request is written. */
-import { type ApiError, errorRow } from '../errors.js';
+import { errorRow } from '../error-table.js';
+import type { ApiError } from '../errors.js';
 import type { AnswerFormat } from '../format.js';
 import { signatureComment } from '../signature.js';
 import { SSE_DONE, sseEvent, sseJson } from '../sse.js';

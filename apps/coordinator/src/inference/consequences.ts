@@ -1,0 +1,63 @@
+/** What the outcome of an attempt means for its provider: its reputation, its session, and whether it may have the same job again. */
+import type { Fleet } from '../fleet/fleet.js';
+import type { Outcome } from './attempt.js';
+import { providerOf, type Run } from './job-run.js';
+import { judgeFailure } from './outcome-verdict.js';
+import type { Punctuality } from './punctuality.js';
+import type { Entrant } from './race.js';
+
+/** `elapsedMs`: how long the attempt has taken. */
+export function holdAgainst(
+  { slot, role, estimate }: Entrant,
+  outcome: Outcome,
+  elapsedMs: number,
+  run: Run,
+  { fleet, punctuality }: { readonly fleet: Fleet; readonly punctuality: Punctuality },
+): void {
+  const { session } = slot;
+  const providerId = providerOf(session);
+  switch (outcome.kind) {
+    case 'completed':
+    case 'stopped':
+      return;
+    case 'overtaken':
+      // It may still be at work on this very job when the winner fails.
+      run.request.exclude.add(providerId);
+      if (role === 'hedge') return;
+      punctuality.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
+      fleet.wasLate(providerId);
+      return;
+    case 'failed':
+    case 'lost':
+    case 'timeout':
+    case 'violated':
+    case 'unsealable': {
+      const { consequence, reason } = judgeFailure(outcome);
+      // A provider that was told to stop and had nothing to sign did as it should.
+      if (run.gone.aborted && outcome.kind === 'failed' && outcome.failure.code === 'cancelled') return;
+      // Where it has connected anew, it may have the job again.
+      const mayAgain = consequence === 'hold_off' || consequence === 'drain' || fleet.isReplaced(session);
+      if (!mayAgain) run.request.exclude.add(providerId);
+      switch (consequence) {
+        case 'none':
+          return;
+        case 'hold_off':
+          session.holdOff();
+          return;
+        case 'drain':
+          session.drain();
+          return;
+        case 'failed':
+        case 'timed_out':
+          fleet.faulted(providerId, consequence, reason);
+          return;
+        case 'misbehaved':
+          fleet.faulted(providerId, consequence, reason);
+          session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
+          return;
+        default:
+          consequence satisfies never;
+      }
+    }
+  }
+}
