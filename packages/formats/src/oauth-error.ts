@@ -1,5 +1,6 @@
 /** Errors as OAuth has them: `{error, error_description}` (RFC 6749 section 5.2, RFC 8628 section 3.5). */
-import { type ApiError, errorHeaders, errorRow, type HttpError } from './errors.js';
+import { errorRow } from './error-table.js';
+import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
 export const OAUTH_ERRORS = [
   'invalid_request',
