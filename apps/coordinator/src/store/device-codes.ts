@@ -14,6 +14,11 @@ const POLL_INTERVAL_MS = 5000;
 const SLOW_DOWN_MS = 5000;
 /** The way of a question through the network takes now more, now less time. */
 const LENIENCE_MS = 500;
+/**
+ * A question that was answered in a future this far away was answered before the clock was set back. Those that arrive together
+ * differ by less, and so do the clocks of two coordinators.
+ */
+const SET_BACK_MS = 60_000;
 /** Codes that have ended are told apart from unknown ones for this long. */
 const KEPT_MS = 10 * 60_000;
 
@@ -141,7 +146,7 @@ export class DeviceCodes {
       .where((where) =>
         where.or([
           where('polled_at', 'is', null),
-          where('polled_at', '>', now),
+          where('polled_at', '>', now + SET_BACK_MS),
           where(sql<number>`polled_at + interval_ms`, '<=', now + LENIENCE_MS),
         ]),
       )
