@@ -23,6 +23,8 @@ const MODEL = 'pico-demo';
 /** From the end of a fault to the next verified answer: the watchdog's minute, and loading a model on a busy machine. */
 const RECOVERY_MS = 90_000;
 const MIB = 2 ** 20;
+/** A model whose process dies three times within ten minutes is set aside for a minute and more, as it should be. */
+const ENGINE_KILLS_MS = 5.5 * 60_000;
 /** Of one process over the second half, in which the agent is not killed. */
 const MAX_GROWTH = 48 * MIB;
 
@@ -31,6 +33,8 @@ interface Fault {
   /** Ends the life of the agent's process, so that it has no place where memory is measured. */
   readonly kills: boolean;
   readonly strike: () => Promise<void>;
+  /** Shortest time between two of its kind, in milliseconds. */
+  readonly everyMs?: number;
 }
 
 interface Recovery {
@@ -75,7 +79,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
     { name: 'restart', kills: true, strike: async () => void (await owner('restart')) },
   ];
   const OTHERS: readonly Fault[] = [
-    { name: 'engine killed', kills: false, strike: async () => kill(await childOf('engine/process')) },
+    { name: 'engine killed', kills: false, everyMs: ENGINE_KILLS_MS, strike: async () => kill(await childOf('engine/process')) },
     { name: 'enclave helper killed', kills: false, strike: async () => kill(await childOf('simulated/main')) },
     { name: 'agent asleep, briefly', kills: false, strike: async () => freeze([await agentPid()], between(500, 5_000)) },
     { name: 'agent asleep, until it is given up', kills: false, strike: async () => freeze([await agentPid()], between(20_000, 45_000)) },
@@ -97,12 +101,16 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
     if (!(await client.verifiedWithin(RECOVERY_MS))) problems.push('the agent did not serve in the beginning');
     // Each once, then by chance.
     let due: Fault[] = [];
+    const struck = new Map<string, number>();
     while (performance.now() < until) {
       const isSecondHalf = performance.now() > half;
       if (isSecondHalf && before === null) before = await sizes(await agentPid(), coordinator());
       if (due.length === 0) due = shuffled([...OTHERS, ...(isSecondHalf ? [] : KILLED)], random);
       const fault = due.pop();
       if (fault === undefined || (fault.kills && isSecondHalf)) continue;
+      const now = performance.now();
+      if (fault.everyMs !== undefined && now - (struck.get(fault.name) ?? Number.NEGATIVE_INFINITY) < fault.everyMs) continue;
+      struck.set(fault.name, now);
       await fault.strike();
       const at = performance.now();
       const isBack = await client.verifiedWithin(RECOVERY_MS);

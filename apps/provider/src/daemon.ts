@@ -9,11 +9,12 @@ import { cleanLabel, type Hardware, type TrustMessage } from '@inference/protoco
 import { providerIdOf } from '@inference/protocol/crypto';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.js';
-import { configPath } from './config/data-dir.js';
+import { configPath, dataDirOf } from './config/data-dir.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { takeMachine } from './control/machine-lock.js';
 import { controlRoutes } from './control/routes.js';
 import { type Confinement, findConfinement } from './hardening/confinement.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
@@ -85,6 +86,7 @@ export class Daemon {
   #trust: TrustMessage | null = null;
   #connected: Promise<void> = Promise.resolve();
   #stopping = false;
+  #giveBack = async (): Promise<void> => {};
   readonly #connection = new ConnectionLog();
   readonly #condition: ConditionWatch;
   readonly #wakes = new Wakes();
@@ -149,18 +151,28 @@ export class Daemon {
         stop: async () => options.onStop(),
       }),
     ]);
+    let giveBack = async (): Promise<void> => {};
     try {
-      daemon = await Daemon.#start(options, control, startedAt, signal);
+      const command = helperCommand(options);
+      if (!options.simulatedEnclave) giveBack = await takeMachine(dataDirOf({}, {}));
+      daemon = await Daemon.#start(options, command, control, startedAt, signal);
+      daemon.#giveBack = giveBack;
       return daemon;
     } catch (error) {
+      await giveBack();
       await control.close();
       throw error;
     }
   }
 
-  static async #start(options: DaemonOptions, control: ControlServer, startedAt: number, signal: AbortSignal): Promise<Daemon> {
+  static async #start(
+    options: DaemonOptions,
+    command: readonly string[],
+    control: ControlServer,
+    startedAt: number,
+    signal: AbortSignal,
+  ): Promise<Daemon> {
     const { log } = options;
-    const command = helperCommand(options);
     for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
     const [host, coreDumps, confinement] = await Promise.all([readHostFacts(), forbidCoreDumps(), confinementOf(options.config)]);
     const hardening = { core_dumps: coreDumps, engine_network: confinement.kind, engine_network_problem: confinement.why };
@@ -202,6 +214,7 @@ export class Daemon {
     this.#wakes.close();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#condition.close(), this.#watchdog.close()]);
+    await this.#giveBack();
     await this.control.close();
   }
 
