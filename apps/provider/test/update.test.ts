@@ -340,6 +340,10 @@ describe('a version on trial', () => {
     switchTo(prefix, '1.1.0', 1000, 1);
     expect(await confirm('1.0.0')).toBe(false);
     expect(readTrial(prefix)).not.toBeNull();
+    const leave = new AbortController();
+    const hanging = confirmOnceItWorks({ prefix, version: '1.1.0', health: () => new Promise(() => {}), signal: leave.signal });
+    leave.abort();
+    expect(await hanging).toBe(false);
     expect(await confirm('1.1.0')).toBe(true);
     expect([readTrial(prefix), currentVersion(prefix), presentVersions(prefix).sort()]).toEqual([null, '1.1.0', ['1.0.0', '1.1.0']]);
     expect(() => switchTo(prefix, '0.9.0', 1000, 1)).toThrow('not here');
@@ -414,7 +418,7 @@ describe('an installation', () => {
     const leave = new AbortController();
     const seen: string[] = [];
     let wanted = false;
-    const answers = [new Error('away'), null, '1.1.0'];
+    const answers = [new Error('away'), null, '1.1.0', '1.1.0'];
     await updateAutomatically({
       wanted: () => {
         seen.push(wanted ? 'wanted' : 'not wanted');
@@ -426,12 +430,15 @@ describe('an installation', () => {
         if (answer instanceof Error) throw answer;
         return answer ?? null;
       },
-      onReady: (version) => seen.push(version),
+      onReady: (version) => {
+        seen.push(version);
+        if (seen.filter((word) => word === version).length === 1) throw new Error('damaged');
+      },
       onProblem: (error) => seen.push(String(error)),
       signal: leave.signal,
       everyMs: 4,
     });
-    expect(seen).toEqual(['not wanted', 'wanted', 'Error: away', 'wanted', 'wanted', '1.1.0']);
+    expect(seen).toEqual(['not wanted', 'wanted', 'Error: away', 'wanted', 'wanted', '1.1.0', 'Error: damaged', 'wanted', '1.1.0']);
     leave.abort();
     await updateAutomatically({ wanted: () => true, look: async () => null, onReady: () => {}, onProblem: () => {}, signal: leave.signal });
   });
