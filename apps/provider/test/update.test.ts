@@ -234,10 +234,17 @@ describe('making a release ready', () => {
 });
 
 describe('a version on trial', () => {
+  const guards: ChildProcess[] = [];
+  // Whatever a test that failed has left; a version ends with its guard.
+  afterEach(() => {
+    for (const guard of guards.splice(0)) guard.kill('SIGKILL');
+  });
+
   /** Runs the guard as the launcher does, and tells what it and the versions wrote. */
   async function guarded(): Promise<{ child: ChildProcess; said: () => string; ended: Promise<number | null> }> {
     const main = await program('apps/provider/src/update/guard/main.ts');
     const child = spawn(process.execPath, [main, prefix, 'serve'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    guards.push(child);
     let said = '';
     child.stdout?.on('data', (data: Buffer) => (said += data.toString()));
     child.stderr?.on('data', (data: Buffer) => (said += data.toString()));
