@@ -234,10 +234,17 @@ describe('making a release ready', () => {
 });
 
 describe('a version on trial', () => {
+  const guards: ChildProcess[] = [];
+  // Whatever a test that failed has left; a version ends with its guard.
+  afterEach(() => {
+    for (const guard of guards.splice(0)) guard.kill('SIGKILL');
+  });
+
   /** Runs the guard as the launcher does, and tells what it and the versions wrote. */
   async function guarded(): Promise<{ child: ChildProcess; said: () => string; ended: Promise<number | null> }> {
     const main = await program('apps/provider/src/update/guard/main.ts');
     const child = spawn(process.execPath, [main, prefix, 'serve'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    guards.push(child);
     let said = '';
     child.stdout?.on('data', (data: Buffer) => (said += data.toString()));
     child.stderr?.on('data', (data: Buffer) => (said += data.toString()));
@@ -340,6 +347,10 @@ describe('a version on trial', () => {
     switchTo(prefix, '1.1.0', 1000, 1);
     expect(await confirm('1.0.0')).toBe(false);
     expect(readTrial(prefix)).not.toBeNull();
+    const leave = new AbortController();
+    const hanging = confirmOnceItWorks({ prefix, version: '1.1.0', health: () => new Promise(() => {}), signal: leave.signal });
+    leave.abort();
+    expect(await hanging).toBe(false);
     expect(await confirm('1.1.0')).toBe(true);
     expect([readTrial(prefix), currentVersion(prefix), presentVersions(prefix).sort()]).toEqual([null, '1.1.0', ['1.0.0', '1.1.0']]);
     expect(() => switchTo(prefix, '0.9.0', 1000, 1)).toThrow('not here');
@@ -414,7 +425,7 @@ describe('an installation', () => {
     const leave = new AbortController();
     const seen: string[] = [];
     let wanted = false;
-    const answers = [new Error('away'), null, '1.1.0'];
+    const answers = [new Error('away'), null, '1.1.0', '1.1.0'];
     await updateAutomatically({
       wanted: () => {
         seen.push(wanted ? 'wanted' : 'not wanted');
@@ -426,12 +437,15 @@ describe('an installation', () => {
         if (answer instanceof Error) throw answer;
         return answer ?? null;
       },
-      onReady: (version) => seen.push(version),
+      onReady: (version) => {
+        seen.push(version);
+        if (seen.filter((word) => word === version).length === 1) throw new Error('damaged');
+      },
       onProblem: (error) => seen.push(String(error)),
       signal: leave.signal,
       everyMs: 4,
     });
-    expect(seen).toEqual(['not wanted', 'wanted', 'Error: away', 'wanted', 'wanted', '1.1.0']);
+    expect(seen).toEqual(['not wanted', 'wanted', 'Error: away', 'wanted', 'wanted', '1.1.0', 'Error: damaged', 'wanted', '1.1.0']);
     leave.abort();
     await updateAutomatically({ wanted: () => true, look: async () => null, onReady: () => {}, onProblem: () => {}, signal: leave.signal });
   });

@@ -32,7 +32,7 @@ const DATA: Readonly<Record<string, string>> = {
   'activity.json': 'when it served',
 };
 /** Left by a daemon, and small. */
-const TRACES = /^(control\.sock|supervisor\.sock)(\.start|\.lock)?$|\.lock$|\.(new|tmp)$/;
+const TRACES = /^(?:control|supervisor|machine)\.sock(?:\.start)?$|^config\.toml\.\d+\.new$/;
 
 /** Parts that are there. */
 export function partsOf(found: Installation, dataDir: string): Part[] {

@@ -30,14 +30,15 @@ export async function updateAutomatically(options: AutomaticOptions): Promise<vo
     await delay(everyMs * FIRST_PART * random(), undefined, { signal, ref: false });
     for (;;) {
       if (wanted()) {
-        const ready = await look(signal).catch((error: unknown) => {
+        try {
+          const ready = await look(signal);
+          if (ready !== null) {
+            onReady(ready);
+            return;
+          }
+        } catch (error) {
           signal.throwIfAborted();
           onProblem(error);
-          return null;
-        });
-        if (ready !== null) {
-          onReady(ready);
-          return;
         }
       }
       await delay(everyMs * (1 + JITTER * (2 * random() - 1)), undefined, { signal, ref: false });

@@ -36,8 +36,10 @@ export interface TrialEnd {
 export async function confirmOnceItWorks({ prefix, version, health, signal }: TrialEnd): Promise<boolean> {
   const trial = readTrial(prefix);
   if (trial === null || trial.version !== version) return false;
+  const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
   while (!signal.aborted) {
-    const found = await health().catch(() => null);
+    // A daemon that ends does not wait for an answer.
+    const found = await Promise.race([health().catch(() => null), aborted]);
     if (found !== null && hasShownToWork(found)) {
       endTrial(prefix);
       // The one before stays, for an owner who wants it back.
