@@ -20,9 +20,6 @@ async function look(page: Page, name: string): Promise<void> {
 const chat = async (network: DemoNetwork, model: string): Promise<number> =>
   (await network.post('/v1/chat/completions', { model, max_tokens: 10, messages: [{ role: 'user', content: 'hi' }] })).status;
 
-/** A poll waits for what it needs, however busy the machine is. */
-const PATIENT = { timeout: 90_000 };
-
 const PAGES = [
   ['health', 'Health'],
   ['providers', 'All machines'],
@@ -149,12 +146,12 @@ describeInBrowser('an operator', () => {
     await dialog.getByRole('button', { name: 'Add the model' }).click();
     await row.getByText('A light model').waitFor();
     // Its file is none that the catalogue knows.
-    await expect.poll(() => chat(network, model), PATIENT).toBe(404);
+    await expect.poll(() => chat(network, model)).toBe(404);
     await row.getByRole('button', { name: 'Take out' }).click();
     await dialog.getByRole('button', { name: 'Take it out' }).click();
     await dialog.waitFor({ state: 'detached' });
     await row.waitFor({ state: 'detached' });
-    await expect.poll(() => chat(network, model), PATIENT).toBe(200);
+    await expect.poll(() => chat(network, model)).toBe(200);
   });
 
   it('rejects a withdrawal and marks one as paid', async () => {
@@ -196,7 +193,7 @@ describeInBrowser('an operator', () => {
     for (const [path, heading] of PAGES) {
       await page.goto(`/admin/${path}`);
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-      await expect.poll(() => page.locator('[aria-busy=true]').count(), PATIENT).toBe(0);
+      await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
       await look(page, `admin-${path}-${width}`);
       await expectStill(page);
       const fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
