@@ -193,7 +193,7 @@ describeInBrowser('an operator', () => {
     for (const [path, heading] of PAGES) {
       await page.goto(`/admin/${path}`);
       await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
-      await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });
+      await expect.poll(() => page.locator('[aria-busy=true]').count()).toBe(0);
       await look(page, `admin-${path}-${width}`);
       await expectStill(page);
       const fits = await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
