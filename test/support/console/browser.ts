@@ -2,7 +2,9 @@
  * One browser for the test files of a process, driven by playwright-core. Where there is none, the tests that need it do not run,
  * and a line says so loudly.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { describe } from 'vitest';
 
@@ -42,14 +44,29 @@ export function sharedBrowser(): Promise<Browser> {
 }
 
 async function start(): Promise<Browser> {
+  // The browser's profile and sockets lie where their remains can be found.
+  const directory = mkdtempSync(join(tmpdir(), 'console-browser-'));
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = directory;
+  try {
+    return await launch(directory);
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+}
+
+async function launch(directory: string): Promise<Browser> {
   const browser = await chromium.launch({
     executablePath: PROGRAM,
     args: ARGUMENTS,
     timeout: START_MS,
-    // The runner ends its processes by a signal; the browser then sees its pipe close, and ends, too.
     handleSIGTERM: false,
     handleSIGINT: false,
     handleSIGHUP: false,
   });
+  // The runner ends its processes by a signal. Playwright ends the browser with an ordinary exit only.
+  process.once('SIGTERM', () => process.exit(143));
+  process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
   return browser;
 }

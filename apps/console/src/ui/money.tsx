@@ -12,10 +12,22 @@ export function formatUsd(microUsd: number): string {
   return `${negative ? '−' : ''}$${dollars}.${shown}`;
 }
 
-export interface MoneyProps {
-  readonly microUsd: number;
+/** From a dollar on in whole cents, rounded towards zero: never more than there is. Smaller amounts keep their digits. */
+export function formatUsdRounded(microUsd: number): string {
+  return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
 }
 
-export function Money({ microUsd }: MoneyProps) {
-  return <span className="number">{formatUsd(microUsd)}</span>;
+export interface MoneyProps {
+  readonly microUsd: number;
+  /** Whole cents where it is a dollar or more, for large figures and columns; who points at it reads the exact amount. */
+  readonly rounded?: boolean;
+}
+
+export function Money({ microUsd, rounded = false }: MoneyProps) {
+  if (!rounded) return <span className="number">{formatUsd(microUsd)}</span>;
+  return (
+    <span className="number" title={formatUsd(microUsd)}>
+      {formatUsdRounded(microUsd)}
+    </span>
+  );
 }

@@ -32,7 +32,7 @@ type Entry = Leaderboard['entries'][number];
 const COLUMNS: readonly Column<Entry>[] = [
   { key: 'rank', header: 'Rank', numeric: true, cell: ({ rank }) => <Count value={rank} /> },
   { key: 'owner', header: 'Owner', rowHeader: true, cell: ({ pseudonym }) => pseudonym },
-  { key: 'earnings', header: 'Earnings', numeric: true, cell: (entry) => <Money microUsd={entry.earnings_micro_usd} /> },
+  { key: 'earnings', header: 'Earnings', numeric: true, cell: (entry) => <Money microUsd={entry.earnings_micro_usd} rounded /> },
   { key: 'tokens', header: 'Tokens', numeric: true, cell: ({ tokens }) => <Count value={tokens} /> },
   { key: 'jobs', header: 'Requests', numeric: true, cell: ({ jobs }) => <Count value={jobs} /> },
 ];

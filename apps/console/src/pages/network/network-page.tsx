@@ -8,7 +8,7 @@ import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorNote, ErrorState } from '../../ui/error-state.js';
 import { LinkButton } from '../../ui/link-button.js';
 import { Money } from '../../ui/money.js';
-import { Count, formatCount } from '../../ui/number.js';
+import { Count, formatCount, formatShort } from '../../ui/number.js';
 import { PageHeader } from '../../ui/page-header.js';
 import { Segmented } from '../../ui/segmented.js';
 import { Skeleton } from '../../ui/skeleton.js';
@@ -60,21 +60,21 @@ function LiveTotals({ stats }: { readonly stats: NetworkStats | undefined }) {
       <Stat
         label="Providers online"
         value={online === undefined ? undefined : <Count value={online} />}
-        hint={stats === undefined ? null : `${formatCount(stats.total_memory_gb)} GB memory`}
+        hint={stats === undefined ? null : `${formatShort(stats.total_memory_gb)} GB memory`}
       />
       <Stat
         label="Requests, 24 h"
         value={day && <Count value={day.jobs} short />}
-        hint={stats === undefined ? null : `${formatCount(stats.total_requests)} ever`}
+        hint={stats === undefined ? null : `${formatShort(stats.total_requests)} ever`}
       />
       <Stat
         label="Tokens, 24 h"
         value={day && <Count value={day.tokens} short />}
-        hint={stats === undefined ? null : `${formatCount(stats.total_tokens)} ever`}
+        hint={stats === undefined ? null : `${formatShort(stats.total_tokens)} ever`}
       />
       <Stat
         label="Earned, 24 h"
-        value={day && <Money microUsd={day.earnings_micro_usd} />}
+        value={day && <Money microUsd={day.earnings_micro_usd} rounded />}
         hint={day === undefined ? null : `by ${formatCount(day.active_accounts)} ${day.active_accounts === 1 ? 'owner' : 'owners'}`}
       />
     </Stats>

@@ -67,7 +67,7 @@ function Provider({ record, feed }: { readonly record: AttestationRecord; readon
         ) : null}
         <Verify id={id} />
         <div className="columns">
-          <Card title="The machine" about="By its own signed word.">
+          <Card title="The machine" about="By its own signed word, with what was counted here.">
             <Facts record={record} />
           </Card>
           <Card title="Trust, part by part" about={TRUST_MEANINGS[record.trust_level]}>
