@@ -15,7 +15,7 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // A poll ends when its condition holds; the usual second would measure the machine.
+    // The default of a second is no time for a machine under load.
     expect: { poll: { timeout: 60_000 } },
     sequence: { sequencer: LongestFirst },
     projects: [

@@ -40,6 +40,7 @@ describe('the web console', () => {
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toMatch(/^text\/html/);
     expect(response.headers.get('cache-control')).toBe('no-cache');
+    expect(response.headers.get('vary')).toBe('accept, accept-encoding');
     expect(await response.text()).toBe(PAGE);
   });
 
@@ -66,6 +67,7 @@ describe('the web console', () => {
     const script = await get('/assets/index-abc.js', { 'accept-encoding': 'gzip' });
     expect(script.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(script.headers.get('content-encoding')).toBe('gzip');
+    expect(script.headers.get('vary')).toBe('accept-encoding');
     expect(script.headers.get('content-type')).toMatch(/javascript/);
     expect(await script.text()).toBe(SCRIPT);
     expect((await get('/theme.js')).headers.get('cache-control')).toBe('no-cache');

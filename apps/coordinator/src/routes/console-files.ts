@@ -79,6 +79,8 @@ export function openConsoleFiles(directory: string | null): ConsoleFiles | null 
         setHeaders: (response, path) => {
           for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
           response.setHeader('cache-control', HASHED.test(path) ? FOR_EVER : ASK_FIRST);
+          // Caches on the way keep the compressed copies apart, and the page from what programs get at `/`.
+          response.setHeader('vary', path.endsWith(PAGE) ? 'accept, accept-encoding' : 'accept-encoding');
         },
       });
       for (const file of filesIn(root)) server.get(`/${file}`, (_request, reply) => reply.sendFile(file));

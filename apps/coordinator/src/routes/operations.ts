@@ -19,9 +19,8 @@ export function addOperations(
 ): void {
   // Clients of the messages format probe the base address with HEAD; people open it in a browser.
   server.get('/', (request, reply) => {
-    reply.header('vary', 'accept');
     if (consoleFiles !== null && wantsPage(request)) return consoleFiles.sendPage(reply);
-    return reply.send({ service: 'inference-gateway' });
+    return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
   });
   server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
     const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { PAGES } from '../src/pages/index.js';
+import { PATHS } from '../src/pages/paths.js';
+
+it('every page has an address of its own among those that the coordinator serves', () => {
+  const served: readonly string[] = Object.values(PATHS);
+  const paths = PAGES.map(({ path }) => path);
+  expect(paths.filter((path) => !served.includes(path))).toEqual([]);
+  expect(new Set(paths).size).toBe(paths.length);
+  expect(paths).toContain('/');
+});
+
+it('every page in the navigation is named once in its section', () => {
+  const named = PAGES.flatMap(({ nav }) => (nav === undefined ? [] : [`${nav.section}: ${nav.label}`]));
+  expect(new Set(named).size).toBe(named.length);
+});
