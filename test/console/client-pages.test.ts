@@ -199,36 +199,39 @@ describeInBrowser('a client in the console', () => {
     expect(await page.getByLabel('From').inputValue()).toBe('2026-01-01');
     expect(await page.getByLabel('Key', { exact: true }).inputValue()).toBe('playground');
   });
+});
 
-  it('finds every page accessible and still, in light on a screen and in dark on a phone', async () => {
-    const person = await newPerson(network, { deposit: 10_000_000 });
-    const { secret } = await person.call<{ secret: string }>('POST', '/console/v1/keys', {
-      name: 'laptop',
-      spend_limit_micro_usd: 2_500_000,
-    });
+describeInBrowser('every page of a client', () => {
+  let people: { readonly user: Person; readonly newcomer: Person };
+
+  beforeAll(async () => {
+    const network = await sharedNetwork();
+    const user = await newPerson(network, { deposit: 10_000_000 });
+    const key = { name: 'laptop', spend_limit_micro_usd: 2_500_000 };
+    const { secret } = await user.call<{ secret: string }>('POST', '/console/v1/keys', key);
     const client = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: secret, maxRetries: 0 });
     await client.completions.create({ model: network.model, prompt: 'The capital of France', max_tokens: 5 });
-    const fresh = await newPerson(network);
-    const pages: readonly (readonly [string, Person | null])[] = [
-      ['/quick-start', fresh],
-      ['/balance', person],
-      ['/usage', person],
-      ['/keys', person],
-      ['/account', person],
-    ];
-    const look = async (path: string, who: Person | null, theme: 'light' | 'dark', width: 'wide' | 'phone'): Promise<void> => {
-      const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: who }) });
-      await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
-      await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
-      await expectAccessible(page);
-      await expectStill(page);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBe(0);
-    };
-    for (const [path, who] of pages) {
-      await look(path, who, 'light', 'wide');
-      await look(path, who, 'dark', 'phone');
-    }
-    await look('/sign-in', null, 'dark', 'phone');
+    people = { user, newcomer: await newPerson(network) };
+  });
+
+  const PAGES = [
+    { path: '/sign-in', who: null },
+    { path: '/quick-start', who: 'newcomer' },
+    { path: '/balance', who: 'user' },
+    { path: '/usage', who: 'user' },
+    { path: '/keys', who: 'user' },
+    { path: '/account', who: 'user' },
+  ] as const;
+
+  it.each(
+    PAGES.flatMap((page) => [{ ...page, theme: 'light', width: 'wide' } as const, { ...page, theme: 'dark', width: 'phone' } as const]),
+  )('$path is accessible and holds still, $theme and $width', async ({ path, who, theme, width }) => {
+    const page = await openPage(path, { theme, width, ...(who === null ? {} : { signedInAs: people[who] }) });
+    await expect.poll(() => page.locator('[aria-busy="true"], .skeleton, .chart-waiting').count()).toBe(0);
+    await screenshot(page, `${path.slice(1)}-${theme}-${width}`);
+    await expectAccessible(page);
+    await expectStill(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
   });
 });
 
