@@ -33,7 +33,7 @@ describe('import directions', () => {
     ['apps/coordinator/src/app.ts', 'inference-provider', /apps never/],
     ['apps/coordinator/src/fleet/registry.ts', '../inference/run.js', /may use only/],
     ['apps/coordinator/src/store/keys.ts', '../app.js', /may use only/],
-    ['apps/provider/src/host/facts.ts', '@inference/protocol', /may use only/],
+    ['apps/provider/src/host/facts.ts', '@inference/formats', /may use only/],
     ['apps/provider/src/work/intake.ts', '../session/connection.js', /may use only/],
     ['apps/provider/src/work/intake.ts', '@inference/unheard-of', /no layer/],
   ])('%s may not import %s', (path, specifier, reason) => {

@@ -12,6 +12,7 @@ import { bytesOf, type LightJob } from '../../test/support/light/job.js';
 import { residentBytes } from '../../test/support/memory.js';
 import { SlowClient } from '../../test/support/slow-client.js';
 import { ask, BadAnswer, ENDPOINTS } from '../../test/support/verified-client.js';
+import { generator } from './random.js';
 
 const BAD_AGENTS = 8;
 const CLIENTS = 6;
@@ -40,14 +41,7 @@ const BEHAVIOURS: readonly Behaviour[] = [
 ];
 
 export async function chaos(minutes: number, seed: number): Promise<boolean> {
-  let state = seed;
-  // mulberry32: the same choices on every run with the same seed.
-  const random = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const random = generator(seed);
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
   const faults = await startFaultNetwork({ timings: SHORT, env: { LOG_LEVEL: 'warn' } });
   const url = faults.network.baseUrl;

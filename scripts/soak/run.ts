@@ -1,7 +1,8 @@
 /**
- * `npm run soak -- crowd [agents]` and `npm run soak -- chaos [minutes] [seed]`: what takes too long for the tests. Builds
- * nothing; exits with 1 when something does not hold.
+ * `npm run soak -- crowd [agents]`, `npm run soak -- chaos [minutes] [seed]` and `npm run soak -- agent [minutes] [seed]`: what takes
+ * too long for the tests. Builds nothing; exits with 1 when something does not hold.
  */
+import { agent } from './agent.js';
 import { chaos } from './chaos.js';
 import { crowd } from './crowd.js';
 
@@ -13,8 +14,10 @@ const held = await ((): Promise<boolean> => {
       return crowd(numbers[0] ?? 2000);
     case 'chaos':
       return chaos(numbers[0] ?? 10, numbers[1] ?? 1);
+    case 'agent':
+      return agent(numbers[0] ?? 30, numbers[1] ?? 1);
     default:
-      console.error('npm run soak -- crowd [agents] | chaos [minutes] [seed]');
+      console.error('npm run soak -- crowd [agents] | chaos [minutes] [seed] | agent [minutes] [seed]');
       return Promise.resolve(false);
   }
 })();

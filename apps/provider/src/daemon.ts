@@ -12,12 +12,13 @@ import type { AttendanceStatus } from './availability/attendance.js';
 import { policyOf } from './availability/policy.js';
 import { availabilityStatus, toldAvailability } from './availability-parts.js';
 import type { Config } from './config/config.js';
-import { configPath } from './config/data-dir.js';
+import { configPath, dataDirOf } from './config/data-dir.js';
 import { availabilityRoutes } from './control/availability-routes.js';
 import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { fetchCoordinatorView } from './control/coordinator-view.js';
 import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
+import { takeMachine } from './control/machine-lock.js';
 import { type ModelsChange, modelsRoutes } from './control/models-routes.js';
 import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
@@ -102,6 +103,7 @@ export class Daemon {
   #trust: TrustMessage | null = null;
   #connected: Promise<void> = Promise.resolve();
   #stopping = false;
+  #giveBack = async (): Promise<void> => {};
   readonly #connection = new ConnectionLog();
   readonly #wakes = new Wakes();
   readonly #watchdog = new Watchdog();
@@ -156,18 +158,28 @@ export class Daemon {
         },
       }),
     ]);
+    let giveBack = async (): Promise<void> => {};
     try {
-      daemon = await Daemon.#start(options, control, startedAt, signal);
+      const command = helperCommand(options);
+      if (!options.simulatedEnclave) giveBack = await takeMachine(dataDirOf({}, {}));
+      daemon = await Daemon.#start(options, command, control, startedAt, signal);
+      daemon.#giveBack = giveBack;
       return daemon;
     } catch (error) {
+      await giveBack();
       await control.close();
       throw error;
     }
   }
 
-  static async #start(options: DaemonOptions, control: ControlServer, startedAt: number, signal: AbortSignal): Promise<Daemon> {
+  static async #start(
+    options: DaemonOptions,
+    command: readonly string[],
+    control: ControlServer,
+    startedAt: number,
+    signal: AbortSignal,
+  ): Promise<Daemon> {
     const { log } = options;
-    const command = helperCommand(options);
     for (const path of mendModes(options.dataDir)) log.warn({ event: 'mode_mended', path }, 'other users could read this; now they cannot');
     const [host, coreDumps, confinement] = await Promise.all([
       readHostFacts(hostOf(options)),
@@ -196,33 +208,32 @@ export class Daemon {
       resume: () => served?.resume(),
     });
     if (attendance.status.state !== 'serving') logAvailability(log, attendance.status);
-    const { slots, context, reserve } = options;
-    const opened = openModels({
-      choices: options.models,
-      slots,
-      context,
-      reserve,
-      totalMemory: host.memoryBytes,
-      hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
-      addOnPath: addOnPath(options.dataDir),
-      confinement,
-      onEvent: (event) => logModel(log, event),
-      onChange: () => daemon?.announceModels(),
-    });
-    const { models } = opened;
-    for (const one of opened.refused) logRefusedModel(log, one);
-    served = models;
-    models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
-    let enclave: Enclave;
     try {
+      const { slots, context, reserve } = options;
+      const opened = openModels({
+        choices: options.models,
+        slots,
+        context,
+        reserve,
+        totalMemory: host.memoryBytes,
+        hashes: new FileHashes(join(options.dataDir, 'model-hashes.json')),
+        addOnPath: addOnPath(options.dataDir),
+        confinement,
+        onEvent: (event) => logModel(log, event),
+        onChange: () => daemon?.announceModels(),
+      });
+      const { models } = opened;
+      for (const one of opened.refused) logRefusedModel(log, one);
+      served = models;
+      models.setMemoryIsShort(attendance.condition.memoryPressure !== 'normal');
       if (attendance.status.state !== 'serving') await models.rest();
       await models.start(signal);
-      enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
+      const enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
+      daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, opened, hardening);
     } catch (error) {
-      await Promise.all([attendance.close(), models.close()]);
+      await Promise.all([attendance.close(), served?.close()]);
       throw error;
     }
-    daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, opened, hardening);
     daemon.#connect();
     return daemon;
   }
@@ -237,6 +248,7 @@ export class Daemon {
     this.#wakes.close();
     await this.#connected;
     await Promise.all([this.models.close(), this.enclave.close(), this.#watchdog.close()]);
+    await this.#giveBack();
     await this.control.close();
   }
 

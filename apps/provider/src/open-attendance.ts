@@ -30,6 +30,8 @@ export interface AttendanceParts {
 
 /** How often the owner's presence is looked for, in milliseconds: nobody shall wait long for their machine. */
 const LOOK_FOR_OWNER_MS = 5_000;
+/** The clock may be set at any moment; all else that changes is told. */
+const REVIEW_EVERY_MS = 10_000;
 /** A simulated machine lives a hundred times as fast. */
 const SIMULATED_HASTE = 100;
 
@@ -63,7 +65,7 @@ export class OpenAttendance {
         this.#awake.want(status.state !== 'away');
         parts.onChange(status);
       },
-      lookMs: LOOK_EVERY_MS / haste,
+      lookMs: REVIEW_EVERY_MS,
       now: Date.now,
     });
     this.#awake.want(this.#attendance.state !== 'away');
@@ -79,7 +81,7 @@ export class OpenAttendance {
       parts.onCondition(told);
       opened?.review();
     });
-    const owner = new OwnerWatch(source, LOOK_FOR_OWNER_MS / haste, () => opened?.review());
+    const owner = new OwnerWatch(source, Math.max(LOOK_EVERY_MS / SIMULATED_HASTE, LOOK_FOR_OWNER_MS / haste), () => opened?.review());
     await Promise.all([condition.first, owner.want(policy.onlyWhenIdleMinutes !== null)]);
     opened = new OpenAttendance(parts, condition, owner, haste);
     return opened;

@@ -217,7 +217,7 @@ async function hashAll(models: ServedModels, known: Map<string, string>, { hashe
 }
 
 function tooLarge(facts: ModelFacts, need: number, most: number): string {
-  return `the model ${facts.id} needs ${gigabytes(need)} of memory, and models may take ${gigabytes(most)} here; choose a smaller one, lower --slots or --context, or lower --reserve`;
+  return `the model ${facts.id} needs ${gigabytes(need)} of memory, and models may take ${gigabytes(most)} here; choose a smaller one, or lower slots, context or reserve_gb in config.toml`;
 }
 
 function gigabytes(bytes: number): string {

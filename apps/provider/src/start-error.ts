@@ -1,6 +1,7 @@
 /** Whatever keeps the program from starting, as one sentence for the owner. */
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunning } from './control/control-server.js';
+import { MachineTaken } from './control/machine-lock.js';
 import { LooseSecret } from './hardening/secret-modes.js';
 import { EngineStartError } from './model-process/kept-process.js';
 import { ModelFileError } from './models/gguf-header.js';
@@ -19,7 +20,7 @@ export class StartError extends Error {
 export function startSentence(error: unknown): string {
   if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
   if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);
-  const isWorded = [StartError, ModelFileError, DownloadError, LibraryError, AlreadyRunning, LooseSecret, ServiceError].some(
+  const isWorded = [StartError, ModelFileError, DownloadError, LibraryError, AlreadyRunning, MachineTaken, LooseSecret, ServiceError].some(
     (kind) => error instanceof kind,
   );
   if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);

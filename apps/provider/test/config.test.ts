@@ -54,6 +54,9 @@ automatic = false
 
 [enrolment]
 enrol = true
+
+[hardening]
+engine_network = "allow"
 `;
 
 describe('a file of settings', () => {
@@ -76,6 +79,7 @@ describe('a file of settings', () => {
       },
       update: { automatic: false },
       enrolment: { enrol: true },
+      hardening: { engine_network: 'allow' },
     });
   });
 
@@ -89,6 +93,7 @@ describe('a file of settings', () => {
       availability: { windows: [], on_battery: 'stop', when_hot: 'stop', when_leaving: 'finish' },
       update: { automatic: true },
       enrolment: { enrol: false },
+      hardening: { engine_network: 'deny' },
     });
   });
 
@@ -130,6 +135,7 @@ describe('a file of settings', () => {
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[[\]{}="'a-z0-9.,# \n]{0,60}$/)), (text) => {
         expect(problemOf(text)).toBeTypeOf('string');
       }),
+      { numRuns: 50 },
     );
     const path = join(dir, 'rubbish.toml');
     writeFileSync(path, Buffer.from([0xff, 0xfe, 0x00, 0x9f]));

@@ -10,6 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { controlPath } from '../src/control/address.js';
 import { askDaemon, askEnclave, askStatus, ControlError } from '../src/control/control-client.js';
 import { AlreadyRunning, ControlServer } from '../src/control/control-server.js';
+import { takeMachine } from '../src/control/machine-lock.js';
 import { ControlRefusal, type ControlRoute, post } from '../src/control/route.js';
 import { controlRoutes } from '../src/control/routes.js';
 import { startSentence } from '../src/start-error.js';
@@ -68,6 +69,15 @@ describe('a daemon', () => {
     expect(refused).toBeInstanceOf(AlreadyRunning);
     expect(startSentence(refused)).toBe(`Another provider runs with the data directory ${dataDir}.`);
     await expect(start()).rejects.toBeInstanceOf(AlreadyRunning);
+  });
+
+  it('with a real enclave is one for a user, whatever its data directory', async () => {
+    const home = join(dataDir, 'home');
+    const giveBack = await takeMachine(home);
+    const refused: unknown = await takeMachine(home).catch((error: unknown) => error);
+    expect(startSentence(refused)).toMatch(/^Another provider of this user runs on this machine, with another data directory; /);
+    await giveBack();
+    await (await takeMachine(home))();
   });
 
   it('gives the directory back when it ends', async () => {

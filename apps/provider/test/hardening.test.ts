@@ -13,7 +13,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -38,6 +37,21 @@ async function ended(child: ChildProcess): Promise<{ code: number | null; stderr
   return { code, stderr };
 }
 
+function inodesOf(pid: number): Set<string> {
+  return new Set(readdirSync(`/proc/${pid}/fd`).flatMap((fd) => /socket:\[(\d+)\]/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? []));
+}
+
+/** Sockets of a process in one table of its network (proc(5)), all or those in one state. */
+function socketsOf(pid: number, table: string, state?: string): string[] {
+  const inodes = inodesOf(pid);
+  return readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim().split(/\s+/))
+    .filter((columns) => inodes.has(columns[9] ?? '') && (state === undefined || columns[3] === state))
+    .map((columns) => columns[1] ?? '');
+}
+
 describe('a running daemon', () => {
   it('opens no debugger, keeps the network from its engine, and gives it nothing of its environment', async () => {
     const coordinator = await FakeCoordinator.listen();
@@ -45,18 +59,21 @@ describe('a running daemon', () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'hard-'));
     const provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave'], dataDir);
     delete process.env.SECRET_OF_THE_OWNER;
-    await (await coordinator.session()).admit();
+    const session = await coordinator.session();
+    await session.admit();
     const pid = provider.child.pid ?? 0;
+
+    const marker = 'quicksilver-7391-giraffe';
+    const answer = await session.submit({ messages: [{ role: 'user', content: `Say ${marker}` }], max_tokens: 4 });
+    expect(answer.failure).toBeNull();
+    await provider.logged('job');
+    const written = readdirSync(dataDir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    expect(written.length).toBeGreaterThan(1);
+    for (const { parentPath, name } of written) expect(readFileSync(join(parentPath, name)).includes(marker)).toBe(false);
+    expect(provider.stdout + provider.stderr).not.toContain(marker);
 
     provider.child.kill('SIGUSR1');
     await provider.logged('inspector_refused');
-    const opened = await new Promise<boolean>((resolve) => {
-      const socket = connect(9229, '127.0.0.1', () => resolve(true));
-      socket.once('error', () => resolve(false));
-      socket.unref();
-    });
-    expect(opened).toBe(false);
-
     const { hardening } = await askStatus(dataDir, 10_000);
     expect(hardening.core_dumps).toBe('off');
     const engine = childrenOf(pid).find(({ command }) => command.includes('engine/process'))?.pid ?? 0;
@@ -83,17 +100,12 @@ describe('a running daemon', () => {
         expect(interfaces.map((line) => line.split(':')[0]?.trim())).toEqual(['lo']);
       }
       // Whatever it may do, it makes no socket of the network.
-      const inodes = new Set(
-        readdirSync(`/proc/${engine}/fd`).flatMap((fd) => /socket:\[(\d+)\]/.exec(readlinkSync(`/proc/${engine}/fd/${fd}`))?.[1] ?? []),
-      );
-      expect(inodes.size).toBeGreaterThan(0);
-      for (const table of ['tcp', 'tcp6', 'udp', 'udp6', 'raw']) {
-        const open = readFileSync(`/proc/${engine}/net/${table}`, 'utf8')
-          .split('\n')
-          .slice(1)
-          .map((line) => line.trim().split(/\s+/)[9]);
-        expect(open.filter((inode) => inode !== undefined && inodes.has(inode))).toEqual([]);
-      }
+      // Neither a debugger nor anything else listens.
+      const listening = (): string[] => ['tcp', 'tcp6'].flatMap((table) => socketsOf(pid, table, '0A'));
+      expect(listening()).toEqual([]);
+      // Whatever it may do, the engine makes no socket of the network.
+      expect(inodesOf(engine).size).toBeGreaterThan(0);
+      for (const table of ['tcp', 'tcp6', 'udp', 'udp6', 'raw']) expect(socketsOf(engine, table)).toEqual([]);
     }
     await provider.dispose();
     await coordinator.close();
@@ -104,8 +116,8 @@ describe('a running daemon', () => {
     [
       'NODE_OPTIONS',
       [],
-      { NODE_OPTIONS: '--no-warnings' },
-      /^NODE_OPTIONS is set, which could change what this program does; unset it, and start again\.$/m,
+      { NODE_OPTIONS: '--no-warnings --conditions=other' },
+      /^NODE_OPTIONS holds --conditions=other, which could change what this program does; unset it, and start again\.$/m,
     ],
   ] as [string, string[], Record<string, string>, RegExp][])('does not start with %s', async (_what, node, env, sentence) => {
     const args = [...node, MAIN, 'serve', '--coordinator', 'http://127.0.0.1:1', '--simulated-enclave', '--data-dir', join(dir, 'data')];
@@ -194,9 +206,21 @@ it('a debugger is recognised by its flags, and code that was loaded before by it
   expect(inspectorProblem([], {})).toBeNull();
   for (const flag of ['--inspect', '--inspect-brk=0.0.0.0:1', '--inspect-port=1', '--debug'])
     expect(inspectorProblem([flag], {})).toMatch('debugger');
-  for (const name of ['NODE_OPTIONS', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES', 'NODE_V8_COVERAGE'])
-    expect(inspectorProblem([], { [name]: 'x' })).toMatch(name);
-  expect(inspectorProblem([], { NODE_OPTIONS: '' })).toBeNull();
+  for (const name of ['LD_PRELOAD', 'DYLD_INSERT_LIBRARIES']) expect(inspectorProblem([], { [name]: 'x' })).toMatch(name);
+  for (const options of [
+    '--inspect',
+    '--no-warnings --require=/x',
+    '-r /x',
+    '--import x',
+    '--loader=x',
+    '--max-old-space-size=1;--inspect',
+    '/x',
+  ]) {
+    expect(inspectorProblem([], { NODE_OPTIONS: options })).toMatch(/^NODE_OPTIONS holds /);
+  }
+  for (const options of ['', ' ', '--max-old-space-size=4096 --no-warnings --enable-source-maps']) {
+    expect(inspectorProblem([], { NODE_OPTIONS: options })).toBeNull();
+  }
 });
 
 it('files that others could read are mended and named; those of others are refused; links are not followed', () => {

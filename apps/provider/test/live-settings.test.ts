@@ -25,10 +25,10 @@ afterEach(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-function open(everyMs: number): LiveSettings {
+function open(everyMs: number, now: Config = readConfig(path)): LiveSettings {
   return new LiveSettings({
     path,
-    now: readConfig(path),
+    now,
     read: () => readConfig(path),
     apply: (config) => applied.push(config),
     onEvent: (event) => {
@@ -65,6 +65,17 @@ it('keeps what it had while the file is broken, and says so once', () => {
   writeFileSync(path, 'log_level = "debug"');
   expect(settings.reload().problem).toBeNull();
   expect(events.at(-1)).toEqual({ type: 'changed', changed: [], needsRestart: [] });
+});
+
+it('sees a change between its reading and the first look', async () => {
+  settings.close();
+  writeFileSync(path, 'log_level = "info"');
+  const now = readConfig(path);
+  writeFileSync(path, 'log_level = "warn"');
+  const changed = new Promise<void>((resolve) => heard.push(resolve));
+  settings = open(5, now);
+  await changed;
+  expect(applied.at(-1)?.log_level).toBe('warn');
 });
 
 it('sees that the file has changed by itself, also when another takes its place', async () => {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { askStatus } from '../src/control/control-client.js';
+import { askDaemon, askStatus } from '../src/control/control-client.js';
+import { lastLines, logFile } from '../src/log/log-files.js';
 import { OwnSupervisor } from '../src/service/own-supervisor.js';
 import { FakeCoordinator } from './fake-coordinator.js';
 import { childrenOf, isAlive } from './provider-process.js';
@@ -74,9 +75,11 @@ it('starts once, comes back after a crash, ends when it is told to, and does all
   if (process.platform === 'linux')
     for (const pid of [again, ...childrenOf(again).map((child) => child.pid)]) expect(limits(pid)).toBe('0 0');
 
+  // It is told that it is registered before it writes so.
+  const logged = (text: string): number => lastLines(logFile(dataDir), 500).filter((line) => line.includes(text)).length;
+  await until(() => logged('"event":"registered"') === 2);
   const logs = await run(['logs', '--lines', '500']);
-  expect(logs.stdout).toMatch(/info {2}registered with the coordinator trust_level=self_signed\n/);
-  expect(logs.stdout.match(/registered with/g)).toHaveLength(2);
+  expect(logs.stdout.match(/info {2}registered with the coordinator trust_level=self_signed\n/g)).toHaveLength(2);
 
   const supervisorPid = (await supervisor().look())?.pid ?? 0;
   expect(await run(['stop'])).toMatchObject({ code: 0, stdout: 'The provider has ended. It stays so until: inference-provider start\n' });
@@ -119,7 +122,13 @@ it('does not start with settings that are broken, and does not end for them when
   const pid = await pidOf();
   writeFileSync(join(dataDir, 'config.toml'), `${good}[models]\nslots = 1000\n`);
   process.kill(pid, 'SIGHUP');
-  await until(async () => (await askStatus(dataDir, 10_000)).settings.problem !== null);
+  const answered = await askDaemon(
+    dataDir,
+    { path: '/v1/reload', body: {} },
+    (value): value is { problem: string } => value !== null,
+    10_000,
+  );
+  expect(answered.problem).toBe(`${dataDir}/config.toml:5:1: models.slots must be a whole number from 1 to 256`);
   const refused = await run(['status']);
   expect(refused.stdout.replaceAll(/\s+/g, ' ')).toContain('models.slots must be a whole number from 1 to 256. Those from before hold.');
   expect((await run(['doctor'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
@@ -137,6 +146,17 @@ it('does not start with settings that are broken, and does not end for them when
   await (await coordinator.session()).admit();
   expect(isAlive(pid)).toBe(false);
   expect(await askStatus(dataDir, 10_000)).toMatchObject({ slots: 3, settings: { needs_restart: [] } });
+});
+
+it('says why the daemon does not come up, and goes on trying until it is told to stop', async () => {
+  appendFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
+  const failed = await run(['start']);
+  expect(failed.code).toBe(1);
+  expect(failed.stdout).toMatch(/^The provider does not come up: The model pico-demo needs .* of memory, .*\n.*logs --crash\n$/);
+  expect((await run(['logs', '--crash'])).stdout).toMatch(/^The model pico-demo needs .* of memory/);
+  await until(async () => ((await supervisor().look())?.child?.restarts ?? 0) > 0);
+  expect((await run(['stop'])).code).toBe(0);
+  expect(await supervisor().look()).toBeNull();
 });
 
 it('stop also ends one that was started by hand, and start does not push it aside', async () => {

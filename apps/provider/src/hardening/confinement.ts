@@ -26,7 +26,7 @@ const CANDIDATES: readonly {
   { platform: 'linux', kind: 'network_namespace', wrap: ['unshare', '--net', '--'], probe: 'true' },
   { platform: 'darwin', kind: 'sandbox', wrap: ['/usr/bin/sandbox-exec', '-p', PROFILE], probe: '/usr/bin/true' },
 ];
-const PROBE_MS = 5_000;
+const PROBE_MS = 10_000;
 
 export type TryProgram = (command: readonly string[]) => Promise<string | null>;
 

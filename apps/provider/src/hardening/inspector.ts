@@ -4,6 +4,11 @@
  */
 import { url } from 'node:inspector';
 
+/** Options of Node that change how much it may take and what it says, and load nothing and open nothing. */
+const HARMLESS =
+  /^--(max-old-space-size|max-semi-space-size|stack-trace-limit|no-warnings|no-deprecation|enable-source-maps|use-openssl-ca|use-bundled-ca)(=[\w-]*)?$/;
+const LOADERS = ['LD_PRELOAD', 'DYLD_INSERT_LIBRARIES'];
+
 /** Why the daemon must not run in this process; null: it may. A sentence for the owner, without its full stop. */
 export function inspectorProblem(
   execArgv: readonly string[] = process.execArgv,
@@ -12,8 +17,11 @@ export function inspectorProblem(
   if (url() !== undefined || execArgv.some((argument) => /^--(inspect|debug)/.test(argument))) {
     return 'a debugger is attached to this process; start it without --inspect';
   }
-  const set = ['NODE_OPTIONS', 'NODE_V8_COVERAGE', 'LD_PRELOAD', 'DYLD_INSERT_LIBRARIES'].find((name) => env[name]);
-  if (set !== undefined) return `${set} is set, which could change what this program does; unset it, and start again`;
+  const options = (env.NODE_OPTIONS ?? '').split(/\s+/).filter((word) => word !== '');
+  const harmful = options.find((word) => !HARMLESS.test(word));
+  if (harmful !== undefined) return `NODE_OPTIONS holds ${harmful}, which could change what this program does; unset it, and start again`;
+  const loader = LOADERS.find((name) => env[name]);
+  if (loader !== undefined) return `${loader} is set, which could change what this program does; unset it, and start again`;
   return null;
 }
 

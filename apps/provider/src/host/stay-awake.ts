@@ -14,8 +14,11 @@ export interface AwakeCommand {
 
 const WHO = 'inference-provider';
 const WHY = 'Serving models to the network';
-/** A child that ends although it is wanted is started again after this, in milliseconds. */
+/** A child that ends although it is wanted is started again after this, in milliseconds; twice as long each time, up to the longest. */
 const AGAIN_MS = 30_000;
+const LONGEST_MS = 3_600_000;
+/** One that lived so long did its work. */
+const WELL_MS = 60_000;
 
 /** Null: this system has nothing that could keep it awake. `root`: `/` but for a simulated machine, which has its own commands or none. */
 export function awakeCommand(root: string, pid: number): AwakeCommand | null {
@@ -33,6 +36,7 @@ export class StayAwake {
   #child: ChildProcess | null = null;
   #wanted = false;
   #again: NodeJS.Timeout | null = null;
+  #againMs = AGAIN_MS;
 
   /** `onProblem`: it could not be done, and is tried again. */
   constructor(command: AwakeCommand | null, onProblem: (reason: string) => void) {
@@ -56,6 +60,7 @@ export class StayAwake {
     // The child's standard input is the pipe that ends with this process.
     const child = spawn(this.#command.command, [...this.#command.args], { stdio: ['pipe', 'ignore', 'ignore'] });
     this.#child = child;
+    const startedAt = performance.now();
     child.stdin?.on('error', () => {});
     // It must not keep this process, either.
     child.unref();
@@ -68,10 +73,12 @@ export class StayAwake {
       this.#child = null;
       if (!this.#wanted) return;
       this.#onProblem(reason);
+      if (performance.now() - startedAt > WELL_MS) this.#againMs = AGAIN_MS;
       this.#again = setTimeout(() => {
         this.#again = null;
         if (this.#wanted) this.#start();
-      }, AGAIN_MS);
+      }, this.#againMs);
+      this.#againMs = Math.min(2 * this.#againMs, LONGEST_MS);
       this.#again.unref();
     };
     child.once('error', (error) => ended(error.message));

@@ -15,10 +15,10 @@ import { type ServiceDefinition, ServiceError, type ServiceManager, type Service
 /** Named in package.json, so that it is found from the sources (tests) and from the build alike. */
 const ENTRY = createRequire(import.meta.url).resolve('#supervisor');
 const SOCKET = 'supervisor.sock';
-const ANSWER_MS = 5_000;
-const START_MS = 20_000;
+const ANSWER_MS = 15_000;
+const START_MS = 60_000;
 /** Between the end of its child and its own. */
-const AFTER_MS = 5_000;
+const AFTER_MS = 20_000;
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const StateSchema = Type.Object({

@@ -2,7 +2,7 @@
  * Takes changes of `config.toml` into a running daemon: on demand, and when the file changes. What cannot be changed while it runs
  * is said plainly. A file that is broken changes nothing: the daemon goes on with what it had, and says what is wrong.
  */
-import { unwatchFile, watchFile } from 'node:fs';
+import { statSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 
 export interface LiveSettingsOptions {
@@ -43,13 +43,16 @@ export class LiveSettings {
   #config: Config;
   #readAt = Date.now();
   #problem: string | null = null;
-  readonly #onFile = (): void => void this.reload();
+  /** What the file was when it was looked at last. Null at first, so that a change since it was read at the start is seen. */
+  #seen: string | null = null;
+  readonly #timer: NodeJS.Timeout | null;
 
   constructor(private readonly options: LiveSettingsOptions) {
     this.#first = options.now;
     this.#config = options.now;
     const interval = options.everyMs ?? EVERY_MS;
-    if (interval > 0) watchFile(options.path, { interval, persistent: false }, this.#onFile);
+    this.#timer = interval > 0 ? setInterval(() => this.#look(), interval) : null;
+    this.#timer?.unref();
   }
 
   get config(): Config {
@@ -83,11 +86,27 @@ export class LiveSettings {
   }
 
   close(): void {
-    unwatchFile(this.options.path, this.#onFile);
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const seen = signOf(this.options.path);
+    if (seen !== this.#seen) this.reload();
+    this.#seen = seen;
   }
 
   #needsRestart(): string[] {
     return differences(this.#first, this.#config).filter((name) => !LIVE.some((prefix) => name.startsWith(prefix)));
+  }
+}
+
+/** Another one whenever the file may be another. */
+function signOf(path: string): string {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
   }
 }
 

@@ -1,13 +1,13 @@
 /** Whether a machine takes jobs: from policy, facts and time alone. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AvailabilityFacts, availability } from '../../src/availability/availability.js';
+import { type AvailabilityFacts, availability, troublesOf } from '../../src/availability/availability.js';
 import { HOLD_MS, type Holds, holdsAfter, NO_HOLDS } from '../../src/availability/holds.js';
 import { pauseText, readPause } from '../../src/availability/pause.js';
 import { type AvailabilityPolicy, DAYS, policyOf } from '../../src/availability/policy.js';
 import { DEFAULTS } from '../../src/config/config.js';
 import { parseConfig } from '../../src/config/read-config.js';
-import { UNTROUBLED } from '../../src/host/condition.js';
+import { SteadyCondition, UNTROUBLED } from '../../src/host/condition.js';
 
 const POLICY = policyOf(DEFAULTS);
 const FACTS: AvailabilityFacts = { timeZone: 'Europe/Berlin', ownerIdleMs: null, condition: UNTROUBLED, holdsLeft: NO_HOLDS, pause: null };
@@ -190,6 +190,28 @@ describe('trouble', () => {
       served = serves;
     }
     expect(changes).toBe(1);
+  });
+});
+
+describe('a machine whose state flaps', () => {
+  it.each([
+    [1, 1],
+    [2, 3],
+    [1, 7],
+  ])('with %i bad looks and %i good ones in turn goes away once in an hour', (bad, good) => {
+    const steady = new SteadyCondition();
+    let holds: Holds = NO_HOLDS;
+    let states = 'serve';
+    for (let look = 1; look <= 360; look++) {
+      const tick = look * 10_000;
+      const power = look % (bad + good) < bad ? 'battery' : 'mains';
+      steady.read({ ...UNTROUBLED, power });
+      holds = holdsAfter(holds, troublesOf(POLICY, steady.told), tick);
+      const facts = { condition: steady.told, holdsLeft: { ...NO_HOLDS, power: Math.max(0, holds.power - tick) } };
+      const { state } = judge({}, facts);
+      if (!states.endsWith(state)) states += ` ${state}`;
+    }
+    expect(states).toBe('serve leave');
   });
 });
 

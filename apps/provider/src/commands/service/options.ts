@@ -7,7 +7,7 @@ import { ownerOptions } from '../owner-options.js';
 
 export const SERVICE_OPTIONS = { manager: { type: 'string' } } as const;
 
-const ANSWER_MS = 4_000;
+const ANSWER_MS = 10_000;
 
 export interface ServiceCommand {
   readonly dataDir: string;

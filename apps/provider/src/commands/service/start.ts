@@ -21,7 +21,7 @@ systemd of the user, and where there is neither a small supervisor of its own.`,
 };
 
 /** For the daemon to take its control socket, which it does before it loads a model. */
-const UP_MS = 30_000;
+const UP_MS = 60_000;
 
 async function start(args: readonly string[]): Promise<number> {
   const command = await serviceCommand(args);

@@ -15,7 +15,7 @@ export const stopCommand: Command = {
   run: stop,
 };
 
-const ANSWER_MS = 5_000;
+const ANSWER_MS = 10_000;
 /** Longer than any drain that an owner may set is not waited for. */
 const GONE_MS = 60_000;
 
