@@ -1,5 +1,5 @@
 /** The pages that anybody may open, in a browser against a running network: what they show, in both themes, on phones and wide. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Stats } from '@inference/formats';
 import type { Page } from 'playwright-core';
@@ -217,6 +217,8 @@ describeInBrowser('the console', () => {
       }
     };
     expect(scripts.length).toBeGreaterThan(2);
+    // A compressed copy of a file that keeps its name would outlive it.
+    expect(readdirSync(dist).filter((name) => /\.(?:br|gz)$/.test(name))).toEqual([]);
     expect(scripts.reduce((sum, path) => sum + sizeOf(path), 0)).toBeLessThan(250_000);
     const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8')) as Record<
       string,

@@ -1,11 +1,14 @@
-/** Writes a Brotli and a gzip copy beside every text file of the build, so that serving costs no compression. */
+/**
+ * Writes a Brotli and a gzip copy beside every text file with a hashed name, so that serving costs no compression. Files that keep
+ * their name get none: a copy that was left from another build would be served in place of the new file.
+ */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Plugin } from 'vite';
 
-const TEXT = /\.(?:js|css|html|svg)$/;
+const TEXT = /[/\\]assets[/\\][^/\\]+\.(?:js|css|svg)$/;
 /** Smaller ones gain nothing. */
 const LEAST_BYTES = 1024;
 
@@ -17,8 +20,8 @@ export function compressed(): Plugin {
     async writeBundle({ dir }) {
       if (dir === undefined) throw new Error('the build has no folder');
       const entries = await readdir(dir, { recursive: true, withFileTypes: true });
-      const paths = entries.filter((entry) => entry.isFile() && TEXT.test(entry.name)).map((entry) => join(entry.parentPath, entry.name));
-      await Promise.all(paths.map(compress));
+      const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+      await Promise.all(paths.filter((path) => TEXT.test(path)).map(compress));
     },
   };
 }

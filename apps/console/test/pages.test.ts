@@ -1,3 +1,4 @@
+/// <reference types="vite/client" />
 import { expect, it } from 'vitest';
 import { PAGES } from '../src/pages/index.js';
 import { PATHS } from '../src/pages/paths.js';
