@@ -2,12 +2,10 @@
  * The provider's daemon: the only place that wires model, engine, enclave and coordinator together. Whatever starts here
  * is ended here, and what went wrong on the way is told once.
  */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Enclave, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
+import { type Enclave, openEnclave } from '@inference/enclave';
 import { AVAILABILITY_VERSION, type ModelOffer, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
-import type { Logger } from 'pino';
 import { DutyRecorder } from './account/duty.js';
 import { MachineLink } from './account/machine-link.js';
 import type { AttendanceStatus } from './availability/attendance.js';
@@ -26,11 +24,12 @@ import { takeMachine } from './control/machine-lock.js';
 import { type ModelsChange, modelsRoutes } from './control/models-routes.js';
 import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
-import { type Confinement, findConfinement } from './hardening/confinement.js';
+import { confinementOf, helperCommand, hostOf, makeDataDir } from './daemon-ground.js';
+import type { DaemonOptions } from './daemon-options.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
 import { mendModes } from './hardening/secret-modes.js';
 import { hardwareStatus, toldHardware } from './hardware-parts.js';
-import { type FactSource, type HostFacts, readHostFacts } from './host/host-facts.js';
+import { type HostFacts, readHostFacts } from './host/host-facts.js';
 import {
   logAvailability,
   logEnclave,
@@ -47,7 +46,7 @@ import {
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { OpenAttendance } from './open-attendance.js';
-import { type ModelChoice, type OpenedModels, openModels } from './open-models.js';
+import { type OpenedModels, openModels } from './open-models.js';
 import { SelfUpdate } from './self-update.js';
 import type { ServedModels } from './serving/served-models.js';
 import { Enrolment, simulatedInstaller } from './session/enrolment.js';
@@ -55,51 +54,13 @@ import type { Session } from './session/session.js';
 import { stayConnected } from './session/stay-connected.js';
 import { Wakes } from './session/wakes.js';
 import { LiveSettings, type SettingsState } from './settings/live-settings.js';
-import { StartError, startSentence } from './start-error.js';
+import { startSentence } from './start-error.js';
 import { machineState, outcomeOf, startingStatus } from './status-parts.js';
 import { installation } from './update/installation.js';
 import { agentVersion } from './version.js';
 import { Watchdog } from './watchdog/watchdog.js';
 import { Jobs } from './work/jobs.js';
 import { leaseModel } from './work/model-lease.js';
-
-export interface DaemonOptions {
-  /** WebSocket address of the coordinator's provider socket. */
-  readonly socketUrl: string;
-  readonly dataDir: string;
-  /** At least one. */
-  readonly models: readonly ModelChoice[];
-  readonly simulatedEnclave: boolean;
-  /** Asks for the device-management enrolment of this Mac. */
-  readonly enrol: boolean;
-  /** Simulated management server on whose Mac profiles are installed; null: the owner installs them. */
-  readonly simulatedManagement: string | null;
-  readonly slots: number | null;
-  readonly context: number | null;
-  /** Folder with the /sys and /proc of a simulated machine; null: this machine's own. */
-  readonly simulatedHost: string | null;
-  /** Time that running jobs get when the daemon stops, in milliseconds. */
-  readonly drainMs: number;
-  /** Bytes of memory that models leave to the owner; null: two fifths. */
-  readonly reserve: number | null;
-  /** The file of settings as it was read at the start. */
-  readonly config: Config;
-  /** Reads it again. Throws an Error whose message is for the owner. */
-  readonly readConfig: () => Config;
-  /** The models that such settings want to be served, and the bytes that they leave to other things. */
-  readonly servingOf: (config: Config) => { readonly models: readonly ModelChoice[]; readonly reserve: number | null };
-  /** They stand on the command line: the library does not say which they are. */
-  readonly modelsAreNamed: boolean;
-  /** Set: its words stand in the environment, and go before the file. */
-  readonly fixedLogLevel: string | null;
-  /** Ends the daemon as a signal does. */
-  readonly onStop: () => void;
-  /** Ends it, too, and has whoever keeps it start it again. */
-  readonly onRestart: () => void;
-  /** A service manager keeps it. */
-  readonly service: boolean;
-  readonly log: Logger;
-}
 
 /** What running jobs get when this machine leaves: those that may be finished, and those that have begun when there is hurry. */
 const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
@@ -499,33 +460,5 @@ export class Daemon {
     });
     this.#leave.signal.addEventListener('abort', () => enrolment.stop(), { once: true });
     return enrolment;
-  }
-}
-
-function helperCommand(options: DaemonOptions): readonly string[] {
-  const dataDir = join(options.dataDir, 'enclave');
-  if (options.simulatedEnclave) return simulatedHelperCommand({ dataDir });
-  if (process.platform !== 'darwin') {
-    throw new StartError('there is no Secure Enclave on this machine; for a simulated network start with --simulated-enclave');
-  }
-  const command = nativeHelperCommand({ dataDir });
-  if (command === null) throw new StartError('the enclave helper has not been built; build it first, or start with --simulated-enclave');
-  return command;
-}
-
-async function confinementOf({ hardening }: Config): Promise<Confinement> {
-  if (hardening.engine_network === 'deny') return await findConfinement();
-  return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
-}
-
-function hostOf({ simulatedHost }: DaemonOptions): FactSource {
-  return simulatedHost === null ? { platform: process.platform, root: '/' } : { platform: 'linux', root: simulatedHost };
-}
-
-function makeDataDir(dataDir: string): void {
-  try {
-    mkdirSync(join(dataDir, 'enclave'), { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new StartError(`the data directory ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code})`);
   }
 }
