@@ -7,6 +7,7 @@ it('every page has an address of its own among those that the coordinator serves
   const served: readonly string[] = Object.values(PATHS);
   const paths = PAGES.map(({ path }) => path);
   expect(paths.filter((path) => !served.includes(path))).toEqual([]);
+  expect(served.filter((path) => !paths.includes(path))).toEqual([]);
   expect(new Set(paths).size).toBe(paths.length);
   expect(paths).toContain('/');
 });

@@ -1,28 +1,37 @@
-/** Amounts that people type in US dollars, as whole micro-USD. Digits are moved, never computed with. */
+/**
+ * Amounts that people type in US dollars, as whole micro-USD. Digits are moved, never computed with: no amount passes
+ * through a floating-point fraction.
+ */
 
+/** As the console API has it: a million dollars. */
+const MOST_MICRO_USD = 1_000_000_000_000;
 const MICRO_DIGITS = 6;
-const MOST_DIGITS = 9;
 
-export type TypedUsd =
+export type TypedAmount =
   | { readonly kind: 'amount'; readonly microUsd: number }
   /** A sentence for whoever typed it. */
   | { readonly kind: 'refused'; readonly problem: string };
 
-/** Reads amounts such as `5`, `$5` and `12.50`. `places`: most digits behind the point, 2 for cents, 6 for micro-USD. */
-export function readUsd(text: string, places: 2 | 6 = 2): TypedUsd {
+/** Reads an amount such as `5`, `$5`, `12.50`. `places`: most digits behind the point, 2 for cents, 6 for micro-USD. `zero`: it may be nothing. */
+export function readUsd(text: string, places: 2 | 6 = 2, { zero = false }: { readonly zero?: boolean } = {}): TypedAmount {
   const trimmed = text.trim().replace(/^\$\s*/, '');
-  const [, dollars, fraction = ''] = /^(\d+)(?:\.(\d+))?$/.exec(trimmed) ?? [];
-  if (dollars === undefined) return refused('Type an amount in US dollars, such as 10 or 12.50.');
-  if (fraction.length > places) return refused(places === 2 ? 'Amounts are in whole cents.' : 'The smallest part is $0.000001.');
-  if (dollars.length > MOST_DIGITS) return refused('That is more than there can be.');
-  return { kind: 'amount', microUsd: Number(dollars + fraction.padEnd(MICRO_DIGITS, '0')) };
+  if (trimmed === '') return refused('Type an amount in US dollars, such as 10.');
+  if (trimmed.includes(',')) return refused('Write the amount without commas, with a point before the cents.');
+  const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d*))?$/.exec(trimmed) ?? [];
+  if (whole === undefined) return refused('Type an amount in US dollars, such as 10 or 12.50.');
+  if (fraction.length > places) return refused(places === 2 ? 'Amounts are in whole cents.' : 'The smallest amount is $0.000001.');
+  const microUsd = Number(whole + fraction.padEnd(MICRO_DIGITS, '0'));
+  if (!Number.isSafeInteger(microUsd) || microUsd > MOST_MICRO_USD) return refused('At most $1,000,000 at a time.');
+  if (microUsd === 0 && !zero) return refused('The amount must be more than zero.');
+  return { kind: 'amount', microUsd };
 }
 
-/** An amount as somebody would type it: with cents at least, and no digit that says nothing. */
+/** The amount as somebody would type it: `12.5` for 12,500,000, with at least cents where there is a fraction. */
 export function typedUsd(microUsd: number): string {
-  const digits = String(Math.max(0, microUsd)).padStart(MICRO_DIGITS + 1, '0');
-  const fraction = digits.slice(-MICRO_DIGITS).replace(/0{1,4}$/, '');
-  return `${digits.slice(0, -MICRO_DIGITS)}.${fraction}`;
+  const digits = String(microUsd).padStart(MICRO_DIGITS + 1, '0');
+  const whole = digits.slice(0, -MICRO_DIGITS);
+  const fraction = digits.slice(-MICRO_DIGITS).replace(/0+$/, '');
+  return fraction === '' ? whole : `${whole}.${fraction.padEnd(2, '0')}`;
 }
 
 /** The whole cents in an amount, as micro-USD. */
@@ -30,6 +39,6 @@ export function wholeCents(microUsd: number): number {
   return microUsd - (microUsd % 10_000);
 }
 
-function refused(problem: string): TypedUsd {
+function refused(problem: string): TypedAmount {
   return { kind: 'refused', problem };
 }

@@ -7,17 +7,12 @@ export interface Outlook {
   readonly text: string;
 }
 
-/** What a daemon that follows a schedule says of it. */
-interface Attendance {
-  readonly availability?: { readonly state: string; readonly reasons: readonly { readonly text: string }[] } | null;
-}
-
-export function outlookOf(status: DaemonStatus & Attendance): Outlook {
+export function outlookOf(status: DaemonStatus): Outlook {
   const { connection, trust, models, coordinator_view: view, running_jobs } = status;
   if (status.state === 'starting') return { state: 'held', text: 'Starting: the model is being loaded.' };
   if (status.state === 'stopping') return { state: 'held', text: 'Stopping: running jobs are finished, and no new ones come.' };
   const { availability } = status;
-  if (availability != null && availability.state !== 'serving') {
+  if (availability !== null && availability.state !== 'serving') {
     const why = availability.reasons.map(({ text }) => sentence(text)).join(' ');
     return { state: 'held', text: availability.state === 'leaving' ? `Finishing what runs, then away. ${why}` : `Away. ${why}` };
   }

@@ -82,8 +82,7 @@ export function DepositDialog({ account, onClose }: { readonly account: AdminAcc
           {...register('amount', {
             validate: (amount) => {
               const typed = readUsd(amount);
-              if (typed.kind === 'refused') return typed.problem;
-              return typed.microUsd > 0 || 'The amount must be more than zero.';
+              return typed.kind === 'amount' || typed.problem;
             },
           })}
         />

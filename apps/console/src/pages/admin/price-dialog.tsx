@@ -51,7 +51,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
   const { errors } = formState;
   const amount = (most: number) => ({
     validate: (text: string) => {
-      const typed = readUsd(text, 6);
+      const typed = readUsd(text, 6, { zero: true });
       if (typed.kind === 'refused') return typed.problem;
       return typed.microUsd <= most || `At most ${formatUsd(most)}.`;
     },
@@ -112,7 +112,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
 
 function meantBy({ model, prompt, completion, image }: PriceForm): Meant {
   const micro = (text: string): number => {
-    const typed = readUsd(text, 6);
+    const typed = readUsd(text, 6, { zero: true });
     return typed.kind === 'amount' ? typed.microUsd : 0;
   };
   const rates = { prompt_per_million: micro(prompt), completion_per_million: micro(completion), per_image: micro(image) };

@@ -11,7 +11,7 @@ import { Field } from '../../ui/field.js';
 import { formatUsd } from '../../ui/money.js';
 import { Note } from '../../ui/note.js';
 import { useToast } from '../../ui/toast.js';
-import { readUsd } from './amount.js';
+import { readUsd } from '../usd.js';
 import { useMoneyChanged } from './balance-query.js';
 
 const PRESETS = ['5', '20', '50'];

@@ -1,6 +1,6 @@
 /** What somebody fills in for a key, and the body of the console API that it comes to. */
 import type { ConsoleKey, CreateKey } from '@inference/formats';
-import { readUsd, typedUsd } from './amount.js';
+import { readUsd, typedUsd } from '../usd.js';
 
 export interface KeyForm {
   readonly name: string;
