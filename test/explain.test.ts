@@ -156,17 +156,20 @@ describe('doctor', () => {
   it('finds nothing that needs the owner of a provider that is well', async () => {
     const ended = await run('doctor', '--data-dir', dataDir, '--json');
     const report = JSON.parse(ended.stdout) as Report;
-    expect(report.checks.filter(({ state }) => state === 'problem' || state === 'skipped')).toEqual([]);
+    expect(report.checks.filter(({ state }) => state === 'problem')).toEqual([]);
+    // This one runs from a clone, with a model that was named, and perhaps not on a Mac.
+    const elsewhere = ['model files', 'sleep', 'command', 'updates'];
+    expect(report.checks.filter(({ name, state }) => state === 'skipped' && !elsewhere.includes(name))).toEqual([]);
     expect([ended.code, report.healthy]).toEqual([0, true]);
-    const names = ['daemon', 'data directory', 'enclave', 'disk', 'model', 'machine', 'network', 'clock', 'coordinator'];
+    const names = ['provider', 'data directory', 'enclave', 'disk', 'model', 'machine', 'network', 'clock', 'coordinator'];
     expect(report.checks.map(({ name }) => name)).toEqual(expect.arrayContaining(names));
     for (const { state, remedy } of report.checks) if (state === 'note') expect(remedy).toBeTruthy();
   });
 
   it('says what is missing where nothing runs, and looks at the rest all the same', async () => {
-    const ended = await run('doctor', '--data-dir', host, '--coordinator', network.baseUrl);
+    const ended = await run('doctor', '--data-dir', host, '--coordinator', network.baseUrl, '--simulated-enclave');
     expect(ended.code).toBe(1);
-    expect(ended.stdout).toMatch(/^PROBLEM +daemon +no provider runs/m);
+    expect(ended.stdout).toMatch(/^PROBLEM +provider +no provider runs/m);
     expect(ended.stdout).toMatch(/^ok +network /m);
     expect(ended.stdout).toMatch(/^1 thing needs you\.$/m);
   });
@@ -177,7 +180,8 @@ describe('doctor', () => {
     try {
       const ended = await run('doctor', '--data-dir', dataDir);
       expect(ended.code).toBe(1);
-      expect(ended.stdout).toMatch(/^PROBLEM +daemon +the provider does not answer/m);
+      expect(ended.stdout).toMatch(/^PROBLEM +provider +the provider does not answer/m);
+      expect(ended.stdout).toMatch(/^1 thing needs you\.$/m);
     } finally {
       process.kill(pid, 'SIGCONT');
     }

@@ -46,14 +46,16 @@ const CHECK_MS = 4_000;
 export async function examine(patient: Patient): Promise<Examination> {
   const { dataDir, found, config } = patient;
   let status: DaemonStatus | null = null;
+  let silent = 'the provider does not run';
   const askDaemon = async (): Promise<Finding[]> => {
     try {
       status = await askStatus(dataDir, DAEMON_MS);
       return [ok(`the provider ${status.version} is ${status.state} (process ${status.pid})`)];
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
-      const verb = error.problem === 'not_running' ? 'start' : 'restart';
-      return [problem(error.message, `Run: inference-provider ${verb}`)];
+      if (error.problem === 'not_running') return [problem(error.message, 'Run: inference-provider start')];
+      silent = 'the provider does not answer';
+      return [problem(error.message, 'Run: inference-provider restart')];
     }
   };
   const first = await runChecks([{ name: 'provider', run: askDaemon }], DAEMON_MS + 300);
@@ -65,13 +67,15 @@ export async function examine(patient: Patient): Promise<Examination> {
   const simulated = known?.simulated_enclave ?? patient.simulated;
   const library = new Library(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
-  const away = async (): Promise<Finding[]> => [skipped('the provider does not run, so that the coordinator knows nothing of it')];
+  const isStuck = silent !== 'the provider does not run';
+  const untold = async (): Promise<Finding[]> => [skipped(silent)];
   const checks: Check[] = [
     { name: 'settings', run: () => checkSettings(dataDir, known) },
     { name: 'service', run: async () => checkService(await serviceManager(dataDir, undefined), labelOf(dataDir), known) },
     { name: 'data directory', run: () => checkDataDirectory(dataDir) },
     { name: 'secrets', run: () => checkSecrets(dataDir) },
-    { name: 'enclave', run: () => checkEnclave(dataDir, known !== null, simulated, found.version) },
+    // A daemon that is stuck has the key in its hands.
+    { name: 'enclave', run: isStuck ? untold : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
     ...modelsOf(patient, known, library).map((path) => ({ name: 'model', run: () => checkModel(path) })),
@@ -80,9 +84,9 @@ export async function examine(patient: Patient): Promise<Examination> {
     { name: 'sleep', run: () => checkSleep(process.platform) },
     { name: 'network', run: async () => (await reached).findings },
     { name: 'clock', run: async () => judgeClock(known?.clock_skew_ms ?? (await reached).skewMs) },
-    { name: 'account', run: async () => (known === null ? [skipped('the provider does not run')] : judgeAccount(known.account)) },
-    { name: 'coordinator', run: known === null ? away : async () => judgeView(known) },
-    { name: 'traffic', run: known === null ? away : async () => judgeTraffic(known) },
+    { name: 'account', run: known === null ? untold : async () => judgeAccount(known.account) },
+    { name: 'coordinator', run: known === null ? untold : async () => judgeView(known) },
+    { name: 'traffic', run: known === null ? untold : async () => judgeTraffic(known) },
     { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
     { name: 'updates', run: () => checkUpdates({ found, automatic: config?.update.automatic ?? true, look: lookOf(found, url, limit) }) },
   ];
