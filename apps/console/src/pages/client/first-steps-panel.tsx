@@ -59,7 +59,7 @@ export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) 
   const next = nextStep(steps);
   return (
     <Card title="First steps" about="From here to an answer that your browser has verified takes about a minute.">
-      <ol className="steps">
+      <ol className="first-steps">
         {steps.map((step, index) => (
           <li key={step.id} className="step" data-state={step.done ? 'done' : step === next ? 'next' : 'later'}>
             <span className="step-mark" aria-hidden="true">

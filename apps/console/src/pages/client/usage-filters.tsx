@@ -40,7 +40,7 @@ export function UsageFilters({ filter, models, onChange }: UsageFiltersProps) {
     if (day !== '') onChange({ ...filter, [name]: day });
   };
   return (
-    <search className="filters" aria-label="Filters">
+    <search className="usage-filters" aria-label="Filters">
       <Segmented<Range>
         label="Range"
         value={range}

@@ -66,7 +66,7 @@ export function Page() {
         }
       />
       <search>
-        <form className="filters" onSubmit={(event) => event.preventDefault()}>
+        <form className="provider-filters" onSubmit={(event) => event.preventDefault()}>
           <Field
             label="Search"
             type="search"

@@ -74,7 +74,7 @@ function Details({
       {check.state === 'failed' ? null : (
         <>
           <h3>What this does not prove</h3>
-          <ul className="plain-list">
+          <ul className="proof-limits">
             {notProved.map((text) => (
               <li key={text}>{text}</li>
             ))}
