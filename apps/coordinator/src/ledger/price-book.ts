@@ -3,6 +3,7 @@
  * others; to change it everywhere at one moment, set it with a later `validFrom`. Nothing is ever overwritten.
  */
 import { randomUUID } from 'node:crypto';
+import { Refreshing } from '../store/refreshing.js';
 import { withRetries } from '../store/retry.js';
 import type { Database, Tables } from '../store/tables.js';
 import { LedgerError } from './ledger-error.js';
@@ -38,19 +39,14 @@ export class PriceBook {
   readonly #database: Database;
   readonly #default: Price;
   readonly #now: () => number;
-  readonly #timer: NodeJS.Timeout;
+  readonly #refreshing: Refreshing;
   /** Per model, prices that are in force or will be, the latest first. */
   #prices = new Map<string, readonly Price[]>();
 
   /** Opens the book with the prices that are set. Callers close it. */
   static async open(options: PriceBookOptions): Promise<PriceBook> {
     const book = new PriceBook(options);
-    try {
-      await book.refresh();
-    } catch (error) {
-      book.close();
-      throw error;
-    }
+    await book.#refreshing.begin();
     return book;
   }
 
@@ -58,8 +54,7 @@ export class PriceBook {
     this.#database = database;
     this.#now = now;
     this.#default = { id: 'default', model: ANY_MODEL, validFrom: 0, ...checked(defaults) };
-    this.#timer = setInterval(() => void this.refresh().catch(onError), refreshMs);
-    this.#timer.unref();
+    this.#refreshing = new Refreshing({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
   /** What a model costs now. */
@@ -122,7 +117,7 @@ export class PriceBook {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#refreshing.close();
   }
 
   #inForce(model: string, now: number): Price | undefined {

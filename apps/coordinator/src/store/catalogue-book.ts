@@ -3,6 +3,7 @@
  * the others.
  */
 import type { ModelType } from '@inference/protocol';
+import { Refreshing } from './refreshing.js';
 import type { Database } from './tables.js';
 
 export interface CatalogueEntry {
@@ -30,7 +31,7 @@ const REFRESH_MS = 10_000;
 export class CatalogueBook {
   readonly #database: Database;
   readonly #now: () => number;
-  readonly #timer: NodeJS.Timeout;
+  readonly #refreshing: Refreshing;
   #entries: ReadonlyMap<string, CatalogueEntry> = new Map();
   /** Called when what is in force has changed. */
   onChange: () => void = () => {};
@@ -38,20 +39,14 @@ export class CatalogueBook {
   /** Opens the book with what is in it. Callers close it. */
   static async open(options: CatalogueBookOptions): Promise<CatalogueBook> {
     const book = new CatalogueBook(options);
-    try {
-      await book.refresh();
-    } catch (error) {
-      book.close();
-      throw error;
-    }
+    await book.#refreshing.begin();
     return book;
   }
 
   private constructor({ database, now, onError, refreshMs = REFRESH_MS }: CatalogueBookOptions) {
     this.#database = database;
     this.#now = now;
-    this.#timer = setInterval(() => void this.refresh().catch(onError), refreshMs);
-    this.#timer.unref();
+    this.#refreshing = new Refreshing({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
   /** By id. */
@@ -123,6 +118,6 @@ export class CatalogueBook {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#refreshing.close();
   }
 }

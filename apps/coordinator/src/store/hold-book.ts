@@ -3,6 +3,7 @@
  * asks for each machine; the database is read every few seconds, so that what one coordinator decides reaches the others.
  */
 import type { ProviderId } from '@inference/protocol';
+import { Refreshing } from './refreshing.js';
 import type { Database } from './tables.js';
 
 export interface OperatorHold {
@@ -26,7 +27,7 @@ const REFRESH_MS = 3000;
 export class HoldBook {
   readonly #database: Database;
   readonly #now: () => number;
-  readonly #timer: NodeJS.Timeout;
+  readonly #refreshing: Refreshing;
   #holds: ReadonlyMap<ProviderId, OperatorHold> = new Map();
   /** Changes made here: what was read before one of them says nothing. */
   #changes = 0;
@@ -36,20 +37,14 @@ export class HoldBook {
   /** Opens the book with what is in it. Callers close it. */
   static async open(options: HoldBookOptions): Promise<HoldBook> {
     const book = new HoldBook(options);
-    try {
-      await book.refresh();
-    } catch (error) {
-      book.close();
-      throw error;
-    }
+    await book.#refreshing.begin();
     return book;
   }
 
   private constructor({ database, now, onError, refreshMs = REFRESH_MS }: HoldBookOptions) {
     this.#database = database;
     this.#now = now;
-    this.#timer = setInterval(() => void this.refresh().catch(onError), refreshMs);
-    this.#timer.unref();
+    this.#refreshing = new Refreshing({ read: () => this.refresh(), everyMs: refreshMs, onError });
   }
 
   of(providerId: ProviderId): OperatorHold | null {
@@ -94,6 +89,6 @@ export class HoldBook {
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#refreshing.close();
   }
 }

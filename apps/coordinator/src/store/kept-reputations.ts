@@ -5,6 +5,7 @@
  */
 import { type ProviderId, RESTRAINT_REASONS, type RestraintReason } from '@inference/protocol';
 import type { Database, Tables } from './tables.js';
+import { WriteBehind } from './write-behind.js';
 
 /** As the fleet counts it; see `fleet/reputation`. Times in milliseconds since 1970. */
 export interface KeptReputation {
@@ -33,7 +34,6 @@ export interface KeptReputationsOptions {
 const WRITE_EVERY_MS = 1000;
 /** Thirteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
 const ROWS_PER_STATEMENT = 500;
-/** Keys that wait to be written at most; beyond this the database is not there, and the oldest are given up. */
 const MOST_WAITING = 100_000;
 
 type Row = Tables['provider_reputations'];
@@ -42,11 +42,8 @@ export class KeptReputations {
   /** As they were when this was opened, the oldest first. */
   readonly known: readonly (readonly [ProviderId, KeptReputation])[];
   readonly #database: Database;
-  readonly #onWriteError: (error: unknown) => void;
   /** Null: nothing of it counts any more. */
-  readonly #waiting = new Map<ProviderId, KeptReputation | null>();
-  readonly #writer: NodeJS.Timeout;
-  #writing: Promise<void> | null = null;
+  readonly #rows: WriteBehind<ProviderId, KeptReputation | null>;
 
   /** Reads what is kept. Callers close it. */
   static async open(options: KeptReputationsOptions): Promise<KeptReputations> {
@@ -57,48 +54,30 @@ export class KeptReputations {
   private constructor(options: KeptReputationsOptions, known: KeptReputations['known']) {
     this.known = known;
     this.#database = options.database;
-    this.#onWriteError = options.onWriteError;
-    this.#writer = setInterval(() => void this.flush(), options.writeEveryMs ?? WRITE_EVERY_MS);
-    this.#writer.unref();
+    this.#rows = new WriteBehind({
+      write: (piece) => this.#write(piece),
+      onWriteError: options.onWriteError,
+      everyMs: options.writeEveryMs ?? WRITE_EVERY_MS,
+      perWrite: ROWS_PER_STATEMENT,
+      mostWaiting: MOST_WAITING,
+    });
   }
 
   /** Keeps what is new of a key; null: forgets it. */
   put(providerId: ProviderId, reputation: KeptReputation | null): void {
-    // The newest stands last.
-    this.#waiting.delete(providerId);
-    this.#waiting.set(providerId, reputation);
-    const oldest = this.#waiting.keys().next();
-    if (this.#waiting.size > MOST_WAITING && oldest.done !== true) this.#waiting.delete(oldest.value);
+    this.#rows.put(providerId, reputation);
   }
 
-  /** Writes what waits. Concurrent calls share one write. Never rejects: what could not be written waits for the next time. */
+  /** Writes what waits. Never rejects. */
   flush(): Promise<void> {
-    this.#writing ??= this.#write()
-      .catch(this.#onWriteError)
-      .finally(() => {
-        this.#writing = null;
-      });
-    return this.#writing;
+    return this.#rows.flush();
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#writer);
-    // The first may have begun before the newest came.
-    await this.flush();
-    await this.flush();
+  close(): Promise<void> {
+    return this.#rows.close();
   }
 
-  async #write(): Promise<void> {
-    const batch = [...this.#waiting];
-    for (let start = 0; start < batch.length; start += ROWS_PER_STATEMENT) {
-      const piece = batch.slice(start, start + ROWS_PER_STATEMENT);
-      await this.#writePiece(piece);
-      // What came meanwhile waits for the next time.
-      for (const [providerId, reputation] of piece) if (this.#waiting.get(providerId) === reputation) this.#waiting.delete(providerId);
-    }
-  }
-
-  async #writePiece(piece: readonly (readonly [ProviderId, KeptReputation | null])[]): Promise<void> {
+  async #write(piece: readonly (readonly [ProviderId, KeptReputation | null])[]): Promise<void> {
     const rows = piece.flatMap(([providerId, reputation]) => (reputation === null ? [] : [toRow(providerId, reputation)]));
     const forgotten = piece.flatMap(([providerId, reputation]) => (reputation === null ? [providerId] : []));
     if (rows.length > 0) {

@@ -7,6 +7,7 @@ import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isUnclaimed } from './ledger/ground.js';
 import type { Database } from './tables.js';
+import { WriteBehind } from './write-behind.js';
 
 const LastFactsSchema = Type.Object({
   serial_number: Type.String(),
@@ -37,31 +38,27 @@ export interface LastSeenOptions {
 const WRITE_EVERY_MS = 2000;
 /** Three parameters each. */
 const ROWS_PER_STATEMENT = 500;
-/** Machines that wait to be written at most: beyond this the database is not there, and the oldest are given up. */
 const MOST_WAITING = 50_000;
 const isFacts = Compile(LastFactsSchema);
 
 export class LastSeenBook {
   readonly #database: Database;
-  readonly #onWriteError: (error: unknown) => void;
-  readonly #waiting = new Map<ProviderId, LastSeen>();
-  readonly #writer: NodeJS.Timeout;
-  #writing: Promise<void> | null = null;
+  readonly #rows: WriteBehind<ProviderId, LastSeen>;
 
-  constructor(options: LastSeenOptions) {
-    this.#database = options.database;
-    this.#onWriteError = options.onWriteError;
-    this.#writer = setInterval(() => void this.flush(), options.writeEveryMs ?? WRITE_EVERY_MS);
-    this.#writer.unref();
+  constructor({ database, onWriteError, writeEveryMs = WRITE_EVERY_MS }: LastSeenOptions) {
+    this.#database = database;
+    this.#rows = new WriteBehind({
+      write: (piece) => this.#write(piece),
+      onWriteError,
+      everyMs: writeEveryMs,
+      perWrite: ROWS_PER_STATEMENT,
+      mostWaiting: MOST_WAITING,
+    });
   }
 
   /** Takes in what is known of a machine now. Returns at once. */
   note(providerId: ProviderId, seen: LastSeen): void {
-    // The newest stands last.
-    this.#waiting.delete(providerId);
-    this.#waiting.set(providerId, seen);
-    const oldest = this.#waiting.keys().next();
-    if (this.#waiting.size > MOST_WAITING && oldest.done !== true) this.#waiting.delete(oldest.value);
+    this.#rows.put(providerId, seen);
   }
 
   /** What was last known of each of these machines. */
@@ -77,41 +74,23 @@ export class LastSeenBook {
       }
     }
     for (const id of providerIds) {
-      const waiting = this.#waiting.get(id as ProviderId);
+      const waiting = this.#rows.get(id as ProviderId);
       if (waiting !== undefined) seen.set(id, waiting);
     }
     return seen;
   }
 
-  /** Writes what waits. Concurrent calls share one write. Never rejects: what could not be written waits for the next time. */
+  /** Writes what waits. Never rejects. */
   flush(): Promise<void> {
-    this.#writing ??= this.#write()
-      .catch(this.#onWriteError)
-      .finally(() => {
-        this.#writing = null;
-      });
-    return this.#writing;
+    return this.#rows.flush();
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#writer);
-    // The first may have begun before the newest came.
-    await this.flush();
-    await this.flush();
-  }
-
-  async #write(): Promise<void> {
-    const batch = [...this.#waiting];
-    for (let start = 0; start < batch.length; start += ROWS_PER_STATEMENT) {
-      const piece = batch.slice(start, start + ROWS_PER_STATEMENT);
-      await this.#writePiece(piece);
-      // What came meanwhile waits for the next time.
-      for (const [id, seen] of piece) if (this.#waiting.get(id) === seen) this.#waiting.delete(id);
-    }
+  close(): Promise<void> {
+    return this.#rows.close();
   }
 
   /** Machines that belong to nobody have nobody to read it. */
-  async #writePiece(piece: readonly (readonly [ProviderId, LastSeen])[]): Promise<void> {
+  async #write(piece: readonly (readonly [ProviderId, LastSeen])[]): Promise<void> {
     const ids = piece.map(([id]) => id as string);
     const owned = await this.#database
       .selectFrom('provider_owners')

@@ -4,6 +4,7 @@
  */
 import { rowWriter } from './statements.js';
 import type { Database, Tables } from './tables.js';
+import { WriteBehind } from './write-behind.js';
 
 export interface KeptReceipt {
   readonly jobId: string;
@@ -25,7 +26,9 @@ export interface ReceiptBookOptions {
 
 /** Rows of one write: few enough that streams do not notice when the embedded database takes them on this thread. */
 const ROWS_PER_WRITE = 32;
-/** Unwritten receipts held at most; beyond this the disk is not keeping up and the oldest are given up. */
+const WRITE_EVERY_MS = 500;
+/** Receipts that are kept in all. */
+const KEPT = 200_000;
 const MOST_WAITING = 20_000;
 /** Old rows are looked for once in this many writes. */
 const TRIM_EVERY = 50;
@@ -33,36 +36,38 @@ const TRIM_EVERY = 50;
 export class ReceiptBook {
   readonly #database: Database;
   readonly #keep: number;
-  readonly #onWriteError: (error: unknown) => void;
-  readonly #rows = rowWriter(
+  readonly #writer = rowWriter(
     'receipts',
     ['job_id', 'account_id', 'receipt', 'receipt_signature', 'response_signature', 'created_at'],
     (insert) => insert.onConflict((conflict) => conflict.column('job_id').doNothing()),
   );
-  readonly #waiting = new Map<string, KeptReceipt>();
-  readonly #writer: NodeJS.Timeout;
-  #writing: Promise<void> | null = null;
+  readonly #rows: WriteBehind<string, KeptReceipt>;
   #writes = 0;
 
-  constructor(options: ReceiptBookOptions) {
-    this.#database = options.database;
-    this.#keep = options.keep ?? 200_000;
-    this.#onWriteError = options.onWriteError;
-    this.#writer = setInterval(() => void this.flush(), options.writeEveryMs ?? 500);
-    this.#writer.unref();
+  constructor({ database, keep = KEPT, writeEveryMs = WRITE_EVERY_MS, onWriteError }: ReceiptBookOptions) {
+    this.#database = database;
+    this.#keep = keep;
+    this.#rows = new WriteBehind({
+      write: (piece) =>
+        this.#writer.write(
+          database,
+          piece.map(([, receipt]) => toRow(receipt)),
+        ),
+      onWritten: () => this.#trimAtTimes(),
+      onWriteError,
+      everyMs: writeEveryMs,
+      perWrite: ROWS_PER_WRITE,
+      mostWaiting: MOST_WAITING,
+    });
   }
 
   add(receipt: KeptReceipt): void {
-    if (this.#waiting.size >= MOST_WAITING) {
-      const [oldest] = this.#waiting.keys();
-      if (oldest !== undefined) this.#waiting.delete(oldest);
-    }
-    this.#waiting.set(receipt.jobId, receipt);
+    this.#rows.put(receipt.jobId, receipt);
   }
 
   /** The receipt of a job, if it belongs to this account. */
   async find(jobId: string, accountId: string): Promise<KeptReceipt | null> {
-    const waiting = this.#waiting.get(jobId);
+    const waiting = this.#rows.get(jobId);
     if (waiting !== undefined) return waiting.accountId === accountId ? waiting : null;
     const row = await this.#database
       .selectFrom('receipts')
@@ -73,32 +78,17 @@ export class ReceiptBook {
     return row === undefined ? null : fromRow(row);
   }
 
-  /** Writes what waits. Concurrent calls share one write. */
+  /** Writes what waits. Never rejects. */
   flush(): Promise<void> {
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null;
-    });
-    return this.#writing;
+    return this.#rows.flush();
   }
 
-  async close(): Promise<void> {
-    clearInterval(this.#writer);
-    await this.flush();
-    await this.flush();
+  close(): Promise<void> {
+    return this.#rows.close();
   }
 
-  async #write(): Promise<void> {
-    const batch = [...this.#waiting.values()];
-    if (batch.length === 0) return;
-    try {
-      for (let start = 0; start < batch.length; start += ROWS_PER_WRITE) {
-        await this.#rows.write(this.#database, batch.slice(start, start + ROWS_PER_WRITE).map(toRow));
-      }
-      for (const receipt of batch) this.#waiting.delete(receipt.jobId);
-      if (this.#writes++ % TRIM_EVERY === 0) await this.#trim();
-    } catch (error) {
-      this.#onWriteError(error);
-    }
+  async #trimAtTimes(): Promise<void> {
+    if (this.#writes++ % TRIM_EVERY === 0) await this.#trim();
   }
 
   async #trim(): Promise<void> {
