@@ -2,12 +2,11 @@
  * What `serve` runs with: the flags of its command line, then `config.toml`, then the defaults. The flags are read once; the rest
  * can be worked out again when the file has changed. Pure but for the file names that flags and library resolve to.
  */
-
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Config } from '../config/config.js';
 import { configPath, dataDirOf } from '../config/data-dir.js';
-import type { ModelChoice } from '../open-models.js';
+import type { DaemonOptions } from '../daemon-options.js';
 import type { Keep } from '../serving/keep.js';
 import { StartError } from '../start-error.js';
 import { modelChoices } from './model-choices.js';
@@ -57,21 +56,22 @@ export interface ServeFlags {
   readonly reserve: number | null;
 }
 
-export interface ServeOptions {
-  readonly socketUrl: string;
-  readonly dataDir: string;
-  readonly models: readonly ModelChoice[];
-  readonly simulatedEnclave: boolean;
-  readonly enrol: boolean;
-  readonly simulatedManagement: string | null;
-  readonly slots: number | null;
-  readonly context: number | null;
-  readonly simulatedHost: string | null;
-  readonly drainMs: number;
-  /** Bytes. */
-  readonly reserve: number | null;
-  readonly config: Config;
-}
+/** What the daemon is started with, as far as flags and settings say it. */
+export type ServeOptions = Pick<
+  DaemonOptions,
+  | 'socketUrl'
+  | 'dataDir'
+  | 'models'
+  | 'simulatedEnclave'
+  | 'enrol'
+  | 'simulatedManagement'
+  | 'slots'
+  | 'context'
+  | 'simulatedHost'
+  | 'drainMs'
+  | 'reserve'
+  | 'config'
+>;
 
 /** Throws {@link UsageError}. */
 export function readServeFlags(args: readonly string[]): ServeFlags {
