@@ -78,10 +78,18 @@ describeInBrowser('an owner', () => {
     expect(await runAgent(['logout', '--data-dir', dataDir]).ended).toBe(0);
   });
 
-  it('is asked to sign in first, with the code kept', async () => {
-    const page = await openPage('/link?code=wdjb-mjht');
-    await page.waitForURL(/\/sign-in/);
-    expect(new URL(page.url()).searchParams.get('next')).toBe('/link?code=wdjb-mjht');
+  it('is asked to sign in first, and comes back to the code', async () => {
+    const network = await sharedNetwork();
+    const person = await newPerson(network);
+    const code = await askForCode(network, 'the Mac in the hall');
+    const page = await openPage(`/link?code=${code.user_code.toLowerCase()}`);
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('the Mac in the hall').first().waitFor();
+    await page.getByText(code.user_code).first().waitFor();
+    expect(new URL(page.url()).pathname).toBe('/link');
   });
 
   it('reads what is wrong with a code, and denies one', async () => {
