@@ -112,7 +112,7 @@ describeInBrowser('an operator', () => {
     await dialog.getByLabel('Million prompt tokens').fill('0.25');
     await dialog.getByLabel('Million answer tokens').fill('1.0000005');
     await dialog.getByRole('button', { name: 'Go on' }).click();
-    await dialog.getByText('The smallest part is $0.000001.').waitFor();
+    await dialog.getByText('The smallest amount is $0.000001.').waitFor();
     await dialog.getByLabel('Million answer tokens').fill('1.5');
     await dialog.getByRole('button', { name: 'Go on' }).click();
     await dialog.getByRole('button', { name: 'Set the price' }).click();
