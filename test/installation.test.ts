@@ -75,14 +75,11 @@ async function release(version: string, spoil: (folder: string) => void = () => 
   addRelease(join(home, 'releases.json'), signRelease(facts, readReleaseKey(join(home, 'release-key.pem'))));
 }
 
-/** Of the provider once it has come up. */
+/** Of the provider once it has come up and jobs may come. */
 const status = async (): Promise<{ version: string; provider_id: string }> => {
   for (;;) {
     const { code, out } = await inference('status', '--json');
-    if (code < 2) {
-      const answer = JSON.parse(out) as { version: string; state: string; provider_id: string };
-      if (answer.state === 'running') return answer;
-    }
+    if (code === 0) return JSON.parse(out) as { version: string; provider_id: string };
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 };

@@ -54,8 +54,11 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   const owner = (command: string) =>
     promisify(execFile)(process.execPath, [MAIN, command, '--data-dir', dataDir, '--manager', 'supervisor']);
   const agentPid = async (): Promise<number> => (await supervisor.look())?.child?.pid ?? 0;
-  const childOf = async (part: string): Promise<number> =>
-    descendantsOf(await agentPid()).find(({ command }) => command.includes(part))?.pid ?? 0;
+  const childOf = async (part: string): Promise<number> => {
+    const pid = await agentPid();
+    // Without an agent there is no child: everything on the machine descends from process 0.
+    return pid === 0 ? 0 : (descendantsOf(pid).find(({ command }) => command.includes(part))?.pid ?? 0);
+  };
   const kill = (pid: number): void => {
     if (pid > 0) process.kill(pid, 'SIGKILL');
   };
