@@ -58,8 +58,16 @@ export async function openCustomers(network: {
     );
     return { balance: account.balance_micro_usd, reserved: account.reserved_micro_usd };
   };
-  const usage = async ({ apiKey }: Customer): Promise<UsageEntry[]> =>
-    (await call<{ usage: UsageEntry[] }>('/v1/payments/usage', apiKey)).usage;
+  const usage = async ({ apiKey }: Customer): Promise<UsageEntry[]> => {
+    const entries: UsageEntry[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const path: string = `/v1/payments/usage?limit=1000${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
+      const page: { usage: UsageEntry[]; next_cursor: string | null } = await call(path, apiKey);
+      entries.push(...page.usage);
+      cursor = page.next_cursor;
+    }
+    return entries;
+  };
   return {
     async customer() {
       const apiKey = newKeyText();

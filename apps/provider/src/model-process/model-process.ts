@@ -20,6 +20,8 @@ export interface ProcessKind {
   readonly entry: string;
   /** The longest that it may give no sign of life, in milliseconds. */
   readonly silenceLimitMs: number;
+  /** How often it is asked for a sign. */
+  readonly pingEveryMs?: number;
   readonly serialization?: NonNullable<ForkOptions['serialization']>;
   /** Beside what all of them get of the daemon's environment. */
   readonly env?: Readonly<Record<string, string>>;
@@ -39,12 +41,15 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
   readonly #child: ChildProcess;
   /** Settles with the reason when the process is gone. */
   readonly exited: Promise<string>;
+  readonly #pingEveryMs: number;
   #alive = true;
-  #lastSign = Date.now();
+  /** Pings since its last sign. Counted, not timed: a machine that slept, or an agent that was frozen, has asked nothing meanwhile. */
+  #unanswered = 0;
   #onLoad: ((end: LoadEnd<Facts>) => void) | null = null;
 
   constructor(kind: ProcessKind, handlers: ProcessHandlers<News>, confinement: Pick<Confinement, 'wrap'> = { wrap: [] }) {
     this.#kind = kind;
+    this.#pingEveryMs = kind.pingEveryMs ?? PING_EVERY_MS;
     this.#handlers = handlers;
     this.#child = fork(kind.entry, [], {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -52,7 +57,7 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
       env: engineEnvironment(kind.env),
       serialization: kind.serialization ?? 'json',
     });
-    const watchdog = setInterval(() => this.#watch(), PING_EVERY_MS);
+    const watchdog = setInterval(() => this.#watch(), this.#pingEveryMs);
     this.exited = new Promise((resolve) => {
       const gone = (reason: string): void => {
         this.#alive = false;
@@ -90,7 +95,7 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
           signal?.addEventListener('abort', onAbort, { once: true });
         }),
       ]);
-      this.#lastSign = Date.now();
+      this.#unanswered = 0;
       if (end.type === 'load_failed') throw new Error(end.message);
       return end.facts;
     } finally {
@@ -112,16 +117,17 @@ export class ModelProcess<Settings, Facts, Order extends object, News extends ob
   }
 
   #receive(message: ModelSign<Facts> | News): void {
-    this.#lastSign = Date.now();
+    this.#unanswered = 0;
     if (!isSign<Facts>(message)) this.#handlers.onNews(message);
     else if (message.type !== 'pong') this.#onLoad?.(message);
   }
 
   #watch(): void {
-    if (this.#onLoad === null && Date.now() - this.#lastSign > this.#kind.silenceLimitMs) {
+    if (this.#onLoad === null && this.#unanswered * this.#pingEveryMs >= this.#kind.silenceLimitMs) {
       this.#child.kill('SIGKILL');
       return;
     }
+    this.#unanswered++;
     this.send({ type: 'ping' });
   }
 }
