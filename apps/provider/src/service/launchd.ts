@@ -2,9 +2,10 @@
  * The daemon as a launchd user agent: its plist lies in ~/Library/LaunchAgents, and `launchctl` loads it into the domain of the
  * user's session. Commands are idempotent: each looks first at what launchd knows.
  */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { writeDefinitionFile } from './definition-file.js';
 import { launchdPlist } from './launchd-plist.js';
 import type { RunTool, ToolResult } from './run-tool.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
@@ -96,18 +97,7 @@ export class Launchd implements ServiceManager {
 
   /** Whether it was another before, or none. */
   #write(definition: ServiceDefinition): boolean {
-    const path = this.#plist(definition.label);
-    const text = launchdPlist(definition);
-    try {
-      if (readFileSync(path, 'utf8') === text) return false;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        throw new ServiceError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-    }
-    mkdirSync(this.options.folder, { recursive: true });
-    writeFileSync(`${path}.new`, text, { mode: 0o600 });
-    renameSync(`${path}.new`, path);
-    return true;
+    return writeDefinitionFile(this.#plist(definition.label), launchdPlist(definition));
   }
 
   /** Null where launchd does not know it. */

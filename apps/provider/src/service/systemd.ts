@@ -1,6 +1,7 @@
 /** The daemon as a systemd user unit. Commands are idempotent: each looks first at what systemd knows. */
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeDefinitionFile } from './definition-file.js';
 import type { RunTool, ToolResult } from './run-tool.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
 import { systemdUnit } from './systemd-unit.js';
@@ -69,17 +70,7 @@ export class Systemd implements ServiceManager {
 
   /** Whether it was another before, or none. */
   async #write(definition: ServiceDefinition): Promise<boolean> {
-    const path = this.#path(definition.label);
-    const text = systemdUnit(definition);
-    try {
-      if (readFileSync(path, 'utf8') === text) return false;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
-        throw new ServiceError(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-    }
-    mkdirSync(this.options.folder, { recursive: true });
-    writeFileSync(`${path}.new`, text, { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+    if (!writeDefinitionFile(this.#path(definition.label), systemdUnit(definition))) return false;
     await this.#do(['daemon-reload']);
     return true;
   }
