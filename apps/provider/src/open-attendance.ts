@@ -2,13 +2,14 @@
  * Puts together what decides whether this machine serves: the owner's policy and pause, the clock, and what the machine tells of itself;
  * and keeps the system awake for as long as it does. Called once by the daemon, which closes what it gets.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Attendance, type AttendanceStatus } from './availability/attendance.js';
 import { availability, type Pause, troublesOf } from './availability/availability.js';
 import { HOLD_MS, type Holds, holdsAfter, NO_HOLDS } from './availability/holds.js';
 import { pauseText, readPause } from './availability/pause.js';
 import type { AvailabilityPolicy } from './availability/policy.js';
+import { writePrivateFile } from './files/private-file.js';
 import type { HostCondition } from './host/condition.js';
 import { OwnerWatch } from './host/owner-watch.js';
 import { awakeCommand, StayAwake } from './host/stay-awake.js';
@@ -112,10 +113,7 @@ export class OpenAttendance {
   setPause(pause: Pause | null): void {
     const path = pausePath(this.#parts.dataDir);
     if (pause === null) rmSync(path, { force: true });
-    else {
-      writeFileSync(`${path}.new`, pauseText(pause), { mode: 0o600 });
-      renameSync(`${path}.new`, path);
-    }
+    else writePrivateFile(path, pauseText(pause));
     this.#pause = pause;
     this.review();
   }

@@ -2,10 +2,11 @@
  * `account.json` in the data directory: the machine token that its owner's sign-in gave, and the coordinator that it is for. Only
  * its owner may read it, and it is written whole or not at all. A token is shown to no other coordinator.
  */
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { writePrivateFile } from '../files/private-file.js';
 
 const AccountSchema = Type.Object({
   /** Address for HTTP, without a slash at its end. */
@@ -53,11 +54,7 @@ export function readAccount(dataDir: string): Account | null {
 export function writeAccount(dataDir: string, account: Account): void {
   const path = accountPath(dataDir);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, `${JSON.stringify(account, null, 2)}\n`, { mode: 0o600 });
-  // The mode above counts only where the draft was not there.
-  chmodSync(draft, 0o600);
-  renameSync(draft, path);
+  writePrivateFile(path, `${JSON.stringify(account, null, 2)}\n`);
 }
 
 export function forgetAccount(dataDir: string): void {

@@ -2,10 +2,11 @@
  * How much of its time this machine was connected, and how much of that it worked: its duty cycle. The daemon looks once a second
  * and keeps sums per hour (UTC) in `activity.json`; commands read them there. Nothing of what was worked on is in it.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { writePrivateFile } from '../files/private-file.js';
 
 const ActivitySchema = Type.Object({
   hours: Type.Array(
@@ -87,10 +88,8 @@ export class DutyRecorder {
     const oldest = Math.floor(this.#savedAt / HOUR_MS) - HOURS_KEPT;
     for (const hour of this.#hours.keys()) if (hour < oldest) this.#hours.delete(hour);
     const hours = [...this.#hours].map(([hour, sums]) => ({ hour, ...sums })).sort((a, b) => a.hour - b.hour);
-    const path = activityPath(this.#dataDir);
     try {
-      writeFileSync(`${path}.new`, JSON.stringify({ hours }), { mode: 0o600 });
-      renameSync(`${path}.new`, path);
+      writePrivateFile(activityPath(this.#dataDir), JSON.stringify({ hours }));
     } catch {}
   }
 

@@ -2,8 +2,9 @@
  * Changes settings in `config.toml` for commands, and leaves the owner's comments, order and layout as they are. What comes out
  * is read before it is written, so that no command can leave a file behind that the daemon refuses.
  */
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { writePrivateFile } from '../files/private-file.js';
 import type { Config } from './config.js';
 import { locate, type Place, pointer } from './locate.js';
 import { parseConfig } from './read-config.js';
@@ -29,10 +30,7 @@ export function editConfig(path: string, changes: readonly Change[]): Config {
   const changed = changes.reduce(withChange, text);
   const config = parseConfig(changed, path);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  const draft = `${path}.${process.pid}.new`;
-  writeFileSync(draft, changed, { mode: 0o600 });
-  chmodSync(draft, 0o600);
-  renameSync(draft, path);
+  writePrivateFile(path, changed);
   return config;
 }
 

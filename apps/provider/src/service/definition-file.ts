@@ -1,6 +1,7 @@
 /** The file that tells a service manager of the agent: written whole or not at all, and only when it says something else than before. */
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { writePrivateFile } from '../files/private-file.js';
 import { ServiceError } from './service.js';
 
 /** Whether it was another before, or none. Throws {@link ServiceError} for one that cannot be read. */
@@ -12,7 +13,6 @@ export function writeDefinitionFile(path: string, text: string): boolean {
     if (code !== 'ENOENT') throw new ServiceError(`${path} cannot be read (${code})`);
   }
   mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(`${path}.new`, text, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  writePrivateFile(path, text);
   return true;
 }
