@@ -131,7 +131,7 @@ describe('a paused machine', () => {
       models: [{ id: network.model, routable: false, gate: 'away' }],
     });
     expect(away.coordinator_view?.next_steps[0]).toMatchObject({ code: 'paused' });
-    expect([await served(), (await ask()).status]).toEqual([0, 404]);
+    expect([await served(), (await ask()).status]).toEqual([0, 503]);
     expect((await run('status')).stdout).toMatch(/^Serving +It takes no jobs\. It is paused until /m);
 
     const resumed = await run('resume', '--json');

@@ -51,7 +51,7 @@ describeInBrowser('an operator', () => {
     await look(page, 'admin-quarantine');
     await dialog.getByRole('button', { name: 'Quarantine' }).click();
     await page.getByText('Held back by an operator').waitFor();
-    expect(await chat(network, machine.model)).toBe(404);
+    expect(await chat(network, machine.model)).toBe(503);
 
     const home = await openPage(`/machines/${machine.providerId}`, { signedInAs: owner, width: 'phone', theme: 'dark' });
     await home.getByText('“It overheats. Clean its fan, then write to us.”').waitFor();
@@ -146,7 +146,7 @@ describeInBrowser('an operator', () => {
     await dialog.getByRole('button', { name: 'Add the model' }).click();
     await row.getByText('A light model').waitFor();
     // Its file is none that the catalogue knows.
-    await expect.poll(() => chat(network, model)).toBe(404);
+    await expect.poll(() => chat(network, model)).toBe(503);
     await row.getByRole('button', { name: 'Take out' }).click();
     await dialog.getByRole('button', { name: 'Take it out' }).click();
     await dialog.waitFor({ state: 'detached' });

@@ -194,6 +194,7 @@ describeInBrowser('an owner', () => {
   it('sets up where it is paid, where a payment service pays', async () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network);
+    const settings = await owner.call<object>('GET', '/console/v1/settings');
     const answers = [
       { status: 502, json: { error: { message: 'The payment service did not answer. Try again.', code: 'payment_service_failed' } } },
       { status: 200, json: { ready: true, onboarding_url: null } },
@@ -204,10 +205,7 @@ describeInBrowser('an owner', () => {
       expectedErrors: [/status of 502/],
       // This network has no payment service: what it would answer is said here.
       prepare: async (context) => {
-        await context.route('**/console/v1/settings', async (route) => {
-          const response = await route.fetch();
-          await route.fulfill({ response, json: { ...((await response.json()) as object), payouts: true } });
-        });
+        await context.route('**/console/v1/settings', (route) => route.fulfill({ json: { ...settings, payouts: true } }));
         await context.route('**/console/v1/payout-account', (route) => route.fulfill(answers.shift() ?? { status: 500 }));
       },
     });

@@ -9,6 +9,7 @@ import type { Config } from './config.js';
 import { openConsole } from './console.js';
 import type { DeviceManagement } from './devices/device-management.js';
 import type { ScheduleRules } from './devices/schedule.js';
+import { EXPECTED_MS, ExpectedModels } from './fleet/expected-models.js';
 import { Fleet } from './fleet/fleet.js';
 import { judgeOffers } from './fleet/offers.js';
 import { openProviderGate } from './fleet/provider-gate.js';
@@ -17,10 +18,10 @@ import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
 import { HeldReceipts } from './images/held-receipts.js';
 import { ImageStore } from './images/image-store.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from './inference/cache-scopes.js';
-import { EphemeralKeys } from './inference/ephemeral-keys.js';
 import { ImageSupply } from './inference/image-supply.js';
 import { JobRunner } from './inference/job-runner.js';
 import { PrefixHashes } from './inference/prefix-hashes.js';
+import { Encapsulations } from './inference/sealing/encapsulations.js';
 import { JOB_TIMINGS, type JobTimings, MAX_WAITING_PER_MODEL } from './inference/timings.js';
 import { WaitingRoom } from './inference/waiting-room.js';
 import { noteLastSeen } from './last-facts.js';
@@ -71,6 +72,7 @@ import { HoldBook } from './store/hold-book.js';
 import { KeptReputations } from './store/kept-reputations.js';
 import { KeyRing } from './store/key-ring.js';
 import { LastSeenBook } from './store/last-seen.js';
+import { modelsOfLatestJobs } from './store/latest-models.js';
 import { ledgerSummary } from './store/ledger/summary.js';
 import type { MachineCodes } from './store/machine-codes.js';
 import { openDatabase } from './store/open-database.js';
@@ -143,7 +145,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const onWriteError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'database write failed');
   const metrics = new Metrics(now);
   const jobTimings = { ...JOB_TIMINGS, ...options.jobTimings };
-  const { authSecret, cacheScopes, money, catalogue, reputations, holds, images } = await orDestroy(database, async () => ({
+  const { authSecret, cacheScopes, earlier, money, catalogue, reputations, holds, images } = await orDestroy(database, async () => ({
     images: await ImageStore.open({
       directory: join(directory, 'images'),
       mostBytes: config.images.storeBytes,
@@ -152,8 +154,9 @@ export async function startApp(options: AppOptions): Promise<App> {
       now,
       onError: (error) => log.error({ error: errorFacts(error) }, 'image store failed'),
     }),
+    earlier: await modelsOfLatestJobs(database, now() - EXPECTED_MS),
     catalogue: await CatalogueBook.open({ database, now, onError: onWriteError }),
-    reputations: await KeptReputations.open({ database, onWriteError }),
+    reputations: await KeptReputations.open({ database, now, onWriteError }),
     holds: await HoldBook.open({ database, now, onError: onWriteError }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     authSecret: config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret')),
@@ -208,22 +211,27 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   devices.informs(fleet);
   catalogue.onChange = () => fleet.judgeOffersAgain();
+  reputations.onChange = (providerId, reputation) => fleet.standings.takeUp(providerId, reputation);
   holds.onChange = (providerIds) => fleet.holdsChanged(providerIds);
   const hardwareOnly = new Set(config.hardwareOnlyModels);
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
   const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
-  const imageSupply = new ImageSupply(fleet);
-  const ephemeralKeys = new EphemeralKeys();
+  const expected = new ExpectedModels({ fleet, catalogue, earlier, now });
+  const imageSupply = new ImageSupply(fleet, expected);
+  const encapsulations = new Encapsulations({
+    onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
+  });
   const runner = new JobRunner({
     fleet,
     waitingRoom,
+    expected,
     imageSupply,
     billing,
     timings: jobTimings,
     hedgePercent: config.hedgePercent,
     trustFloor,
     cacheScopes,
-    ephemeralKeys,
+    encapsulations,
     now,
     observer: metrics,
     onKeepFailed: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
@@ -325,13 +333,14 @@ export async function startApp(options: AppOptions): Promise<App> {
     closeGate();
     await people.close();
     await devices.management.close();
+    expected.close();
     catalogue.close();
     holds.close();
     await lastSeen.close();
     await reputations.close();
     await keyRing.close();
     images.close();
-    ephemeralKeys.close();
+    await encapsulations.close();
     heldReceipts.close();
     await receipts.close();
     await money.close();

@@ -84,7 +84,9 @@ describe('a provider that goes away', () => {
     const refused = await waiting;
     expect([refused.status, (await errorOf(refused)).code]).toEqual([503, 'no_provider']);
     expect(await models()).toEqual([]);
-    expect((await harness.chat()).status).toBe(404);
+    const unserved = await harness.chat();
+    expect([unserved.status, (await errorOf(unserved)).code]).toEqual([503, 'no_provider']);
+    expect(Number(unserved.headers.get('retry-after'))).toBeGreaterThan(0);
     // What it has, it finishes.
     finish();
     expect((await running).status).toBe(200);

@@ -92,7 +92,7 @@ describeDatabases('the catalogue', (fresh) => {
     await harness.until(() => refusals(provider).length === 2);
     expect(refusals(provider).at(-1)).toEqual([[MODEL, 'hash_differs']]);
     expect(await served()).toEqual([]);
-    expect((await harness.chat()).status).toBe(404);
+    expect((await harness.chat()).status).toBe(503);
 
     offer(provider, MODEL, GOOD, 'embedding');
     await harness.until(() => refusals(provider).length === 3);

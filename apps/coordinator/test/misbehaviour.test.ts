@@ -58,9 +58,9 @@ describe('an answer that does not verify', () => {
       const line = harness.log.map((text) => JSON.parse(text)).find((entry) => entry.job === jobId);
       expect(line).toMatchObject({ level: 50, status: 'bad_signature', problem, provider: provider.providerId });
       // Nothing after: neither now nor under a new connection of the same key.
-      expect((await harness.chat()).status).toBe(404);
+      expect((await harness.chat()).status).toBe(503);
       await harness.provider({ enclave: provider.enclave });
-      expect((await harness.chat()).status).toBe(404);
+      expect((await harness.chat()).status).toBe(503);
       expect(provider.jobs.size).toBe(1);
       const admin = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as {
         providers: { status: string; reason: string }[];

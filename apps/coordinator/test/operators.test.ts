@@ -148,7 +148,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     const path = `/admin/v1/providers/${provider.providerId}`;
     const held = (await (await operator.post(`${path}/quarantine`, { reason })).json()) as Body;
     expect(held).toMatchObject({ provider_id: provider.providerId, hold: { reason, by: expect.stringMatching(/^account:/) } });
-    expect((await harness.chat({ model })).status).toBe(404);
+    expect((await harness.chat({ model })).status).toBe(503);
     const told = () => provider.received.findLast((message) => message.type === 'trust');
     await harness.until(() => JSON.stringify(told()).includes('quarantined'));
     expect(told()).toMatchObject({ routable: false, status: 'quarantined', status_remedy: expect.stringContaining(reason) });
@@ -188,7 +188,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
       await harness.until(async () => (await bodyAs(AdminProviderViewSchema, await operator.get(path))).provider === null);
       const again = await harness.provider({ models: [model], enclave: provider.enclave });
       open.push(again);
-      expect((await harness.chat({ model })).status).toBe(404);
+      expect((await harness.chat({ model })).status).toBe(503);
       await operator.post(`${path}/release`);
       await book.refresh();
       expect([told.length, book.of(provider.providerId)]).toEqual([2, null]);

@@ -1,6 +1,6 @@
 /** When attempts begin, are left and win, in virtual time: the providers are scripts, sealing is real. */
 import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
-import { generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
+import { encapsulate, generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { JobSink } from '../src/fleet/job-sink.js';
 import type { OnlineSession } from '../src/fleet/provider-session.js';
@@ -61,7 +61,16 @@ class Script {
       },
     } as unknown as Slot;
     const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
-    return { slot, context, recipientKey: key.publicKey, ephemeral: generateSealingKeyPair(), estimate, tokenMs: 20, otherJobs: 0, role };
+    return {
+      slot,
+      context,
+      recipientKey: key.publicKey,
+      encapsulate: () => encapsulate(key.publicKey),
+      estimate,
+      tokenMs: 20,
+      otherJobs: 0,
+      role,
+    };
   }
 
   says(text: string, final = false): void {

@@ -30,10 +30,12 @@ describeDatabases('kept reputations', (fresh) => {
   let place: TestDatabase;
   let database: Database;
   const errors: unknown[] = [];
+  let now = 0;
   const open = (): Promise<KeptReputations> =>
-    KeptReputations.open({ database, onWriteError: (error) => void errors.push(error), writeEveryMs: NEVER });
+    KeptReputations.open({ database, now: () => now, onWriteError: (error) => void errors.push(error), writeEveryMs: NEVER });
   beforeEach(async () => {
     errors.length = 0;
+    now = 1_700_000_000_000;
     place = await fresh();
     database = await place.open();
   });
@@ -43,7 +45,6 @@ describeDatabases('kept reputations', (fresh) => {
   });
 
   it('come back as they were, whatever they went through', async () => {
-    const now = 1_700_000_000_000;
     const book = await open();
     const reputations = new Map<string, Reputation>([
       ['failed', afterFault(CLEAN, 'failed', 'engine_failed', now, 0.5)],
@@ -61,6 +62,7 @@ describeDatabases('kept reputations', (fresh) => {
     for (const [name, reputation] of reputations) book.put(id(name), reputation);
     book.put(id('gone'), afterFault(CLEAN, 'failed', 'x', now, 0.5));
     await book.flush();
+    now += 61_000;
     book.put(id('gone'), null);
     book.put(id('never'), null);
     await book.close();
@@ -108,6 +110,122 @@ describeDatabases('kept reputations', (fresh) => {
   });
 });
 
+describeDatabases('kept reputations of coordinators that share a database', (fresh, dialect) => {
+  let place: TestDatabase;
+  const open: (() => Promise<void>)[] = [];
+  const now = 1_700_000_000_000;
+  const lied = afterFault(CLEAN, 'unverified', 'receipt.model', now, 0.5);
+  const failed = afterFault(CLEAN, 'failed', 'engine_failed', now, 0.5);
+  const fail = (error: unknown): never => {
+    throw error;
+  };
+  const start = async (clock = now) => {
+    const database = await place.open();
+    const kept = await KeptReputations.open({ database, now: () => clock, onWriteError: fail, writeEveryMs: NEVER });
+    const heard: [ProviderId, Reputation][] = [];
+    kept.onChange = (...change) => void heard.push(change);
+    open.push(async () => {
+      await kept.close();
+      await database.destroy();
+    });
+    return { kept, heard, database };
+  };
+  beforeEach(async () => {
+    place = await fresh();
+  });
+  afterEach(async () => {
+    for (const close of open.splice(0)) await close();
+    await place.remove();
+  });
+
+  it('reach the others once, and what one wrote itself is no news to it', async () => {
+    const [one, other] = [await start(), await start()];
+    one.kept.put(id('liar'), lied);
+    await one.kept.flush();
+    for (const { kept } of [one, other, other]) await kept.refresh();
+    expect([one.heard, other.heard]).toEqual([[], [[id('liar'), lied]]]);
+    other.kept.put(id('liar'), failed);
+    await other.kept.flush();
+    for (const { kept } of [one, other]) await kept.refresh();
+    expect([one.heard, other.heard.length]).toEqual([[[id('liar'), failed]], 1]);
+  });
+
+  it('never undo what was not written yet, whether it waits when a reading begins or comes while it runs', async () => {
+    const [one, other] = [await start(), await start()];
+    one.kept.put(id('waits'), lied);
+    one.kept.put(id('comes'), lied);
+    await one.kept.flush();
+    other.kept.put(id('waits'), failed);
+    const reading = other.kept.refresh();
+    other.kept.put(id('comes'), failed);
+    await reading;
+    expect(other.heard).toEqual([]);
+    await other.kept.flush();
+    await other.kept.refresh();
+    await one.kept.refresh();
+    expect([other.heard, Object.fromEntries(one.heard)]).toEqual([[], { waits: failed, comes: failed }]);
+  });
+
+  it('say that one was cleared; what only time has cleared takes nothing from a younger word', async () => {
+    const [one, other] = [await start(), await start()];
+    one.kept.put(id('a'), lied);
+    await one.kept.flush();
+    await other.kept.refresh();
+    other.kept.put(id('a'), { ...CLEAN, at: now });
+    await other.kept.flush();
+    await one.kept.refresh();
+    expect(one.heard).toEqual([[id('a'), { ...CLEAN, at: now }]]);
+    // The other has just heard of a lie, and this one does not know that yet.
+    other.kept.put(id('a'), lied);
+    await other.kept.flush();
+    one.kept.put(id('a'), null);
+    await one.kept.flush();
+    await one.kept.refresh();
+    expect(one.heard.at(-1)).toEqual([id('a'), lied]);
+  });
+
+  // Nobody shares a database file, so none is read again by itself.
+  if (dialect === 'postgres') {
+    const coordinator = async (): Promise<Harness> => {
+      const harness = await startHarness({ config: { databaseUrl: 'url' in place.target ? place.target.url : '' } });
+      open.push(() => harness.close());
+      return harness;
+    };
+
+    it('keep a liar out everywhere, and let in everywhere whom an operator has cleared anywhere', { timeout: 60_000 }, async () => {
+      const [one, other] = [await coordinator(), await coordinator()];
+      const liar = await one.provider({
+        onJob: (job) => job.answerHonestly(undefined, { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) }),
+      });
+      const { providerId, enclave } = liar;
+      const stateOf = (harness: Harness) => harness.app.fleet.standings.of(providerId).state;
+      expect((await one.chat()).status).toBe(502);
+      liar.close();
+      const elsewhere = await other.provider({ enclave });
+      await other.until(() => stateOf(other) === 'quarantined' && elsewhere.standing?.status === 'quarantined');
+      expect([(await other.chat()).status, elsewhere.jobs.size]).toEqual([503, 0]);
+      // At the one that the machine is not connected to.
+      const cleared = await one.post(`/admin/v1/providers/${providerId}/reinstate`, {}, { 'x-api-key': one.adminKey });
+      expect(cleared.status).toBeLessThan(300);
+      await other.until(() => stateOf(other) === 'well');
+      expect([(await other.chat()).status, elsewhere.jobs.size]).toEqual([200, 1]);
+      expect(stateOf(one)).toBe('well');
+    });
+  }
+
+  it('are forgotten in the database too, cleared ones at the next start', async () => {
+    const one = await start();
+    one.kept.put(id('cleared'), { ...CLEAN, at: now });
+    one.kept.put(id('faded'), failed);
+    await one.kept.flush();
+    const later = await start(now + 2 * 60_000);
+    expect(later.kept.known.map(([name]) => name)).toEqual(['faded']);
+    later.kept.put(id('faded'), null);
+    await later.kept.flush();
+    expect(await later.database.selectFrom('provider_reputations').selectAll().execute()).toEqual([]);
+  });
+});
+
 describe('a book that takes up what was kept', () => {
   const bookOf = (known: readonly [ProviderId, Reputation][], now: number) => {
     const put: [ProviderId, Reputation | null][] = [];
@@ -132,7 +250,17 @@ describe('a book that takes up what was kept', () => {
     book.faulted(id('a'), 'unverified', 'receipt.model');
     expect(put.at(-1)).toEqual([id('a'), book.of(id('a'))]);
     expect(book.clear(id('a'))).toBe(true);
-    expect(put.at(-1)).toEqual([id('a'), null]);
+    // In words, not by silence: others have to hear of it.
+    expect(put.at(-1)).toEqual([id('a'), { ...CLEAN, at: 1000 }]);
+    book.close();
+  });
+
+  it('takes up what another coordinator came to know, without saying it again', () => {
+    const { book, put } = bookOf([], 1000);
+    book.takeUp(id('a'), afterFault(CLEAN, 'unverified', 'receipt.model', 1000, 0.5));
+    expect([stateAt(book.of(id('a')), 1000), put]).toEqual(['quarantined', []]);
+    book.takeUp(id('a'), { ...CLEAN, at: 1000 });
+    expect([stateAt(book.of(id('a')), 1000), book.size]).toEqual(['well', 0]);
     book.close();
   });
 
@@ -166,18 +294,18 @@ describe('a coordinator that starts again', () => {
     const broken = await harness.provider({ onJob: (job: ScriptedJob) => job.fail({ code: 'engine_failed' }) });
     expect((await harness.chat({ model: 'test/liar' })).status).toBe(502);
     for (let count = 0; count < 3; count++) expect((await harness.chat()).status).toBe(502);
-    const before = [liar, broken].map(({ providerId }) => harness.app.fleet.standing(providerId));
+    const before = [liar, broken].map(({ providerId }) => harness.app.fleet.standings.of(providerId));
     expect(before.map(({ state }) => state)).toEqual(['quarantined', 'cooling_down']);
     await harness.app.close(50);
 
     harness = await startHarness({ ...options, config: { dataDir } });
-    const after = [liar, broken].map(({ providerId }) => harness.app.fleet.standing(providerId));
+    const after = [liar, broken].map(({ providerId }) => harness.app.fleet.standings.of(providerId));
     expect(after.map(({ reason, detail, until }) => [reason, detail, until])).toEqual(
       before.map(({ reason, detail, until }) => [reason, detail, until]),
     );
     const back = await harness.provider({ enclave: liar.enclave, models: ['test/liar'] });
     await until(() => back.standing?.status === 'quarantined');
-    expect((await harness.chat({ model: 'test/liar' })).status).toBe(404);
+    expect((await harness.chat({ model: 'test/liar' })).status).toBe(503);
     const reinstate = await harness.post(`/admin/v1/providers/${broken.providerId}/reinstate`, {}, { 'x-api-key': harness.adminKey });
     expect(reinstate.status).toBeLessThan(300);
     back.close();
@@ -185,6 +313,6 @@ describe('a coordinator that starts again', () => {
 
     ahead = FIRST_QUARANTINE_MS + 1;
     harness = await startHarness({ ...options, config: { dataDir } });
-    expect([liar, broken].map(({ providerId }) => harness.app.fleet.standing(providerId).state)).toEqual(['on_probation', 'well']);
+    expect([liar, broken].map(({ providerId }) => harness.app.fleet.standings.of(providerId).state)).toEqual(['on_probation', 'well']);
   });
 });

@@ -249,15 +249,15 @@ describe('a provider whose jobs fail', () => {
         }),
     });
     expect((await harness.chat()).status).toBe(502);
-    expect((await harness.chat()).status).toBe(404);
+    expect((await harness.chat()).status).toBe(503);
     ahead = FIRST_QUARANTINE_MS + 1;
-    expect(harness.app.fleet.standing(liar.providerId).state).toBe('on_probation');
+    expect(harness.app.fleet.standings.of(liar.providerId).state).toBe('on_probation');
     lies = false;
     liar.send({ type: 'load', active_jobs: 0, thermal: 'fair' });
     await until(() => liar.standing?.status === 'online');
     expect(liar.standing).toMatchObject({ routable: true, restraint: { state: 'on_probation', reason: 'answers_not_verified' } });
     expect((await harness.chat()).status).toBe(200);
-    expect(harness.app.fleet.standing(liar.providerId).state).toBe('well');
+    expect(harness.app.fleet.standings.of(liar.providerId).state).toBe('well');
   });
 
   it('and whose connection is lost with many jobs has failed once', async () => {
@@ -267,6 +267,6 @@ describe('a provider whose jobs fail', () => {
     await until(() => provider.jobs.size === 4);
     provider.close();
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([502, 502, 502, 502]);
-    expect(harness.app.fleet.standing(provider.providerId)).toMatchObject({ state: 'well', recentFailures: 1 });
+    expect(harness.app.fleet.standings.of(provider.providerId)).toMatchObject({ state: 'well', recentFailures: 1 });
   });
 });

@@ -151,13 +151,13 @@ describe('an open session', () => {
     const provider = await harness.provider();
     provider.send({ type: 'models', models: provider.offers(['new/model']) });
     await until(async () => (await harness.get('/v1/models/new/model')).status === 200);
-    expect((await harness.chat()).status).toBe(404);
+    expect((await harness.chat()).status).toBe(503);
     const { generateSealingKeyPair } = await import('@inference/protocol/crypto');
     provider.sealingKey = generateSealingKeyPair();
     provider.send({ type: 'key_update', key: provider.keyStatement() });
     expect((await harness.chat({ model: 'new/model' })).status).toBe(200);
     provider.send({ type: 'draining' });
-    await until(async () => (await harness.chat({ model: 'new/model' })).status === 404);
+    await until(async () => (await harness.chat({ model: 'new/model' })).status === 503);
     provider.send({ type: 'key_update', key: new EnclaveKey().statement('key', {}) });
     await provider.closed;
     expect(provider.rejection).toBe('key_refused');
@@ -167,7 +167,7 @@ describe('an open session', () => {
     harness = await startHarness();
     await harness.provider({ keyStatement: change({ not_after: Date.now() + 300 }) });
     expect((await harness.chat()).status).toBe(200);
-    await until(async () => (await harness.chat()).status === 404);
+    await until(async () => (await harness.chat()).status === 503);
   });
 });
 
@@ -230,7 +230,7 @@ describe('life and death of a session', () => {
     const messages = [{ role: 'user', content: 'x'.repeat(7 * 1024 * 1024) }];
     const answers = await Promise.all([1, 2, 3, 4].map(() => harness.chat({ messages })));
     // Whoever asks after its end finds nobody.
-    for (const { status } of answers) expect([502, 404]).toContain(status);
+    for (const { status } of answers) expect([502, 503]).toContain(status);
     expect(answers.map(({ status }) => status)).toContain(502);
     expect(harness.log.some((line) => line.includes('"too_slow"'))).toBe(true);
   });
@@ -245,7 +245,7 @@ describe('life and death of a session', () => {
     expect(await (await stream).text()).toContain('se_signature');
     expect([old.rejection, fresh.jobs.size]).toEqual(['replaced', 2]);
     // Coming back is no failure.
-    expect(harness.app.fleet.standing(old.providerId).recentFailures).toBe(0);
+    expect(harness.app.fleet.standings.of(old.providerId).recentFailures).toBe(0);
   });
 
   it('and what it had begun to answer ends with an error in the stream', async () => {
@@ -322,7 +322,7 @@ describe('periodic challenges', () => {
       const provider = await harness.provider({ onChallenge });
       await provider.closed;
       expect(provider.rejection).toBe(code);
-      expect((await harness.chat()).status).toBe(404);
+      expect((await harness.chat()).status).toBe(503);
     });
   }
 });

@@ -184,7 +184,7 @@ describe('answers to challenges', () => {
     const provider = await harness.provider({ onChallenge });
     await provider.closed;
     expect(`${provider.rejection} ${provider.rejectionReason}`).toBe(expected);
-    expect((await harness.chat()).status).toBe(404);
+    expect((await harness.chat()).status).toBe(503);
   });
 
   it('that come late are counted and told, and a second time are a replay', async () => {
@@ -276,7 +276,7 @@ describe('a provider always knows its standing', () => {
     await until(() => provider.standing?.status === 'quarantined');
     expect(provider.standing?.routable).toBe(false);
     expect(provider.standing?.status_remedy).toContain('operator');
-    harness.app.fleet.reinstate(provider.providerId);
+    harness.app.fleet.standings.reinstate(provider.providerId);
     await until(() => provider.standing?.routable === true);
     provider.send({ type: 'draining' });
     await until(() => provider.standing?.status === 'draining');
@@ -334,7 +334,7 @@ describe('hardware', () => {
     sip = false;
     await provider.closed;
     expect(provider.rejectionReason).toBe('sip_disabled');
-    expect((await harness.chat()).status).toBe(404);
+    expect((await harness.chat()).status).toBe(503);
   });
 
   it('is lost at once when device management takes its word back', async () => {

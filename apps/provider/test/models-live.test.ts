@@ -31,7 +31,7 @@ beforeAll(async () => {
   library.put({ ...entry, id: 'second', use: null });
   coordinator = await FakeCoordinator.listen();
   provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '2', '--context', '1024'], dir);
-  session = await coordinator.session();
+  session = await provider.whileItRuns(coordinator.session());
   await session.admit();
   await provider.logged('registered', STUCK_MS);
 });

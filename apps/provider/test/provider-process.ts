@@ -49,9 +49,19 @@ export class ProviderProcess {
     for (;;) {
       const line = this.log().find((candidate) => candidate.event === event);
       if (line !== undefined) return line;
+      if (this.child.exitCode !== null || this.child.signalCode !== null) throw this.#ended();
       if (Date.now() > deadline) throw new Error(`${event} was not logged:\n${this.stdout}\n${this.stderr}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
+  }
+
+  /** What is waited for; an error with all that the process wrote when it ends before. */
+  whileItRuns<T>(awaited: Promise<T>): Promise<T> {
+    return Promise.race([awaited, this.exit.then(() => Promise.reject(this.#ended()))]);
+  }
+
+  #ended(): Error {
+    return new Error(`the provider has ended:\n${this.stdout}\n${this.stderr}`);
   }
 
   /** Ends the process if it still runs, and removes its data. */

@@ -10,7 +10,7 @@ let session: FakeProviderSession;
 beforeAll(async () => {
   coordinator = await FakeCoordinator.listen();
   provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '4', '--context', '1024']);
-  session = await coordinator.session();
+  session = await provider.whileItRuns(coordinator.session());
   await session.admit();
   await provider.logged('registered');
 });
@@ -177,7 +177,7 @@ async function nextModels(state: string) {
 test('comes back with the same identity when the connection is lost', async () => {
   const before = session;
   before.close();
-  session = await coordinator.session();
+  session = await provider.whileItRuns(coordinator.session());
   await session.admit();
   expect(session.publicKey).toEqual(before.publicKey);
   expect(session.key?.key_id).not.toBe(before.key?.key_id);

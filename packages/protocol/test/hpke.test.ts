@@ -2,7 +2,7 @@ import { x25519 } from '@noble/curves/ed25519.js';
 import { AEAD_AES_256_GCM, CipherSuite, KDF_HKDF_SHA256, KEM_DHKEM_X25519_HKDF_SHA256 } from 'hpke';
 import { describe, expect, test } from 'vitest';
 import { OpeningSequence, SealingSequence } from '../src/crypto/aead-sequence.js';
-import { setupRecipient, setupSender } from '../src/crypto/hpke.js';
+import { encapsulate, setupRecipient, setupSender } from '../src/crypto/hpke.js';
 import type { SealingError, SealingErrorCode } from '../src/crypto/sealing-error.js';
 import { generateSealingKeyPair, importX25519, sealingKeyPairFrom, sharedSecret } from '../src/crypto/x25519.js';
 import { SeededRandom, withFlippedBit } from './seeded-random.js';
@@ -98,7 +98,11 @@ describe('HPKE', () => {
   test('a fixed ephemeral key gives fixed bytes, a fresh one new bytes each time', () => {
     const recipient = sealingKeyPairFrom(new Uint8Array(32).fill(1));
     const ephemeral = sealingKeyPairFrom(new Uint8Array(32).fill(2));
-    const sealed = () => setupSender(recipient.publicKey, Uint8Array.of(3), ephemeral).seal(Uint8Array.of(4), Uint8Array.of(5));
+    const sealed = () =>
+      setupSender(recipient.publicKey, Uint8Array.of(3), encapsulate(recipient.publicKey, ephemeral)).seal(
+        Uint8Array.of(4),
+        Uint8Array.of(5),
+      );
     expect(sealed()).toEqual(sealed());
     expect(setupSender(recipient.publicKey, Uint8Array.of(3)).enc).not.toEqual(setupSender(recipient.publicKey, Uint8Array.of(3)).enc);
   });

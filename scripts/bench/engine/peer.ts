@@ -14,10 +14,10 @@ const CONFIGURE = ['-DCMAKE_BUILD_TYPE=Release', '-DLLAMA_CURL=OFF', '-DLLAMA_BU
 
 /** Path of the program. Throws when it cannot be built (git, cmake and a C++ compiler are needed). */
 export function findOrBuildPeer(): string {
-  const named = process.env.LLAMA_SERVER;
+  const { LLAMA_SERVER: named, XDG_CACHE_HOME: cache = join(homedir(), '.cache') } = process.env;
   if (named !== undefined) return named;
   const { tag } = JSON.parse(readFileSync(join(SOURCES, 'llama.cpp.info.json'), 'utf8')) as { tag: string };
-  const directory = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'inference-bench', `llama.cpp-${tag}`);
+  const directory = join(cache, 'inference-bench', `llama.cpp-${tag}`);
   const program = join(directory, 'build', 'bin', 'llama-server');
   if (existsSync(program)) return program;
   console.log(`building llama.cpp's server ${tag} in ${directory}`);

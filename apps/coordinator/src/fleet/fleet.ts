@@ -2,7 +2,7 @@
  * The registry of connected providers: who is here, what they serve, and who takes jobs. One session per enclave key, the
  * newest; every entry belongs to the session that made it, so that the late end of an old one never removes the new one.
  */
-import type { ImageOffer, ModelOffer, ModelType, ProviderId, RestraintReason, TrustLevel } from '@inference/protocol';
+import type { ImageOffer, ModelOffer, ModelType, ProviderId, TrustLevel } from '@inference/protocol';
 import type { WebSocket } from 'ws';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
@@ -13,8 +13,8 @@ import { ModelBoards } from './model-boards.js';
 import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
-import { type Fault, type ReputationState, type Restraint, recentFailures, stateAt } from './reputation/reputation.js';
-import { ReputationBook, type ReputationKeeper } from './reputation/reputation-book.js';
+import type { ReputationKeeper } from './reputation/reputation-book.js';
+import { type StandingEvent, Standings } from './reputation/standings.js';
 import type { Speed } from './scheduler/cost.js';
 import { type Demands, type Gate, gateOf, type Ineligible, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { type Decision, explain } from './scheduler/schedule.js';
@@ -25,7 +25,6 @@ import { providerOfToken } from './session-token.js';
 import { Slot } from './slot.js';
 import type { Wanted } from './spares.js';
 import { factsOf, isServing, type ProviderStatus, statusOf } from './standing.js';
-import type { RestraintMessage } from './trust-message.js';
 
 /** What the registry reports; the log is one listener. */
 export type FleetEvent =
@@ -33,23 +32,7 @@ export type FleetEvent =
   | { readonly type: 'left'; readonly session: ProviderSession; readonly end: SessionEnd }
   /** The provider was told a new trust level, status or state of a part. */
   | { readonly type: 'standing'; readonly session: OnlineSession; readonly status: ProviderStatus }
-  | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
-  /** Jobs failed, and it is left alone until a time, in milliseconds. */
-  | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestraintReason; readonly until: number }
-  | { readonly type: 'reinstated'; readonly providerId: ProviderId };
-
-/** What earlier jobs of an enclave key mean for it now. Times in milliseconds. */
-export interface Standing {
-  readonly state: ReputationState;
-  /** Why, and for the operator the exact problem; null while it is well. */
-  readonly reason: RestraintReason | null;
-  readonly detail: string | null;
-  /** Since when, and when one job decides. */
-  readonly since: number | null;
-  readonly until: number | null;
-  /** Failures that still count; each makes other machines be preferred. */
-  readonly recentFailures: number;
-}
+  | StandingEvent;
 
 /** Whom a request is for. */
 export type Audience = Pick<Demands, 'providerSerial' | 'trustFloor'>;
@@ -73,7 +56,8 @@ export class Fleet {
   readonly explanations: Explanations<OnlineSession>;
   readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new Map<string, number>();
-  readonly #reputations: ReputationBook;
+  /** What earlier jobs of each enclave key mean for it. */
+  readonly standings: Standings;
   readonly #holdOf: (providerId: ProviderId) => Hold | null;
   readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
   readonly #life: NodeJS.Timeout;
@@ -92,9 +76,10 @@ export class Fleet {
     this.#rules = options.rules;
     this.#onEvent = options.onEvent;
     this.#holdOf = options.holdOf ?? (() => null);
-    this.#reputations = new ReputationBook({
+    this.standings = new Standings({
       now: options.rules.now,
       random: options.random,
+      onEvent: options.onEvent,
       ...(options.reputations === undefined ? {} : { keeper: options.reputations }),
       onChange: (providerId) => {
         // Those who wait for its models may have nobody left to wait for, or one more.
@@ -108,7 +93,7 @@ export class Fleet {
       now: options.rules.now,
       random: options.random,
       facts: (session, now) => (this.#isCurrent(session) ? this.#factsAt(session, now) : null),
-      isDistrusted: (facts) => this.#isDistrusted(facts),
+      isDistrusted: ({ providerId }) => this.standings.isDistrusted(providerId),
     });
     this.#life = setInterval(() => this.#checkLife(), options.rules.timings.pingMs);
   }
@@ -307,33 +292,10 @@ export class Fleet {
     for (const session of this.#providers.values()) session.judgeAgain();
   }
 
-  /** What earlier jobs of a key mean for it, connected or not. */
-  standing(providerId: ProviderId): Standing {
-    const now = this.#rules.now();
-    const reputation = this.#reputations.of(providerId);
-    const { reason = null, detail = null, since = null, until = null } = reputation.restraint ?? {};
-    return { state: stateAt(reputation, now), reason, detail, since, until, recentFailures: recentFailures(reputation, now) };
-  }
-
-  /** Keys that are held back or on trial, connected or not. */
-  *restrained(): Iterable<[ProviderId, Standing]> {
-    for (const [providerId] of this.#reputations.restrained()) yield [providerId, this.standing(providerId)];
-  }
-
-  /** A job went wrong by the provider's fault. `detail`: the exact problem, a code. */
-  faulted(providerId: ProviderId, fault: Fault, detail: string): void {
-    this.#tellRestraint(providerId, this.#reputations.faulted(providerId, fault, detail));
-  }
-
   /** An answer of the provider verified. */
   answeredWell(providerId: ProviderId): void {
-    this.#reputations.answered(providerId);
+    this.standings.answered(providerId);
     this.#providers.get(providerId)?.answeredWell();
-  }
-
-  /** Another machine was quicker with the first content of a job. */
-  wasLate(providerId: ProviderId): void {
-    this.#reputations.late(providerId);
   }
 
   /** Whether another session of the same key has taken this one's place. */
@@ -353,13 +315,6 @@ export class Fleet {
       const session = this.#providers.get(providerId);
       if (session !== undefined) this.#change(session);
     }
-  }
-
-  /** Lets a key that is held back take jobs again, and forgets why. False when it was not. */
-  reinstate(providerId: ProviderId): boolean {
-    if (!this.#reputations.clear(providerId)) return false;
-    this.#onEvent({ type: 'reinstated', providerId });
-    return true;
   }
 
   /** Calls back with the models whose supply may have changed. Returns the function that ends this. */
@@ -391,7 +346,7 @@ export class Fleet {
   close(): void {
     clearInterval(this.#life);
     this.#farewell?.stop();
-    this.#reputations.close();
+    this.standings.close();
     for (const session of [...this.#connected]) session.terminate();
   }
 
@@ -413,7 +368,13 @@ export class Fleet {
     this.explanations.follow(session);
     for (const { id } of session.models) if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, this.#rules.now());
     const status = this.status(session);
-    if (session.tellStanding(status, this.#restraintOf(session), this.hold(session.registration.identity.providerId)))
+    if (
+      session.tellStanding(
+        status,
+        this.standings.messageFor(session.registration.identity.providerId),
+        this.hold(session.registration.identity.providerId),
+      )
+    )
       this.#onEvent({ type: 'standing', session, status });
     this.#tellCapacity(session.models);
     this.#farewell?.changed(session);
@@ -424,7 +385,8 @@ export class Fleet {
     if (session.registration !== null) {
       const { providerId } = session.registration.identity;
       // However many jobs went with it, a lost connection is one failure.
-      if (end.by === 'provider' && session.jobs.running > 0 && !session.draining) this.faulted(providerId, 'lost', 'connection_lost');
+      if (end.by === 'provider' && session.jobs.running > 0 && !session.draining)
+        this.standings.faulted(providerId, 'lost', 'connection_lost');
       this.#models.remove(session as OnlineSession);
       if (this.#providers.get(providerId) === session) this.#providers.delete(providerId);
       this.#tellCapacity(session.models);
@@ -447,28 +409,11 @@ export class Fleet {
 
   #factsAt(session: OnlineSession, now: number): ProviderFacts {
     const { providerId } = session.registration.identity;
-    return factsOf(session, this.#reputations.of(providerId), this.hold(providerId) !== null, now);
+    return factsOf(session, this.standings.reputation(providerId), this.hold(providerId) !== null, now);
   }
 
   #isServing(session: OnlineSession): boolean {
     return isServing(this.#facts(session), this.#rules.now());
-  }
-
-  /** On trial after a lie. */
-  #isDistrusted({ providerId }: ProviderFacts): boolean {
-    return this.#reputations.of(providerId).restraint?.reason === 'answers_not_verified';
-  }
-
-  #restraintOf(session: OnlineSession): RestraintMessage | null {
-    const { state, reason, since, until } = this.standing(session.registration.identity.providerId);
-    return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };
-  }
-
-  #tellRestraint(providerId: ProviderId, restraint: Restraint | null): void {
-    if (restraint === null) return;
-    const { kind, reason, detail, until } = restraint;
-    if (kind === 'quarantine') this.#onEvent({ type: 'quarantined', providerId, reason: detail, until });
-    else this.#onEvent({ type: 'cooling_down', providerId, reason, until });
   }
 
   #jobsOf(providerId: ProviderId): Jobs | null {

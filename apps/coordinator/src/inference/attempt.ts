@@ -4,11 +4,11 @@
  */
 import { type Frame, INITIAL_CREDIT_BYTES, type JobCompleted, type JobContext, type JobFailure, toBase64 } from '@inference/protocol';
 import {
+  type Encapsulation,
   type ResponseHash,
   type ResponseOpener,
   responseHash,
   SealingError,
-  type SealingKeyPair,
   sealRequest,
 } from '@inference/protocol/crypto';
 import type { JobHandle, JobSink } from '../fleet/job-sink.js';
@@ -69,8 +69,8 @@ export interface AttemptKeys {
   readonly slot: Slot;
   readonly context: JobContext;
   readonly recipientKey: Uint8Array;
-  /** Fresh, and this attempt's alone. */
-  readonly ephemeral: SealingKeyPair;
+  /** Makes or takes one for this key. Called once; throws as {@link sealRequest} does. */
+  readonly encapsulate: () => Encapsulation;
 }
 
 export class Attempt implements JobSink {
@@ -121,11 +121,11 @@ export class Attempt implements JobSink {
     return performance.now() - this.#lastSignAt;
   }
 
-  /** Seals the body for the slot's provider, by a fresh pair, and sends it. */
-  start({ slot, context, recipientKey, ephemeral }: AttemptKeys, body: Uint8Array): void {
+  /** Seals the body for the slot's provider, and sends it. */
+  start({ slot, context, recipientKey, encapsulate }: AttemptKeys, body: Uint8Array): void {
     this.#delivery.begin(slot.session, (bytes) => this.#credit.drained(bytes));
     try {
-      const sealed = sealRequest(context, recipientKey, body, ephemeral);
+      const sealed = sealRequest(context, recipientKey, body, encapsulate());
       this.#opener = sealed.responses;
       const message = {
         type: 'job',

@@ -25,7 +25,7 @@ export function holdAgainst(
       run.request.exclude.add(providerId);
       if (role === 'hedge') return;
       punctuality.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
-      fleet.wasLate(providerId);
+      fleet.standings.late(providerId);
       return;
     case 'failed':
     case 'lost':
@@ -49,10 +49,10 @@ export function holdAgainst(
           return;
         case 'failed':
         case 'timed_out':
-          fleet.faulted(providerId, consequence, reason);
+          fleet.standings.faulted(providerId, consequence, reason);
           return;
         case 'misbehaved':
-          fleet.faulted(providerId, consequence, reason);
+          fleet.standings.faulted(providerId, consequence, reason);
           session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
           return;
         default:

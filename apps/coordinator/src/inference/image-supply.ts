@@ -1,9 +1,10 @@
 /**
  * Who can make the images of a request, and the wait for someone who can (spec: image rule). Nobody waits for what would not
- * come: a size that the model does not make, a model that writes text, or one that none of the image providers here has.
+ * come: a size that the model does not make, a model that writes text, or one that the image providers here do not have and none had lately.
  */
 import { type ApiError, apiError, type ImageFacts, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
+import type { ExpectedModels } from '../fleet/expected-models.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { makesImages } from './image-work.js';
 
@@ -31,11 +32,13 @@ const MOST_LISTED = 32;
 
 export class ImageSupply {
   readonly #fleet: Fleet;
+  readonly #expected: Pick<ExpectedModels, 'has'>;
   readonly #closing = new AbortController();
   #waiting = 0;
 
-  constructor(fleet: Fleet) {
+  constructor(fleet: Fleet, expected: Pick<ExpectedModels, 'has'>) {
     this.#fleet = fleet;
+    this.#expected = expected;
   }
 
   /** Requests that wait for a provider of images. */
@@ -108,7 +111,7 @@ export class ImageSupply {
       const error = apiError('invalid_request', { param: 'model', message: 'This model makes no images.' });
       return { kind: 'refused', error, reason: 'other_model_type' };
     }
-    if (offered.size === 0) return { kind: 'nobody' };
+    if (offered.size === 0 || this.#expected.has(model)) return { kind: 'nobody' };
     return { kind: 'refused', error: apiError('model_not_found', { param: 'model' }), reason: 'model_not_found' };
   }
 }

@@ -50,6 +50,13 @@ export function failed(tried: Tried, error: ApiError, reason: string): JobEnd & 
   return { kind: 'failed', error, reason, ...tried };
 }
 
+/** The end of a job for a model that nobody serves. `expected`: somebody may again before long. */
+export function unserved(expected: boolean): JobEnd & { kind: 'failed' } {
+  if (!expected) return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
+  const message = 'No provider serves this model at the moment.';
+  return failed(UNTRIED, apiError('no_provider', { param: 'model', message }), 'none_serving');
+}
+
 export interface Unseated {
   readonly clientGone: boolean;
   /** What the client itself asked for. */

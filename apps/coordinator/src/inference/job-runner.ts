@@ -4,6 +4,8 @@
  */
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import type { JobContext, ModelType, ProviderId, TrustLevel } from '@inference/protocol';
+import type { Encapsulation } from '@inference/protocol/crypto';
+import type { ExpectedModels } from '../fleet/expected-models.js';
 import { type Fleet, imageOfferOf } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Wanted } from '../fleet/spares.js';
@@ -12,11 +14,10 @@ import type { Billing } from './billing.js';
 import type { CacheScopes } from './cache-scopes.js';
 import { holdAgainst } from './consequences.js';
 import type { Delivery } from './delivery.js';
-import type { EphemeralKeys } from './ephemeral-keys.js';
 import { HedgeBudget } from './hedge-budget.js';
 import type { ImageSupply } from './image-supply.js';
 import { makesImages } from './image-work.js';
-import { failed, type JobEnd, UNTRIED, unseated } from './job-end.js';
+import { failed, type JobEnd, UNTRIED, unseated, unserved } from './job-end.js';
 import type { JobObserver } from './job-observer.js';
 import { expectedWork, type JobRequest, jobContext } from './job-request.js';
 import { note, providerOf, type Run, triedOn } from './job-run.js';
@@ -25,6 +26,7 @@ import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
 import { tokenMsOf } from './patience.js';
 import { Punctuality } from './punctuality.js';
 import { type Entrant, Race } from './race.js';
+import type { Encapsulations } from './sealing/encapsulations.js';
 import { settleAnswer } from './settle-answer.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
 import type { Seated, SeatRefusal, SeatRequest, WaitingRoom } from './waiting-room.js';
@@ -32,6 +34,7 @@ import type { Seated, SeatRefusal, SeatRequest, WaitingRoom } from './waiting-ro
 export interface JobRunnerOptions {
   readonly fleet: Fleet;
   readonly waitingRoom: WaitingRoom;
+  readonly expected: Pick<ExpectedModels, 'has'>;
   readonly imageSupply: ImageSupply;
   readonly billing: Billing;
   readonly timings: JobTimings;
@@ -40,7 +43,7 @@ export interface JobRunnerOptions {
   /** Least trust that a model asks of machines, or null: any. */
   readonly trustFloor: (model: string) => TrustLevel | null;
   readonly cacheScopes: CacheScopes;
-  readonly ephemeralKeys: Pick<EphemeralKeys, 'take'>;
+  readonly encapsulations: Pick<Encapsulations, 'take'>;
   readonly now: () => number;
   readonly observer: JobObserver;
   /** Images that were made and verified could not be put where clients fetch them. */
@@ -117,11 +120,10 @@ export class JobRunner {
 
   /** What is reserved is settled or released before the client hears of the end, so that it can go on at once with what is left. */
   async #runPaid(job: JobRequest, delivery: Delivery, gone: AbortSignal, span: TraceSpan): Promise<JobEnd> {
-    const { fleet, billing, trustFloor, timings, now } = this.#options;
+    const { fleet, expected, billing, trustFloor, timings, now } = this.#options;
     const { model, providerSerial, stream } = job.facts;
     // For image jobs somebody was found, or waited for, before.
-    if (job.images === null && !fleet.serves(model))
-      return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
+    if (job.images === null && !fleet.serves(model)) return unserved(expected.has(model));
     const wanted = modelTypeOf(job.endpoint);
     if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');
     fleet.explanations.asked(model);
@@ -246,8 +248,9 @@ export class JobRunner {
     run.begun++;
     if (context !== null && key !== null) {
       const tokenMs = tokenMsOf(estimate, run.request.work);
-      const sealing = { context, recipientKey: key.publicKey, ephemeral: this.#options.ephemeralKeys.take() };
-      const entrant = { slot, ...sealing, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
+      const recipientKey = key.publicKey;
+      const encapsulate = (): Encapsulation => this.#options.encapsulations.take(recipientKey);
+      const entrant = { slot, context, recipientKey, encapsulate, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
       run.attempts.set(
         entrant,
         run.span.part('inference.attempt', { 'inference.role': role, 'inference.provider_id': providerOf(session) }),

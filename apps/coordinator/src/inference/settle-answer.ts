@@ -36,7 +36,7 @@ export async function settleAnswer(
   const check = await checkAnswer(outcome, { context, provider: identity, now: now() }, delivery.parcel);
   const { recalled } = outcome;
   if (!check.ok) {
-    fleet.faulted(identity.providerId, 'unverified', check.problem);
+    fleet.standings.faulted(identity.providerId, 'unverified', check.problem);
     return { ...failed(tried, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
   }
   fleet.answeredWell(identity.providerId);

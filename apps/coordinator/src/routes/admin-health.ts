@@ -99,7 +99,7 @@ function fleetFigures({ fleet, holds }: AdminHealthFacts): AdminHealth['fleet'] 
     providers,
     routable,
     held: holds.all.size,
-    restrained: [...fleet.restrained()].length,
+    restrained: [...fleet.standings.restrained()].length,
     slots,
     used_slots: usedSlots,
     models: fleet.servedModels().length,

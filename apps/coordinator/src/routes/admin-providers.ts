@@ -62,7 +62,7 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
     const session = fleet.sessionOf(id);
     const accountId = await machines.ownerOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    const standing = fleet.standing(id);
+    const standing = fleet.standings.of(id);
     const hold = holds.of(id);
     if (session === null && accountId === null && seen === null && hold === null && standing.state === 'well') return null;
     const owner = accountId === null ? null : await accounts.findListed(accountId);

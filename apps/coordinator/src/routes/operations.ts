@@ -3,9 +3,10 @@ import { type AdminHold, type AdminProvider, type AdminProviderList, apiError, o
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { firstGap } from '../attestation/trust.js';
-import type { Fleet, Standing } from '../fleet/fleet.js';
+import type { Fleet } from '../fleet/fleet.js';
 import { PROVIDER_SOCKET_PATH } from '../fleet/provider-gate.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
+import type { Standing } from '../fleet/reputation/standings.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
 import type { HoldBook, OperatorHold } from '../store/hold-book.js';
 import { isoTime } from './console/page.js';
@@ -36,7 +37,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     { onRequest: adminGuard },
     async (): Promise<AdminProviderList> => ({
       providers: [...fleet.sessions()].map((session) => providerState(fleet, holds, session)),
-      restrained: [...fleet.restrained()].map(([provider_id, standing]) => ({ provider_id, ...restraintState(standing) })),
+      restrained: [...fleet.standings.restrained()].map(([provider_id, standing]) => ({ provider_id, ...restraintState(standing) })),
       held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...holdBody(hold) })),
       connections: fleet.connections,
       waiting_requests: waitingRoom.waiting,
@@ -60,7 +61,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     },
   );
   server.post<{ Params: { id: ProviderId } }>('/admin/v1/providers/:id/reinstate', { onRequest: adminGuard }, (request, reply) => {
-    if (fleet.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
+    if (fleet.standings.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
     else sendError(reply, apiError('not_found', { message: 'This provider is not held back.' }));
   });
 }
@@ -68,7 +69,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
 export function providerState(fleet: Fleet, holds: Pick<HoldBook, 'of'>, session: OnlineSession): AdminProvider {
   const { identity, agentName, agentVersion, slots, registeredAt } = session.registration;
   const { host } = session.record;
-  const standing = fleet.standing(identity.providerId);
+  const standing = fleet.standings.of(identity.providerId);
   const trust = session.trust();
   return {
     provider_id: identity.providerId,

@@ -1,9 +1,11 @@
 /**
  * The reputations of enclave keys, kept over restarts. A placement waits for none of it: what is new of a key is gathered for a
- * moment and written with others. What a crash takes with it is that moment. Coordinators that share a database each write what
- * they saw last, and read it when they start.
+ * moment and written with others. What a crash takes with it is that moment. Coordinators that share a database read every few
+ * seconds what others have written: of each key the last word counts, and what this one has not written yet is later still.
  */
 import { type ProviderId, RESTRAINT_REASONS, type RestraintReason } from '@inference/protocol';
+import { dialectOf } from './dialect.js';
+import { Refreshing } from './refreshing.js';
 import type { Database, Tables } from './tables.js';
 import { WriteBehind } from './write-behind.js';
 
@@ -27,33 +29,75 @@ export interface KeptReputation {
 
 export interface KeptReputationsOptions {
   readonly database: Database;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   readonly onWriteError: (error: unknown) => void;
   readonly writeEveryMs?: number;
 }
 
 const WRITE_EVERY_MS = 1000;
-/** Thirteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
+/** Nobody shares a database file. */
+const REFRESH_MS = 5000;
+/**
+ * What time has cleared was written longer ago than this, in milliseconds. A younger row is another coordinator's word, or says that
+ * an operator has cleared a key, which the others have to hear.
+ */
+const SETTLED_MS = 60_000;
+/** Fourteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
 const ROWS_PER_STATEMENT = 500;
 const MOST_WAITING = 100_000;
 
 type Row = Tables['provider_reputations'];
 
+/** What is known of a key. */
+const COLUMNS = [
+  'weight',
+  'late',
+  'at',
+  'restraint_kind',
+  'restraint_reason',
+  'restraint_detail',
+  'restraint_since',
+  'restraint_until',
+  'cooldowns',
+  'quarantines',
+  'cooldowns_at',
+  'quarantines_at',
+] as const satisfies readonly (keyof Row)[];
+
 export class KeptReputations {
-  /** As they were when this was opened, the oldest first. */
-  readonly known: readonly (readonly [ProviderId, KeptReputation])[];
+  readonly #known: (readonly [ProviderId, KeptReputation])[] = [];
   readonly #database: Database;
   /** Null: nothing of it counts any more. */
   readonly #rows: WriteBehind<ProviderId, KeptReputation | null>;
+  readonly #now: () => number;
+  /** The rows as this coordinator read or wrote them last, as text. Another text is another coordinator's word. */
+  readonly #seen = new Map<string, string>();
+  /** What came while a reading runs; null: none does. */
+  #cameMeanwhile: Set<ProviderId> | null = null;
+  readonly #refreshing: Refreshing | null;
+  /** Hears what another coordinator has written. Nothing is read while there is nobody who would. */
+  onChange: ((providerId: ProviderId, reputation: KeptReputation) => void) | null = null;
 
   /** Reads what is kept. Callers close it. */
   static async open(options: KeptReputationsOptions): Promise<KeptReputations> {
-    const rows = await options.database.selectFrom('provider_reputations').selectAll().orderBy('at').execute();
-    return new KeptReputations(options, rows.flatMap(fromRow));
+    const { database, now } = options;
+    const settled = now() - SETTLED_MS;
+    const cleared = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
+    await cleared.where('late', '=', 0).where('cooldowns', '=', 0).where('quarantines', '=', 0).where('written_at', '<', settled).execute();
+    const kept = new KeptReputations(options);
+    kept.onChange = (...one) => void kept.#known.push(one);
+    await (kept.#refreshing?.begin() ?? kept.refresh());
+    kept.onChange = null;
+    return kept;
   }
 
-  private constructor(options: KeptReputationsOptions, known: KeptReputations['known']) {
-    this.known = known;
+  private constructor(options: KeptReputationsOptions) {
     this.#database = options.database;
+    this.#now = options.now;
+    const isShared = dialectOf(options.database) === 'postgres';
+    const onError = options.onWriteError;
+    this.#refreshing = isShared ? new Refreshing({ read: () => this.refresh(), everyMs: REFRESH_MS, onError }) : null;
     this.#rows = new WriteBehind({
       write: (piece) => this.#write(piece),
       onWriteError: options.onWriteError,
@@ -63,9 +107,37 @@ export class KeptReputations {
     });
   }
 
+  /** As they were when this was opened, the oldest first. */
+  get known(): readonly (readonly [ProviderId, KeptReputation])[] {
+    return this.#known;
+  }
+
   /** Keeps what is new of a key; null: forgets it. */
   put(providerId: ProviderId, reputation: KeptReputation | null): void {
+    this.#cameMeanwhile?.add(providerId);
     this.#rows.put(providerId, reputation);
+  }
+
+  /**
+   * Reads what other coordinators have written since. What waits here to be written, or came while it was read, is left alone; so is
+   * what is gone: time has cleared it, here as there.
+   */
+  async refresh(): Promise<void> {
+    const { onChange } = this;
+    if (onChange === null) return;
+    const own = new Set(this.#rows.keys());
+    this.#cameMeanwhile = own;
+    try {
+      const rows = await this.#database.selectFrom('provider_reputations').selectAll().orderBy('at').execute();
+      for (const row of rows) {
+        const text = textOf(row);
+        if (own.has(row.provider_id as ProviderId) || this.#seen.get(row.provider_id) === text) continue;
+        this.#seen.set(row.provider_id, text);
+        for (const [providerId, reputation] of fromRow(row)) onChange(providerId, reputation);
+      }
+    } finally {
+      this.#cameMeanwhile = null;
+    }
   }
 
   /** Writes what waits. Never rejects. */
@@ -74,39 +146,36 @@ export class KeptReputations {
   }
 
   close(): Promise<void> {
+    this.#refreshing?.close();
     return this.#rows.close();
   }
 
   async #write(piece: readonly (readonly [ProviderId, KeptReputation | null])[]): Promise<void> {
-    const rows = piece.flatMap(([providerId, reputation]) => (reputation === null ? [] : [toRow(providerId, reputation)]));
+    const now = this.#now();
+    const rows = piece.flatMap(([providerId, reputation]) => (reputation === null ? [] : [toRow(providerId, reputation, now)]));
     const forgotten = piece.flatMap(([providerId, reputation]) => (reputation === null ? [providerId] : []));
     if (rows.length > 0) {
       await this.#database
         .insertInto('provider_reputations')
         .values(rows)
         .onConflict((conflict) =>
-          conflict.column('provider_id').doUpdateSet((set) => ({
-            weight: set.ref('excluded.weight'),
-            late: set.ref('excluded.late'),
-            at: set.ref('excluded.at'),
-            restraint_kind: set.ref('excluded.restraint_kind'),
-            restraint_reason: set.ref('excluded.restraint_reason'),
-            restraint_detail: set.ref('excluded.restraint_detail'),
-            restraint_since: set.ref('excluded.restraint_since'),
-            restraint_until: set.ref('excluded.restraint_until'),
-            cooldowns: set.ref('excluded.cooldowns'),
-            quarantines: set.ref('excluded.quarantines'),
-            cooldowns_at: set.ref('excluded.cooldowns_at'),
-            quarantines_at: set.ref('excluded.quarantines_at'),
-          })),
+          conflict
+            .column('provider_id')
+            .doUpdateSet((set) =>
+              Object.fromEntries([...COLUMNS, 'written_at' as const].map((column) => [column, set.ref(`excluded.${column}`)])),
+            ),
         )
         .execute();
+      for (const row of rows) this.#seen.set(row.provider_id, textOf(row));
     }
-    if (forgotten.length > 0) await this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', forgotten).execute();
+    if (forgotten.length === 0) return;
+    const forgetting = this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', forgotten);
+    await forgetting.where('written_at', '<', now - SETTLED_MS).execute();
+    for (const providerId of forgotten) this.#seen.delete(providerId);
   }
 }
 
-function toRow(providerId: ProviderId, { restraint, ...reputation }: KeptReputation): Row {
+function toRow(providerId: ProviderId, { restraint, ...reputation }: KeptReputation, now: number): Row {
   return {
     provider_id: providerId,
     weight: reputation.weight,
@@ -121,7 +190,13 @@ function toRow(providerId: ProviderId, { restraint, ...reputation }: KeptReputat
     quarantines: reputation.quarantines,
     cooldowns_at: Math.round(reputation.cooldownsAt),
     quarantines_at: Math.round(reputation.quarantinesAt),
+    written_at: now,
   };
+}
+
+/** The same for the same content, whether it was read or is to be written. */
+function textOf(row: Row): string {
+  return JSON.stringify(COLUMNS.map((column) => row[column]));
 }
 
 /** Nothing for a row that this program does not understand. */

@@ -41,6 +41,11 @@ export class WriteBehind<Key, Value> {
     return this.#waiting.get(key);
   }
 
+  /** What is not written yet. */
+  keys(): Iterable<Key> {
+    return this.#waiting.keys();
+  }
+
   /** Writes what waits. Concurrent calls share one write. Never rejects: what could not be written waits for the next time. */
   flush(): Promise<void> {
     this.#writing ??= this.#write()

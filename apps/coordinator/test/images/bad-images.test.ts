@@ -59,7 +59,7 @@ describe('a provider whose images do not verify', () => {
     expect(response.headers.get('x-se-signature')).toBeNull();
     expect(harness.jobLines()).toEqual([expect.objectContaining({ status: 'bad_signature', problem, provider: provider.providerId })]);
     expect(await harness.money()).toEqual({ balance, reserved: 0 });
-    expect(harness.app.fleet.standing(provider.providerId).state).not.toBe('well');
+    expect(harness.app.fleet.standings.of(provider.providerId).state).not.toBe('well');
     expect(storeUsage(await metrics())).toEqual({ stored: 0, promised: 0 });
   });
 
@@ -139,7 +139,7 @@ describe('a failing disk', () => {
     expect([response.status, (await errorOf(response)).code]).toEqual([503, 'images_unavailable']);
     expect(response.headers.get('retry-after')).toBe('30');
     expect(await harness.money()).toEqual({ balance, reserved: 0 });
-    expect(harness.app.fleet.standing(provider.providerId).state).toBe('well');
+    expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('well');
   });
 
   it('that has no room left refuses before a provider is asked, except for images in the answer', async () => {

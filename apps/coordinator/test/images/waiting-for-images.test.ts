@@ -65,6 +65,20 @@ describe('without a provider of images', () => {
     await closed;
   });
 
+  it('a request for a model that was here waits for it, while others make other images', async () => {
+    await start(60_000);
+    await imageProvider(harness);
+    const model = 'test/another-painter';
+    const first = await imageProvider(harness, { models: [model] });
+    first.close();
+    await first.closed;
+    const answer = generate(harness, { model });
+    await until(async () => (await waiting()) === 1);
+    const second = await imageProvider(harness, { models: [model] });
+    const response = await answer;
+    expect([response.status, response.headers.get('x-provider-id')]).toEqual([200, second.providerId]);
+  });
+
   it('what is wrong with a request is told at once, when somebody has come who would know', async () => {
     await start(60_000);
     const answer = generate(harness, { model: 'test/other' });

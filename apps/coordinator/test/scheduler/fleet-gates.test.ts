@@ -75,7 +75,7 @@ describe('an operator', () => {
     const content = 'one two three four five six seven eight nine ten eleven twelve';
     expect((await harness.chat({ messages: [{ role: 'user', content }] })).status).toBe(200);
     expect(await stateOf(provider.providerId)).toMatchObject({ gate: null, placements: 1, share_of_placements: 1 });
-    harness.app.fleet.faulted(provider.providerId, 'unverified', 'test');
+    harness.app.fleet.standings.faulted(provider.providerId, 'unverified', 'test');
     expect(await stateOf(provider.providerId)).toMatchObject({ gate: 'quarantined' });
   });
 });

@@ -1,5 +1,5 @@
 /** HKDF with SHA-256 (RFC 5869), its two steps apart, as HPKE needs them. */
-import { createHmac } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { plainView } from './digest.js';
 
 export const HASH_BYTES = 32;
@@ -28,16 +28,34 @@ export function hkdfExpand(key: Uint8Array, length: number, ...info: readonly Ui
   return output.subarray(0, length);
 }
 
+/** SHA-256's block, to which HMAC fills up its key (RFC 2104 section 2). */
+const BLOCK_BYTES = 64;
+const INNER_PAD = 0x36;
+const OUTER_PAD = 0x5c;
+const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES);
+
+/**
+ * HMAC (RFC 2104) as the two hashes that it is: one-shot hashes leave no object of the library's behind, whose making and collecting
+ * costs more than the hashing of inputs as short as these.
+ */
 function hmac(key: Uint8Array, parts: readonly Uint8Array[]): Buffer {
-  let length = 0;
+  let length = BLOCK_BYTES;
   for (const part of parts) length += part.length;
-  const input = length <= joined.length ? joined.subarray(0, length) : new Uint8Array(length);
-  let offset = 0;
+  const inner = length <= joined.length ? joined.subarray(0, length) : new Uint8Array(length);
+  const block = key.length <= BLOCK_BYTES ? key : createHash('sha256').update(key).digest();
+  for (let i = 0; i < BLOCK_BYTES; i++) {
+    const byte = i < block.length ? (block[i] as number) : 0;
+    inner[i] = byte ^ INNER_PAD;
+    outer[i] = byte ^ OUTER_PAD;
+  }
+  let offset = BLOCK_BYTES;
   for (const part of parts) {
-    input.set(part, offset);
+    inner.set(part, offset);
     offset += part.length;
   }
-  const digest = createHmac('sha256', key).update(input).digest();
-  input.fill(0);
+  outer.write(hash('sha256', inner, 'hex'), BLOCK_BYTES, 'hex');
+  const digest = hash('sha256', outer, 'buffer');
+  inner.fill(0);
+  outer.fill(0);
   return digest;
 }

@@ -42,18 +42,37 @@ export interface RecipientContext {
   exportSecret(context: Uint8Array, length: number): Uint8Array;
 }
 
+/** What Encap makes for one recipient. It serves one context: a second one under the same secret would break the secrecy of both. */
+export interface Encapsulation {
+  /** Encapsulated key, 32 bytes, for the recipient. */
+  readonly enc: Uint8Array;
+  /** 32 bytes. */
+  readonly sharedSecret: Uint8Array;
+}
+
 /**
- * Section 5.1.1, SetupBaseS. `ephemeral`: a fresh pair made before, or that of a known-answer test; one that is used twice breaks the
- * secrecy of both uses.
+ * Section 4.1, Encap, by a fresh pair. `ephemeral`: that of a known-answer test in its place.
  * Throws SealingError `bad_key` on a recipient key that is not 32 bytes or has small order.
  */
-export function setupSender(recipientPublicKey: Uint8Array, info: Uint8Array, ephemeral?: SealingKeyPair): SenderContext {
-  const recipient = importRecipientKey(recipientPublicKey);
-  const { publicKey: enc, privateKey } = ephemeral ?? generateSealingKeyPair();
-  const schedule = keySchedule(kemSecret(sharedSecret(privateKey, recipient), enc, recipientPublicKey), info);
+export function encapsulate(recipientPublicKey: Uint8Array, ephemeral = generateSealingKeyPair()): Encapsulation {
+  const { publicKey: enc, privateKey } = ephemeral;
+  const dh = sharedSecret(privateKey, importRecipientKey(recipientPublicKey));
+  return { enc, sharedSecret: kemSecret(dh, enc, recipientPublicKey) };
+}
+
+/**
+ * Section 5.1.1, SetupBaseS. `encapsulation`: one that was made ahead for this recipient, and that nothing else is sealed with.
+ * Throws SealingError `bad_key` on a recipient key that is not 32 bytes or has small order.
+ */
+export function setupSender(
+  recipientPublicKey: Uint8Array,
+  info: Uint8Array,
+  encapsulation: Encapsulation = encapsulate(recipientPublicKey),
+): SenderContext {
+  const schedule = keySchedule(encapsulation.sharedSecret, info);
   const sequence = new SealingSequence(schedule);
   return {
-    enc,
+    enc: encapsulation.enc,
     seal: (aad, plaintext) => sequence.seal(aad, plaintext),
     sealParts: (aad, plaintext) => sequence.sealParts(aad, plaintext),
     exportSecret: (context, length) => exportFrom(schedule, context, length),

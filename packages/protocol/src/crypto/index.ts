@@ -1,6 +1,6 @@
 /** Sealing, signatures and digests on `node:crypto`. Nothing here runs in browsers; `@inference/verifier` does. */
 export { keyIdOf, providerIdOf, sha256, sha256Hex } from './digest.js';
-export { type RecipientContext, type SenderContext, setupRecipient, setupSender } from './hpke.js';
+export { type Encapsulation, encapsulate, type RecipientContext, type SenderContext, setupRecipient, setupSender } from './hpke.js';
 export { RequestOpener, type SealedRequest, sealRequest } from './job-sealing.js';
 export { cachedImport } from './key-cache.js';
 export { p256PublicKeyPem, verifyP256, verifyP256Async } from './p256.js';

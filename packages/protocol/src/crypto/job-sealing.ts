@@ -8,7 +8,7 @@ import { encodeFrameParts, type Frame, frameAad } from '../wire/frame.js';
 import { MAX_REQUEST_BYTES, REQUEST_CHUNK_BYTES } from '../wire/limits.js';
 import { TAG_BYTES } from './aead-sequence.js';
 import { sha256 } from './digest.js';
-import { type RecipientContext, setupRecipient, setupSender } from './hpke.js';
+import { type Encapsulation, type RecipientContext, setupRecipient, setupSender } from './hpke.js';
 import { ResponseOpener, ResponseSealer, responseSecret } from './response-sealing.js';
 import { SealingError } from './sealing-error.js';
 import type { SealingKeyPair } from './x25519.js';
@@ -23,18 +23,18 @@ export interface SealedRequest {
 }
 
 /**
- * Seals a request body to a provider's X25519 key. An empty body is one final frame. `ephemeral`: a fresh pair made before, which
- * must serve nothing else, ever; left out: one is made. Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES},
+ * Seals a request body to a provider's X25519 key. An empty body is one final frame. `encapsulation`: one made before for this key,
+ * which must serve nothing else, ever; left out: one is made. Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES},
  * `bad_key` on a malformed key.
  */
 export function sealRequest(
   context: JobContext,
   recipientPublicKey: Uint8Array,
   body: Uint8Array,
-  ephemeral?: SealingKeyPair,
+  encapsulation?: Encapsulation,
 ): SealedRequest {
   if (body.length > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
-  const sender = setupSender(recipientPublicKey, jobInfo(context, sha256), ephemeral);
+  const sender = setupSender(recipientPublicKey, jobInfo(context, sha256), encapsulation);
   const frames: Uint8Array[] = [];
   const count = Math.max(1, Math.ceil(body.length / REQUEST_CHUNK_BYTES));
   for (let seq = 0; seq < count; seq++) {

@@ -1,17 +1,13 @@
 /**
- * X25519 (RFC 7748) on raw 32-byte keys. Private keys stay inside the library's key objects. Public keys are imported as JWK
- * (RFC 8037): measured, that takes a sixth of the time of DER. They are never exported, see {@link rawPublicKey}.
+ * X25519 (RFC 7748) on raw 32-byte keys. Keys are imported as JWK (RFC 8037): measured, that takes a sixth of the time of DER.
+ * Pairs are not made by the library's generator, see {@link generateSealingKeyPair}.
  */
-import { createPrivateKey, createPublicKey, diffieHellman, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { concatBytes, fromHex } from '../bytes.js';
+import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomFillSync } from 'node:crypto';
 import { plainView } from './digest.js';
 import { cachedImport } from './key-cache.js';
 import { SealingError } from './sealing-error.js';
 
 export const X25519_BYTES = 32;
-
-/** PKCS #8 of a private key, up to its 32 bytes (RFC 8410 section 7). */
-const PKCS8_PREFIX = fromHex('302e020100300506032b656e04220420');
 
 export interface SealingKeyPair {
   /** 32 raw bytes. */
@@ -19,22 +15,37 @@ export interface SealingKeyPair {
   readonly privateKey: KeyObject;
 }
 
+/** Stands where the format of private keys wants a public key that nobody reads. */
+const UNREAD = base64Url(new Uint8Array(X25519_BYTES));
+
+/** Random bytes that become private keys, each at once and once. */
+const seed = new Uint8Array(X25519_BYTES);
+
+/**
+ * A fresh pair. A private key is 32 random bytes (RFC 7748 section 5), so importing them makes one. The library's generator is not
+ * used: its pair can only be exported under a lock, and when memory is collected in that moment, the remains of the generation
+ * ask for the same lock on the same thread, which then stands still for ever (Node 20). It also takes twice the time.
+ */
 export function generateSealingKeyPair(): SealingKeyPair {
-  const { privateKey } = generateKeyPairSync('x25519');
-  return { publicKey: rawPublicKey(privateKey), privateKey };
+  randomFillSync(seed);
+  const pair = sealingKeyPairFrom(seed);
+  seed.fill(0);
+  return pair;
 }
 
 /** Key pair of a 32-byte private key. Throws SealingError `bad_key` on another length. */
 export function sealingKeyPairFrom(privateKey: Uint8Array): SealingKeyPair {
   if (privateKey.length !== X25519_BYTES) throw new SealingError('bad_key', 'an X25519 private key has 32 bytes');
-  const key = createPrivateKey({ key: Buffer.from(concatBytes(PKCS8_PREFIX, privateKey)), format: 'der', type: 'pkcs8' });
-  return { publicKey: rawPublicKey(key), privateKey: key };
+  // The library takes `d` alone and works out the public key itself.
+  const key = createPrivateKey({ key: { kty: 'OKP', crv: 'X25519', d: base64Url(privateKey), x: UNREAD }, format: 'jwk' });
+  const { x } = createPublicKey(key).export({ format: 'jwk' });
+  return { publicKey: plainView(Buffer.from(x as string, 'base64url')), privateKey: key };
 }
 
 /** Imports a 32-byte public key. Throws SealingError `bad_key` on another length. */
 export function importX25519(raw: Uint8Array): KeyObject {
   if (raw.length !== X25519_BYTES) throw new SealingError('bad_key', 'an X25519 public key has 32 bytes');
-  return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: Buffer.from(raw).toString('base64url') }, format: 'jwk' });
+  return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: base64Url(raw) }, format: 'jwk' });
 }
 
 /** As {@link importX25519}, remembering keys that come again: a provider's sealing key serves many jobs. */
@@ -57,14 +68,6 @@ export function sharedSecret(privateKey: KeyObject, publicKey: KeyObject): Uint8
   return secret;
 }
 
-/** The base point, whose u-coordinate is 9 (RFC 7748 section 4.1). */
-const BASE_POINT = importX25519(Uint8Array.of(9, ...new Uint8Array(X25519_BYTES - 1)));
-
-/**
- * The public key of a private one: what it makes of the base point (RFC 7748 section 6.1). Not an export, although that is
- * quicker by half an agreement: Node 20 exports a JWK while it holds the pair's lock, and when memory is collected in that
- * moment, the remains of the pair's generation ask for the same lock on the same thread, which then stands still for ever.
- */
-function rawPublicKey(privateKey: KeyObject): Uint8Array {
-  return plainView(diffieHellman({ privateKey, publicKey: BASE_POINT }));
+function base64Url(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64url');
 }

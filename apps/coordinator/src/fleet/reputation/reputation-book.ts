@@ -86,9 +86,17 @@ export class ReputationBook {
   /** Forgets all of it. False when the key was not held back. */
   clear(providerId: ProviderId): boolean {
     if (stateAt(this.of(providerId), this.#options.now()) === 'well') return false;
-    this.#forget(providerId);
+    this.#drop(providerId);
+    // In words, so that other coordinators hear of it.
+    this.#options.keeper?.put(providerId, { ...CLEAN, at: this.#options.now() });
     this.#options.onChange(providerId);
     return true;
+  }
+
+  /** Takes in what another coordinator has come to know. */
+  takeUp(providerId: ProviderId, kept: Reputation): void {
+    this.#enter(providerId, takenUp(kept, this.#options.now()));
+    this.#options.onChange(providerId);
   }
 
   close(): void {

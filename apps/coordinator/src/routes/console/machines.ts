@@ -62,7 +62,7 @@ function liveState(fleet: Fleet, session: OnlineSession): ConsoleMachine['live']
   const trust = session.trust();
   return {
     status: fleet.status(session),
-    reason: fleet.standing(identity.providerId).detail ?? firstGap(trust),
+    reason: fleet.standings.of(identity.providerId).detail ?? firstGap(trust),
     trust_level: trust.level,
     attested: session.attested,
     simulated: identity.simulated,

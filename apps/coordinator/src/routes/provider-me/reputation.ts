@@ -4,7 +4,7 @@ import type { Fleet } from '../../fleet/fleet.js';
 import type { OnlineSession } from '../../fleet/provider-session.js';
 
 export function reputationOf(fleet: Fleet, session: OnlineSession, now: number): ProviderStatusAnswer['reputation'] {
-  const { state, reason, since, until, recentFailures } = fleet.standing(session.registration.identity.providerId);
+  const { state, reason, since, until, recentFailures } = fleet.standings.of(session.registration.identity.providerId);
   return {
     state,
     reason,

@@ -17,6 +17,7 @@ import { reputations } from './0033-reputations.js';
 import { machineLinks } from './0034-machine-links.js';
 import { operations } from './0035-operations.js';
 import { playgroundKeys } from './0039-playground-keys.js';
+import { reputationsWrittenAt } from './0040-reputations-written-at.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -33,4 +34,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0034_machine_links': machineLinks,
   '0035_operations': operations,
   '0039_playground_keys': playgroundKeys,
+  '0040_reputations_written_at': reputationsWrittenAt,
 };

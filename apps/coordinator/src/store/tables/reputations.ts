@@ -17,5 +17,7 @@ export interface ReputationTables {
     quarantines: number;
     cooldowns_at: number;
     quarantines_at: number;
+    /** When it was written, in milliseconds since 1970. */
+    written_at: number;
   };
 }

@@ -1,10 +1,15 @@
-/** Waits until a daemon that was started shows itself on its control socket, or it is clear that it cannot start. */
+/**
+ * Waits until a daemon that was started shows itself on its control socket, and has begun to serve or goes on starting for a while;
+ * or until it is clear that it cannot start.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { askStatus, ControlError } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
 const LOOK_MS = 100;
+/** What is wrong with its models shows itself by then; large ones go on loading for minutes. */
+const STARTING_MS = 10_000;
 const ANSWER_MS = 2_000;
 
 export interface Waiting {
@@ -27,10 +32,14 @@ export async function awaitDaemon(
   saidBefore: number,
 ): Promise<{ readonly status: DaemonStatus | null; readonly said: string | null }> {
   const deadline = performance.now() + limitMs;
+  let shownAt: number | null = null;
   for (;;) {
     try {
       const status = await askStatus(dataDir, ANSWER_MS);
-      if (status.pid !== before) return { status, said: null };
+      if (status.pid !== before) {
+        shownAt ??= performance.now();
+        if (status.state !== 'starting' || performance.now() - shownAt > STARTING_MS) return { status, said: null };
+      }
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
       // A daemon that loads slowly is silent; one that says something about its start has ended.
