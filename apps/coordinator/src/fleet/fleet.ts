@@ -95,7 +95,8 @@ export class Fleet {
       facts: (session, now) => (this.#isCurrent(session) ? this.#factsAt(session, now) : null),
       isDistrusted: ({ providerId }) => this.standings.isDistrusted(providerId),
     });
-    this.#life = setInterval(() => this.#checkLife(), options.rules.timings.pingMs);
+    // What lies unread after the process itself was held up is read before anybody counts as silent.
+    this.#life = setInterval(() => setImmediate(() => this.#checkLife()), options.rules.timings.pingMs);
   }
 
   /** Sockets open, registered or not. */

@@ -15,6 +15,7 @@ import type { JobHandle, JobSink } from '../fleet/job-sink.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Slot } from '../fleet/slot.js';
 import { CreditAccount } from './credit-account.js';
+import { Deadline } from './deadline.js';
 import type { Patience } from './patience.js';
 import type { JobTimings } from './timings.js';
 
@@ -86,7 +87,7 @@ export class Attempt implements JobSink {
   readonly #startedAt = performance.now();
   #firstContentAt: number | null = null;
   #phase: Phase = 'acceptance';
-  #timer: NodeJS.Timeout;
+  readonly #deadline = new Deadline(() => this.#timeOut());
   /** Acceptance counts as one. */
   #lastFrameAt = 0;
   #lastSignAt = this.#startedAt;
@@ -108,7 +109,7 @@ export class Attempt implements JobSink {
       settle = resolve;
     });
     this.#settle = settle;
-    this.#timer = setTimeout(() => this.#timeOut(), timings.acceptMs);
+    this.#deadline.set(timings.acceptMs);
   }
 
   /** Since the sending of the job, in milliseconds. */
@@ -190,7 +191,7 @@ export class Attempt implements JobSink {
     this.#spendPatience(now);
     this.#patience.working();
     if (this.#patience.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
-    else this.#timer.refresh();
+    else this.#deadline.renew();
   }
 
   frame(frame: Frame): void {
@@ -204,7 +205,7 @@ export class Attempt implements JobSink {
     else if (this.#phase === 'closing') return;
     else if (frame.final) this.#enter('completion', this.#timings.completionMs);
     else if (this.#patience.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
-    else if (this.#phase === 'next_frame') this.#timer.refresh();
+    else if (this.#phase === 'next_frame') this.#deadline.renew();
     else this.#enter('next_frame', this.#timings.betweenFramesMs);
   }
 
@@ -256,14 +257,13 @@ export class Attempt implements JobSink {
   }
 
   #enter(phase: Phase, ms: number): void {
-    clearTimeout(this.#timer);
     this.#phase = phase;
-    this.#timer = setTimeout(() => this.#timeOut(), ms);
+    this.#deadline.set(ms);
   }
 
   #timeOut(): void {
     // A provider without credit is silent because of the client, which has a deadline of its own.
-    if (this.#phase === 'next_frame' && this.#delivery.stalled) this.#timer.refresh();
+    if (this.#phase === 'next_frame' && this.#delivery.stalled) this.#deadline.renew();
     else if (this.#phase === 'closing') this.#abandon({ kind: 'stopped' });
     else this.#abandon({ kind: 'timeout', phase: this.#phase });
   }
@@ -278,7 +278,7 @@ export class Attempt implements JobSink {
   #end(outcome: Outcome): void {
     if (this.#over) return;
     this.#over = true;
-    clearTimeout(this.#timer);
+    this.#deadline.clear();
     if (outcome.kind !== 'completed' && !this.#delivery.committed) this.#delivery.withdraw();
     this.#settle(outcome);
   }

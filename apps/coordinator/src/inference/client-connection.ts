@@ -4,18 +4,19 @@
  */
 import type { ServerResponse } from 'node:http';
 import type { HttpError } from '@inference/formats';
+import { Deadline } from './deadline.js';
 
 export class ClientConnection {
   readonly response: ServerResponse;
   readonly #gone = new AbortController();
   readonly #drainMs: number;
-  #drainTimer: NodeJS.Timeout | null = null;
+  readonly #draining = new Deadline(() => this.response.destroy());
 
   constructor(response: ServerResponse, drainMs: number) {
     this.response = response;
     this.#drainMs = drainMs;
     response.once('close', () => {
-      this.#stopDrainTimer();
+      this.#draining.clear();
       if (!response.writableFinished) this.#gone.abort();
     });
     // A reset connection also emits 'close'; without a listener it would be an uncaught error.
@@ -35,9 +36,9 @@ export class ClientConnection {
   /** Writes, and calls back when what was written has drained. False: it has not drained yet. */
   write(chunk: Uint8Array | string, onDrain: () => void): boolean {
     if (this.response.write(chunk)) return true;
-    this.#startDrainTimer();
+    if (!this.#draining.isSet) this.#draining.set(this.#drainMs);
     this.response.once('drain', () => {
-      this.#stopDrainTimer();
+      this.#draining.clear();
       onDrain();
     });
     return false;
@@ -48,9 +49,8 @@ export class ClientConnection {
     if (this.gone) return;
     this.response.end(chunk);
     if (!this.response.writableFinished) {
-      this.#stopDrainTimer();
-      this.#startDrainTimer();
-      this.response.once('finish', () => this.#stopDrainTimer());
+      this.#draining.set(this.#drainMs);
+      this.response.once('finish', () => this.#draining.clear());
     }
   }
 
@@ -59,14 +59,5 @@ export class ClientConnection {
     if (this.gone) return;
     this.response.writeHead(error.status, { ...error.headers, 'content-length': Buffer.byteLength(error.body) });
     this.end(error.body);
-  }
-
-  #startDrainTimer(): void {
-    this.#drainTimer ??= setTimeout(() => this.response.destroy(), this.#drainMs);
-  }
-
-  #stopDrainTimer(): void {
-    if (this.#drainTimer !== null) clearTimeout(this.#drainTimer);
-    this.#drainTimer = null;
   }
 }

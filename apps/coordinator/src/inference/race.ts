@@ -5,6 +5,7 @@
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Estimate } from '../fleet/scheduler/cost.js';
 import { Attempt, type AttemptKeys, type Outcome, type Outlet } from './attempt.js';
+import { Deadline } from './deadline.js';
 import type { Delivery } from './delivery.js';
 import { Patience } from './patience.js';
 import type { JobTimings } from './timings.js';
@@ -55,7 +56,7 @@ export class Race {
   #winner: Lane | null = null;
   #hedged = false;
   #over = false;
-  #timer: NodeJS.Timeout | null = null;
+  readonly #nextLook = new Deadline(() => this.#look());
   #commitTimer: NodeJS.Timeout | null = null;
   readonly finish: Promise<Finish>;
   #resolve: (finish: Finish) => void = () => {};
@@ -170,15 +171,14 @@ export class Race {
 
   /** Sets the timer for the next look. */
   #plan(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
-    this.#timer = null;
+    this.#nextLook.clear();
     if (this.#over || this.#winner !== null) return;
     const waits = this.#running.map(({ entrant, attempt }) => this.#rules.silentAfterMs(entrant) - attempt.silentMs);
     const [only] = this.#running;
     if (only !== undefined && !this.#hedged) waits.push(this.#rules.lateAfterMs(only.entrant) - only.attempt.elapsedMs);
     if (waits.length === 0) return;
     const soonest = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#rules.timings.lateMs)));
-    this.#timer = setTimeout(() => this.#look(), Math.min(Math.ceil(soonest), LONGEST_TIMER_MS));
+    this.#nextLook.set(Math.min(Math.ceil(soonest), LONGEST_TIMER_MS));
   }
 
   #look(): void {
@@ -207,9 +207,8 @@ export class Race {
   }
 
   #clearTimers(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#nextLook.clear();
     if (this.#commitTimer !== null) clearTimeout(this.#commitTimer);
-    this.#timer = null;
     this.#commitTimer = null;
   }
 }

@@ -63,10 +63,8 @@ export class Connection {
     });
     socket.on('error', (error) => this.#close(`the connection failed: ${error.message}`));
     socket.on('close', (code) => this.#close(`the coordinator closed the connection (${code})`));
-    this.#watch = setInterval(() => {
-      if (performance.now() - this.#lastSign > liveness.silenceMs) this.end('the coordinator has been silent for too long');
-      else socket.ping();
-    }, liveness.pingMs);
+    // What lies unread after the process itself was held up is read before the coordinator counts as silent.
+    this.#watch = setInterval(() => setImmediate(() => this.#checkLife()), liveness.pingMs);
   }
 
   /** Connects. Throws an Error with a sentence for the owner. */
@@ -165,6 +163,13 @@ export class Connection {
       default:
         parsed satisfies never;
     }
+  }
+
+  /** Pings a coordinator that is there and leaves one that is not. */
+  #checkLife(): void {
+    if (this.#closed) return;
+    if (performance.now() - this.#lastSign > this.liveness.silenceMs) this.end('the coordinator has been silent for too long');
+    else this.socket.ping();
   }
 
   #sign(): void {
