@@ -20,7 +20,7 @@ function encapsulations(options: Partial<ConstructorParameters<typeof Encapsulat
 /** Takes one and shows that its recipient opens what is sealed with it. Gives its encapsulated key. */
 function useOne(from: Encapsulations, key: SealingKeyPair): string {
   const encapsulation = from.take(key.publicKey);
-  const sealed = setupSender(key.publicKey, INFO, encapsulation).seal(AAD, TEXT);
+  const sealed = setupSender(encapsulation, INFO).seal(AAD, TEXT);
   expect(setupRecipient(key, encapsulation.enc, INFO).open(AAD, sealed)).toEqual(TEXT);
   return Buffer.from(encapsulation.enc).toString('hex');
 }

@@ -64,7 +64,6 @@ class Script {
     return {
       slot,
       context,
-      recipientKey: key.publicKey,
       encapsulate: () => encapsulate(key.publicKey),
       estimate,
       tokenMs: 20,

@@ -25,7 +25,15 @@ import {
   type Register,
   toBase64,
 } from '@inference/protocol';
-import { providerIdOf, type ResponseOpener, sealRequest, sha256Hex, verifyP256, verifyResponseSignature } from '@inference/protocol/crypto';
+import {
+  encapsulate,
+  providerIdOf,
+  type ResponseOpener,
+  sealRequest,
+  sha256Hex,
+  verifyP256,
+  verifyResponseSignature,
+} from '@inference/protocol/crypto';
 import { type WebSocket, WebSocketServer } from 'ws';
 
 export interface Answer {
@@ -158,7 +166,7 @@ export class FakeProviderSession {
       expires_at: Date.now() + 60_000,
       ...options.context,
     };
-    const sealed = sealRequest(context, fromBase64(key.x25519_public_key), body);
+    const sealed = sealRequest(context, encapsulate(fromBase64(key.x25519_public_key)), body);
     return new Promise((settle) => {
       this.#jobs.set(context.job_id, {
         responses: sealed.responses,

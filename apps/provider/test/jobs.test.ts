@@ -13,7 +13,7 @@ import {
   type ProviderMessage,
   toBase64,
 } from '@inference/protocol';
-import { generateSealingKeyPair, keyIdOf, type ResponseOpener, sealRequest, sha256Hex } from '@inference/protocol/crypto';
+import { encapsulate, generateSealingKeyPair, keyIdOf, type ResponseOpener, sealRequest, sha256Hex } from '@inference/protocol/crypto';
 import { describe, expect, test } from 'vitest';
 import { Embedding } from '../src/engine/embedding.js';
 import { Generation, type StreamCommand } from '../src/engine/generation.js';
@@ -155,7 +155,7 @@ class Bench {
     context: JobContext,
     { credit = 1 << 20, key = this.key, sealedAs = context, frames = (all: Uint8Array[]) => all } = {},
   ) {
-    const sealed = sealRequest(sealedAs, key.pair.publicKey, body);
+    const sealed = sealRequest(sealedAs, encapsulate(key.pair.publicKey), body);
     this.jobs.handle({ type: 'job', context, enc: toBase64(sealed.enc), request_bytes: body.length, credit });
     for (const frame of frames([...sealed.frames])) this.jobs.frame(decodeFrame(frame));
     return sealed;

@@ -40,11 +40,11 @@ describe('X25519', () => {
     const pair = generateSealingKeyPair();
     for (const key of SMALL_ORDER) {
       refuses('bad_key', () => sharedSecret(pair.privateKey, importX25519(key)));
-      refuses('bad_key', () => setupSender(key, new Uint8Array(0)));
+      refuses('bad_key', () => encapsulate(key));
       refuses('bad_key', () => setupRecipient(pair, key, new Uint8Array(0)));
     }
     for (const length of [0, 31, 33, 64]) {
-      refuses('bad_key', () => setupSender(new Uint8Array(length), new Uint8Array(0)));
+      refuses('bad_key', () => encapsulate(new Uint8Array(length)));
       refuses('bad_key', () => setupRecipient(pair, new Uint8Array(length), new Uint8Array(0)));
       refuses('bad_key', () => sealingKeyPairFrom(new Uint8Array(length)));
     }
@@ -65,7 +65,7 @@ describe('HPKE', () => {
     for (let i = 0; i < 10; i++) {
       const secret = random.bytes(32);
       const info = random.bytes(random.below(100));
-      const sender = setupSender(sealingKeyPairFrom(secret).publicKey, info);
+      const sender = setupSender(encapsulate(sealingKeyPairFrom(secret).publicKey), info);
       const recipient = await suite.SetupRecipient(await suite.DeserializePrivateKey(secret, true), sender.enc, { info });
       for (let message = 0; message < 5; message++) {
         const aad = random.bytes(random.below(40));
@@ -99,19 +99,18 @@ describe('HPKE', () => {
     const recipient = sealingKeyPairFrom(new Uint8Array(32).fill(1));
     const ephemeral = sealingKeyPairFrom(new Uint8Array(32).fill(2));
     const sealed = () =>
-      setupSender(recipient.publicKey, Uint8Array.of(3), encapsulate(recipient.publicKey, ephemeral)).seal(
-        Uint8Array.of(4),
-        Uint8Array.of(5),
-      );
+      setupSender(encapsulate(recipient.publicKey, ephemeral), Uint8Array.of(3)).seal(Uint8Array.of(4), Uint8Array.of(5));
     expect(sealed()).toEqual(sealed());
-    expect(setupSender(recipient.publicKey, Uint8Array.of(3)).enc).not.toEqual(setupSender(recipient.publicKey, Uint8Array.of(3)).enc);
+    expect(setupSender(encapsulate(recipient.publicKey), Uint8Array.of(3)).enc).not.toEqual(
+      setupSender(encapsulate(recipient.publicKey), Uint8Array.of(3)).enc,
+    );
   });
 
   test('altered ciphertext, tag, associated data, info, enc or key: nothing opens, and the right message still does', () => {
     const random = new SeededRandom(8);
     const pair = generateSealingKeyPair();
     const info = random.bytes(48);
-    const sender = setupSender(pair.publicKey, info);
+    const sender = setupSender(encapsulate(pair.publicKey), info);
     const aad = random.bytes(5);
     const plaintext = random.bytes(40);
     const sealed = sender.seal(aad, plaintext);
@@ -132,7 +131,7 @@ describe('HPKE', () => {
   });
 
   test('exports of any permitted length work, longer ones are refused', () => {
-    const sender = setupSender(generateSealingKeyPair().publicKey, new Uint8Array(0));
+    const sender = setupSender(encapsulate(generateSealingKeyPair().publicKey), new Uint8Array(0));
     const context = Uint8Array.of(1);
     for (const length of [0, 1, 31, 32, 33, 255 * 32]) expect(sender.exportSecret(context, length)).toHaveLength(length);
     for (const length of [-1, 1.5, 255 * 32 + 1, Number.NaN]) expect(() => sender.exportSecret(context, length)).toThrow(RangeError);

@@ -69,8 +69,7 @@ export interface Outlet {
 export interface AttemptKeys {
   readonly slot: Slot;
   readonly context: JobContext;
-  readonly recipientKey: Uint8Array;
-  /** Makes or takes one for this key. Called once; throws as {@link sealRequest} does. */
+  /** For the key of the slot's provider. Called once; throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
 }
 
@@ -123,10 +122,10 @@ export class Attempt implements JobSink {
   }
 
   /** Seals the body for the slot's provider, and sends it. */
-  start({ slot, context, recipientKey, encapsulate }: AttemptKeys, body: Uint8Array): void {
+  start({ slot, context, encapsulate }: AttemptKeys, body: Uint8Array): void {
     this.#delivery.begin(slot.session, (bytes) => this.#credit.drained(bytes));
     try {
-      const sealed = sealRequest(context, recipientKey, body, encapsulate());
+      const sealed = sealRequest(context, encapsulate(), body);
       this.#opener = sealed.responses;
       const message = {
         type: 'job',

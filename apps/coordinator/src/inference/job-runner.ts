@@ -248,9 +248,8 @@ export class JobRunner {
     run.begun++;
     if (context !== null && key !== null) {
       const tokenMs = tokenMsOf(estimate, run.request.work);
-      const recipientKey = key.publicKey;
-      const encapsulate = (): Encapsulation => this.#options.encapsulations.take(recipientKey);
-      const entrant = { slot, context, recipientKey, encapsulate, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
+      const encapsulate = (): Encapsulation => this.#options.encapsulations.take(key.publicKey);
+      const entrant = { slot, context, encapsulate, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
       run.attempts.set(
         entrant,
         run.span.part('inference.attempt', { 'inference.role': role, 'inference.provider_id': providerOf(session) }),

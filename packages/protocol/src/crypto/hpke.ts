@@ -60,15 +60,8 @@ export function encapsulate(recipientPublicKey: Uint8Array, ephemeral = generate
   return { enc, sharedSecret: kemSecret(dh, enc, recipientPublicKey) };
 }
 
-/**
- * Section 5.1.1, SetupBaseS. `encapsulation`: one that was made ahead for this recipient, and that nothing else is sealed with.
- * Throws SealingError `bad_key` on a recipient key that is not 32 bytes or has small order.
- */
-export function setupSender(
-  recipientPublicKey: Uint8Array,
-  info: Uint8Array,
-  encapsulation: Encapsulation = encapsulate(recipientPublicKey),
-): SenderContext {
+/** Section 5.1.1, SetupBaseS, for the recipient of the encapsulation, which must serve nothing else, ever. */
+export function setupSender(encapsulation: Encapsulation, info: Uint8Array): SenderContext {
   const schedule = keySchedule(encapsulation.sharedSecret, info);
   const sequence = new SealingSequence(schedule);
   return {

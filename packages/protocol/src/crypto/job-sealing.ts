@@ -23,18 +23,12 @@ export interface SealedRequest {
 }
 
 /**
- * Seals a request body to a provider's X25519 key. An empty body is one final frame. `encapsulation`: one made before for this key,
- * which must serve nothing else, ever; left out: one is made. Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES},
- * `bad_key` on a malformed key.
+ * Seals a request body to the provider's key that the encapsulation is for, which must serve nothing else, ever. An empty body is one
+ * final frame. Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES}.
  */
-export function sealRequest(
-  context: JobContext,
-  recipientPublicKey: Uint8Array,
-  body: Uint8Array,
-  encapsulation?: Encapsulation,
-): SealedRequest {
+export function sealRequest(context: JobContext, encapsulation: Encapsulation, body: Uint8Array): SealedRequest {
   if (body.length > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
-  const sender = setupSender(recipientPublicKey, jobInfo(context, sha256), encapsulation);
+  const sender = setupSender(encapsulation, jobInfo(context, sha256));
   const frames: Uint8Array[] = [];
   const count = Math.max(1, Math.ceil(body.length / REQUEST_CHUNK_BYTES));
   for (let seq = 0; seq < count; seq++) {
