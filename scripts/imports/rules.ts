@@ -37,6 +37,7 @@ export const LAYERS: readonly Layer[] = [
   },
   { name: 'coordinator/log', path: 'apps/coordinator/src/log.ts', uses: ['coordinator/config'], node: NODE },
   { name: 'coordinator/start-error', path: 'apps/coordinator/src/start-error.ts', uses: [], node: PURE },
+  { name: 'coordinator/bounded-map', path: 'apps/coordinator/src/bounded-map.ts', uses: [], node: PURE },
   {
     name: 'coordinator/routes',
     path: 'apps/coordinator/src/routes',
@@ -64,7 +65,16 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'coordinator/inference',
     path: 'apps/coordinator/src/inference',
-    uses: ['coordinator/fleet', 'coordinator/images', 'coordinator/ledger', 'coordinator/store', 'formats', 'protocol', 'protocol/crypto'],
+    uses: [
+      'coordinator/fleet',
+      'coordinator/images',
+      'coordinator/ledger',
+      'coordinator/store',
+      'coordinator/bounded-map',
+      'formats',
+      'protocol',
+      'protocol/crypto',
+    ],
     node: NODE,
   },
   {
@@ -95,7 +105,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'coordinator/images',
     path: 'apps/coordinator/src/images',
-    uses: ['coordinator/store', 'formats', 'protocol'],
+    uses: ['coordinator/store', 'coordinator/bounded-map', 'formats', 'protocol'],
     node: NODE,
   },
   { name: 'coordinator/ledger', path: 'apps/coordinator/src/ledger', uses: ['coordinator/store', 'protocol'], node: NODE },
@@ -114,11 +124,16 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'coordinator/fleet',
     path: 'apps/coordinator/src/fleet',
-    uses: ['coordinator/attestation', 'protocol', 'protocol/crypto'],
+    uses: ['coordinator/attestation', 'coordinator/bounded-map', 'protocol', 'protocol/crypto'],
     node: NODE,
   },
   { name: 'coordinator/attestation', path: 'apps/coordinator/src/attestation', uses: ['protocol', 'protocol/crypto'], node: NODE },
-  { name: 'coordinator/store', path: 'apps/coordinator/src/store', uses: ['coordinator/start-error', 'protocol'], node: NODE },
+  {
+    name: 'coordinator/store',
+    path: 'apps/coordinator/src/store',
+    uses: ['coordinator/start-error', 'coordinator/bounded-map', 'protocol'],
+    node: NODE,
+  },
 
   { name: 'provider', path: 'apps/provider/src', uses: 'all of the app', node: NODE },
   {

@@ -3,6 +3,7 @@
  * within a day. Their machines sleep, restart or are held back, which passes (503); any other name is a mistake (404).
  */
 import type { ModelOffer } from '@inference/protocol';
+import { BoundedMap } from '../bounded-map.js';
 
 /** A machine that serves at night is away by day. In milliseconds. */
 export const EXPECTED_MS = 24 * 3_600_000;
@@ -23,7 +24,7 @@ export interface ExpectedModelsOptions {
 export class ExpectedModels {
   readonly #options: ExpectedModelsOptions;
   /** When each was last served, the latest last. */
-  readonly #servedAt = new Map<string, number>();
+  readonly #servedAt = new BoundedMap<string, number>(MOST);
   readonly #stopListening: () => void;
 
   constructor(options: ExpectedModelsOptions) {
@@ -46,10 +47,6 @@ export class ExpectedModels {
   }
 
   #note(model: string): void {
-    this.#servedAt.delete(model);
     this.#servedAt.set(model, this.#options.now());
-    if (this.#servedAt.size <= MOST) return;
-    const [oldest] = this.#servedAt.keys();
-    if (oldest !== undefined) this.#servedAt.delete(oldest);
   }
 }

@@ -3,6 +3,7 @@
  * key of its image, and beside the image on the same disk it would open it. A process that ends takes them along; the client has
  * its own, which came with the answer.
  */
+import { BoundedMap } from '../bounded-map.js';
 import type { KeptReceipt, ReceiptBook } from '../store/receipt-book.js';
 
 /** Receipts that are held; beyond this the oldest are given up. */
@@ -14,7 +15,7 @@ export class HeldReceipts {
   readonly #book: Pick<ReceiptBook, 'add' | 'find'>;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
-  readonly #held = new Map<string, { readonly receipt: KeptReceipt; readonly until: number }>();
+  readonly #held = new BoundedMap<string, { readonly receipt: KeptReceipt; readonly until: number }>(MOST_HELD);
 
   constructor(book: Pick<ReceiptBook, 'add' | 'find'>, now: () => number) {
     this.#book = book;
@@ -25,8 +26,6 @@ export class HeldReceipts {
 
   /** Keeps a receipt, in memory alone until a time in milliseconds. */
   add(receipt: KeptReceipt, until: number): void {
-    const [oldest] = this.#held.keys();
-    if (this.#held.size >= MOST_HELD && oldest !== undefined) this.#held.delete(oldest);
     this.#held.set(receipt.jobId, { receipt, until });
   }
 

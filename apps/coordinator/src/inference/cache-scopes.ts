@@ -4,6 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
+import { BoundedMap } from '../bounded-map.js';
 
 /** Name of the secret that the coordinators of one database share. */
 export const CACHE_SCOPE_SECRET = 'cache-scope';
@@ -13,7 +14,7 @@ const MOST_ACCOUNTS = 20_000;
 
 export class CacheScopes {
   readonly #secret: Uint8Array;
-  readonly #accountKeys = new Map<string, Uint8Array>();
+  readonly #accountKeys = new BoundedMap<string, Uint8Array>(MOST_ACCOUNTS);
 
   constructor(secret: Uint8Array) {
     this.#secret = secret;
@@ -28,8 +29,6 @@ export class CacheScopes {
     const known = this.#accountKeys.get(accountId);
     if (known !== undefined) return known;
     const key = createHmac('sha256', this.#secret).update(accountId).digest();
-    const oldest = this.#accountKeys.keys().next();
-    if (this.#accountKeys.size >= MOST_ACCOUNTS && oldest.done !== true) this.#accountKeys.delete(oldest.value);
     this.#accountKeys.set(accountId, key);
     return key;
   }

@@ -2,6 +2,7 @@
  * When a job's first content is late. Estimates are right only so far, and some models are slower than their estimates as a
  * rule; so it is late when it takes longer than all but one in twenty of that model did, measured against their estimates.
  */
+import { BoundedMap } from '../bounded-map.js';
 import type { Estimate } from '../fleet/scheduler/cost.js';
 
 /** Part of the jobs that are to be on time. */
@@ -23,7 +24,7 @@ export interface Floors {
 
 export class Punctuality {
   readonly #floors: Floors;
-  readonly #factors = new Map<string, number>();
+  readonly #factors = new BoundedMap<string, number>(MOST_MODELS);
 
   constructor(floors: Floors) {
     this.#floors = floors;
@@ -47,10 +48,7 @@ export class Punctuality {
     const later = ms > factor * expectedMs(streamed, estimate);
     // The steps are in balance where one in twenty is later (a quantile by stochastic approximation, on a logarithmic scale).
     const moved = factor * Math.exp(STEP * (later ? ON_TIME : ON_TIME - 1));
-    this.#factors.delete(key);
     this.#factors.set(key, Math.min(MOST_FACTOR, Math.max(LEAST_FACTOR, moved)));
-    const oldest = this.#factors.keys().next();
-    if (this.#factors.size > MOST_MODELS && oldest.done !== true) this.#factors.delete(oldest.value);
   }
 }
 

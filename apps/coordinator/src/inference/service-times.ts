@@ -1,4 +1,5 @@
 /** How long a place on a machine is taken by one job, per model, as measured: what waiting times are told from. */
+import { BoundedMap } from '../bounded-map.js';
 
 /** Weight of the newest job. */
 const NEWEST = 0.1;
@@ -7,7 +8,7 @@ const MOST_MODELS = 10_000;
 const LEAST_JOBS = 3;
 
 export class ServiceTimes {
-  readonly #models = new Map<string, { readonly meanMs: number; readonly jobs: number }>();
+  readonly #models = new BoundedMap<string, { readonly meanMs: number; readonly jobs: number }>(MOST_MODELS);
 
   /** A job's place was free again after `ms` milliseconds. */
   add(model: string, ms: number): void {
@@ -15,8 +16,6 @@ export class ServiceTimes {
     const jobs = (known?.jobs ?? 0) + 1;
     const meanMs = known === undefined ? ms : known.meanMs + Math.max(NEWEST, 1 / jobs) * (ms - known.meanMs);
     this.#models.set(model, { meanMs, jobs });
-    const oldest = this.#models.keys().next();
-    if (this.#models.size > MOST_MODELS && oldest.done !== true) this.#models.delete(oldest.value);
   }
 
   /** When `ahead` jobs that wait will have begun, on `slots` places that are all taken, in milliseconds from now; null: not known. */

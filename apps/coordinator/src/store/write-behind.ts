@@ -2,6 +2,7 @@
  * Rows that nobody waits for: what is new is gathered by its key for a moment and written with others. Of one key the newest counts.
  * What a crash takes with it is that moment; what a database refuses waits for the next time, up to a bound.
  */
+import { BoundedMap } from '../bounded-map.js';
 
 export interface WriteBehindOptions<Key, Value> {
   /** Writes some of them, in the order in which they came. */
@@ -18,22 +19,19 @@ export interface WriteBehindOptions<Key, Value> {
 
 export class WriteBehind<Key, Value> {
   readonly #options: WriteBehindOptions<Key, Value>;
-  readonly #waiting = new Map<Key, Value>();
+  readonly #waiting: BoundedMap<Key, Value>;
   readonly #timer: NodeJS.Timeout;
   #writing: Promise<void> | null = null;
 
   constructor(options: WriteBehindOptions<Key, Value>) {
     this.#options = options;
+    this.#waiting = new BoundedMap(options.mostWaiting);
     this.#timer = setInterval(() => void this.flush(), options.everyMs);
     this.#timer.unref();
   }
 
   put(key: Key, value: Value): void {
-    // The newest stands last.
-    this.#waiting.delete(key);
     this.#waiting.set(key, value);
-    const oldest = this.#waiting.keys().next();
-    if (this.#waiting.size > this.#options.mostWaiting && oldest.done !== true) this.#waiting.delete(oldest.value);
   }
 
   /** What waits for this key. */

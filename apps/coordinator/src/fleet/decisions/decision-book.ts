@@ -3,6 +3,7 @@
  * the others for the next two in turn, so that the work is the same for three machines and for ten thousand. Also counts what each
  * connection was given of all that was placed since it came.
  */
+import { BoundedMap } from '../../bounded-map.js';
 import type { Board, Member } from '../scheduler/board.js';
 import type { Decision, PlacementRequest } from '../scheduler/schedule.js';
 import { type DecisionEntry, DecisionHistory } from './decision-history.js';
@@ -37,7 +38,7 @@ const MOST_MODELS = 10_000;
 
 export class DecisionBook<S extends Watched> {
   readonly #kept = new WeakMap<S, Kept>();
-  readonly #placed = new Map<string, number>();
+  readonly #placed = new BoundedMap<string, number>(MOST_MODELS);
   /** Whose turn it is to be looked at. */
   readonly #turns = new WeakMap<Board<S>, Iterator<Member<S>>>();
   #placedInAll = 0;
@@ -102,8 +103,6 @@ export class DecisionBook<S extends Watched> {
   #countPlaced(model: string): void {
     this.#placed.set(model, (this.#placed.get(model) ?? 0) + 1);
     this.#placedInAll++;
-    const oldest = this.#placed.keys().next();
-    if (this.#placed.size > MOST_MODELS && oldest.done !== true) this.#placed.delete(oldest.value);
   }
 
   /** The member whose turn it is. Providers may come and go between two turns. */

@@ -1,4 +1,5 @@
 /** How many requests came for each model in the last minutes, in this process. Bounded in models and time. */
+import { BoundedMap } from '../../bounded-map.js';
 
 const MINUTE_MS = 60_000;
 /** Minutes that are summed up, the one that runs included. */
@@ -6,7 +7,7 @@ export const DEMAND_MINUTES = 5;
 const MOST_MODELS = 10_000;
 
 export class Demand {
-  readonly #models = new Map<string, { minute: number; count: number }[]>();
+  readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MOST_MODELS);
 
   /** A request for the model came. */
   asked(model: string, now: number): void {
@@ -19,10 +20,7 @@ export class Demand {
     }
     minutes.push({ minute, count: 1 });
     if (minutes.length > DEMAND_MINUTES) minutes.shift();
-    this.#models.delete(model);
     this.#models.set(model, minutes);
-    const oldest = this.#models.keys().next();
-    if (this.#models.size > MOST_MODELS && oldest.done !== true) this.#models.delete(oldest.value);
   }
 
   /** Requests of the minute that runs and the ones before it. */

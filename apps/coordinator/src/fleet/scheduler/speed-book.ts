@@ -3,6 +3,7 @@
  * from the memory bandwidth. Newer answers count for more, and it is remembered when a machine comes back.
  */
 import type { Hardware, ProviderId } from '@inference/protocol';
+import { BoundedMap } from '../../bounded-map.js';
 import { CONSTANTS, type SchedulerConstants } from './constants.js';
 import { aloneRate, type Speed } from './cost.js';
 
@@ -39,7 +40,7 @@ const MOST_REMEMBERED = 200_000;
 
 export class SpeedBook {
   readonly #constants: SchedulerConstants;
-  readonly #speeds = new Map<string, Speed>();
+  readonly #speeds = new BoundedMap<string, Speed>(MOST_REMEMBERED);
 
   constructor(constants: SchedulerConstants = CONSTANTS) {
     this.#constants = constants;
@@ -63,10 +64,7 @@ export class SpeedBook {
       decodeTps: blend(known.decodeTps, decode, weight),
       samples: known.samples + 1,
     };
-    this.#speeds.delete(key);
     this.#speeds.set(key, speed);
-    const oldest = this.#speeds.keys().next();
-    if (this.#speeds.size > MOST_REMEMBERED && oldest.done !== true) this.#speeds.delete(oldest.value);
     return speed;
   }
 }

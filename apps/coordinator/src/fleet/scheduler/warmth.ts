@@ -3,6 +3,7 @@
  * memory and for a while, and how far each machine's memory can be trusted, from the cached tokens of its signed receipts.
  */
 import type { ProviderId } from '@inference/protocol';
+import { BoundedMap } from '../../bounded-map.js';
 import type { WarmPlace } from './schedule.js';
 
 /** The beginning of a prompt, up to the end of one of its blocks. */
@@ -42,8 +43,8 @@ const LEAST_TRUST = 0.05;
 const NEWEST = 0.3;
 
 export class Warmth {
-  readonly #prefixes = new Map<number, readonly Holder[]>();
-  readonly #trust = new Map<ProviderId, number>();
+  readonly #prefixes = new BoundedMap<number, readonly Holder[]>(MOST_PREFIXES);
+  readonly #trust = new BoundedMap<ProviderId, number>(MOST_PROVIDERS);
 
   /** Prefixes that are remembered. */
   get size(): number {
@@ -100,18 +101,14 @@ export class Warmth {
 
   #learn(providerId: ProviderId, share: number): void {
     const known = this.trust(providerId);
-    this.#trust.delete(providerId);
     this.#trust.set(providerId, Math.max(LEAST_TRUST, known + NEWEST * (share - known)));
-    forgetOldest(this.#trust, MOST_PROVIDERS);
   }
 
   #hold(hash: number, holder: Holder): void {
     const others = (this.#prefixes.get(hash) ?? []).filter(
       ({ providerId, at }) => providerId !== holder.providerId && holder.at - at < LIFETIME_MS,
     );
-    this.#prefixes.delete(hash);
     this.#prefixes.set(hash, [holder, ...others.slice(0, MOST_HOLDERS - 1)]);
-    forgetOldest(this.#prefixes, MOST_PREFIXES);
   }
 }
 
@@ -121,9 +118,4 @@ function survival({ at, placements }: Holder, jobs: Jobs, now: number): number {
   if (now - at >= LIFETIME_MS || at < jobs.since) return 0;
   const since = jobs.placements - placements;
   return since < jobs.slots ? 1 : (jobs.slots / (since + 1)) ** 2;
-}
-
-function forgetOldest<K>(map: Map<K, unknown>, most: number): void {
-  const oldest = map.keys().next();
-  if (map.size > most && oldest.done !== true) map.delete(oldest.value);
 }
