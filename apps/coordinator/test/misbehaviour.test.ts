@@ -1,6 +1,7 @@
 import type { JobCompleted, Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
+import type { JobTimings } from '../src/inference/timings.js';
 import { errorOf, type Harness, startHarness, until } from './harness.js';
 import type { ScriptedJob } from './scripted-provider.js';
 
@@ -148,20 +149,24 @@ describe('a provider that breaks the protocol of a job', () => {
 });
 
 describe('before the first content', () => {
-  for (const [name, fail] of Object.entries<(job: ScriptedJob) => void>({
-    'engine failed': (job) => job.fail({ code: 'engine_failed' }),
-    busy: (job) => job.fail({ code: 'busy' }),
-    draining: (job) => job.fail({ code: 'draining' }),
-    'connection lost': (job) => job.provider.close(),
-    'connection lost after acceptance': (job) => {
-      job.accept();
-      setTimeout(() => job.provider.close(), 20);
-    },
-    'never accepts': () => {},
-    'never says anything': (job) => job.accept(),
-  })) {
+  // The one that takes over has as little time: enough of it on a machine that is held up, too.
+  for (const [name, fail, brief] of [
+    ['engine failed', (job) => job.fail({ code: 'engine_failed' })],
+    ['busy', (job) => job.fail({ code: 'busy' })],
+    ['draining', (job) => job.fail({ code: 'draining' })],
+    ['connection lost', (job) => job.provider.close()],
+    [
+      'connection lost after acceptance',
+      (job) => {
+        job.accept();
+        setTimeout(() => job.provider.close(), 20);
+      },
+    ],
+    ['never accepts', () => {}, { acceptMs: 1500 }],
+    ['never says anything', (job) => job.accept(), { firstContentMs: 1500 }],
+  ] as const satisfies [name: string, fail: (job: ScriptedJob) => void, brief?: Partial<JobTimings>][]) {
     it(`another provider takes over, streamed or not: ${name}`, async () => {
-      harness = await startHarness({ random: () => 0, jobTimings: { acceptMs: 100, firstContentMs: 100, commitMs: 5000 } });
+      harness = await startHarness({ random: () => 0, jobTimings: { ...brief, commitMs: 60_000 } });
       for (const stream of [false, true]) {
         const bad = await harness.provider({ onJob: fail });
         const good = await harness.provider();
@@ -179,7 +184,7 @@ describe('before the first content', () => {
   }
 
   it('a provider that says it is at work is waited for, streamed or not, but not for ever', async () => {
-    harness = await startHarness({ jobTimings: { firstContentMs: 400, betweenFramesMs: 400, wordlessMs: 4000, commitMs: 9000 } });
+    harness = await startHarness({ jobTimings: { firstContentMs: 900, betweenFramesMs: 900, wordlessMs: 4500, commitMs: 60_000 } });
     const atWork = (job: ScriptedJob): NodeJS.Timeout =>
       setInterval(() => job.provider.send({ type: 'job_progress', job_id: job.context.job_id }), 20);
     const slow = await harness.provider({
@@ -187,9 +192,9 @@ describe('before the first content', () => {
         job.accept();
         const signs = atWork(job);
         const [first, ...rest] = job.render(['late', ' but whole']);
-        await sleep(1000);
+        await sleep(1500);
         await job.pushWithinCredit(first as Uint8Array);
-        await sleep(1000);
+        await sleep(1500);
         clearInterval(signs);
         for (const bytes of rest) await job.pushWithinCredit(bytes);
         job.push(new Uint8Array(), true);
