@@ -123,7 +123,7 @@ describe('when the first content is late', () => {
   });
 
   it('and the headers can wait no longer, they name one, which goes on alone', async () => {
-    harness = await start({ jobTimings: { commitMs: 500 } });
+    harness = await start({ jobTimings: { commitMs: 2500 } });
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const response = await harness.chat({ stream: true });
     await bothRun(first, second);
