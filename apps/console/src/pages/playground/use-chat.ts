@@ -1,14 +1,15 @@
 /** The conversation of the page and the one request that may run in it. All of it is gone with the page. */
-import { useEffect, useMemo, useReducer, useRef } from 'react';
+import { useMemo, useReducer, useRef } from 'react';
 import { useMoneyChanged } from '../client/balance-query.js';
 import { askWithKey } from './ask.js';
-import { askChat, type ChatOutcome } from './ask-chat.js';
+import { askChat, type ChatListener } from './ask-chat.js';
 import { newNonce } from './call.js';
 import { type Answer, chatBody, conversation, newAnswer, type Question, type Turn } from './conversation.js';
 import { costOf } from './cost.js';
 import type { Parameters } from './parameters.js';
 import { usePlaygroundKey } from './playground-key.js';
 import type { ProviderFacts } from './provider-facts.js';
+import { useOneRequest } from './use-one-request.js';
 import { checkAnswer, downloadFeed } from './verification.js';
 
 export interface ChatSettings {
@@ -29,19 +30,10 @@ export interface Chat {
 
 export function useChat(): Chat {
   const [turns, dispatch] = useReducer(conversation, []);
-  const running = useRef<AbortController | null>(null);
-  const left = useRef<AbortController | null>(null);
+  const request = useOneRequest();
   const ids = useRef(0);
   const key = usePlaygroundKey();
   const moneyChanged = useMoneyChanged();
-  useEffect(() => {
-    const leaving = new AbortController();
-    left.current = leaving;
-    return () => {
-      leaving.abort();
-      running.current?.abort();
-    };
-  }, []);
 
   return useMemo((): Chat => {
     const start = (before: readonly Turn[], question: Question | null, settings: ChatSettings): void => {
@@ -52,27 +44,20 @@ export function useChat(): Chat {
     };
 
     const run = async (id: string, body: string, model: string): Promise<void> => {
-      const stop = new AbortController();
-      running.current = stop;
       const nonce = newNonce();
       let provider: ProviderFacts | null = null;
       let feed: Promise<unknown> = Promise.resolve(null);
       const change = (changes: Partial<Answer>): void => dispatch({ type: 'changed', id, changes });
-      const outcome: ChatOutcome = await askWithKey(key, (secret) =>
-        askChat(
-          { secret, body, nonce, signal: stop.signal },
-          {
-            onProvider(facts) {
-              provider = facts;
-              // While the machine is still there: a record is in the feed only as long as it is connected.
-              feed = downloadFeed();
-              change({ provider: facts });
-            },
-            onText: (delta) => dispatch({ type: 'grew', id, delta }),
-          },
-        ),
-      );
-      if (running.current === stop) running.current = null;
+      const listener: ChatListener = {
+        onProvider(facts) {
+          provider = facts;
+          // While the machine is still there: a record is in the feed only as long as it is connected.
+          feed = downloadFeed();
+          change({ provider: facts });
+        },
+        onText: (delta) => dispatch({ type: 'grew', id, delta }),
+      };
+      const outcome = await request.run((signal) => askWithKey(key, (secret) => askChat({ secret, body, nonce, signal }, listener)));
       const facts = provider as ProviderFacts | null;
       switch (outcome.kind) {
         case 'complete': {
@@ -89,8 +74,8 @@ export function useChat(): Chat {
         case 'failed':
           change({ state: 'failed', problem: outcome.problem });
       }
-      if (facts?.jobId && left.current !== null) {
-        const cost = await costOf(facts.jobId, left.current.signal);
+      if (facts?.jobId && request.left !== null) {
+        const cost = await costOf(facts.jobId, request.left);
         if (cost !== null) change({ costMicroUsd: cost });
         void moneyChanged();
       }
@@ -107,11 +92,11 @@ export function useChat(): Chat {
           settings,
         );
       },
-      stop: () => running.current?.abort(),
+      stop: request.stop,
       clear() {
-        running.current?.abort();
+        request.stop();
         dispatch({ type: 'cleared' });
       },
     };
-  }, [turns, key, moneyChanged]);
+  }, [turns, request, key, moneyChanged]);
 }

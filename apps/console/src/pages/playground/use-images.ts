@@ -3,12 +3,13 @@ import { useEffect, useMemo, useRef, useState } from 'react';
 import { useMoneyChanged } from '../client/balance-query.js';
 import type { AnswerCheck } from './answer-check.js';
 import { askWithKey } from './ask.js';
-import { askImages, type ImageAnswer, type ImageOrder, type ImageOutcome, imageBody, imageType } from './ask-images.js';
+import { askImages, type ImageAnswer, type ImageOrder, imageBody, imageType } from './ask-images.js';
 import { newNonce } from './call.js';
 import { costOf } from './cost.js';
 import { usePlaygroundKey } from './playground-key.js';
 import type { Problem } from './problems.js';
 import type { ProviderFacts } from './provider-facts.js';
+import { useOneRequest } from './use-one-request.js';
 import { checkAnswer, downloadFeed } from './verification.js';
 
 export interface Drawing {
@@ -33,21 +34,17 @@ export interface Drawings {
 
 export function useImages(): Drawings {
   const [list, setList] = useState<readonly Drawing[]>([]);
-  const running = useRef<AbortController | null>(null);
-  const left = useRef<AbortController | null>(null);
+  const request = useOneRequest();
   const addresses = useRef<string[]>([]);
   const ids = useRef(0);
   const key = usePlaygroundKey();
   const moneyChanged = useMoneyChanged();
-  useEffect(() => {
-    const leaving = new AbortController();
-    left.current = leaving;
-    return () => {
-      leaving.abort();
-      running.current?.abort();
+  useEffect(
+    () => () => {
       for (const address of addresses.current.splice(0)) URL.revokeObjectURL(address);
-    };
-  }, []);
+    },
+    [],
+  );
 
   return useMemo((): Drawings => {
     const change = (id: string, changes: Partial<Drawing>): void =>
@@ -65,8 +62,8 @@ export function useImages(): Drawings {
       const evidence = { requestBody: sent.body, nonce: sent.nonce, model: order.model, provider };
       const result = await checkAnswer({ ...evidence, answer: { kind: 'plain', bytes, headers, images } }, downloadFeed());
       change(id, { check: result });
-      if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && left.current !== null) {
-        const cost = await costOf(result.jobId, left.current.signal);
+      if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && request.left !== null) {
+        const cost = await costOf(result.jobId, request.left);
         if (cost !== null) change(id, { costMicroUsd: cost });
       }
       void moneyChanged();
@@ -76,11 +73,8 @@ export function useImages(): Drawings {
       const id = `d${ids.current++}`;
       const none = { images: [], provider: null, problem: null, check: { state: 'none' }, costMicroUsd: null } as const;
       setList((before) => [{ id, order, state: 'waiting', ...none }, ...before]);
-      const stop = new AbortController();
-      running.current = stop;
       const sent = { body: imageBody(order), nonce: newNonce() };
-      const outcome: ImageOutcome = await askWithKey(key, (secret) => askImages({ ...sent, secret, signal: stop.signal }));
-      if (running.current === stop) running.current = null;
+      const outcome = await request.run((signal) => askWithKey(key, (secret) => askImages({ ...sent, secret, signal })));
       switch (outcome.kind) {
         case 'complete':
           return check(id, order, sent, outcome.answer);
@@ -98,7 +92,7 @@ export function useImages(): Drawings {
         setList((before) => before.filter(({ id }) => id !== drawing.id));
         void draw(drawing.order);
       },
-      stop: () => running.current?.abort(),
+      stop: request.stop,
     };
-  }, [list, key, moneyChanged]);
+  }, [list, request, key, moneyChanged]);
 }
