@@ -81,21 +81,29 @@ describe('a stream that is silent for long', () => {
       },
     });
     const response = await harness.post(endpoint, { ...BODIES[endpoint], stream: true });
-    const copy = response.clone();
-    setTimeout(() => go(), 150);
-    expect((await expectSignedStream(response)).signed).toContain('late');
-    expect((await copy.text()).match(/^: keep-alive\n\n/gm)?.length).toBeGreaterThanOrEqual(2);
+    const [copy, whole] = (response.body as ReadableStream<Uint8Array>).tee();
+    const silence = copy.pipeThrough(new TextDecoderStream()).getReader();
+    for (let seen = ''; (seen.match(/^: keep-alive\n\n/gm)?.length ?? 0) < 2; ) {
+      const { value, done } = await silence.read();
+      expect(done, seen).toBe(false);
+      seen += value;
+    }
+    go();
+    await silence.cancel();
+    expect((await expectSignedStream(new Response(whole, response))).signed).toContain('late');
   });
 
   it.each(STREAMING)("of %s tells of a failure in the format's own event", async (endpoint) => {
     harness = await startHarness({ jobTimings: { commitMs: 20 } });
+    let fail: () => void = () => {};
     await harness.provider({
       onJob: (job) => {
         job.accept();
-        setTimeout(() => job.fail({ code: 'engine_failed' }), 80);
+        fail = () => job.fail({ code: 'engine_failed' });
       },
     });
     const response = await harness.post(endpoint, { ...BODIES[endpoint], stream: true });
+    fail();
     expect(response.status).toBe(200);
     const text = await response.text();
     const event = /^(?:event: (\w+)\n)?data: (.*)\n\n$/.exec(text);
