@@ -175,10 +175,15 @@ fi
 if [ "$streamed" = yes ]; then
   # For an SSE reader a lone carriage return ends a line: unsigned content could hide in a comment. NUL is never in JSON.
   tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
+  # The blank line after a comment ends the event around it early: to a client, its name or its first lines would be gone.
+  awk 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { if (open) exit 1; blank = 1; next } { open = $0 != "" }' "$body" ||
+    fail 'stream framing: a comment inside an event'
+  [ -z "$(grep -a '^:' "$body" | tr -d ' -~\n' | od -An -tx1)" ] || fail 'stream framing: a comment that is not printable ASCII'
   at=$(awk '/^data: [{].*"se_signature"/ && /"choices":\[\]/ { at = NR } /^: inference-signature [{]/ { at = NR } END { print at }' "$body")
   [ -n "$at" ] || fail 'signature event: the stream has none'
   event=$(sed -n "${at}p" "$body")
   case $event in *\\*) fail 'signature event: it has escapes' ;; esac
+  [ -z "$(printf %s "$event" | tr -d ' -~' | od -An -tx1)" ] || fail 'signature event: it is not printable ASCII'
   [ "$(count "$event" '"se_signature"')" = 1 ] || fail 'signature event: a member is there twice'
   outside() { awk -v at="$at" "blank && \$0 == \"\" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR $1 at { print }" "$body"; }
   outside '<' >"$scratch/signed.bin"
@@ -188,6 +193,10 @@ if [ "$streamed" = yes ]; then
       printf 'data: [DONE]\n\n' | cmp -s - "$scratch/tail" || [ ! -s "$scratch/tail" ] || fail 'signature event: unsigned content follows it'
       ;;
     *) # The event itself is not signed: it may hold nothing that a client would show or count.
+      printf '%s\n' "$event" | awk -F '"' '
+        { for (i = 2; i < NF; i += 2) if ($(i + 1) ~ /^ *:/ &&
+            $i !~ /^(id|object|created|model|choices|usage|se_signature|response_hash|receipt|receipt_signature)$/) exit 1 }' ||
+        fail 'signature event: it has members of other events'
       [ "$(count "$event" '"choices"')" = 1 ] || fail 'signature event: a member is there twice'
       [ "$(count "$event" '"usage"')" = "$(count "$event" '"usage":null')" ] || fail 'signature event: it has unsigned usage'
       printf '\ndata: [DONE]\n\n' | cmp -s - "$scratch/tail" || printf '\n' | cmp -s - "$scratch/tail" ||

@@ -209,6 +209,18 @@ describe('a streamed answer of a dishonest server', () => {
       (body) => body.replace('"choices":[],', '"choices":[],"usage":{},'),
     ],
     [
+      'members of other events in the signature event',
+      /signature event: it has members/,
+      (body) => body.replace('"choices":[],', '"choices":[],"type":"response.output_text.delta","delta":"x",'),
+    ],
+    [
+      'a line break for some readers in the signature event',
+      /signature event: it is not printable/,
+      (body) => body.replace('"choices":[],', '"choices":[],"id":"\u2028data: x",'),
+    ],
+    ['a line break for some readers in a comment', /framing/, (body) => body.replace(KEEP_ALIVE, `: x\u2028${chunk('more')}`)],
+    ['a comment inside an event', /framing: a comment inside/, (body) => body.replace('\n\n', `\n${KEEP_ALIVE}\n`)],
+    [
       'escapes in the signature event',
       /signature event: it has escapes/,
       (body) => body.replace('"choices":[],', '"choices":[],"\\u0075":1,'),

@@ -15,6 +15,11 @@ const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
 /** The same for Messages and Responses streams, whose signature is a comment block. */
 const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
 const COMMENT_MARK = ': inference-signature ';
+/** All that the signature event of a chat or legacy stream may have: nothing signs it, and clients act on what they know. */
+const EVENT_MEMBERS: ReadonlySet<string> = new Set([
+  ...['id', 'object', 'created', 'model', 'choices', 'usage'],
+  ...['se_signature', 'response_hash', 'receipt', 'receipt_signature'],
+]);
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -27,7 +32,14 @@ export function splitSignedStream(body: Uint8Array): SignedStream {
   const signed: Uint8Array[] = [];
   let found: { readonly proof: ResponseProof; readonly signedParts: number; readonly end: RegExp } | null = null;
   let afterSignature: Uint8Array[] = [];
+  let betweenEvents = true;
   for (const line of linesOf(body)) {
+    if (line.kind === 'content') betweenEvents = line.bytes[0] === LF;
+    // The blank line after a comment would end the event around it early: its name, or its first lines, would be lost.
+    else if (!betweenEvents) return refused('A comment stands inside an event, which a client would read otherwise than it was signed.');
+    else if (!isPrintableAscii(line.bytes)) {
+      return refused('A comment holds more than printable ASCII: some readers end a line there, behind which unsigned content could hide.');
+    }
     const proof = line.kind === 'comment' ? proofOfComment(line.bytes) : proofOfEvent(line.bytes);
     if (proof !== null) {
       found = { proof, signedParts: signed.length, end: line.kind === 'comment' ? END_AFTER_COMMENT : END_AFTER_EVENT };
@@ -56,16 +68,18 @@ function* linesOf(body: Uint8Array): Generator<{ readonly kind: 'comment' | 'con
 
 /**
  * The proof in a `data:` line whose JSON has `se_signature` beside empty `choices`; null for every other line. The event is
- * not signed itself, so it may hold nothing that a client would show or count: no choices, no usage, and no escapes, with
- * which a member could be there twice and be read differently by others.
+ * not signed itself, so it may hold nothing that a client would show or count: no choices, no usage, no member of another
+ * format's events, and no escapes, with which a member could be there twice and be read differently by others.
  */
 function proofOfEvent(line: Uint8Array): ResponseProof | null {
   const text = fromUtf8Or(line);
   if (!text.startsWith('data: {') || text.split('"se_signature"').length !== 2) return null;
-  if (text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2) return null;
+  if (!isPrintableAscii(line) || text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2)
+    return null;
   const value = parseObject(text.slice('data: '.length));
   if (value === null || !Object.hasOwn(value, 'se_signature') || (value.usage ?? null) !== null) return null;
   if (!Array.isArray(value.choices) || value.choices.length !== 0) return null;
+  if (!Object.keys(value).every((name) => EVENT_MEMBERS.has(name))) return null;
   return proofIn(value);
 }
 
@@ -94,6 +108,11 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
     // A line that is no JSON is no signature event; as content it is covered by the hash.
     return null;
   }
+}
+
+/** Printable ASCII in lines that end with LF. What is not signed holds nothing else, so that every reader sees the same lines. */
+function isPrintableAscii(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === LF || (byte >= 0x20 && byte <= 0x7e));
 }
 
 function textOf(value: unknown): string {

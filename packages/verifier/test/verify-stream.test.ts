@@ -103,6 +103,32 @@ describe('refused', () => {
     const escaped = event.replace('"choices":[]', '"\\u0063hoices":[{"delta":{"content":"more"}}],"choices":[]');
     for (const text of [twice, escaped]) expect(reasonOf(signed + text + DONE)).toMatch(/no signature event/);
   });
+
+  test('members of other events in the signature event, which a client of another format would show', () => {
+    const proof = proofFor(key, utf8(signed));
+    const shown = [
+      { type: 'response.output_text.delta', delta: 'more' },
+      { type: 'content_block_delta', delta: { text: 'more' } },
+      { error: { message: 'more' } },
+    ];
+    for (const extra of shown) expect(reasonOf(signed + signatureEvent(proof, extra) + DONE)).toMatch(/no signature event/);
+  });
+
+  test('a comment inside an event, whose blank line would take the name or the first lines of the event away', () => {
+    const named = 'event: content_block_delta\ndata: {"type":"content_block_delta"}\n\n';
+    const proof = signatureEvent(proofFor(key, utf8(named)));
+    expect(verify(named + proof + DONE).verified).toBe(true);
+    expect(reasonOf(named.replace('\n', `\n${KEEP_ALIVE}`) + proof + DONE)).toMatch(/inside an event/);
+    expect(reasonOf(`${signed.slice(0, -1)}: inside\n\n${event}${DONE}`)).toMatch(/inside an event/);
+  });
+
+  test('characters in what is not signed that end a line for some readers', () => {
+    for (const end of ['\u2028', '\u0085', '\v', '\f', '\u001c', '\0']) {
+      expect(reasonOf(`: x${end}data: more\n\n${signed}${event}${DONE}`), JSON.stringify(end)).toMatch(/printable ASCII/);
+      const renamed = signatureEvent(proofFor(key, utf8(signed))).replace('"choices"', `"id":"${end}data: more","choices"`);
+      expect(verify(signed + renamed + DONE).verified, JSON.stringify(end)).toBe(false);
+    }
+  });
 });
 
 describe('moved bytes do not pass', () => {
@@ -118,8 +144,7 @@ describe('moved bytes do not pass', () => {
     }
   });
 
-  test('a comment inside an event, and one without its blank line', () => {
-    expect(failures(`${signed.slice(0, -1)}: inside\n\n${event}${DONE}`)).toContain('response_hash');
+  test('content behind a comment without its blank line', () => {
     expect(failures(`${signed}: comment\ndata: injected\n\n${event}${DONE}`)).toContain('response_hash');
   });
 
