@@ -247,6 +247,19 @@ tr -d ' \n\r\t' <"$work/attestation.json" >"$scratch/feed"
 grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
 grep -qF "\"provider_id\":\"$provider\"" "$scratch/feed" || fail 'attestation feed: the provider is not in it'
 [ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
+record=$(awk -v id="\"provider_id\":\"$provider\"" '
+  { rest = substr($0, index($0, id) + length(id)); end = index(rest, "\"provider_id\":"); print end ? substr(rest, 1, end - 1) : rest }' "$scratch/feed")
+# No header is signed: what it says of the provider must stand in the feed. A character beyond ASCII is a question mark in headers.
+borne_out() {
+  value=$(header "$1" | tr -d ' ')
+  case $value in '' | *\?*) return ;; esac
+  printf %s "$record" | grep -qF "\"$2\":\"$value\"" || fail "provider headers: the feed does not bear out $1"
+}
+borne_out x-provider-chip chip_name
+borne_out x-provider-model hardware_model
+borne_out x-provider-serial serial_number
+borne_out x-attestation-device-serial serial_number
+[ "$(header x-provider-trust-level)" != hardware ] || borne_out x-provider-trust-level trust_level
 note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
 
 # ---- the receipt: signed, and about this key, this response and this request
