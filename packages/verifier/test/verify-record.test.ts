@@ -138,6 +138,15 @@ describe('a public record', () => {
     );
   });
 
+  test('is contradicted, and nothing is thrown, when its attestation is no canonical base64', () => {
+    const record = hardwareRecord();
+    const { payload, signature } = record.attestation_statement;
+    for (const odd of [`${payload}=`, `${payload.replace(/=*$/, '')}A`, '=', 'A']) {
+      const found = contradictions({ ...record, attestation_statement: { payload: odd, signature } });
+      expect(found).toEqual(expect.arrayContaining(['attestation_statement', 'key_statement']));
+    }
+  });
+
   test('may prove a device-management identity by ACME', () => {
     const record = hardwareRecord();
     const token = 'c3RyYWlnaHQ';
