@@ -90,6 +90,10 @@ standard_base64() {
 # Number of times a fixed text occurs in a line: count LINE TEXT
 count() { printf '%s\n' "$1" | awk -v text="$2" '{ while ((at = index($0, text)) > 0) { n++; $0 = substr($0, at + length(text)) } } END { print n + 0 }'; }
 
+# Text of a number or a string without commas, the first member of that name in a line of JSON: raw LINE NAME
+raw() { printf '%s\n' "$1" | awk -v name="\"$2\":" '
+  { at = index($0, name); if (at) { rest = substr($0, at + length(name)); sub(/[,}].*/, "", rest); print rest } }'; }
+
 # ---- the answer: asked for now, or kept from before
 
 if [ -n "$from" ]; then
@@ -172,6 +176,7 @@ fi
 
 # ---- the signed bytes, and what the answer is verified by
 
+event=''
 if [ "$streamed" = yes ]; then
   # For an SSE reader a lone carriage return ends a line: unsigned content could hide in a comment. NUL is never in JSON.
   tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
@@ -236,6 +241,15 @@ provider=$(printf %s "$key_hash" | cut -c 1-32)
 [ "$(printf %s "$hash" | tr -d '0-9a-f')" = '' ] && [ "${#hash}" = 64 ] || fail 'response hash: missing or not 64 digits'
 [ "$(sha256 "$scratch/signed.bin")" = "$hash" ] || fail 'response hash: the bytes received are not the bytes that were signed'
 note "response hash $hash"
+case $event in
+  data:*)
+    first=$(awk '/^data: [{]/ { print; exit }' "$scratch/signed.bin")
+    for name in id object created model; do
+      [ -z "$(raw "$event" $name)" ] || [ "$(raw "$event" $name)" = "$(raw "$first" $name)" ] ||
+        fail "signature event: its $name is not that of the events before it"
+    done
+    ;;
+esac
 decode "$signature" "$scratch/signature.der" &&
   printf %s "$hash" | openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$scratch/signature.der" >/dev/null 2>&1 ||
   fail 'response signature'

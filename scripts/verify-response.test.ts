@@ -230,6 +230,11 @@ describe('a streamed answer of a dishonest server', () => {
       /signature event: it is not printable/,
       (body) => body.replace('"choices":[],', '"choices":[],"id":"\u2028data: x",'),
     ],
+    [
+      'another model in the signature event',
+      /signature event: its model/,
+      (body) => body.replace('"model":"pico","choices":[],', '"model":"better","choices":[],'),
+    ],
     ['a line break for some readers in a comment', /framing/, (body) => body.replace(KEEP_ALIVE, `: x\u2028${chunk('more')}`)],
     ['a comment inside an event', /framing: a comment inside/, (body) => body.replace('\n\n', `\n${KEEP_ALIVE}\n`)],
     [

@@ -116,7 +116,9 @@ describe('refused', () => {
 
   test('a comment inside an event, whose blank line would take the name or the first lines of the event away', () => {
     const named = 'event: content_block_delta\ndata: {"type":"content_block_delta"}\n\n';
-    const proof = signatureEvent(proofFor(key, utf8(named)));
+    const { signature, responseHash, receipt, receiptSignature } = proofFor(key, utf8(named));
+    const members = { se_signature: signature, response_hash: responseHash, receipt, receipt_signature: receiptSignature };
+    const proof = `: inference-signature ${JSON.stringify(members)}\n\n`;
     expect(verify(named + proof + DONE).verified).toBe(true);
     expect(reasonOf(named.replace('\n', `\n${KEEP_ALIVE}`) + proof + DONE)).toMatch(/inside an event/);
     expect(reasonOf(`${signed.slice(0, -1)}: inside\n\n${event}${DONE}`)).toMatch(/inside an event/);
@@ -142,6 +144,22 @@ describe('moved bytes do not pass', () => {
       const parts = [...events.slice(0, at), chunk('injected'), ...events.slice(at)];
       expect(failures(parts.join('') + event + DONE)).toEqual(['response_hash', 'receipt_response']);
     }
+  });
+
+  test('an answer, a time or a model in the signature event that is not the one of the signed events', () => {
+    const proof = proofFor(key, utf8(signed));
+    for (const extra of [
+      { id: 'chatcmpl-2' },
+      { object: 'text_completion' },
+      { created: 2 },
+      { model: 'better' },
+      { model: { id: 'pico' } },
+    ]) {
+      expect(failures(signed + signatureEvent(proof, extra) + DONE)).toEqual(['signature_event']);
+    }
+    // The specification shows an event without them.
+    const without = { id: undefined, object: undefined, created: undefined, model: undefined };
+    expect(verify(signed + signatureEvent(proof, without) + DONE).verified).toBe(true);
   });
 
   test('content behind a comment without its blank line', () => {
@@ -171,7 +189,7 @@ describe('moved bytes do not pass', () => {
 });
 
 test('bytes that are not UTF-8 are taken as they are', () => {
-  const bytes = concatBytes(utf8('data: '), Uint8Array.of(0xff, 0xfe), utf8('\n\n'));
+  const bytes = concatBytes(utf8(`${chunk('')}data: `), Uint8Array.of(0xff, 0xfe), utf8('\n\n'));
   const whole = concatBytes(bytes, utf8(KEEP_ALIVE), utf8(signatureEvent(proofFor(key, bytes))), utf8(DONE));
   expect(verifyStream(whole, trusted).verified).toBe(true);
   const split = splitSignedStream(whole);
