@@ -90,6 +90,10 @@ standard_base64() {
 # Number of times a fixed text occurs in a line: count LINE TEXT
 count() { printf '%s\n' "$1" | awk -v text="$2" '{ while ((at = index($0, text)) > 0) { n++; $0 = substr($0, at + length(text)) } } END { print n + 0 }'; }
 
+# Text of a number or a string without commas, the first member of that name in a line of JSON: raw LINE NAME
+raw() { printf '%s\n' "$1" | awk -v name="\"$2\":" '
+  { at = index($0, name); if (at) { rest = substr($0, at + length(name)); sub(/[,}].*/, "", rest); print rest } }'; }
+
 # ---- the answer: asked for now, or kept from before
 
 if [ -n "$from" ]; then
@@ -172,13 +176,19 @@ fi
 
 # ---- the signed bytes, and what the answer is verified by
 
+event=''
 if [ "$streamed" = yes ]; then
   # For an SSE reader a lone carriage return ends a line: unsigned content could hide in a comment. NUL is never in JSON.
   tr -d '\r\000' <"$body" | cmp -s - "$body" || fail 'stream framing: carriage return or NUL in the stream'
+  # The blank line after a comment ends the event around it early: to a client, its name or its first lines would be gone.
+  awk 'blank && $0 == "" { blank = 0; next } { blank = 0 } /^:/ { if (open) exit 1; blank = 1; next } { open = $0 != "" }' "$body" ||
+    fail 'stream framing: a comment inside an event'
+  [ -z "$(grep -a '^:' "$body" | tr -d ' -~\n' | od -An -tx1)" ] || fail 'stream framing: a comment that is not printable ASCII'
   at=$(awk '/^data: [{].*"se_signature"/ && /"choices":\[\]/ { at = NR } /^: inference-signature [{]/ { at = NR } END { print at }' "$body")
   [ -n "$at" ] || fail 'signature event: the stream has none'
   event=$(sed -n "${at}p" "$body")
   case $event in *\\*) fail 'signature event: it has escapes' ;; esac
+  [ -z "$(printf %s "$event" | tr -d ' -~' | od -An -tx1)" ] || fail 'signature event: it is not printable ASCII'
   [ "$(count "$event" '"se_signature"')" = 1 ] || fail 'signature event: a member is there twice'
   outside() { awk -v at="$at" "blank && \$0 == \"\" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR $1 at { print }" "$body"; }
   outside '<' >"$scratch/signed.bin"
@@ -188,6 +198,10 @@ if [ "$streamed" = yes ]; then
       printf 'data: [DONE]\n\n' | cmp -s - "$scratch/tail" || [ ! -s "$scratch/tail" ] || fail 'signature event: unsigned content follows it'
       ;;
     *) # The event itself is not signed: it may hold nothing that a client would show or count.
+      printf '%s\n' "$event" | awk -F '"' '
+        { for (i = 2; i < NF; i += 2) if ($(i + 1) ~ /^ *:/ &&
+            $i !~ /^(id|object|created|model|choices|usage|se_signature|response_hash|receipt|receipt_signature)$/) exit 1 }' ||
+        fail 'signature event: it has members of other events'
       [ "$(count "$event" '"choices"')" = 1 ] || fail 'signature event: a member is there twice'
       [ "$(count "$event" '"usage"')" = "$(count "$event" '"usage":null')" ] || fail 'signature event: it has unsigned usage'
       printf '\ndata: [DONE]\n\n' | cmp -s - "$scratch/tail" || printf '\n' | cmp -s - "$scratch/tail" ||
@@ -227,6 +241,15 @@ provider=$(printf %s "$key_hash" | cut -c 1-32)
 [ "$(printf %s "$hash" | tr -d '0-9a-f')" = '' ] && [ "${#hash}" = 64 ] || fail 'response hash: missing or not 64 digits'
 [ "$(sha256 "$scratch/signed.bin")" = "$hash" ] || fail 'response hash: the bytes received are not the bytes that were signed'
 note "response hash $hash"
+case $event in
+  data:*)
+    first=$(awk '/^data: [{]/ { print; exit }' "$scratch/signed.bin")
+    for name in id object created model; do
+      [ -z "$(raw "$event" $name)" ] || [ "$(raw "$event" $name)" = "$(raw "$first" $name)" ] ||
+        fail "signature event: its $name is not that of the events before it"
+    done
+    ;;
+esac
 decode "$signature" "$scratch/signature.der" &&
   printf %s "$hash" | openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$scratch/signature.der" >/dev/null 2>&1 ||
   fail 'response signature'
@@ -238,6 +261,19 @@ tr -d ' \n\r\t' <"$work/attestation.json" >"$scratch/feed"
 grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
 grep -qF "\"provider_id\":\"$provider\"" "$scratch/feed" || fail 'attestation feed: the provider is not in it'
 [ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
+record=$(awk -v id="\"provider_id\":\"$provider\"" '
+  { rest = substr($0, index($0, id) + length(id)); end = index(rest, "\"provider_id\":"); print end ? substr(rest, 1, end - 1) : rest }' "$scratch/feed")
+# No header is signed: what it says of the provider must stand in the feed. A character beyond ASCII is a question mark in headers.
+borne_out() {
+  value=$(header "$1" | tr -d ' ')
+  case $value in '' | *\?*) return ;; esac
+  printf %s "$record" | grep -qF "\"$2\":\"$value\"" || fail "provider headers: the feed does not bear out $1"
+}
+borne_out x-provider-chip chip_name
+borne_out x-provider-model hardware_model
+borne_out x-provider-serial serial_number
+borne_out x-attestation-device-serial serial_number
+[ "$(header x-provider-trust-level)" != hardware ] || borne_out x-provider-trust-level trust_level
 note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
 
 # ---- the receipt: signed, and about this key, this response and this request

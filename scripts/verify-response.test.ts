@@ -26,6 +26,16 @@ interface Behaviour {
   readonly status?: number;
 }
 
+const record = {
+  provider_id: provider,
+  trust_level: 'self_signed',
+  chip_name: 'Apple M4',
+  hardware_model: 'Mac16,1',
+  serial_number: 'C02A',
+  se_public_key: publicKey,
+};
+const otherRecord = { provider_id: '0'.repeat(32), trust_level: 'hardware', chip_name: 'Apple M4 Max', serial_number: 'C02B' };
+
 let behaviour: Behaviour = {};
 let server: Server;
 let base: string;
@@ -49,9 +59,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const body = Buffer.concat(pieces);
   if (request.url === '/v1/models') return void response.end(JSON.stringify({ object: 'list', data: [{ id: 'pico', object: 'model' }] }));
   if (request.url === '/v1/providers/attestation') {
-    return void response.end(
-      JSON.stringify(behaviour.feed ?? { providers: [{ provider_id: provider, se_public_key: publicKey }] }, null, 1),
-    );
+    return void response.end(JSON.stringify(behaviour.feed ?? { providers: [record, otherRecord] }, null, 1));
   }
   if (request.headers.authorization !== 'Bearer service-test') return void response.writeHead(401).end('{}');
   const asked = JSON.parse(body.toString()) as { stream?: boolean };
@@ -59,7 +67,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const members = { request_sha256: sha256(body), ...(typeof nonce === 'string' ? { client_nonce: nonce } : {}), ...behaviour.receipt };
   const identity = {
     'X-Provider-Id': provider,
-    'X-Provider-Chip': 'M4',
+    'X-Provider-Chip': record.chip_name,
+    'X-Provider-Serial': record.serial_number,
     'X-Provider-Trust-Level': 'self_signed',
     'X-Attestation-Se-Public-Key': publicKey,
   };
@@ -107,7 +116,7 @@ describe.each([
   test('is verified, and the provider named', async () => {
     const result = await ask(...mode);
     expect(result).toEqual(verified);
-    expect(result.output).toContain(`answered by provider ${provider} (M4, trust level self_signed)`);
+    expect(result.output).toContain(`answered by provider ${provider} (Apple M4, trust level self_signed)`);
   });
 
   test('is verified with a request of the caller, and with a nonce', async () => {
@@ -176,6 +185,9 @@ describe('a plain answer of a dishonest server', () => {
     [/^FAILED: public key/, { headers: { 'X-Attestation-Se-Public-Key': toBase64(key.x963.subarray(1)) } }],
     [/^FAILED: response signature/, { headers: { 'X-Attestation-Se-Public-Key': toBase64(generateEnclaveKey().x963) } }],
     [/^FAILED: attestation feed: the key/, { feed: { providers: [] } }],
+    [/^FAILED: provider headers: .* x-provider-chip/, { headers: { 'X-Provider-Chip': 'Apple M4 Max' } }],
+    [/^FAILED: provider headers: .* x-provider-serial/, { headers: { 'X-Provider-Serial': 'C02B' } }],
+    [/^FAILED: provider headers: .* x-provider-trust-level/, { headers: { 'X-Provider-Trust-Level': 'hardware' } }],
     [/^FAILED: attestation feed: the provider/, { feed: { providers: [{ provider_id: 'x', se_public_key: publicKey }] } }],
     [/^FAILED: HTTP status 503/, { status: 503 }],
   ])('%s', async (message, wrong) => {
@@ -208,6 +220,23 @@ describe('a streamed answer of a dishonest server', () => {
       /signature event: it has unsigned usage/,
       (body) => body.replace('"choices":[],', '"choices":[],"usage":{},'),
     ],
+    [
+      'members of other events in the signature event',
+      /signature event: it has members/,
+      (body) => body.replace('"choices":[],', '"choices":[],"type":"response.output_text.delta","delta":"x",'),
+    ],
+    [
+      'a line break for some readers in the signature event',
+      /signature event: it is not printable/,
+      (body) => body.replace('"choices":[],', '"choices":[],"id":"\u2028data: x",'),
+    ],
+    [
+      'another model in the signature event',
+      /signature event: its model/,
+      (body) => body.replace('"model":"pico","choices":[],', '"model":"better","choices":[],'),
+    ],
+    ['a line break for some readers in a comment', /framing/, (body) => body.replace(KEEP_ALIVE, `: x\u2028${chunk('more')}`)],
+    ['a comment inside an event', /framing: a comment inside/, (body) => body.replace('\n\n', `\n${KEEP_ALIVE}\n`)],
     [
       'escapes in the signature event',
       /signature event: it has escapes/,

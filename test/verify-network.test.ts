@@ -31,9 +31,11 @@ interface Run {
   readonly err: string;
 }
 
-function inferenceVerify(...args: readonly string[]): Promise<Run> {
+const inferenceVerify = (...args: readonly string[]): Promise<Run> => runProgram([program, ...args]);
+
+function runProgram(args: readonly string[]): Promise<Run> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let [out, err] = ['', ''];
     child.stdout.on('data', (data) => {
       out += data;
@@ -146,6 +148,39 @@ describe('inference-verify response', () => {
     } finally {
       meddler.closeAllConnections();
       await new Promise((resolve) => meddler.close(resolve));
+    }
+  });
+
+  it('verifies a kept answer as of the time that its receipt states, and refuses headers that its record does not bear out', async () => {
+    const kept = mkdtempSync(join(scratch, 'kept-'));
+    const request = JSON.stringify({ model: network.model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 8 });
+    const answer = await network.post('/v1/chat/completions', JSON.parse(request));
+    writeFileSync(join(kept, 'request.json'), request);
+    writeFileSync(join(kept, 'body.bin'), Buffer.from(await answer.arrayBuffer()));
+    writeFileSync(join(kept, 'attestation.json'), JSON.stringify(await feed()));
+    const verifyWith = (changes: Readonly<Record<string, string>>, ...setUp: readonly string[]): Promise<Run> => {
+      const headers = { ...Object.fromEntries(answer.headers), ...changes };
+      writeFileSync(
+        join(kept, 'headers.txt'),
+        Object.entries(headers)
+          .map((header) => `${header.join(': ')}\r\n`)
+          .join(''),
+      );
+      return runProgram([...setUp, program, 'response', '--from', kept]);
+    };
+    expect(await verifyWith({})).toMatchObject({ code: 0, err: '' });
+    const days = 'data:text/javascript,const { now } = Date; Date.now = () => now() + 259200000;';
+    expect(await verifyWith({}, '--import', days)).toMatchObject({ code: 0, err: '' });
+    for (const [name, value] of [
+      ['x-provider-serial', 'C02XXXXXXXXX'],
+      ['x-attestation-device-serial', 'C02XXXXXXXXX'],
+      ['x-provider-chip', 'Apple M4 Max'],
+      ['x-provider-model', 'Mac16,5'],
+      ['x-provider-secure-enclave', 'true'],
+    ] as const) {
+      const { code, out } = await verifyWith({ [name]: value });
+      expect(out).toMatch(new RegExp(`FAILED +provider_headers +.*${name}`));
+      expect(code).toBe(1);
     }
   });
 

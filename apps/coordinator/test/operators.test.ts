@@ -106,7 +106,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     const unknown = await stranger.get(`/console/v1/machines/${'0'.repeat(32)}`);
     const answers = [await stranger.get(path), await stranger.send('PATCH', path, { name: 'mine' })];
     for (const answer of answers) expect([answer.status, await errorOf(answer)]).toEqual([404, await errorOf(unknown.clone())]);
-    for (const odd of ['%00', 'x'.repeat(400), '..%2f']) expect((await owner.get(`/console/v1/machines/${odd}`)).status).toBe(404);
+    for (const odd of ['x'.repeat(400), '..%2f']) expect((await owner.get(`/console/v1/machines/${odd}`)).status).toBe(404);
     expect((await new Browser(harness.url).get(path)).status).toBe(401);
     const foreign = new Browser(harness.url);
     for (const [name, value] of owner.cookies) foreign.cookies.set(name, value);
@@ -286,8 +286,6 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     // The signs of patterns stand for themselves.
     expect(await found('grace%h')).toEqual([]);
     expect(await found('gracexh')).toEqual([]);
-    expect(await found(`${id}\0`)).toEqual([id]);
-    expect(await trail('no\0thing')).toEqual([]);
     const account = await bodyAs(AdminAccountViewSchema, await operator.get(`/admin/v1/accounts/${id}`));
     expect(account).toMatchObject({ id, balance_micro_usd: 0, machines: [provider.providerId] });
   });

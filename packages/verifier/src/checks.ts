@@ -2,7 +2,7 @@
 import type { Receipt } from '@inference/protocol';
 
 export type CheckName =
-  /** A stream has one signature event, and nothing but its end and comments after it. */
+  /** A stream has one signature event, of this answer, and nothing but its end and comments after it. */
   | 'signature_event'
   /** The public key is a point of P-256 in the x963 form. */
   | 'public_key'

@@ -5,6 +5,7 @@ export * from './chain/verify-device-chain.js';
 export * from './checks.js';
 export { sha256Hex } from './digest.js';
 export { verifyP256InBrowser } from './p256.js';
+export { unsupportedHeaders } from './provider-headers.js';
 export type { Expected } from './receipt-checks.js';
 export * from './record/finding.js';
 export type { AnchorInForce } from './record/makers-word.js';

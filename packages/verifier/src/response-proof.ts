@@ -24,7 +24,8 @@ export function proofFromHeaders(headers: HeaderSource): ResponseProof {
   };
 }
 
-function headerOf(headers: HeaderSource, name: string): string {
+/** Value of the header of this lower-case name; empty where it is absent. */
+export function headerOf(headers: HeaderSource, name: string): string {
   if (isHeaders(headers)) return headers.get(name) ?? '';
   for (const [key, value] of Object.entries(headers)) {
     if (key.toLowerCase() === name) return typeof value === 'string' ? value : (value?.join(', ') ?? '');

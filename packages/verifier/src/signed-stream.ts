@@ -7,7 +7,13 @@ import { concatBytes, fromUtf8 } from '@inference/protocol';
 import type { ResponseProof } from './response-proof.js';
 
 export type SignedStream =
-  | { readonly kind: 'signed'; readonly signedBytes: Uint8Array; readonly proof: ResponseProof }
+  | {
+      readonly kind: 'signed';
+      readonly signedBytes: Uint8Array;
+      readonly proof: ResponseProof;
+      /** The signature event, which is not signed itself, names the answer and the model that the signed events name. */
+      readonly sameEnvelope: boolean;
+    }
   | { readonly kind: 'refused'; readonly reason: string };
 
 /** All that may follow the signature of a chat or legacy stream: the end of its event, and the terminator. */
@@ -15,6 +21,13 @@ const END_AFTER_EVENT = /^\n(?:data: \[DONE\]\n\n)?$/;
 /** The same for Messages and Responses streams, whose signature is a comment block. */
 const END_AFTER_COMMENT = /^(?:data: \[DONE\]\n\n)?$/;
 const COMMENT_MARK = ': inference-signature ';
+/** What all events of a chat or legacy stream have in common. */
+const ENVELOPE = ['id', 'object', 'created', 'model'] as const;
+/** All that the signature event of such a stream may have: nothing signs it, and clients act on what they know. */
+const EVENT_MEMBERS: ReadonlySet<string> = new Set([
+  ...[...ENVELOPE, 'choices', 'usage'],
+  ...['se_signature', 'response_hash', 'receipt', 'receipt_signature'],
+]);
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -25,24 +38,39 @@ export function splitSignedStream(body: Uint8Array): SignedStream {
   // For an SSE reader a lone CR ends a line too: a comment could hide an event behind it that no signature covers.
   if (body.includes(CR)) return refused('The stream contains a carriage return, behind which unsigned content could hide.');
   const signed: Uint8Array[] = [];
-  let found: { readonly proof: ResponseProof; readonly signedParts: number; readonly end: RegExp } | null = null;
+  let found: { readonly line: Line; readonly proof: ResponseProof; readonly signedParts: number } | null = null;
   let afterSignature: Uint8Array[] = [];
+  let betweenEvents = true;
   for (const line of linesOf(body)) {
+    if (line.kind === 'content') betweenEvents = line.bytes[0] === LF;
+    // The blank line after a comment would end the event around it early: its name, or its first lines, would be lost.
+    else if (!betweenEvents) return refused('A comment stands inside an event, which a client would read otherwise than it was signed.');
+    else if (!isPrintableAscii(line.bytes)) {
+      return refused('A comment holds more than printable ASCII: some readers end a line there, behind which unsigned content could hide.');
+    }
     const proof = line.kind === 'comment' ? proofOfComment(line.bytes) : proofOfEvent(line.bytes);
     if (proof !== null) {
-      found = { proof, signedParts: signed.length, end: line.kind === 'comment' ? END_AFTER_COMMENT : END_AFTER_EVENT };
+      found = { line, proof, signedParts: signed.length };
       afterSignature = [];
     } else if (line.kind === 'content') afterSignature.push(line.bytes);
     if (line.kind === 'content') signed.push(line.bytes);
   }
   if (found === null) return refused('The stream has no signature event: it was cut off, or it ended in an error.');
   const tail = fromUtf8Or(concatBytes(...afterSignature));
-  if (!found.end.test(tail)) return refused('Unsigned content follows the signature event.');
-  return { kind: 'signed', signedBytes: concatBytes(...signed.slice(0, found.signedParts)), proof: found.proof };
+  const isEvent = found.line.kind === 'content';
+  if (!(isEvent ? END_AFTER_EVENT : END_AFTER_COMMENT).test(tail)) return refused('Unsigned content follows the signature event.');
+  const covered = signed.slice(0, found.signedParts);
+  const sameEnvelope = !isEvent || hasEnvelopeOf(found.line.bytes, covered);
+  return { kind: 'signed', signedBytes: concatBytes(...covered), proof: found.proof, sameEnvelope };
+}
+
+interface Line {
+  readonly kind: 'comment' | 'content';
+  readonly bytes: Uint8Array;
 }
 
 /** Lines with their LF. A comment is a line that begins with a colon, together with the blank line after it. */
-function* linesOf(body: Uint8Array): Generator<{ readonly kind: 'comment' | 'content'; readonly bytes: Uint8Array }> {
+function* linesOf(body: Uint8Array): Generator<Line> {
   let start = 0;
   while (start < body.length) {
     const feed = body.indexOf(LF, start);
@@ -56,17 +84,32 @@ function* linesOf(body: Uint8Array): Generator<{ readonly kind: 'comment' | 'con
 
 /**
  * The proof in a `data:` line whose JSON has `se_signature` beside empty `choices`; null for every other line. The event is
- * not signed itself, so it may hold nothing that a client would show or count: no choices, no usage, and no escapes, with
- * which a member could be there twice and be read differently by others.
+ * not signed itself, so it may hold nothing that a client would show or count: no choices, no usage, no member of another
+ * format's events, and no escapes, with which a member could be there twice and be read differently by others.
  */
 function proofOfEvent(line: Uint8Array): ResponseProof | null {
   const text = fromUtf8Or(line);
   if (!text.startsWith('data: {') || text.split('"se_signature"').length !== 2) return null;
-  if (text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2) return null;
+  if (!isPrintableAscii(line) || text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2)
+    return null;
   const value = parseObject(text.slice('data: '.length));
   if (value === null || !Object.hasOwn(value, 'se_signature') || (value.usage ?? null) !== null) return null;
   if (!Array.isArray(value.choices) || value.choices.length !== 0) return null;
+  if (!Object.keys(value).every((name) => EVENT_MEMBERS.has(name))) return null;
   return proofIn(value);
+}
+
+/** Whether the signature event's id, object, time and model, where it has them, are those of the first signed event. */
+function hasEnvelopeOf(event: Uint8Array, signed: readonly Uint8Array[]): boolean {
+  const firstLine = signed.find((line) => dataOf(line) !== null);
+  const first = firstLine === undefined ? null : dataOf(firstLine);
+  const own = dataOf(event) ?? {};
+  return ENVELOPE.every((name) => !Object.hasOwn(own, name) || own[name] === first?.[name]);
+}
+
+function dataOf(line: Uint8Array): Readonly<Record<string, unknown>> | null {
+  const text = fromUtf8Or(line);
+  return text.startsWith('data: {') ? parseObject(text.slice('data: '.length)) : null;
 }
 
 /** The proof in a signature comment; null for every other comment. No client shows a comment, so only the proof matters. */
@@ -94,6 +137,11 @@ function parseObject(text: string): Readonly<Record<string, unknown>> | null {
     // A line that is no JSON is no signature event; as content it is covered by the hash.
     return null;
   }
+}
+
+/** Printable ASCII in lines that end with LF. What is not signed holds nothing else, so that every reader sees the same lines. */
+function isPrintableAscii(bytes: Uint8Array): boolean {
+  return bytes.every((byte) => byte === LF || (byte >= 0x20 && byte <= 0x7e));
 }
 
 function textOf(value: unknown): string {

@@ -32,7 +32,12 @@ export function verifyStream(body: Uint8Array, trusted: TrustedKey): ResponseVer
   if (stream.kind === 'refused') {
     return { verified: false, checks: [check('signature_event', false, '', stream.reason)], receipt: null };
   }
-  const event = check('signature_event', true, 'The stream ends with one signature event.', '');
+  const event = check(
+    'signature_event',
+    stream.sameEnvelope,
+    'The stream ends with one signature event.',
+    'The signature event names another answer or another model than the events before it.',
+  );
   return verdict([event], stream.signedBytes, stream.proof, trusted);
 }
 

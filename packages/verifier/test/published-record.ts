@@ -38,11 +38,12 @@ export interface RecordOptions {
   readonly key?: EnclaveKey;
   readonly posture?: Partial<typeof posture>;
   readonly challengedAt?: number;
+  readonly keyProtection?: 'file' | 'software';
 }
 
 /** A record of trust level `hardware`. */
 export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
-  const key = options.key ?? generateEnclaveKey();
+  const { key = generateEnclaveKey(), keyProtection = 'file' } = options;
   const keyText = toBase64(key.x963);
   const providerId = sha256(key.x963).slice(0, 32) as ProviderId;
   const machine = {
@@ -56,7 +57,7 @@ export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
     {
       v: 1,
       se_public_key: keyText,
-      key_protection: 'file',
+      key_protection: keyProtection,
       ...machine,
       os_version: 'macOS 26.2.0',
       posture,
@@ -101,8 +102,8 @@ export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
     mda_nonce_preimage: preimage,
     mda_binding: 'bound',
     attested: true,
-    simulated: false,
-    key_protection: 'file',
+    simulated: keyProtection === 'software',
+    key_protection: keyProtection,
     attestation_statement: attestation,
     key_statement: signed('key', sealing, key),
     last_challenge: { nonce, session_id: 's1', statement: signed('challenge', answer, key), answered_at: now },

@@ -57,12 +57,12 @@ export function proofFor(key: EnclaveKey, signedBytes: Uint8Array, changes: { re
   };
 }
 
+/** What all events of one stream have in common. */
+const ENVELOPE = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'pico' };
+
 export function signatureEvent(proof: ResponseProof, extra: object = {}): string {
   const members = {
-    id: 'chatcmpl-1',
-    object: 'chat.completion.chunk',
-    created: 1,
-    model: 'pico',
+    ...ENVELOPE,
     choices: [],
     se_signature: proof.signature,
     response_hash: proof.responseHash,
@@ -74,5 +74,5 @@ export function signatureEvent(proof: ResponseProof, extra: object = {}): string
 }
 
 export function chunk(content: string): string {
-  return `data: ${JSON.stringify({ id: 'chatcmpl-1', choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+  return `data: ${JSON.stringify({ ...ENVELOPE, choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
 }

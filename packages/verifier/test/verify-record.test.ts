@@ -77,7 +77,7 @@ describe('a public record', () => {
     ['a better protected key', { key_protection: 'keychain_group' }, ['key_protection']],
     ['protections that are said to be off', { sip_enabled: false }, ['sip_enabled', 'trust_level']],
     ['no enclave', { secure_enclave: false }, ['secure_enclave']],
-    ['a simulation', { simulated: true }, ['simulated']],
+    ['a simulation', { simulated: true }, ['simulated', 'trust_level']],
     ['a challenge that is said to have failed', { attested: false }, ['attested', 'trust_level']],
     ['no challenge', { last_challenge: null }, ['attested', 'trust_level']],
     ['another provider id', { provider_id: '0'.repeat(32) as AttestationRecord['provider_id'] }, ['provider_id', 'key_statement']],
@@ -90,6 +90,14 @@ describe('a public record', () => {
   ])('is contradicted when it claims %s', (_, change, expected) => {
     expect(contradictions({ ...hardwareRecord(), ...change })).toEqual(expect.arrayContaining(expected));
     expect(contradictions({ ...hardwareRecord(), ...change })).toHaveLength(expected.length);
+  });
+
+  test("has no level above its own word for a key in software, which the maker's certificates may well be bound to", () => {
+    const relayed = hardwareRecord({ keyProtection: 'software' });
+    expect(finding(relayed, 'mda_verified')?.result).toBe('reproduced');
+    expect(contradictions(relayed)).toEqual(['trust_level']);
+    expect(contradictions({ ...relayed, trust_level: 'self_signed' })).toEqual([]);
+    expect(contradictions(relayed, simulated)).toEqual([]);
   });
 
   test('is contradicted when its certificates were made for another enclave key', () => {
@@ -128,6 +136,15 @@ describe('a public record', () => {
     expect(contradictions({ ...record, attestation_statement: signed('attestation', { v: 1 }, forger) })).toContain(
       'attestation_statement',
     );
+  });
+
+  test('is contradicted, and nothing is thrown, when its attestation is no canonical base64', () => {
+    const record = hardwareRecord();
+    const { payload, signature } = record.attestation_statement;
+    for (const odd of [`${payload}=`, `${payload.replace(/=*$/, '')}A`, '=', 'A']) {
+      const found = contradictions({ ...record, attestation_statement: { payload: odd, signature } });
+      expect(found).toEqual(expect.arrayContaining(['attestation_statement', 'key_statement']));
+    }
   });
 
   test('may prove a device-management identity by ACME', () => {

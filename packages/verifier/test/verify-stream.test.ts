@@ -103,6 +103,34 @@ describe('refused', () => {
     const escaped = event.replace('"choices":[]', '"\\u0063hoices":[{"delta":{"content":"more"}}],"choices":[]');
     for (const text of [twice, escaped]) expect(reasonOf(signed + text + DONE)).toMatch(/no signature event/);
   });
+
+  test('members of other events in the signature event, which a client of another format would show', () => {
+    const proof = proofFor(key, utf8(signed));
+    const shown = [
+      { type: 'response.output_text.delta', delta: 'more' },
+      { type: 'content_block_delta', delta: { text: 'more' } },
+      { error: { message: 'more' } },
+    ];
+    for (const extra of shown) expect(reasonOf(signed + signatureEvent(proof, extra) + DONE)).toMatch(/no signature event/);
+  });
+
+  test('a comment inside an event, whose blank line would take the name or the first lines of the event away', () => {
+    const named = 'event: content_block_delta\ndata: {"type":"content_block_delta"}\n\n';
+    const { signature, responseHash, receipt, receiptSignature } = proofFor(key, utf8(named));
+    const members = { se_signature: signature, response_hash: responseHash, receipt, receipt_signature: receiptSignature };
+    const proof = `: inference-signature ${JSON.stringify(members)}\n\n`;
+    expect(verify(named + proof + DONE).verified).toBe(true);
+    expect(reasonOf(named.replace('\n', `\n${KEEP_ALIVE}`) + proof + DONE)).toMatch(/inside an event/);
+    expect(reasonOf(`${signed.slice(0, -1)}: inside\n\n${event}${DONE}`)).toMatch(/inside an event/);
+  });
+
+  test('characters in what is not signed that end a line for some readers', () => {
+    for (const end of ['\u2028', '\u0085', '\v', '\f', '\u001c', '\0']) {
+      expect(reasonOf(`: x${end}data: more\n\n${signed}${event}${DONE}`), JSON.stringify(end)).toMatch(/printable ASCII/);
+      const renamed = signatureEvent(proofFor(key, utf8(signed))).replace('"choices"', `"id":"${end}data: more","choices"`);
+      expect(verify(signed + renamed + DONE).verified, JSON.stringify(end)).toBe(false);
+    }
+  });
 });
 
 describe('moved bytes do not pass', () => {
@@ -118,8 +146,23 @@ describe('moved bytes do not pass', () => {
     }
   });
 
-  test('a comment inside an event, and one without its blank line', () => {
-    expect(failures(`${signed.slice(0, -1)}: inside\n\n${event}${DONE}`)).toContain('response_hash');
+  test('an answer, a time or a model in the signature event that is not the one of the signed events', () => {
+    const proof = proofFor(key, utf8(signed));
+    for (const extra of [
+      { id: 'chatcmpl-2' },
+      { object: 'text_completion' },
+      { created: 2 },
+      { model: 'better' },
+      { model: { id: 'pico' } },
+    ]) {
+      expect(failures(signed + signatureEvent(proof, extra) + DONE)).toEqual(['signature_event']);
+    }
+    // The specification shows an event without them.
+    const without = { id: undefined, object: undefined, created: undefined, model: undefined };
+    expect(verify(signed + signatureEvent(proof, without) + DONE).verified).toBe(true);
+  });
+
+  test('content behind a comment without its blank line', () => {
     expect(failures(`${signed}: comment\ndata: injected\n\n${event}${DONE}`)).toContain('response_hash');
   });
 
@@ -146,7 +189,7 @@ describe('moved bytes do not pass', () => {
 });
 
 test('bytes that are not UTF-8 are taken as they are', () => {
-  const bytes = concatBytes(utf8('data: '), Uint8Array.of(0xff, 0xfe), utf8('\n\n'));
+  const bytes = concatBytes(utf8(`${chunk('')}data: `), Uint8Array.of(0xff, 0xfe), utf8('\n\n'));
   const whole = concatBytes(bytes, utf8(KEEP_ALIVE), utf8(signatureEvent(proofFor(key, bytes))), utf8(DONE));
   expect(verifyStream(whole, trusted).verified).toBe(true);
   const split = splitSignedStream(whole);

@@ -25,6 +25,7 @@ import { bytesOf } from './body-bytes.js';
 import { MAX_CONSOLE_BODY_BYTES } from './console/console-api.js';
 import { depositBody, withdrawalBody } from './console/money.js';
 import { isoTime, isoTimeOrNull, pageOf, toPage } from './console/page.js';
+import { textParameter } from './text-parameter.js';
 
 export interface AdminRoutes {
   readonly accounts: AccountBook;
@@ -65,7 +66,7 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
   server.get('/admin/v1/accounts', options, async (request) => {
     const query = request.query as Query;
     const { limit, after } = pageOf(query);
-    const rows = await accounts.list({ text: query.search?.replaceAll('\0', '') ?? null, limit: limit + 1, after });
+    const rows = await accounts.list({ text: textParameter(query, 'search'), limit: limit + 1, after });
     return toPage(rows, limit, (row) => ({ at: row.createdAt, id: row.id }), accountBody);
   });
   server.get<ById>('/admin/v1/accounts/:id', options, async (request): Promise<AdminAccountView> => {
@@ -105,7 +106,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
   server.get('/admin/v1/deposits', options, async (request) => {
     const query = request.query as Query;
     const { limit, after } = pageOf(query);
-    const orders = await book.listOrders({ accountId: query.account_id ?? null, limit: limit + 1, after });
+    const orders = await book.listOrders({ accountId: textParameter(query, 'account_id'), limit: limit + 1, after });
     return toPage(
       orders,
       limit,
@@ -117,7 +118,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
     const query = request.query as Query;
     const { limit, after } = pageOf(query);
     const rows = await book.listWithdrawals({
-      accountId: query.account_id ?? null,
+      accountId: textParameter(query, 'account_id'),
       state: withdrawalState(query.state),
       limit: limit + 1,
       after,

@@ -65,6 +65,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     reply.header('connection', 'close');
     sendError(reply, apiError('shutting_down'));
   });
+  server.addHook('preHandler', (request, _reply, done) => {
+    // Nothing has such a name, and PostgreSQL takes every character in a text but this one.
+    if (!request.url.includes('%00')) return done();
+    done(new RequestError('invalid_request', null, 'The address must not hold the character NUL (%00).'));
+  });
   answerErrors(server, options.log);
   answerUnknown(server, options.answerUnknownPage);
   return server;

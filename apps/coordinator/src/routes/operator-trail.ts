@@ -9,6 +9,7 @@ import { bytesOf } from './body-bytes.js';
 import { isoTime, pageOf, toPage } from './console/page.js';
 import { operatorOf } from './operator.js';
 import { sendError } from './send-error.js';
+import { textParameter } from './text-parameter.js';
 
 const ADMIN = '/admin/v1/';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -58,7 +59,7 @@ export function addOperatorActions(server: FastifyInstance, guard: onRequestHook
   server.get('/admin/v1/actions', { onRequest: guard }, async (request): Promise<AdminActionPage> => {
     const query = request.query as Readonly<Record<string, string | undefined>>;
     const { limit, after } = pageOf(query);
-    const rows = await trail.list({ subject: storable(query.subject), limit: limit + 1, after });
+    const rows = await trail.list({ subject: textParameter(query, 'subject'), limit: limit + 1, after });
     const names = await namesOf([...new Set(rows.map(({ operator }) => operator))]);
     return toPage(
       rows,
@@ -69,14 +70,9 @@ export function addOperatorActions(server: FastifyInstance, guard: onRequestHook
   });
 }
 
-/** PostgreSQL takes every character in a text but this one. */
-function storable(text: string | undefined): string | null {
-  return text?.replaceAll('\0', '\ufffd') ?? null;
-}
-
 function subjectOf(request: FastifyRequest): string | null {
   const params = request.params as Readonly<Record<string, string | undefined>>;
-  return storable(params.id ?? params['*']);
+  return params.id ?? params['*'] ?? null;
 }
 
 /** The body as JSON again, so that one that is none is not kept. */

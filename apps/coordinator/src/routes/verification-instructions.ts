@@ -5,7 +5,7 @@
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 
 const STEPS = [
-  'A RESPONSE. Take the exact bytes of the body; of a stream, the bytes before the signature event (or before the comment ": inference-signature"), without lines that begin with ":" and the empty line after each.',
+  'A RESPONSE. Take the exact bytes of the body; of a stream, the bytes before the signature event (or before the comment ": inference-signature"), without lines that begin with ":" and the empty line after each. Refuse a stream with such a line inside an event.',
   'X-Response-Hash is their SHA-256 in hexadecimal. X-Se-Signature is an ECDSA P-256 SHA-256 signature (DER, base64) over the 64 ASCII digits of that hash, by se_public_key (base64 of the 65-byte x963 point) of the provider named in X-Provider-Id.',
   'X-Inference-Receipt is base64url of canonical JSON, signed by the same key over "inference/receipt/v1", a zero byte, and that JSON; it names the SHA-256 of your request, of the response, the usage, and your X-Inference-Nonce.',
   'A PROVIDER. provider_id is the first 16 bytes of SHA-256(se_public_key) in hexadecimal. attestation_statement, key_statement and last_challenge.statement hold a base64 payload of canonical JSON and its signature by se_public_key over "inference/attestation/v1", "inference/key/v1" or "inference/challenge/v1", a zero byte, and the payload.',

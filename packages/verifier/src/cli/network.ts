@@ -1,7 +1,7 @@
 /** `inference-verify network`: computes every claim of the public attestation feed again. */
 import type { AttestationRecord } from '@inference/protocol';
 import type { Finding } from '../record/finding.js';
-import { FeedError, type FeedVerdict, type RecordVerdict, verifyFeed } from '../record/verify-record.js';
+import { FeedError, type FeedVerdict, openFeed, type RecordVerdict, verifyFeed } from '../record/verify-record.js';
 import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, downloadJson, readJson } from './download.js';
 
@@ -26,7 +26,7 @@ export const networkCommand: Command = {
     if ((positional === null) === (file === null)) throw new UsageError('network needs an address, or --feed FILE');
     const feed = file === null ? await downloadFeed(baseAddress(positional)) : await readJson(file);
     const verdict = judge(feed);
-    return report(verdict, (feed as { providers: AttestationRecord[] }).providers);
+    return report(verdict, recordsOf(feed));
   },
 };
 
@@ -34,10 +34,19 @@ export function downloadFeed(base: string): Promise<unknown> {
   return downloadJson(`${base}/v1/providers/attestation`);
 }
 
-/** The verdict on a feed at this moment. Throws {@link UnavailableError} for what is no feed. */
-export function judge(feed: unknown): FeedVerdict {
+/** The verdict on a feed at a moment (milliseconds), which is now unless given. Throws {@link UnavailableError} for what is no feed. */
+export function judge(feed: unknown, at = Date.now()): FeedVerdict {
+  return orUnavailable(() => verifyFeed(feed, at));
+}
+
+/** Records of a feed. Throws {@link UnavailableError} for what is no feed. */
+export function recordsOf(feed: unknown): readonly AttestationRecord[] {
+  return orUnavailable(() => openFeed(feed).feed.providers);
+}
+
+function orUnavailable<T>(read: () => T): T {
   try {
-    return verifyFeed(feed, Date.now());
+    return read();
   } catch (error) {
     if (error instanceof FeedError) throw new UnavailableError(error.message);
     throw error;

@@ -2,7 +2,7 @@
 import { fromBase64Url, openReceipt, type Receipt, StatementError, toBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
-import { type Command, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, printable, readArguments, UnavailableError, UsageError } from './command.js';
 import { readJson } from './download.js';
 
 export const receiptCommand: Command = {
@@ -17,7 +17,9 @@ export const receiptCommand: Command = {
     const verified = claims !== null && claims.se_key_sha256 === sha256Hex(key);
     return {
       verified,
-      text: verified ? `verified\n${JSON.stringify(claims, null, 2)}` : 'NOT VERIFIED: this enclave key did not sign the receipt.',
+      text: verified
+        ? ['verified', ...JSON.stringify(claims, null, 2).split('\n').map(printable)].join('\n')
+        : 'NOT VERIFIED: this enclave key did not sign the receipt.',
       json: { verified, claims },
     };
   },

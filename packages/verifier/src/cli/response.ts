@@ -5,11 +5,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { sha256Hex } from '../digest.js';
+import { unsupportedHeaders } from '../provider-headers.js';
 import type { Finding } from '../record/finding.js';
 import { verifyResponse, verifyStream } from '../verify-response.js';
 import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, downloadJson, readBytes, readJson, readText } from './download.js';
-import { downloadFeed, judge, NOT_PROVED } from './network.js';
+import { downloadFeed, judge, NOT_PROVED, recordsOf } from './network.js';
 
 interface Answer {
   readonly body: Uint8Array;
@@ -18,6 +19,8 @@ interface Answer {
   readonly request: Uint8Array;
   readonly nonce: string | null;
   readonly feed: unknown;
+  /** From before, and its feed with it. */
+  readonly kept: boolean;
 }
 
 const OPTIONS = {
@@ -66,7 +69,7 @@ async function ask(what: { base: string; key: string; path: string; data: string
     throw new UnavailableError(`${what.base}${what.path} answered ${response.status}: ${said}`);
   }
   const feed = await downloadFeed(what.base);
-  return { body: response.body, headers: new Map(response.headers), request: new TextEncoder().encode(request), nonce, feed };
+  return { body: response.body, headers: new Map(response.headers), request: new TextEncoder().encode(request), nonce, feed, kept: false };
 }
 
 /** A short question for the first model in the list. */
@@ -88,7 +91,7 @@ async function kept(directory: string): Promise<Answer> {
     readJson(join(directory, 'attestation.json')),
   ]);
   const nonce = await readText(join(directory, 'nonce.txt')).catch(() => null);
-  return { body, headers: headersIn(headers), request, nonce, feed };
+  return { body, headers: headersIn(headers), request, nonce, feed, kept: true };
 }
 
 /** Headers of the last answer in what `curl -D` wrote. */
@@ -103,10 +106,8 @@ function headersIn(text: string): Map<string, string> {
 }
 
 function report(answer: Answer): Report {
-  const { records } = judge(answer.feed);
   const providerId = answer.headers.get('x-provider-id') ?? '';
-  const record = records.find((each) => each.providerId === providerId);
-  const published = publishedKey(answer.feed, providerId);
+  const published = recordsOf(answer.feed).find((each) => each.provider_id === providerId);
   const header = answer.headers.get('x-attestation-se-public-key') ?? '';
   const jobId = answer.headers.get('x-inference-job-id');
   const expected = {
@@ -114,12 +115,15 @@ function report(answer: Answer): Report {
     ...(answer.nonce === null ? {} : { nonce: answer.nonce.trim() }),
     ...(jobId === undefined ? {} : { jobId }),
   };
-  const trusted = { publicKey: published ?? header, expected };
+  const headers = Object.fromEntries(answer.headers);
+  const trusted = { publicKey: published?.se_public_key ?? header, expected };
   const streamed = (answer.headers.get('content-type') ?? '').startsWith('text/event-stream');
-  const verdict = streamed
-    ? verifyStream(answer.body, trusted)
-    : verifyResponse({ body: answer.body, headers: Object.fromEntries(answer.headers), ...trusted });
-  const inFeed = record !== undefined && published === header;
+  const verdict = streamed ? verifyStream(answer.body, trusted) : verifyResponse({ body: answer.body, headers, ...trusted });
+  // Evidence that was kept was fresh when the answer was made, at a time that the enclave signed.
+  const { records } = judge(answer.feed, answer.kept ? verdict.receipt?.completed_at : undefined);
+  const record = records.find((each) => each.providerId === providerId);
+  const inFeed = published?.se_public_key === header;
+  const unsupported = published === undefined ? [] : unsupportedHeaders(headers, published);
   const consistent = record?.consistent ?? false;
   const lines = [
     ...verdict.checks.map((check) => line(check.result === 'ok', check.name, check.explanation)),
@@ -133,23 +137,25 @@ function report(answer: Answer): Report {
       'provider_record',
       consistent ? "No claim in the provider's record is contradicted." : `${contradictions(record?.findings ?? [])}`,
     ),
+    line(
+      unsupported.length === 0,
+      'provider_headers',
+      unsupported.length === 0
+        ? 'The headers say no more of the provider than its record.'
+        : `The record does not bear out ${unsupported.join(', ')}.`,
+    ),
   ];
-  const verified = verdict.verified && inFeed && consistent;
+  const verified = verdict.verified && inFeed && consistent && unsupported.length === 0;
   return {
     verified,
     text: [verified ? 'verified' : 'NOT VERIFIED', ...lines, '', NOT_PROVED].join('\n'),
-    json: { verified, checks: verdict.checks, receipt: verdict.receipt, provider: record ?? null },
+    json: { verified, checks: verdict.checks, receipt: verdict.receipt, provider: record ?? null, unsupported_headers: unsupported },
   };
 }
 
 function contradictions(findings: readonly Finding[]): string {
   const claims = findings.filter((finding) => finding.result === 'contradicted').map(({ claim }) => claim);
   return claims.length === 0 ? 'The provider is not in the feed.' : `Contradicted: ${claims.join(', ')}.`;
-}
-
-function publishedKey(feed: unknown, providerId: string): string | null {
-  const { providers } = feed as { readonly providers: readonly { readonly provider_id: string; readonly se_public_key: string }[] };
-  return providers.find((record) => record.provider_id === providerId)?.se_public_key ?? null;
 }
 
 function line(ok: boolean, name: string, explanation: string): string {

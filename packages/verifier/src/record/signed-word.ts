@@ -6,7 +6,7 @@ import {
   type Attestation,
   type AttestationRecord,
   type ChallengeAnswer,
-  fromBase64,
+  fromBase64OrNull,
   openAttestation,
   openChallengeAnswer,
   openKeyStatement,
@@ -99,10 +99,12 @@ function keyFinding(record: AttestationRecord, key: Uint8Array): Finding {
   const { key_statement: statement } = record;
   if (statement === null) return compared('key_statement', 'none', 'none', 'No sealing key is in use at the moment.');
   const value = opened(() => openKeyStatement(statement, key, verifyP256InBrowser));
+  const attestation = fromBase64OrNull(record.attestation_statement.payload);
   const bound =
     value !== null &&
+    attestation !== null &&
     value.provider_id === record.provider_id &&
-    value.attestation_sha256 === sha256Hex(fromBase64(record.attestation_statement.payload));
+    value.attestation_sha256 === sha256Hex(attestation);
   return compared(
     'key_statement',
     'bound',

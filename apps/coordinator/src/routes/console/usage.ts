@@ -1,10 +1,11 @@
 /** `/console/v1/usage`: what the account that is signed in used, by day, job by job, and as a table for spreadsheets. */
-import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema, RequestError } from '@inference/formats';
+import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema } from '@inference/formats';
 import { formatUsd, microUsd } from '../../ledger/money.js';
 import type { Database } from '../../store/tables.js';
 import { usageDays } from '../../store/usage-days.js';
 import { listUsage, type UsedJob, type UsedJobFilter } from '../../store/usage-list.js';
 import { CSV_TYPE, csvLine } from '../csv.js';
+import { textParameter } from '../text-parameter.js';
 import type { ConsoleApi, ConsoleCall } from './console-api.js';
 import { dayRangeOf, dayText } from './day-range.js';
 import { isoTime, pageOf, toPage } from './page.js';
@@ -16,14 +17,13 @@ export interface UsageRoutes {
 
 /** Rows that are read at a time for a file. */
 const FILE_PAGE = 500;
-const MAX_FILTER = 256;
 
 export function addUsageRoutes(api: ConsoleApi, { database, now }: UsageRoutes): void {
   const filterOf = ({ who, query }: Pick<ConsoleCall<unknown>, 'who' | 'query'>): UsedJobFilter => ({
     accountId: who.account.id,
     range: dayRangeOf(query, now()),
-    model: textOf(query, 'model'),
-    key: textOf(query, 'key'),
+    model: textParameter(query, 'model'),
+    key: textParameter(query, 'key'),
   });
 
   api.add({ method: 'GET', path: '/usage/days', answer: ConsoleUsageDaysSchema }, async (call) => {
@@ -112,12 +112,4 @@ function entryOf(job: UsedJob): ConsoleUsageEntry {
 
 function markOf(job: UsedJob): { readonly at: number; readonly id: string } {
   return { at: job.endedAt, id: job.jobId };
-}
-
-/** A filter of the query; null where there is none. Throws RequestError. */
-function textOf(query: Readonly<Record<string, unknown>>, name: string): string | null {
-  const value = query[name];
-  if (value === undefined || value === '') return null;
-  if (typeof value === 'string' && value.length <= MAX_FILTER && !value.includes('\0')) return value;
-  throw new RequestError('invalid_request', name, `${name} must be one text of at most ${MAX_FILTER} characters.`);
 }

@@ -1,0 +1,34 @@
+/**
+ * Compares what the headers of an answer say of its provider (spec: inference response headers) with the provider's public
+ * record. Nothing signs these headers; whoever passes an answer on can change them.
+ */
+import type { AttestationRecord } from '@inference/protocol';
+import { type HeaderSource, headerOf } from './response-proof.js';
+
+/** Names of the headers that the record does not bear out; one that is absent is not compared. */
+export function unsupportedHeaders(headers: HeaderSource, record: AttestationRecord): string[] {
+  const same: Readonly<Record<string, string>> = {
+    'x-provider-id': record.provider_id,
+    'x-attestation-se-public-key': record.se_public_key,
+    'x-provider-chip': headerText(record.chip_name),
+    'x-provider-model': headerText(record.hardware_model),
+    'x-provider-serial': headerText(record.serial_number),
+    'x-attestation-device-serial': headerText(record.serial_number),
+    'x-provider-secure-enclave': String(record.secure_enclave),
+  };
+  // These change: what was not so yet when the answer began may be so by the time the record is read.
+  const atMost: Readonly<Record<string, { readonly claim: string; readonly holds: boolean }>> = {
+    'x-provider-attested': { claim: 'true', holds: record.attested },
+    'x-provider-mda-verified': { claim: 'true', holds: record.mda_verified },
+    'x-provider-trust-level': { claim: 'hardware', holds: record.trust_level === 'hardware' },
+  };
+  return [
+    ...Object.keys(same).filter((name) => !['', same[name]].includes(headerOf(headers, name))),
+    ...Object.keys(atMost).filter((name) => headerOf(headers, name) === atMost[name]?.claim && !atMost[name].holds),
+  ];
+}
+
+/** A text of the record as headers carry it: visible ASCII, without spaces around it (RFC 9110 section 5.5). */
+function headerText(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').trim();
+}
