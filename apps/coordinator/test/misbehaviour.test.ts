@@ -69,6 +69,19 @@ describe('an answer that does not verify', () => {
     });
   }
 
+  it('is none that ended by a clock which was set back meanwhile', async () => {
+    let ahead = 0;
+    harness = await startHarness({ now: () => Date.now() + ahead, fleetTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 } });
+    const provider = await harness.provider({
+      onJob: (job) => {
+        ahead = -600_000;
+        job.answerHonestly();
+      },
+    });
+    expect((await harness.chat()).status).toBe(200);
+    expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('well');
+  });
+
   it('can be reinstated by the operator only', async () => {
     harness = await startHarness();
     let lying = true;
