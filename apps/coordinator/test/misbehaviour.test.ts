@@ -267,6 +267,31 @@ describe('after the first content', () => {
     expect(text).not.toContain('[DONE]');
   });
 
+  for (const [name, parts] of Object.entries({
+    'a comment': ['data: 1\n\n: of its own\n\n'],
+    'a comment whose beginning came before': ['data: 1\n\n', ': of its own\n\n'],
+    'a carriage return': ['data: 1\r\n\r\n'],
+  })) {
+    it(`${name} in a stream, which clients would not verify, ends it with an error and costs nothing`, async () => {
+      harness = await startHarness();
+      const provider = await harness.provider({
+        onJob: (job) => {
+          job.accept();
+          for (const part of parts) job.push(Buffer.from(part));
+          job.push(new Uint8Array(), true);
+          job.complete();
+        },
+      });
+      const before = await harness.money();
+      const text = await (await harness.chat({ stream: true })).text();
+      expect(text).toContain('provider_failed');
+      expect(text).not.toContain('se_signature');
+      expect(text).not.toContain('of its own');
+      expect(await harness.money()).toEqual(before);
+      expect(provider.rejection).toBe('misbehaved');
+    });
+  }
+
   it('silence is a timeout, and the provider is told to stop', async () => {
     harness = await startHarness({ jobTimings: { betweenFramesMs: 100 } });
     const provider = await harness.provider({
