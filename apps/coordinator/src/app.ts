@@ -40,6 +40,7 @@ import { ReleaseFile } from './releases/release-file.js';
 import { addAdminHealth } from './routes/admin-health.js';
 import { addAdminProviders } from './routes/admin-providers.js';
 import { addAgentReleases } from './routes/agent-releases.js';
+import { AnswersUnderway } from './routes/answers-underway.js';
 import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
 import { addCatalogue } from './routes/catalogue.js';
@@ -247,6 +248,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const answerUnknownPage = consoleFiles?.answerUnknownPage;
   const http = { maxRequestBytes, bodies, trustedProxies, log, stopping: () => stopping, ...(answerUnknownPage && { answerUnknownPage }) };
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
+  const underway = new AnswersUnderway(jobTimings.clientDrainMs);
+  underway.follow(server.server);
   const limits = await createRateLimits(server, config.rateLimits);
   const keys = { keyRing, limits, now, onFailure: onWriteError };
   const trail = new OperatorTrail({ database, now });
@@ -353,7 +356,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     fleet.drain(() => runner.wanted());
     waitingRoom.drain();
     imageSupply.close();
-    await Promise.race([runner.whenIdle(), pause(graceMs, hurry)]);
+    // A job is over when its answer is complete; its client may still be taking it.
+    const allTaken = runner.whenIdle().then(() => underway.whenTaken());
+    await Promise.race([allTaken, pause(graceMs, hurry)]);
     const closed = server.close();
     waitingRoom.close();
     runner.stop();

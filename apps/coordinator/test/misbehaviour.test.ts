@@ -70,6 +70,19 @@ describe('an answer that does not verify', () => {
     });
   }
 
+  it('is none that ended by a clock which was set back meanwhile', async () => {
+    let ahead = 0;
+    harness = await startHarness({ now: () => Date.now() + ahead, fleetTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 } });
+    const provider = await harness.provider({
+      onJob: (job) => {
+        ahead = -600_000;
+        job.answerHonestly();
+      },
+    });
+    expect((await harness.chat()).status).toBe(200);
+    expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('well');
+  });
+
   it('can be reinstated by the operator only', async () => {
     harness = await startHarness();
     let lying = true;
@@ -258,6 +271,31 @@ describe('after the first content', () => {
     expect(text.startsWith('data: {"half":\n\ndata: {"error"')).toBe(true);
     expect(text).not.toContain('[DONE]');
   });
+
+  for (const [name, parts] of Object.entries({
+    'a comment': ['data: 1\n\n: of its own\n\n'],
+    'a comment whose beginning came before': ['data: 1\n\n', ': of its own\n\n'],
+    'a carriage return': ['data: 1\r\n\r\n'],
+  })) {
+    it(`${name} in a stream, which clients would not verify, ends it with an error and costs nothing`, async () => {
+      harness = await startHarness();
+      const provider = await harness.provider({
+        onJob: (job) => {
+          job.accept();
+          for (const part of parts) job.push(Buffer.from(part));
+          job.push(new Uint8Array(), true);
+          job.complete();
+        },
+      });
+      const before = await harness.money();
+      const text = await (await harness.chat({ stream: true })).text();
+      expect(text).toContain('provider_failed');
+      expect(text).not.toContain('se_signature');
+      expect(text).not.toContain('of its own');
+      expect(await harness.money()).toEqual(before);
+      expect(provider.rejection).toBe('misbehaved');
+    });
+  }
 
   it('silence is a timeout, and the provider is told to stop', async () => {
     harness = await startHarness({ jobTimings: { betweenFramesMs: 100 } });

@@ -260,6 +260,22 @@ describe('a provider whose jobs fail', () => {
     expect(harness.app.fleet.standings.of(liar.providerId).state).toBe('well');
   });
 
+  for (const [name, code, say] of [
+    ['a message that is none', 'bad_message', (job) => job.provider.send({ type: 'load' })],
+    ['a message that is too large', 'too_large', (job) => job.provider.send({ type: 'load', active_jobs: 0, more: 'x'.repeat(300_000) })],
+    ['a registration', 'out_of_turn', (job) => job.provider.send({ type: 'hello', versions: [1], agent: { name: 'a', version: '1' } })],
+  ] satisfies [string, string, (job: ScriptedJob) => void][]) {
+    it(`and that answers a job with ${name} cools down, and comes back to that`, async () => {
+      harness = await startHarness();
+      const bad = await harness.provider({ onJob: say });
+      expect((await harness.chat()).status).toBe(502);
+      expect(bad.rejection).toBe(code);
+      const back = await harness.provider({ enclave: bad.enclave });
+      await until(() => back.standing !== undefined);
+      expect(back.standing).toMatchObject({ status: 'cooling_down', restraint: { reason: 'protocol_broken' } });
+    });
+  }
+
   it('and whose connection is lost with many jobs has failed once', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ onJob: (job) => job.accept() });

@@ -21,6 +21,7 @@ import { type Decision, explain } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
+import { faultOf } from './session-fault.js';
 import { providerOfToken } from './session-token.js';
 import { Slot } from './slot.js';
 import type { Wanted } from './spares.js';
@@ -385,9 +386,8 @@ export class Fleet {
     this.#connected.delete(session);
     if (session.registration !== null) {
       const { providerId } = session.registration.identity;
-      // However many jobs went with it, a lost connection is one failure.
-      if (end.by === 'provider' && session.jobs.running > 0 && !session.draining)
-        this.standings.faulted(providerId, 'lost', 'connection_lost');
+      const fault = session.jobs.running > 0 ? faultOf(end, session.draining) : null;
+      if (fault !== null) this.standings.faulted(providerId, fault.fault, fault.detail);
       this.#models.remove(session as OnlineSession);
       if (this.#providers.get(providerId) === session) this.#providers.delete(providerId);
       this.#tellCapacity(session.models);

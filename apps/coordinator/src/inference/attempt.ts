@@ -17,10 +17,11 @@ import type { Slot } from '../fleet/slot.js';
 import { CreditAccount } from './credit-account.js';
 import { Deadline } from './deadline.js';
 import type { Patience } from './patience.js';
+import { StreamLines } from './stream-lines.js';
 import type { JobTimings } from './timings.js';
 
-/** Ways in which a provider breaks the protocol of a job. */
-export type Violation = 'tampered_frame' | 'credit_exceeded' | 'out_of_turn' | 'too_large';
+/** Ways in which a provider breaks the protocol of a job. `unverifiable`: its stream has lines that clients do not count as signed. */
+export type Violation = 'tampered_frame' | 'credit_exceeded' | 'out_of_turn' | 'too_large' | 'unverifiable';
 /** `progress`: content comes, but so little of it that the answer would never be done. */
 export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
 /** `closing`: the client has gone, and the signed end of what it got is waited for. */
@@ -81,6 +82,8 @@ export class Attempt implements JobSink {
   readonly #hash: ResponseHash = responseHash();
   readonly #settle: (outcome: Outcome) => void;
   #opener: ResponseOpener | null = null;
+  /** Null: the answer is no stream. */
+  #lines: StreamLines | null = null;
   #handle: JobHandle | null = null;
   #bytes = 0;
   readonly #startedAt = performance.now();
@@ -127,6 +130,7 @@ export class Attempt implements JobSink {
     try {
       const sealed = sealRequest(context, encapsulate(), body);
       this.#opener = sealed.responses;
+      if (context.stream) this.#lines = new StreamLines();
       const message = {
         type: 'job',
         context,
@@ -241,6 +245,7 @@ export class Attempt implements JobSink {
       throw error;
     }
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
+    if (this.#lines?.take(plaintext) === false) return 'unverifiable';
     this.#hash.update(plaintext);
     this.#bytes += plaintext.length;
     this.#patience.got(plaintext.length);

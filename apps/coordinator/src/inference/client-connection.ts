@@ -1,6 +1,6 @@
 /**
  * The client's side of one request: knows when the client has gone, refuses to be written to after that, and gives up on a
- * client that takes nothing for too long.
+ * client that does not take what was written in time. The end of an answer has a time of its own (`routes/answers-underway`).
  */
 import type { ServerResponse } from 'node:http';
 import type { HttpError } from '@inference/formats';
@@ -44,14 +44,11 @@ export class ClientConnection {
     return false;
   }
 
-  /** Ends the response. The client has the drain time to take the rest. */
+  /** Ends the response. */
   end(chunk?: Uint8Array | string): void {
     if (this.gone) return;
+    this.#stopDrainTimer();
     this.response.end(chunk);
-    if (!this.response.writableFinished) {
-      this.#draining.set(this.#drainMs);
-      this.response.once('finish', () => this.#draining.clear());
-    }
   }
 
   /** Answers with an error as a whole response. Only before anything else was sent. */

@@ -41,7 +41,8 @@ export interface Produced {
   readonly recalled: boolean;
   /** Hexadecimal SHA-256 of the plaintext bytes that came. */
   readonly responseSha256: string;
-  readonly now: number;
+  /** When it said that it is done, by the clock that the context was issued by: that of the system may have been set in between. */
+  readonly completedAt: number;
 }
 
 /** Both signatures are verified beside this thread, at the same time. */
@@ -77,7 +78,10 @@ async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Prom
 }
 
 /** The first field of a receipt that disagrees with the job, or null. */
-function receiptProblem(receipt: Receipt, { context, provider, recalled, responseSha256, now }: Produced): CompletionProblem | null {
+function receiptProblem(
+  receipt: Receipt,
+  { context, provider, recalled, responseSha256, completedAt }: Produced,
+): CompletionProblem | null {
   if (receipt.job_id !== context.job_id) return 'receipt.job_id';
   if (receipt.provider_id !== provider.providerId) return 'receipt.provider_id';
   if (receipt.se_key_sha256 !== provider.publicKeySha256) return 'receipt.se_key_sha256';
@@ -94,7 +98,7 @@ function receiptProblem(receipt: Receipt, { context, provider, recalled, respons
   if (receipt.finish_reason === 'cancelled' && !recalled) return 'receipt.finish_reason';
   if (receipt.started_at < context.issued_at - CLOCK_TOLERANCE_MS) return 'receipt.started_at';
   if (receipt.completed_at < receipt.started_at) return 'receipt.completed_at';
-  return receipt.completed_at > now + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
+  return receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
 }
 
 async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): Promise<boolean> {

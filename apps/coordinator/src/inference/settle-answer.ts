@@ -18,7 +18,6 @@ import type { Entrant } from './race.js';
 
 export interface SettlingOptions {
   readonly fleet: Fleet;
-  readonly now: () => number;
   /** Images that were made and verified could not be put where clients fetch them. */
   readonly onKeepFailed: (error: unknown) => void;
 }
@@ -28,12 +27,13 @@ export async function settleAnswer(
   outcome: Outcome & { kind: 'completed' },
   { slot, context, otherJobs }: Entrant,
   { job, delivery, bill, gone, span, ...run }: Run,
-  { fleet, now, onKeepFailed }: SettlingOptions,
+  { fleet, onKeepFailed }: SettlingOptions,
 ): Promise<JobEnd> {
   const { session } = slot;
   const tried = triedOn(session, run);
   const { identity } = session.registration;
-  const check = await checkAnswer(outcome, { context, provider: identity, now: now() }, delivery.parcel);
+  const completedAt = context.issued_at + outcome.elapsedMs;
+  const check = await checkAnswer(outcome, { context, provider: identity, completedAt }, delivery.parcel);
   const { recalled } = outcome;
   if (!check.ok) {
     fleet.standings.faulted(identity.providerId, 'unverified', check.problem);
@@ -86,7 +86,7 @@ export async function settleAnswer(
 /** The signatures and the receipt, and what an answer holds beside its signed bytes. */
 async function checkAnswer(
   { message, finished, recalled, responseSha256 }: Outcome & { kind: 'completed' },
-  produced: Pick<Produced, 'context' | 'provider' | 'now'>,
+  produced: Pick<Produced, 'context' | 'provider' | 'completedAt'>,
   parcel: Parcel | undefined,
 ): Promise<CompletionCheck> {
   const signed = finished && parcel !== undefined ? parcel.signedSha256() : { sha256: responseSha256 };

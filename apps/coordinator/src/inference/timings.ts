@@ -26,7 +26,7 @@ export interface JobTimings extends BillingTimings {
   readonly commitMs: number;
   /** Silence after which a committed stream gets a comment. */
   readonly keepAliveMs: number;
-  /** A client that takes nothing for this long is given up. */
+  /** A client that takes nothing for this long is given up; and one that does not take in it what a stream may send ahead. */
   readonly clientDrainMs: number;
   /** No new attempt begins later than this after the request came. */
   readonly overallMs: number;
