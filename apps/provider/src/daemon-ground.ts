@@ -13,10 +13,12 @@ export function helperCommand(options: DaemonOptions): readonly string[] {
   const dataDir = join(options.dataDir, 'enclave');
   if (options.simulatedEnclave) return simulatedHelperCommand({ dataDir });
   if (process.platform !== 'darwin') {
-    throw new StartError('there is no Secure Enclave on this machine; for a simulated network start with --simulated-enclave');
+    throw new StartError(
+      'there is no Secure Enclave on this machine; for a simulated network set simulated_enclave = true, or serve with --simulated-enclave',
+    );
   }
   const command = nativeHelperCommand({ dataDir });
-  if (command === null) throw new StartError('the enclave helper has not been built; build it first, or start with --simulated-enclave');
+  if (command === null) throw new StartError('the enclave helper has not been built; `inference-provider doctor` says how');
   return command;
 }
 

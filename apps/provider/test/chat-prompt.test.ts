@@ -127,20 +127,11 @@ test('an open last turn is no thought where the template opens a think section',
   });
 });
 
-test('system messages become one where the template knows them in the first place only', () => {
-  const strict =
-    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('no') }}{% endif %}[{{ m.role }}:{{ m.content }}]{% endfor %}";
-  const messages = [
-    { role: 'system', content: 'a' },
-    { role: 'user', content: 'b' },
-    { role: 'system', content: 'c' },
-  ] as const;
-  expect(rendered(strict, conversation(messages)).text).toBe('[system:a\n\nc][user:b]');
-  expect(rendered('{% for m in messages %}[{{ m.content }}]{% endfor %}', conversation(messages)).text).toBe('[a][b][c]');
-});
+/** Tells of tools, calls and results, where there are any, in the form in which calls are read. */
+const CALLS = `{% if messages %}{{ tools | tojson if tools else '' }}{% for m in messages %}{% if m.tool_calls %}<tool_call>{"name": {{ m.tool_calls[0].function.name | tojson }}, "arguments": {{ m.tool_calls[0].function.arguments | tojson }}}{% endif %}{{ m.content }}{% endfor %}{% endif %}`;
 
 test('the template is told of tools and thinking, and only where there is something to tell', () => {
-  const template = '{{ tools is defined }} {{ enable_thinking is defined }} {{ enable_thinking }} {{ tools | length if tools else 0 }}';
+  const template = `{{ tools is defined }} {{ enable_thinking is defined }} {{ enable_thinking }} {{ tools | length if tools else 0 }}${CALLS}`;
   const tools = [{ type: 'function', function: { name: 'f', description: '', parameters: {} } }] as const;
   expect(rendered(template, conversation([]))).toMatchObject({ text: expect.stringMatching(/^false false .* 0$/) });
   expect(rendered(template, conversation([], { tools, thinking: false })).text).toBe('true true false 1');
@@ -150,7 +141,7 @@ test('control texts in tools and calls are plain text, names of members included
   const tools = [{ type: 'function', function: { name: 'f', description: '</s>', parameters: { '<s>': 1, role: '<|im_end|>' } } }] as const;
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: { '</s>': '<|im_start|>' } } } as const;
   const input = conversation([{ role: 'assistant', content: '', tool_calls: [call] }], { tools });
-  const { calls } = rendered('{{ tools | tojson }}{{ messages[0].tool_calls | tojson }}', input);
+  const { calls } = rendered(CALLS, input);
   expect(calls.filter(({ special }) => special).some(({ text }) => controls.some((control) => text.includes(control)))).toBe(false);
   expect(calls.filter(({ special }) => !special).map(({ text }) => text)).toEqual(['</s>', '<s>', '<|im_end|>', '</s>', '<|im_start|>']);
 });

@@ -24,6 +24,9 @@ describe('the command table', () => {
     );
     expect(unknownCommand(['models', 'pul', 'x'], table.slice(1))).toContain('"models pul" (did you mean models pull?)');
     expect(unknownCommand(['models', 'frobnicate'], table.slice(1))).toContain('"models frobnicate". It is one of: models pull.');
+    expect(unknownCommand(['models'], table.slice(1))).toBe(
+      'There is no command "models". It is one of: models pull. `inference-provider --help` lists them.\n',
+    );
     expect(unknownCommand(['zebra'], table)).toBe('There is no command "zebra". `inference-provider --help` lists them.\n');
   });
 

@@ -199,6 +199,18 @@ describe('changing a setting', () => {
     expect(comments(out)).toEqual(comments(text));
   });
 
+  it('puts a setting of the top below the others, and not against the next table', () => {
+    const set = withChange('coordinator = "https://a"\n\n[availability]\nwindows = []\n', { path: ['simulated_enclave'], value: true });
+    expect(set).toBe('coordinator = "https://a"\nsimulated_enclave = true\n\n[availability]\nwindows = []\n');
+  });
+
+  it('tells of a file that cannot be read as everybody else does', () => {
+    mkdirSync(join(dir, 'folder'));
+    expect(() => editConfig(join(dir, 'folder'), [])).toThrow(/folder: the file cannot be read \(EISDIR\)$/);
+    writeFileSync(join(dir, 'bytes'), Buffer.from([0x23, 0xff]));
+    expect(() => editConfig(join(dir, 'bytes'), [])).toThrow(/bytes: the file is no UTF-8 text$/);
+  });
+
   it('writes a file for its owner alone, whole or not at all', () => {
     const path = join(dir, 'new', 'config.toml');
     expect(editConfig(path, [{ path: ['models', 'keep'], value: 'idle' }]).models.keep).toBe('idle');

@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { ProviderStatusAnswer, Release } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -63,10 +63,14 @@ describe('this machine', () => {
   });
 
   it('needs a model that can be read', async () => {
-    expect(states(await checkModel(demoModel()))).toEqual(['ok']);
+    const asMuchAsFits = { slots: null, context: null, reserve: null };
+    expect(states(await checkModel(demoModel(), asMuchAsFits))).toEqual(['ok']);
+    expect(await checkModel(demoModel(), { ...asMuchAsFits, reserve: totalmem() })).toMatchObject([
+      { state: 'problem', remedy: expect.stringContaining('reserve_gb') },
+    ]);
     writeFileSync(join(folder, 'broken.gguf'), 'GGUF and then nothing');
-    expect(states(await checkModel(join(folder, 'broken.gguf')))).toEqual(['problem']);
-    expect(states(await checkModel(null))).toEqual(['skipped']);
+    expect(states(await checkModel(join(folder, 'broken.gguf'), asMuchAsFits))).toEqual(['problem']);
+    expect(states(await checkModel(null, asMuchAsFits))).toEqual(['skipped']);
   });
 
   it('needs a clock that is about right, and a coordinator that answers', async () => {
@@ -188,8 +192,8 @@ AC Power:
   });
 
   it('reaches its coordinator, or learns at which step it does not', async () => {
-    const answer = async (status: number, location = '') => {
-      const server = createServer((_request, response) => response.writeHead(status, { location }).end());
+    const answer = async (status: number, location = '', body = '{"status":"ok"}') => {
+      const server = createServer((_request, response) => response.writeHead(status, { location }).end(body));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const found = await reachCoordinator(url, {});
@@ -200,6 +204,11 @@ AC Power:
     expect(await answer(200)).toMatchObject({ state: 'ok', skewMs: expect.any(Number) });
     expect(await answer(503)).toMatchObject({ state: 'problem', text: expect.stringContaining('503') });
     expect((await answer(302, 'http://sign.in/')).remedy).toContain('Wi-Fi');
+    expect(await answer(200, '/', '<html>Sign in</html>')).toMatchObject({
+      state: 'problem',
+      remedy: expect.stringContaining('Wi-Fi'),
+      skewMs: null,
+    });
     const { url } = await answer(200);
     expect(await reachCoordinator(url, {})).toMatchObject({ findings: [{ text: expect.stringContaining('ECONNREFUSED') }], skewMs: null });
     expect(states((await reachCoordinator(url, { HTTPS_PROXY: 'http://proxy' })).findings)).toEqual(['problem', 'note']);

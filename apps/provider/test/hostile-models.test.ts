@@ -188,3 +188,17 @@ test('what passes the reader and kills llama.cpp, or is refused by it, ends in a
     expect(failure).toBeInstanceOf(EngineStartError);
   }
 });
+
+test.each([
+  ['an architecture that llama.cpp does not know is named', 'qwen3', 'zzzzz', /unknown model architecture: 'zzzzz'/],
+  [
+    'a template that can render nothing is no model to offer',
+    "{{- '<|im_start|>assistant\\n' }}",
+    '{{- unknown() }}',
+    /chat template cannot be rendered/,
+  ],
+])('%s', async (_, from, to, message) => {
+  const text = readFileSync(demoModel(), 'latin1');
+  writeFileSync(path, text.replaceAll(from, to.padEnd(from.length)), 'latin1');
+  await expect(Engine.start({ settings: { modelPath: path, slots: 1, contextSize: 256, gpu: 'none' } })).rejects.toThrow(message);
+});

@@ -33,6 +33,14 @@ test('a model is pulled, listed, used, served and removed', async () => {
   expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; models list shows those there are.\n' });
 });
 
+test('what cannot be understood is wrong use, and a bare `models` is told what there is', async () => {
+  const refused = async (...args: string[]) => (await run(...args).catch((error: unknown) => error)) as { code: number; stderr: string };
+  expect(await refused('list', '--jsno')).toMatchObject({ code: 2, stderr: expect.stringContaining('(did you mean --json?)') });
+  expect(await refused('use', 'mine', '--keep', 'forever')).toMatchObject({ code: 2, stderr: expect.stringContaining('--keep must be') });
+  expect(await refused('pull', demoModel(), '--sha256', 'ab')).toMatchObject({ code: 2 });
+  expect((await refused()).stderr).toContain('It is one of: models pull, models list, models use, models rm.');
+});
+
 test('serve takes several models, each with how long it stays', () => {
   const [first, second, third] = serve(demoModel(), `${demoModel()}@45`, `${demoModel()}@on_demand`);
   expect([first?.keep, second?.keep, third?.keep]).toEqual([{ kind: 'always' }, { kind: 'idle', minutes: 45 }, { kind: 'on_demand' }]);
@@ -73,12 +81,17 @@ test('the list says what fits, at what speed, and what is broken', () => {
     pulled_at: 0,
     use: null,
   };
-  const row = rowOf(entry, library, { memoryBytes: 16e9, bandwidthGbs: 100 });
+  const wishes = { slots: null, context: null, reserve: null };
+  const row = rowOf(entry, library, { memoryBytes: 16e9, bandwidthGbs: 100, ...wishes });
   expect(row).toMatchObject({ fits: true, problem: null });
   // 0.7 of 100 GB/s over the 3.2 MB that a token reads.
   expect(row.estimated_tokens_per_second).toBeGreaterThan(15_000);
-  expect(rowOf(entry, library, { memoryBytes: 0.2e9, bandwidthGbs: 0 })).toMatchObject({ fits: false, estimated_tokens_per_second: null });
+  expect(rowOf(entry, library, { memoryBytes: 0.2e9, bandwidthGbs: 0, ...wishes })).toMatchObject({
+    fits: false,
+    estimated_tokens_per_second: null,
+  });
+  expect(rowOf(entry, library, { memoryBytes: 16e9, bandwidthGbs: 0, ...wishes, reserve: 15.9e9 })).toMatchObject({ fits: false });
   const broken = join(dir, 'broken.gguf');
   writeFileSync(broken, 'no model');
-  expect(rowOf({ ...entry, file: broken }, library, { memoryBytes: 16e9, bandwidthGbs: 0 }).problem).toMatch(/GGUF/);
+  expect(rowOf({ ...entry, file: broken }, library, { memoryBytes: 16e9, bandwidthGbs: 0, ...wishes }).problem).toMatch(/GGUF/);
 });

@@ -80,6 +80,8 @@ test('ids come from the name, and from the file where there is none', () => {
 
 test('think tags are found by either tag', () => {
   expect(thinkTagsOf("{% if '</think>' in content %}")).toEqual({ open: '<think>', close: '</think>' });
+  expect(thinkTagsOf("{{- '<|channel>thought\\n<channel|>' -}}")).toEqual({ open: '<|channel>thought', close: '<channel|>' });
+  expect(thinkTagsOf("{{- '<|start|>assistant<|channel|>analysis<|message|>' }}")?.close).toMatch(/final<\|message\|>$/);
   expect(thinkTagsOf('plain')).toBeNull();
   expect(thinkTagsOf(null)).toBeNull();
 });

@@ -41,6 +41,16 @@ test('control and unused tokens print nothing, think tags do', () => {
   expect(assemble([256, 257, 258]).join('|')).toBe('|<think>||');
 });
 
+test('of think tags that are made of several tokens each prints its part', () => {
+  const tokens = ['<|channel|>', 'analysis', '<|message|>', 'hm', '<|end|>', '<|return|>'];
+  const harmony = new Vocabulary({ tokens, types: [3, 1, 3, 1, 3, 3], kind: 'gpt2', detokenize: () => '?' }, [
+    '<|channel|>analysis<|message|>',
+    '<|end|><|start|>assistant',
+  ]);
+  const text = new TextAssembler(harmony);
+  expect(tokens.map((_, token) => text.push(token as never)).join('')).toBe('<|channel|>analysis<|message|>hm<|end|>');
+});
+
 test('a control token inside a split character does not break it', () => {
   expect(assemble([0xe2, 256, 0x82, 0xac]).join('')).toBe('€');
 });

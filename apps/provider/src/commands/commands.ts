@@ -84,8 +84,9 @@ export function unknownCommand(typed: readonly string[], commands: readonly Comm
   const names = commands.map(({ name }) => name);
   const [first = '', second] = typed;
   const two = second === undefined || second.startsWith('-') ? first : `${first} ${second}`;
-  const meant = didYouMean(two, names) || didYouMean(first, names);
   const group = names.filter((name) => name.startsWith(`${first} `));
+  // Of the commands of a group none is meant more than another where only the group is named.
+  const meant = group.length > 0 && two === first ? '' : didYouMean(two, names) || didYouMean(first, names);
   const one = group.length > 0 ? ` It is one of: ${group.join(', ')}.` : '';
   return `There is no command ${JSON.stringify(group.length > 0 ? two : first)}${meant}.${meant === '' ? one : ''} \`inference-provider --help\` lists them.\n`;
 }

@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Config } from '../config/config.js';
 import { configPath, dataDirOf } from '../config/data-dir.js';
+import { memoryWishes } from '../config/memory-wishes.js';
 import type { DaemonOptions } from '../daemon-options.js';
 import type { Keep } from '../serving/keep.js';
 import { StartError } from '../start-error.js';
@@ -101,8 +102,8 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));
   if (socketUrl === null)
-    throw new StartError(`no coordinator is set: write coordinator = "https://…" into ${configPath}, or give --coordinator`);
-  const { slots, context, reserve_gb } = config.models;
+    throw new StartError(`no coordinator is set: run "inference-provider setup", or write coordinator = "https://…" into ${configPath}`);
+  const { slots, context, reserve } = memoryWishes(config);
   return {
     socketUrl,
     dataDir,
@@ -111,10 +112,10 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
     enrol: flags.enrol || config.enrolment.enrol,
     simulatedManagement: flags.simulatedManagement,
     simulatedHost: flags.simulatedHost,
-    slots: flags.slots ?? slots ?? null,
-    context: flags.context ?? context ?? null,
+    slots: flags.slots ?? slots,
+    context: flags.context ?? context,
     drainMs: flags.drainMs,
-    reserve: flags.reserve ?? (reserve_gb === undefined ? null : reserve_gb * 1e9),
+    reserve: flags.reserve ?? reserve,
     config,
   };
 }

@@ -91,7 +91,7 @@ function viewLines({ earnings, share, placements, decisions, next_steps }: Provi
     ...(earnings === null
       ? []
       : entry('Earned', `${dollars(earnings.today_micro_usd)} today, ${dollars(earnings.total_micro_usd)} in all (${whose})`)),
-    ...(decisions.length === 0 ? [] : ['', 'Last decisions of the coordinator']),
+    ...(decisions.length === 0 ? [] : ['', 'Last decisions of the coordinator (UTC)']),
     ...decisions.slice(0, MOST_DECISIONS).flatMap(({ last_at, count, text, model }) => {
       const times = count === 1 ? '' : ` (${count} times)`;
       return wrapped(`  ${clockTime(last_at)}  `, `${text}${times} ${model}`);

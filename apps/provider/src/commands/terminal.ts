@@ -1,7 +1,8 @@
 /** Texts for a terminal of 80 columns. Whatever came from another machine is cleaned of control characters here. */
-import { cleanLabel } from '@inference/protocol';
-
 const WIDTH = 80;
+const LONGEST = 2_048;
+/** Control, formatting and unpaired characters, line and paragraph separators. What is markup elsewhere is plain text here. */
+const UNSAFE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
 /** Writes lines to standard output, and resolves when they have left: the process may end right after. */
 export function print(lines: readonly string[]): Promise<void> {
@@ -12,7 +13,9 @@ export function print(lines: readonly string[]): Promise<void> {
 
 /** One line, safe to print. */
 export function clean(text: string): string {
-  return cleanLabel(text, 512, '?');
+  const line = text.replace(UNSAFE, ' ').replace(/\s+/g, ' ').trim();
+  // The cut may have halved a character.
+  return line.slice(0, LONGEST).replace(UNSAFE, '') || '?';
 }
 
 /** Lines of at most 80 columns; the first begins with `head`, the others are indented as far. */

@@ -61,9 +61,12 @@ export function recordLines(coordinator: string, { providerId, anchor, findings,
     }),
     '',
     ...(anchor === 'simulated' ? ['The certificates are those of a simulation: clients know that by it.'] : []),
-    consistent
-      ? 'All of it agrees with the evidence beside it. Anybody can check this with inference-verify.'
-      : `${wrong} ${wrong === 1 ? 'claim does' : 'claims do'} not agree with the evidence. Clients that check will turn away; tell the operator.`,
+    ...wrapped(
+      '',
+      consistent
+        ? 'All of it agrees with the evidence beside it. Anybody can check this with inference-verify.'
+        : `${wrong} ${wrong === 1 ? 'claim does' : 'claims do'} not agree with the evidence. Clients that check will turn away; tell the operator.`,
+    ),
     ...(findings.some(({ result }) => result === 'word')
       ? wrapped('', '"on trust": nothing in the record shows it; whoever believes it, believes the coordinator.')
       : []),

@@ -2,12 +2,12 @@
  * Changes settings in `config.toml` for commands, and leaves the owner's comments, order and layout as they are. What comes out
  * is read before it is written, so that no command can leave a file behind that the daemon refuses.
  */
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';
 import type { Config } from './config.js';
 import { locate, type Place, pointer } from './locate.js';
-import { parseConfig } from './read-config.js';
+import { configText, parseConfig } from './read-config.js';
 
 export type TomlValue = string | number | boolean | readonly TomlValue[] | { readonly [key: string]: TomlValue };
 
@@ -20,12 +20,7 @@ export interface Change {
 
 /** Writes the file anew, whole or not at all, and returns what it says then. Throws ConfigError of the file before or after. */
 export function editConfig(path: string, changes: readonly Change[]): Config {
-  let text = '';
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
+  const text = configText(path) ?? '';
   parseConfig(text, path);
   const changed = changes.reduce(withChange, text);
   const config = parseConfig(changed, path);
@@ -86,7 +81,11 @@ function insertBeforeTables(text: string, line: string): string {
   if (first === text.length) return `${head}${head === '' || head.endsWith('\n') ? '' : '\n'}${line}`;
   // Above the header and the comment lines that belong to it.
   const comment = /(?:^[ \t]*#.*\n)*[ \t]*(?![\s\S])/m.exec(head)?.index ?? first;
-  return `${text.slice(0, comment)}${line}${comment === 0 || text.slice(0, comment).trim() === '' ? '\n' : ''}${text.slice(comment)}`;
+  const before = text.slice(0, comment);
+  const settings = before.trimEnd();
+  if (settings === '') return `${before}${line}\n${text.slice(comment)}`;
+  // Empty lines go on to stand between the settings and the table.
+  return `${settings}\n${line}${before.slice(settings.length).replace(/^[^\S\n]*\n/, '')}${text.slice(comment)}`;
 }
 
 function insertAfter(text: string, offset: number, line: string): string {

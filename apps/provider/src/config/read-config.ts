@@ -29,15 +29,20 @@ const compiled = Compile(ConfigSchema);
 
 /** What the file says, with the defaults. A file that is not there says nothing. Throws {@link ConfigError}. */
 export function readConfig(path: string): Config {
-  let text: string;
+  const text = configText(path);
+  return text === null ? DEFAULTS : parseConfig(text, path);
+}
+
+/** Null where there is no file. Throws {@link ConfigError}. */
+export function configText(path: string): string | null {
   try {
     if (statSync(path).size > MOST_BYTES) throw new ConfigError(path, null, null, `the file is larger than ${MOST_BYTES / 1024} KiB`);
-    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     // That the folder is no folder is told by those who want to write into it.
-    if (code === 'ENOENT' || code === 'ENOTDIR') return DEFAULTS;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     throw new ConfigError(
       path,
       null,
@@ -45,7 +50,6 @@ export function readConfig(path: string): Config {
       code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'the file is no UTF-8 text' : `the file cannot be read (${code})`,
     );
   }
-  return parseConfig(text, path);
 }
 
 /** As {@link readConfig}, from the text of a file. `path` is for the errors. */

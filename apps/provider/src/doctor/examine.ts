@@ -1,6 +1,7 @@
 /** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within eight seconds. */
 import { join } from 'node:path';
-import type { Config } from '../config/config.js';
+import { type Config, DEFAULTS } from '../config/config.js';
+import { memoryWishes } from '../config/memory-wishes.js';
 import { askStatus, ControlError } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
@@ -65,6 +66,7 @@ export async function examine(patient: Patient): Promise<Examination> {
   const reached = reachCoordinator(url);
   const limit = AbortSignal.timeout(CHECK_MS);
   const simulated = known?.simulated_enclave ?? patient.simulated;
+  const wishes = memoryWishes(config ?? DEFAULTS);
   const library = new Library(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
   const isStuck = silent !== 'the provider does not run';
@@ -78,7 +80,7 @@ export async function examine(patient: Patient): Promise<Examination> {
     { name: 'enclave', run: isStuck ? untold : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
-    ...modelsOf(patient, known, library).map((path) => ({ name: 'model', run: () => checkModel(path) })),
+    ...modelsOf(patient, known, library).map((path) => ({ name: 'model', run: () => checkModel(path, wishes) })),
     { name: 'model files', run: () => checkModelFiles(library, hashes, limit) },
     { name: 'machine', run: checkCondition },
     { name: 'sleep', run: () => checkSleep(process.platform) },

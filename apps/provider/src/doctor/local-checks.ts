@@ -2,6 +2,7 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { MemoryWishes } from '../config/memory-wishes.js';
 import { readHostFacts } from '../host/host-facts.js';
 import { readCondition } from '../host/watch-condition.js';
 import { memoryCeiling, memoryNeed, planCapacity } from '../models/capacity.js';
@@ -40,7 +41,7 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
 }
 
 /** `path` null: it is not known which model is served. */
-export async function checkModel(path: string | null): Promise<Finding[]> {
+export async function checkModel(path: string | null, wishes: MemoryWishes): Promise<Finding[]> {
   if (path === null) return [skipped('it is not known which model is served: the provider does not run; give the file with --model')];
   let facts: ReturnType<typeof readModelFacts>;
   try {
@@ -49,11 +50,17 @@ export async function checkModel(path: string | null): Promise<Finding[]> {
     return [problem(error instanceof Error ? error.message : 'the model cannot be read', 'Fetch the model again.')];
   }
   const { memoryBytes } = await readHostFacts();
-  const most = memoryCeiling(memoryBytes, null);
-  const needed = memoryNeed(facts, planCapacity(facts, { slots: null, context: null, budget: most }));
+  const { slots, context, reserve } = wishes;
+  const most = memoryCeiling(memoryBytes, reserve);
+  const needed = memoryNeed(facts, planCapacity(facts, { slots, context, budget: most }));
   const size = `${(facts.fileBytes / GIB).toFixed(2)} GiB`;
   if (needed > most) {
-    return [problem(`the model ${facts.id} (${size}) does not fit into memory`, 'Serve a smaller model.')];
+    return [
+      problem(
+        `the model ${facts.id} (${size}) does not fit into the memory that models may take`,
+        'Serve a smaller model, or leave less to yourself (reserve_gb in config.toml).',
+      ),
+    ];
   }
   return [ok(`the model ${facts.id} (${size}) can be read and fits into memory`)];
 }

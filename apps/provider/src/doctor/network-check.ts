@@ -5,6 +5,7 @@ import { type Finding, note, ok, problem, skipped } from './check.js';
 
 const LOOKUP_MS = 1_500;
 const REACH_MS = 2_500;
+const MOST_BYTES = 64 << 10;
 
 export interface Reached {
   readonly findings: readonly Finding[];
@@ -32,21 +33,46 @@ export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEn
   }
   try {
     const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'manual' });
-    await response.body?.cancel();
+    const isIts = isHealth(await beginningOf(response));
     const date = Date.parse(response.headers.get('date') ?? '');
-    const skewMs = Number.isNaN(date) ? null : Date.now() - date;
-    return { findings: [judgeAnswer(url, response.status), ...judgeProxy(env)], skewMs };
+    const skewMs = Number.isNaN(date) || !isIts ? null : Date.now() - date;
+    return { findings: [judgeAnswer(url, response.status, isIts), ...judgeProxy(env)], skewMs };
   } catch (error) {
     return { findings: [judgeFailure(url, error), ...judgeProxy(env)], skewMs: null };
   }
 }
 
-function judgeAnswer(url: string, status: number): Finding {
-  if (status >= 200 && status < 300) return ok(`the coordinator ${url} answers`);
+function judgeAnswer(url: string, status: number, isIts: boolean): Finding {
+  const isWell = status >= 200 && status < 300;
+  if (isWell && isIts) return ok(`the coordinator ${url} answers`);
   const text = `the coordinator ${url} answers with status ${status}`;
-  if (status >= 300 && status < 400)
-    return problem(text, 'Another page stands in between, such as the sign-in of a Wi-Fi; or its address is another one.');
+  if (isWell || (status >= 300 && status < 400))
+    return problem(
+      isWell ? `${text}, and not as a coordinator` : text,
+      'Another page stands in between, such as the sign-in of a Wi-Fi; or its address is another one.',
+    );
   return problem(text, 'Check its address, or wait until it is up again.');
+}
+
+/** More is not read of an answer of which nobody knows whose it is. */
+async function beginningOf(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of response.body ?? []) {
+    parts.push(part as Uint8Array);
+    bytes += (part as Uint8Array).length;
+    if (bytes > MOST_BYTES) break;
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function isHealth(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && 'status' in value;
+  } catch {
+    return false;
+  }
 }
 
 function judgeFailure(url: string, error: unknown): Finding {

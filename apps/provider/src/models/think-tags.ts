@@ -11,6 +11,10 @@ const KNOWN: readonly ThinkTags[] = [
   { open: '<seed:think>', close: '</seed:think>' },
   { open: '[THINK]', close: '[/THINK]' },
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
+  // Gemma 4.
+  { open: '<|channel>thought', close: '<channel|>' },
+  // gpt-oss: thoughts, and whatever else is said before the answer.
+  { open: '<|channel|>analysis<|message|>', close: '<|end|><|start|>assistant<|channel|>final<|message|>' },
 ];
 
 /** The pair whose closing or opening tag the template names, or null for a model that does not think aloud. */

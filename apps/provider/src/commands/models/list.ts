@@ -1,6 +1,9 @@
 /** `models list`: what is in the library, whether it fits this machine, and what speed to expect of it. */
 import { parseArgs } from 'node:util';
-import { readHostFacts } from '../../host/host-facts.js';
+import { configPath, dataDirOf } from '../../config/data-dir.js';
+import { type MemoryWishes, memoryWishes } from '../../config/memory-wishes.js';
+import { readConfig } from '../../config/read-config.js';
+import { type HostFacts, readHostFacts } from '../../host/host-facts.js';
 import { memoryCeiling, planModels } from '../../models/capacity.js';
 import { sizeText } from '../../models/image/image-facts.js';
 import type { Library, LibraryEntry } from '../../models/library/library.js';
@@ -22,7 +25,8 @@ async function run(args: readonly string[]): Promise<number> {
   const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
   const { library } = shelf(values['data-dir']);
   const host = await readHostFacts();
-  const rows = library.entries().map((entry) => rowOf(entry, library, host));
+  const wishes = memoryWishes(readConfig(configPath(dataDirOf(values))));
+  const rows = library.entries().map((entry) => rowOf(entry, library, { ...host, ...wishes }));
   if (values.json) print(JSON.stringify({ models: rows }, null, 2));
   else if (rows.length === 0) print('No models yet. Get one with: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION');
   else for (const row of rows) print(lineOf(row));
@@ -31,15 +35,16 @@ async function run(args: readonly string[]): Promise<number> {
 
 type Row = ReturnType<typeof rowOf>;
 
-/** What one entry comes to on a machine. */
-export function rowOf(entry: LibraryEntry, library: Library, host: { readonly memoryBytes: number; readonly bandwidthGbs: number }) {
+/** What one entry comes to on a machine, beside what its owner keeps of it. */
+export function rowOf(entry: LibraryEntry, library: Library, machine: Pick<HostFacts, 'memoryBytes' | 'bandwidthGbs'> & MemoryWishes) {
   const { id, bytes, sha256, source, use } = entry;
   const known = { id, bytes, sha256, source, use };
   try {
     const facts = readModelFacts(library.path(entry));
-    const [plan] = planModels([{ facts, always: true }], { ceiling: memoryCeiling(host.memoryBytes, null), slots: null, context: null });
+    const { memoryBytes, bandwidthGbs, slots, context, reserve } = machine;
+    const [plan] = planModels([{ facts, always: true }], { ceiling: memoryCeiling(memoryBytes, reserve), slots, context });
     const type = modelTypeOf(facts);
-    const speed = type === 'text' ? estimatedTokensPerSecond(facts, host.bandwidthGbs) : null;
+    const speed = type === 'text' ? estimatedTokensPerSecond(facts, bandwidthGbs) : null;
     return {
       ...known,
       type,

@@ -9,6 +9,7 @@ import { pull } from '../../models/library/pull.js';
 import { hubOf } from '../../models/library/sources.js';
 import { StartError } from '../../start-error.js';
 import type { Command } from '../command.js';
+import { UsageError } from '../owner-options.js';
 import { ProgressLine } from './progress-line.js';
 import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from './shared.js';
 
@@ -25,13 +26,18 @@ export const modelsPullCommand: Command = {
 const OPTIONS = { ...COMMON_OPTIONS, id: { type: 'string' }, sha256: { type: 'string' }, coordinator: { type: 'string' } } as const;
 
 async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(USAGE, 1, () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }));
+  const { values, positionals } = readArguments(
+    USAGE,
+    1,
+    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
+    OPTIONS,
+  );
   const { library, hashes } = shelf(values['data-dir']);
   const dataDir = dataDirOf(values);
   const sha256 = values.sha256?.toLowerCase() ?? null;
-  if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new StartError('--sha256 must be 64 hexadecimal digits');
+  if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new UsageError('--sha256 must be 64 hexadecimal digits.');
   if (values.id !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$/.test(values.id)) {
-    throw new StartError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
+    throw new UsageError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
   }
   const stopping = new AbortController();
   const stop = (): void => stopping.abort(new StartError('the download was interrupted; the same command goes on with it'));

@@ -4,7 +4,7 @@ import { dataDirOf } from '../../config/data-dir.js';
 import { FileHashes } from '../../models/file-hash.js';
 import { Library } from '../../models/library/library.js';
 import { startSentence } from '../../start-error.js';
-import { UsageError } from '../owner-options.js';
+import { parsed, UsageError } from '../owner-options.js';
 
 export interface Shelf {
   readonly library: Library;
@@ -23,13 +23,9 @@ export function readArguments<Read extends { readonly positionals: readonly stri
   usage: string,
   words: number,
   parse: () => Read,
+  options: Readonly<Record<string, unknown>> = COMMON_OPTIONS,
 ): Read {
-  let read: Read;
-  try {
-    read = parse();
-  } catch (error) {
-    throw new UsageError(`The command line is not valid: ${error instanceof Error ? error.message : ''}`);
-  }
+  const read = parsed(parse, options);
   if (read.positionals.length !== words) throw new UsageError(`The command is: inference-provider ${usage}`);
   return read;
 }

@@ -5,6 +5,7 @@ import { keepText, readKeep } from '../../serving/keep.js';
 import { StartError } from '../../start-error.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
+import { UsageError } from '../owner-options.js';
 import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from './shared.js';
 import { tellDaemon } from './tell-daemon.js';
 
@@ -20,13 +21,18 @@ export const modelsUseCommand: Command = {
 const OPTIONS = { ...COMMON_OPTIONS, keep: { type: 'string' }, off: { type: 'boolean' } } as const;
 
 async function run(args: readonly string[]): Promise<number> {
-  const { values, positionals } = readArguments(USAGE, 1, () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }));
+  const { values, positionals } = readArguments(
+    USAGE,
+    1,
+    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
+    OPTIONS,
+  );
   const { library } = shelf(values['data-dir']);
   const id = positionals[0] as string;
+  const keep = readKeep(values.keep ?? 'always');
+  if (keep === null) throw new UsageError('--keep must be always, on_demand or a number of minutes.');
   const entry = library.find(id);
   if (entry === null) throw new StartError(`there is no model ${id}; models list shows those there are`);
-  const keep = readKeep(values.keep ?? 'always');
-  if (keep === null) throw new StartError('--keep must be always, on_demand or a number of minutes');
   const use = values.off === true ? null : keepText(keep);
   library.put({ ...entry, use });
   const told = await tellDaemon(dataDirOf(values), library.path(entry));

@@ -2,6 +2,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { askCoordinator, CoordinatorError } from '../../account/coordinator-http.js';
+import type { MemoryWishes } from '../../config/memory-wishes.js';
 import { readHostFacts } from '../../host/host-facts.js';
 import { rowOf } from '../models/list.js';
 import { gigabytes, type Shelf } from '../models/shared.js';
@@ -42,10 +43,10 @@ export const DEMO: MenuItem = {
 };
 
 /** Those that fit first, and of them those that are here. Never rejects for a catalogue that is not to be had. */
-export async function modelMenu({ library }: Shelf, coordinator: string): Promise<MenuItem[]> {
+export async function modelMenu({ library }: Shelf, coordinator: string, wishes: MemoryWishes): Promise<MenuItem[]> {
   const host = await readHostFacts();
   const own = library.entries().map((entry): MenuItem => {
-    const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, library, host);
+    const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, library, { ...host, ...wishes });
     const pace = speed === null ? '' : `, about ${speed} tokens/s`;
     const text = problem === null ? `here, ${gigabytes(bytes)}${pace}${fits ? '' : ', does NOT fit'}` : `here, cannot be used: ${problem}`;
     return { choice: id, text, fits, isHere: true };

@@ -7,6 +7,8 @@ import { askCoordinator, CoordinatorError, coordinatorAddress } from '../../acco
 import { defaultMachineName, signIn } from '../../account/sign-in.js';
 import { configPath } from '../../config/data-dir.js';
 import { type Change, editConfig } from '../../config/edit-config.js';
+import { memoryWishes } from '../../config/memory-wishes.js';
+import { readConfig } from '../../config/read-config.js';
 import { readHostFacts } from '../../host/host-facts.js';
 import { StartError } from '../../start-error.js';
 import { EXIT } from '../exit-codes.js';
@@ -109,7 +111,7 @@ export async function chooseModel({ dataDir, answers, settled, asker, run }: Set
     return settled.models.join(', ');
   }
   const shelf = shelfOf(dataDir);
-  const menu = answers.model === null ? await modelMenu(shelf, coordinator) : [];
+  const menu = answers.model === null ? await modelMenu(shelf, coordinator, memoryWishes(readConfig(configPath(dataDir)))) : [];
   const choice =
     answers.model ?? (asker === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, asker));
   if (choice === DEMO.choice) {

@@ -1,13 +1,15 @@
 /**
- * Renders the model's own chat template and turns the result into tokens. Control tokens come from the template only:
- * where a message's text spells one out, it is carried through the template as a random placeholder and tokenised as
- * plain text, so that no client can close a turn or open another role.
+ * Renders the model's own chat template with messages that are fitted to it, and turns the result into tokens. Control
+ * tokens come from the template only: where a message's text spells one out, it is carried through the template as a random
+ * placeholder and tokenised as plain text, so that no client can close a turn or open another role.
  */
 import { Template } from '@huggingface/jinja';
 import type { Token } from 'node-llama-cpp';
 import type { ThinkTags } from '../../models/think-tags.js';
 import type { ChatInput, PromptInput, PromptMessage } from '../messages.js';
+import { fitted } from './fitted-messages.js';
 import { alternation, HiddenTexts } from './hidden-texts.js';
+import { type TemplateNeeds, templateNeeds } from './template-needs.js';
 
 /** The template refused these messages; its reason may quote them and is therefore not kept. */
 export class TemplateError extends Error {
@@ -54,6 +56,7 @@ export class ChatPrompt {
   readonly #template: Template;
   readonly #controls: RegExp | null;
   readonly #variables: Record<string, unknown>;
+  readonly #needs: TemplateNeeds;
 
   /** Throws when the template is not valid Jinja. */
   constructor(
@@ -68,6 +71,16 @@ export class ChatPrompt {
       bos_token: model.tokens.bosString ?? '',
       eos_token: model.tokens.eosString ?? '',
     };
+    this.#needs = templateNeeds((messages, tools) => this.#fill({ messages, ...(tools.length === 0 ? {} : { tools }) }));
+  }
+
+  /** False for a template that would refuse whatever clients say. */
+  rendersGreeting(): boolean {
+    try {
+      return this.#fill({ messages: [{ role: 'user', content: 'Hello' }] }) !== '';
+    } catch {
+      return false;
+    }
   }
 
   /** Tokens of a prompt, fewer than `limit`. Throws {@link TemplateError} and {@link PromptTooLong}. */
@@ -77,7 +90,7 @@ export class ChatPrompt {
       return { tokens: this.#complete(this.model.tokenize(input.text, false), limit), startsInsideThinking: false };
     }
     const hidden = new HiddenTexts(this.#controls);
-    const rendered = this.#renderTolerantly(input, hidden);
+    const rendered = this.#render(input, hidden);
     this.#refuseTooLong(rendered, limit);
     const tokens: Token[] = [];
     for (const part of hidden.split(rendered)) {
@@ -105,26 +118,15 @@ export class ChatPrompt {
     if (tokens >= limit) throw new PromptTooLong(Math.ceil((tokens / sample) * rendered.length));
   }
 
-  /** Many templates know a system message in the first place only; for those, all of them become one. */
-  #renderTolerantly(input: ChatInput, hidden: HiddenTexts): string {
-    try {
-      return this.#render(input, hidden);
-    } catch (error) {
-      if (!(error instanceof TemplateError) || !input.messages.some(({ role }, index) => role === 'system' && index > 0)) throw error;
-      return this.#render({ ...input, messages: systemFirst(input.messages) }, hidden);
-    }
-  }
-
   #render(input: ChatInput, hidden: HiddenTexts): string {
     const last = input.continuesLast ? input.messages.at(-1) : undefined;
     const closed = last === undefined ? input.messages : input.messages.slice(0, -1);
+    const { messages, tools } = fitted({ messages: closed, tools: input.tools }, this.#needs);
     let rendered: string;
     try {
-      rendered = this.#template.render({
-        ...this.#variables,
-        add_generation_prompt: true,
-        messages: closed.map((message) => ({ ...(hidden.mask(message) as object), role: message.role })),
-        ...(input.tools.length === 0 ? {} : { tools: hidden.mask(input.tools) }),
+      rendered = this.#fill({
+        messages: messages.map((message) => ({ ...(hidden.mask(message) as object), role: message.role })),
+        ...(tools.length === 0 ? {} : { tools: hidden.mask(tools) }),
         ...(input.thinking === null ? {} : { enable_thinking: input.thinking }),
       });
     } catch {
@@ -134,14 +136,13 @@ export class ChatPrompt {
     return input.answersAtOnce && this.#opensThinking(rendered) ? `${rendered}\n${this.tags?.close}\n\n` : rendered;
   }
 
+  #fill(variables: Record<string, unknown>): string {
+    return this.#template.render({ ...this.#variables, add_generation_prompt: true, ...variables });
+  }
+
   /** What the answer begins with. It is no thought, so a think section that the template opened ends before it. */
   #beginning(last: PromptMessage, rendered: string, hidden: HiddenTexts): string {
     const thought = this.#opensThinking(rendered) ? `${hidden.text(last.reasoning_content ?? '')}\n${this.tags?.close}\n\n` : '';
     return thought + hidden.text(last.content);
   }
-}
-
-function systemFirst(messages: readonly PromptMessage[]): PromptMessage[] {
-  const system = messages.filter(({ role }) => role === 'system').map(({ content }) => content);
-  return [{ role: 'system', content: system.join('\n\n') }, ...messages.filter(({ role }) => role !== 'system')];
 }

@@ -1,4 +1,5 @@
 /** Loads a model, makes the context in which its streams decode together, and finds out how repeatable that one is. */
+import { DEFAULT_THINK_TAGS } from '@inference/formats';
 import type { LlamaContext, LlamaModel } from 'node-llama-cpp';
 import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
 import type { EngineSettings } from '../messages.js';
@@ -28,7 +29,9 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
   const native = nativeContext(context);
   const template = chatTemplate(model);
   const tags = thinkTagsOf(template);
-  const vocabulary = new Vocabulary(vocabularySource(model), tags === null ? [] : [tags.open, tags.close]);
+  // A model whose template knows of no thoughts may have them all the same; the output filter looks for these tags then.
+  const { open, close } = tags ?? DEFAULT_THINK_TAGS;
+  const vocabulary = new Vocabulary(vocabularySource(model), [open, close]);
   if (template === null && !vocabulary.has('<|im_start|>')) {
     throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
   }
@@ -51,9 +54,12 @@ function chatTemplate(model: LlamaModel): string | null {
 }
 
 function chatPrompt(model: LlamaModel, template: string, vocabulary: Vocabulary, tags: ThinkTags | null): ChatPrompt {
+  let prompt: ChatPrompt;
   try {
-    return new ChatPrompt(model, template, vocabulary.controlTexts(), tags);
+    prompt = new ChatPrompt(model, template, vocabulary.controlTexts(), tags);
   } catch {
     throw new Error("the model's chat template is not valid Jinja");
   }
+  if (!prompt.rendersGreeting()) throw new Error("the model's chat template cannot be rendered, not even with one message in it");
+  return prompt;
 }

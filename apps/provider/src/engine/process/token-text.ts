@@ -1,7 +1,7 @@
 /**
  * Text of generated tokens, built from the vocabulary itself so that bytes are exact: a character split over tokens is
- * held until it is whole, bytes that never become UTF-8 end as U+FFFD, and control tokens print nothing. Texts of think
- * tags are kept even where a model marks them as control tokens, because the output filter must see them.
+ * held until it is whole, bytes that never become UTF-8 end as U+FFFD, and control tokens print nothing. Those that think tags
+ * are made of are kept, because the output filter must see them.
  */
 import type { Token } from 'node-llama-cpp';
 
@@ -33,15 +33,11 @@ export interface VocabularySource {
 
 export class Vocabulary {
   readonly #entries: (TokenText | undefined)[] = [];
-  readonly #kept: ReadonlySet<string>;
-
-  /** `kept`: control tokens whose text is printed all the same. */
+  /** `kept`: texts; control tokens that stand in one of them are printed all the same. */
   constructor(
     private readonly source: VocabularySource,
-    kept: readonly string[],
-  ) {
-    this.#kept = new Set(kept);
-  }
+    private readonly kept: readonly string[],
+  ) {}
 
   /** Texts that llama.cpp turns into control tokens when it parses special tokens. */
   controlTexts(): string[] {
@@ -80,7 +76,7 @@ export class Vocabulary {
     if (raw === undefined) return SILENT;
     switch (types[token]) {
       case CONTROL:
-        return this.#kept.has(raw) ? wholeText(raw) : SILENT;
+        return this.kept.some((text) => text.includes(raw)) ? wholeText(raw) : SILENT;
       case UNKNOWN:
       case UNUSED:
         return SILENT;

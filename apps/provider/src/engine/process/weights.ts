@@ -8,13 +8,31 @@ export async function loadWeights({
   modelPath,
 }: EngineSettings): Promise<{ model: LlamaModel; contextOptions: { threads?: number } }> {
   const onProcessor = gpu === 'none';
+  const said: string[] = [];
+  let isLoading = true;
   const llama = await getLlama({
     gpu: onProcessor ? false : 'auto',
     build: 'never',
     progressLogs: false,
     logLevel: LlamaLogLevel.error,
+    logger: (_level, text) => {
+      process.stderr.write(`${text.trimEnd()}\n`);
+      if (isLoading) said.push(text);
+    },
     // Two that share a core are ten times slower.
     ...(onProcessor ? { maxThreads: 1 } : {}),
   });
-  return { model: await llama.loadModel({ modelPath }), contextOptions: onProcessor ? { threads: 1 } : {} };
+  try {
+    return { model: await llama.loadModel({ modelPath }), contextOptions: onProcessor ? { threads: 1 } : {} };
+  } catch (error) {
+    const reason = reasonIn(said.join('\n'));
+    throw reason === null ? error : new Error(`llama.cpp does not load it: ${reason}`, { cause: error });
+  } finally {
+    isLoading = false;
+  }
+}
+
+/** What llama.cpp wrote of the cause, such as "unknown model architecture: 'x'"; its exception says only that it failed. */
+function reasonIn(log: string): string | null {
+  return /error loading model(?: \w+)?: (.{1,300})/.exec(log)?.[1]?.trim() ?? null;
 }
