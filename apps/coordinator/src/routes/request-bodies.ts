@@ -15,6 +15,9 @@ declare module 'fastify' {
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
+/** Of a body that is too large, this many times its bound is read at most, and dropped. */
+const MOST_DROPPED = 8;
+
 export class RequestBodies {
   readonly #most: number;
   #held = 0;
@@ -42,6 +45,7 @@ export class RequestBodies {
   #read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const { bodyLimit } = request.routeOptions;
     if (Number(request.headers['content-length']) > bodyLimit) {
+      dropRest(request, payload);
       done(refusal('body_too_large'));
       return;
     }
@@ -56,8 +60,10 @@ export class RequestBodies {
     };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bodyLimit) stop(refusal('body_too_large'));
-      else if (!full) {
+      if (bytes > bodyLimit) {
+        dropRest(request, payload);
+        stop(refusal('body_too_large'));
+      } else if (!full) {
         full = !this.#hold(request, chunk.length);
         chunks.push(chunk);
         // The rest is read and dropped, so that the client gets to read why.
@@ -91,6 +97,19 @@ export class RequestBodies {
     this.#held -= request.heldBytes ?? 0;
     request.heldBytes = null;
   }
+}
+
+/**
+ * Reads what still comes of a body that is answered already: a connection that is closed under a client that sends takes the
+ * answer with it. Who does not come to an end is cut off.
+ */
+function dropRest(request: FastifyRequest, payload: NodeJS.ReadableStream): void {
+  let left = MOST_DROPPED * request.routeOptions.bodyLimit;
+  payload.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) request.raw.destroy();
+  });
+  payload.resume();
 }
 
 function refusal(code: ErrorCode): RequestError {
