@@ -160,6 +160,14 @@ describe('a request', () => {
       },
       { role: 'assistant', content: null, tool_calls: [] },
       { role: 'assistant' },
+      { role: 'assistant', content: null, refusal: 'No.' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Well,' },
+          { type: 'refusal', refusal: 'no.' },
+        ],
+      },
       { role: 'tool', tool_call_id: 'c', content: '4' },
       { role: 'user', content: '' },
     ];
@@ -168,6 +176,8 @@ describe('a request', () => {
       { role: 'user', content: 'two\nthree' },
       { role: 'assistant', content: '', reasoning: null, toolCalls: [] },
       { role: 'assistant', content: '', reasoning: null, toolCalls: [] },
+      { role: 'assistant', content: 'No.', reasoning: null, toolCalls: [] },
+      { role: 'assistant', content: 'Well,\nno.', reasoning: null, toolCalls: [] },
       { role: 'tool', content: '4', toolCallId: 'c', name: null, isError: false },
       { role: 'user', content: '' },
     ]);
@@ -294,6 +304,7 @@ describe('a request is refused, with the field named:', () => {
       { model: 'm', messages: [{ role: 'user', content: [{ type: secret, text: secret }] }] },
       { model: 'm', messages, temperature: secret, stop: [secret, 3] },
       { model: 'm', messages, [secret]: { [secret]: 'a\0' } },
+      { model: 'm', messages, logit_bias: { [secret]: 1 } },
       `{"model": ${secret}`,
     ]) {
       const { message, param } = refusal(body);
