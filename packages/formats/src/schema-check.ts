@@ -23,7 +23,8 @@ interface SchemaError {
 }
 
 function violation(schema: TSchema, errors: readonly SchemaError[]): RequestError {
-  const error = mostTelling(errors);
+  // A member that may not be there is said of by its object: its name is the client's own text.
+  const error = mostTelling(errors.filter(({ keyword }) => keyword !== 'boolean'));
   if (error === null) return new RequestError('invalid_request', null, 'The request is not valid.');
   const missing = missingProperty(error);
   const param = paramOf(missing === null ? error.instancePath : `${error.instancePath}/${missing}`);

@@ -231,7 +231,7 @@ describe('a request is refused, with the field named:', () => {
     ['temperature below 0', 'temperature', { temperature: -0.1 }],
     ['min_p above 1', 'min_p', { min_p: 1.1 }],
     ['a bias above 100', 'logit_bias[7]', { logit_bias: { 7: 101 } }],
-    ['a bias for a word', 'logit_bias.hello', { logit_bias: { hello: 1 } }],
+    ['a bias for a word', 'logit_bias', { logit_bias: { hello: 1 } }],
     ['temperature in quotes', 'temperature', { temperature: '1' }],
     ['top_p above 1', 'top_p', { top_p: 1.1 }],
     ['a broken seed', 'seed', { seed: 1.5 }],
@@ -290,6 +290,7 @@ describe('a request is refused, with the field named:', () => {
     ['audio', 'audio', { audio: { voice: 'alloy', format: 'wav' } }],
     ['web search', 'web_search_options', { web_search_options: {} }],
     ['an image', 'messages[0].content[1]', { messages: [{ role: 'user', content: image }] }],
+    ['a refusal of the user', 'messages[0].content[0]', { messages: [{ role: 'user', content: [{ type: 'refusal', refusal: 'no' }] }] }],
     ['a function call', 'messages[0].function_call', { messages: [{ role: 'assistant', content: null, function_call: { name: 'f' } }] }],
     ['spoken history', 'messages[0].audio', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }],
   ])('%s, which is not served', (_case, param, members) => {
