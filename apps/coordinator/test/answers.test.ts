@@ -128,6 +128,11 @@ describe('refusals', () => {
     expect([bad.status, (await errorOf(bad)).code]).toEqual([400, 'invalid_json']);
     const empty = await post('');
     expect([empty.status, (await errorOf(empty)).code]).toEqual([400, 'invalid_json']);
+    const zipped = await harness.post('/v1/chat/completions', '{}', { 'content-encoding': 'gzip' });
+    expect([zipped.status, (await errorOf(zipped)).code]).toEqual([415, 'unsupported_media_type']);
+    expect(zipped.headers.get('accept-encoding')).toBe('identity');
+    const plain = await harness.post('/v1/chat/completions', '{}', { 'content-encoding': 'identity' });
+    expect((await errorOf(plain)).param).toBe('model');
     const unknown = await harness.chat({ model: 'no/such-model' });
     expect([unknown.status, (await errorOf(unknown)).code]).toEqual([404, 'model_not_found']);
     const path = await harness.get('/v1/nothing');

@@ -115,7 +115,7 @@ function answerErrors(server: FastifyInstance, log: Log): void {
   server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
     if (error instanceof RequestError) {
       // The framework would close the connection under a client that still sends. The rest of its body is dropped instead.
-      if (error.code === 'body_too_large') reply.removeHeader('connection');
+      reply.removeHeader('connection');
       sendError(reply, error);
     } else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
     else {

@@ -15,7 +15,7 @@ declare module 'fastify' {
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
-/** Of a body that is too large, this many times its bound is read at most, and dropped. */
+/** Of a body that is refused, this many times its bound is read at most, and dropped. */
 const MOST_DROPPED = 8;
 
 export class RequestBodies {
@@ -44,9 +44,14 @@ export class RequestBodies {
 
   #read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const { bodyLimit } = request.routeOptions;
-    if (Number(request.headers['content-length']) > bodyLimit) {
+    const unread = isEncoded(request.headers['content-encoding'])
+      ? 'body_encoded'
+      : Number(request.headers['content-length']) > bodyLimit
+        ? 'body_too_large'
+        : null;
+    if (unread !== null) {
       dropRest(request, payload);
-      done(refusal('body_too_large'));
+      done(refusal(unread));
       return;
     }
     const chunks: Buffer[] = [];
@@ -97,6 +102,11 @@ export class RequestBodies {
     this.#held -= request.heldBytes ?? 0;
     request.heldBytes = null;
   }
+}
+
+/** Whether the bytes are not the body itself (RFC 9110 section 8.4). */
+function isEncoded(contentEncoding: string | undefined): boolean {
+  return contentEncoding !== undefined && !/^(?:[\s,]|identity)*$/i.test(contentEncoding);
 }
 
 /**
