@@ -232,6 +232,7 @@ describe('a request is refused, with the field named:', () => {
     ['min_p above 1', 'min_p', { min_p: 1.1 }],
     ['a bias above 100', 'logit_bias[7]', { logit_bias: { 7: 101 } }],
     ['a bias for a word', 'logit_bias', { logit_bias: { hello: 1 } }],
+    ['biases for words', 'logit_bias', { logit_bias: Object.fromEntries([...'abcdefghijkl'].map((word) => [`${word}/~`, 1])) }],
     ['temperature in quotes', 'temperature', { temperature: '1' }],
     ['top_p above 1', 'top_p', { top_p: 1.1 }],
     ['a broken seed', 'seed', { seed: 1.5 }],
