@@ -16,7 +16,7 @@ usage() {
 usage: scripts/verify-response.sh [options]
   --base-url URL   address of the service (default: from $DATA_DIR/demo.json)
   --key KEY        API key (default: from $DATA_DIR/demo.json)
-  --model M        model to ask (default: from demo.json, else the first in the model list)
+  --model M        model to ask (default: from demo.json, else the first in the model list that the endpoint is for)
   --data JSON      whole request body, instead of a short question
   --path PATH      endpoint (default: /v1/chat/completions)
   --stream         ask for a streamed answer
@@ -105,11 +105,16 @@ else
   work=$scratch/answer
   [ -z "$save" ] || work=$save
   mkdir -p "$work" || exit 2
+  case $path in
+    /v1/images/generations) type=image ;;
+    /v1/embeddings) type=embedding ;;
+    *) type=text ;;
+  esac
   demo=${DATA_DIR:-.data}/demo.json
   if [ -f "$demo" ]; then
     [ -n "$base_url" ] || base_url=$(member base_url <"$demo")
     [ -n "$api_key" ] || api_key=$(member api_key <"$demo")
-    [ -n "$model" ] || model=$(member model <"$demo")
+    [ -n "$model" ] || model=$(member "${type}_model" <"$demo")
   fi
   [ -n "$base_url" ] && [ -n "$api_key" ] || { echo "give --base-url and --key, or start the demo first ($demo)" >&2 && usage; }
   base_url=${base_url%/}
@@ -119,12 +124,16 @@ else
   if [ -z "$data" ]; then
     if [ -z "$model" ]; then
       curl -sS --max-time 30 -H "@$scratch/request-headers" -o "$scratch/models.json" "$base_url/v1/models" || fail 'model list'
-      model=$(member id <"$scratch/models.json")
-      [ -n "$model" ] || fail 'model list: no model is being served'
+      # The metadata of a model is an object of its own, after the model's id.
+      model=$(tr -d '\n\r' <"$scratch/models.json" | tr '{' '\n' | awk -v type="\"$type\"" '/^ *"id"/ { entry = $0 }
+        /"model_type"/ && index($0, type) { print entry; exit }' | member id)
+      [ -n "$model" ] || fail "model list: no $type model is being served"
     fi
     case $path in
       /v1/completions) data="{\"model\":\"$model\",\"prompt\":\"Once upon a time\",\"max_tokens\":32}" ;;
       /v1/responses) data="{\"model\":\"$model\",\"input\":\"Say hello.\",\"max_output_tokens\":32}" ;;
+      /v1/images/generations) data="{\"model\":\"$model\",\"prompt\":\"a red circle on a blue background\",\"size\":\"auto\"}" ;;
+      /v1/embeddings) data="{\"model\":\"$model\",\"input\":\"Once upon a time\"}" ;;
       *) data="{\"model\":\"$model\",\"messages\":[{\"role\":\"user\",\"content\":\"Say hello.\"}],\"max_tokens\":32}" ;;
     esac
   fi

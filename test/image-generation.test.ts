@@ -1,10 +1,13 @@
 /** Images through a whole network: the demo image model beside the text model, asked by the official client, checked by pixels. */
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { look } from '../scripts/demo-image-model/look.js';
 import { type DemoNetwork, filesHolding, startDemoNetwork } from './support/demo-network.js';
+import { ROOT } from './support/npm-start.js';
 
 const CANARY = 'zanzibarian-pelican';
 
@@ -38,6 +41,15 @@ async function draw(changes: object = {}): Promise<Buffer[]> {
 }
 
 describe('an image', () => {
+  it.each([
+    ['inference-verify', process.execPath, ['packages/verifier/bin/inference-verify.js', 'response']],
+    ['verify-response.sh', 'scripts/verify-response.sh', []],
+  ])('is asked for and verified by %s', async (_, command, args) => {
+    const access = ['--base-url', network.baseUrl, '--key', network.apiKey, '--path', '/v1/images/generations'];
+    const { stdout } = await promisify(execFile)(command, [...args, ...access], { cwd: ROOT });
+    expect(stdout).toMatch(/^verified/m);
+  });
+
   it('is what the prompt asked for, at the address that the signed answer names, and its hash is in the receipt', async () => {
     const { data: answer, response } = await network.openai.images
       .generate({ model, prompt: 'a red circle on a blue background', size: '256x256', seed: 1 } as OpenAI.ImageGenerateParamsNonStreaming)

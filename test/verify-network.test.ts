@@ -1,14 +1,13 @@
 /** What an outsider sees: `inference-verify` as a program of its own, against a running network, its answers and its lies. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AttestationFeed } from '@inference/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
+import { otherModelsFirst, startMeddler } from './support/meddler.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
 const program = fileURLToPath(new URL('../packages/verifier/bin/inference-verify.js', import.meta.url));
@@ -122,32 +121,26 @@ describe('inference-verify response', () => {
   });
 
   it('refuses an answer that was changed on the way', async () => {
-    // A gateway between client and coordinator that changes one letter.
-    const meddler = createServer(async (request, response) => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-      const headers = Object.fromEntries(
-        Object.entries(request.headers).filter(([name]) => !/^(host|content-length|connection)$/.test(name)),
-      );
-      const answer = await fetch(network.baseUrl + request.url, {
-        method: request.method ?? 'GET',
-        headers: headers as Record<string, string>,
-        ...(chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }),
-      });
-      const text = await answer.text();
-      response.writeHead(answer.status, Object.fromEntries([...answer.headers].filter(([name]) => name !== 'content-length')));
-      response.end(request.url === '/v1/chat/completions' ? text.replace('assistant', 'assistanT') : text);
-    });
-    await new Promise<void>((resolve) => meddler.listen(0, '127.0.0.1', resolve));
+    const meddler = await startMeddler(network.baseUrl, (path, text) =>
+      path === '/v1/chat/completions' ? text.replace('assistant', 'assistanT') : text,
+    );
     try {
-      const address = `http://127.0.0.1:${(meddler.address() as AddressInfo).port}`;
-      const { code, out } = await inferenceVerify('response', '--base-url', address, '--key', network.apiKey);
+      const { code, out } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
       expect(code).toBe(1);
       expect(out).toMatch(/^NOT VERIFIED\n/);
       expect(out).toMatch(/FAILED +response_hash/);
     } finally {
-      meddler.closeAllConnections();
-      await new Promise((resolve) => meddler.close(resolve));
+      await meddler.close();
+    }
+  });
+
+  it('asks a model that the endpoint is for', async () => {
+    const meddler = await startMeddler(network.baseUrl, otherModelsFirst);
+    try {
+      const { err, code } = await inferenceVerify('response', '--base-url', meddler.address, '--key', network.apiKey);
+      expect([err, code]).toEqual(['', 0]);
+    } finally {
+      await meddler.close();
     }
   });
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DemoNetwork } from './support/demo-network.js';
+import { otherModelsFirst, startMeddler } from './support/meddler.js';
 import { ROOT } from './support/npm-start.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
@@ -50,6 +51,17 @@ describe('scripts/verify-response.sh', () => {
       const flipped = await verify(...access(), '--path', path, ...mode, '--flip-byte');
       expect(flipped.output).toMatch(/FAILED/);
       expect(flipped.code).toBe(1);
+    }
+  });
+
+  it('asks a model that the endpoint is for', async () => {
+    const meddler = await startMeddler(network.baseUrl, otherModelsFirst);
+    try {
+      const { code, output } = await verify('--base-url', meddler.address, '--key', network.apiKey);
+      expect(output).toMatch(/^verified/m);
+      expect(code).toBe(0);
+    } finally {
+      await meddler.close();
     }
   });
 

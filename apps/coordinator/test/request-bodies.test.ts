@@ -1,5 +1,5 @@
 /** Bodies of requests, all together: what fits into memory is served, what does not is asked to come back, and nothing is lost. */
-import { request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ScriptedJob } from './scripted-provider.js';
@@ -80,5 +80,43 @@ describe('bodies of requests', () => {
     slow.destroy();
     await until(async () => (await heldBytes()) === 0);
     expect(await send(3000)).toBe(404);
+  });
+
+  it('that are too large are answered to clients that send all before they read, on a connection that goes on', async () => {
+    harness = await startHarness();
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const send = (path: string, body: Buffer | null, length: Record<string, string>): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const headers = { authorization: `Bearer ${harness.apiKey}`, ...length };
+        const sent = httpRequest(new URL(path, harness.url), { agent, method: body === null ? 'GET' : 'POST', headers });
+        const answered = new Promise<number>((known) => sent.on('response', (response) => known(response.resume().statusCode ?? 0)));
+        sent.on('error', reject);
+        sent.end(body, () => void answered.then(resolve));
+      });
+    const body = Buffer.alloc(40_000_000, 'x');
+    const ports = new Set<number | undefined>();
+    agent.on('free', (socket) => ports.add(socket.localPort));
+    expect(await send('/v1/chat/completions', body, { 'content-length': String(body.length) })).toBe(413);
+    expect(await send('/v1/chat/completions', body, { 'transfer-encoding': 'chunked' })).toBe(413);
+    expect(await send('/v1/models', null, {})).toBe(200);
+    await until(() => agent.sockets[0] === undefined && ports.size > 0);
+    expect(ports.size).toBe(1);
+    agent.destroy();
+  });
+
+  it('that never end are cut off', async () => {
+    harness = await startHarness({ config: LIMITS });
+    const headers = { authorization: `Bearer ${harness.apiKey}`, 'transfer-encoding': 'chunked' };
+    const endless = httpRequest(new URL('/v1/chat/completions', harness.url), { method: 'POST', headers });
+    let cut = false;
+    endless.on('error', () => {});
+    endless.on('close', () => {
+      cut = true;
+    });
+    const piece = Buffer.alloc(65_536, 'x');
+    await until(() => {
+      endless.write(piece);
+      return cut;
+    });
   });
 });

@@ -138,6 +138,16 @@ test('names and values with any characters are spelled as JSON', () => {
   expect(JSON.parse(machine.rest(machine.start()))).toEqual({ [name]: name });
 });
 
+test.each<[object, unknown]>([
+  [{ const: 'k' }, 'k'],
+  [{ const: null }, null],
+  [{ type: 'object', const: { a: [1] } }, { a: [1] }],
+  [{ enum: ['a', 'b'], const: 'b' }, 'b'],
+])('the one value that a whole schema names is written: %j', (schema, value) => {
+  const machine = new GrammarMachine(compile(schema) as Grammar);
+  expect(JSON.parse(machine.rest(machine.start()))).toEqual(value);
+});
+
 describe('a schema', () => {
   test.each<[string, unknown, string]>([
     ['different items of any kind', { properties: { a: { type: 'array', uniqueItems: true } } }, 'properties.a.uniqueItems'],

@@ -215,6 +215,14 @@ export const ERRORS = {
     retry: false,
     message: 'The content type of the request must be application/json.',
   },
+  body_encoded: {
+    status: 415,
+    type: request,
+    code: 'unsupported_media_type',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The body of a request must come as it is, without a Content-Encoding.',
+  },
   range_not_satisfiable: {
     status: 416,
     type: request,

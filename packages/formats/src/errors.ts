@@ -44,6 +44,8 @@ export function errorHeaders(error: ApiError): Readonly<Record<string, string>> 
   else if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
   // RFC 9110 section 11.6.1: a 401 names the scheme that is wanted.
   if (row.status === 401) headers['www-authenticate'] = 'Bearer';
+  // RFC 9110 section 15.5.16: a 415 for an encoding names those that are taken.
+  if (error.code === 'body_encoded') headers['accept-encoding'] = 'identity';
   return headers;
 }
 

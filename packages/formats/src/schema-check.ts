@@ -23,7 +23,7 @@ interface SchemaError {
 }
 
 function violation(schema: TSchema, errors: readonly SchemaError[]): RequestError {
-  const error = mostTelling(errors);
+  const error = mostTelling(errors.map(ofNamedField));
   if (error === null) return new RequestError('invalid_request', null, 'The request is not valid.');
   const missing = missingProperty(error);
   const param = paramOf(missing === null ? error.instancePath : `${error.instancePath}/${missing}`);
@@ -31,6 +31,12 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
   const subject = param === '' ? 'The request body' : param;
   const expected = descriptionAt(schema, error.schemaPath) ?? 'a valid value';
   return new RequestError('invalid_request', param === '' ? null : param, `${subject} must be ${expected}.`);
+}
+
+/** A member that may not be there at all is the fault of its object: its name is the client's own text. */
+function ofNamedField(error: SchemaError): SchemaError {
+  if (error.keyword !== 'boolean') return error;
+  return { ...error, instancePath: error.instancePath.slice(0, error.instancePath.lastIndexOf('/')) };
 }
 
 /** A union reports every branch; the branch that got furthest into the value is the one that was meant. */

@@ -160,6 +160,14 @@ describe('a request', () => {
       },
       { role: 'assistant', content: null, tool_calls: [] },
       { role: 'assistant' },
+      { role: 'assistant', content: null, refusal: 'No.' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Well,' },
+          { type: 'refusal', refusal: 'no.' },
+        ],
+      },
       { role: 'tool', tool_call_id: 'c', content: '4' },
       { role: 'user', content: '' },
     ];
@@ -168,6 +176,8 @@ describe('a request', () => {
       { role: 'user', content: 'two\nthree' },
       { role: 'assistant', content: '', reasoning: null, toolCalls: [] },
       { role: 'assistant', content: '', reasoning: null, toolCalls: [] },
+      { role: 'assistant', content: 'No.', reasoning: null, toolCalls: [] },
+      { role: 'assistant', content: 'Well,\nno.', reasoning: null, toolCalls: [] },
       { role: 'tool', content: '4', toolCallId: 'c', name: null, isError: false },
       { role: 'user', content: '' },
     ]);
@@ -221,7 +231,8 @@ describe('a request is refused, with the field named:', () => {
     ['temperature below 0', 'temperature', { temperature: -0.1 }],
     ['min_p above 1', 'min_p', { min_p: 1.1 }],
     ['a bias above 100', 'logit_bias[7]', { logit_bias: { 7: 101 } }],
-    ['a bias for a word', 'logit_bias.hello', { logit_bias: { hello: 1 } }],
+    ['a bias for a word', 'logit_bias', { logit_bias: { hello: 1 } }],
+    ['biases for words', 'logit_bias', { logit_bias: Object.fromEntries([...'abcdefghijkl'].map((word) => [`${word}/~`, 1])) }],
     ['temperature in quotes', 'temperature', { temperature: '1' }],
     ['top_p above 1', 'top_p', { top_p: 1.1 }],
     ['a broken seed', 'seed', { seed: 1.5 }],
@@ -280,6 +291,7 @@ describe('a request is refused, with the field named:', () => {
     ['audio', 'audio', { audio: { voice: 'alloy', format: 'wav' } }],
     ['web search', 'web_search_options', { web_search_options: {} }],
     ['an image', 'messages[0].content[1]', { messages: [{ role: 'user', content: image }] }],
+    ['a refusal of the user', 'messages[0].content[0]', { messages: [{ role: 'user', content: [{ type: 'refusal', refusal: 'no' }] }] }],
     ['a function call', 'messages[0].function_call', { messages: [{ role: 'assistant', content: null, function_call: { name: 'f' } }] }],
     ['spoken history', 'messages[0].audio', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }],
   ])('%s, which is not served', (_case, param, members) => {
@@ -294,6 +306,7 @@ describe('a request is refused, with the field named:', () => {
       { model: 'm', messages: [{ role: 'user', content: [{ type: secret, text: secret }] }] },
       { model: 'm', messages, temperature: secret, stop: [secret, 3] },
       { model: 'm', messages, [secret]: { [secret]: 'a\0' } },
+      { model: 'm', messages, logit_bias: { [secret]: 1 } },
       `{"model": ${secret}`,
     ]) {
       const { message, param } = refusal(body);

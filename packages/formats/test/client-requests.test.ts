@@ -321,6 +321,19 @@ describe('messages are refused, with the field named, for', () => {
   });
 });
 
+it('members of items and tools that are null are absent', () => {
+  const item = { type: null, role: 'user', content: 'Go', id: null, call_id: null, name: null, arguments: null };
+  const call = { type: 'function_call', role: null, call_id: 'call_1', name: 'f', arguments: '{}', content: null };
+  const tools = [{ type: 'web_search', name: null, description: null, parameters: null, strict: null }];
+  const { request } = parse('/v1/responses', { model: 'm', input: [item, call], tools });
+  expect(request.prompt).toMatchObject({
+    messages: [
+      { role: 'user', content: 'Go' },
+      { role: 'assistant', toolCalls: [{ id: 'call_1', name: 'f' }] },
+    ],
+  });
+});
+
 describe('responses are refused, with the field named, for', () => {
   it.each<[string, string, object]>([
     ['two responses', 'n', { n: 2 }],

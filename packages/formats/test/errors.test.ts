@@ -79,6 +79,11 @@ describe('particular errors', () => {
     expect(openAiError(apiError('forbidden')).headers).not.toHaveProperty('www-authenticate');
   });
 
+  it('name the encoding that bodies may have where another one came', () => {
+    expect(openAiError(apiError('body_encoded')).headers['accept-encoding']).toBe('identity');
+    expect(openAiError(apiError('not_json')).headers).not.toHaveProperty('accept-encoding');
+  });
+
   it('have the shape that clients of their path understand', () => {
     const error = apiError('not_found');
     expect(errorAt('/v1/messages/batches', error, 'req_1')).toEqual(anthropicError(error, 'req_1'));

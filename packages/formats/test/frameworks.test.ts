@@ -67,6 +67,28 @@ describe.each(MODELS.filter(([name]) => name !== 'completions'))('the AI SDK, %s
   });
 });
 
+it.each([
+  ['chat', 'without being told anything', {}],
+  ['compatible chat', 'without being told anything', {}],
+  ['responses', 'when told that nothing is stored', { openai: { store: false } }],
+  ['messages', 'without being told anything', {}],
+])('the AI SDK, %s, takes its own answer into the next turn %s', async (name, _how, providerOptions) => {
+  const modelOf = MODELS.find(([each]) => each === name)?.[1];
+  if (modelOf === undefined) throw new Error(`no model ${name}`);
+  const { fetch, requests } = gateway(outputs.text);
+  const call = { model: modelOf(fetch as typeof globalThis.fetch), maxOutputTokens: 100, maxRetries: 0, providerOptions };
+  const { response } = await generateText({ ...call, prompt: 'Hello' });
+  const messages = [{ role: 'user' as const, content: 'Hello' }, ...response.messages, { role: 'user' as const, content: 'And?' }];
+  expect((await generateText({ ...call, messages })).text).toBe(outputs.TEXT);
+  expect(requests.at(-1)?.request.prompt).toMatchObject({
+    messages: [
+      { role: 'user', content: 'Hello' },
+      { role: 'assistant', content: outputs.TEXT },
+      { role: 'user', content: 'And?' },
+    ],
+  });
+});
+
 describe('LangChain', () => {
   const CHATS = [
     [

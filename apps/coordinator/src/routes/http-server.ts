@@ -118,8 +118,11 @@ function refuseBrokenRequest(error: Error & { readonly code?: string }, socket: 
 
 function answerErrors(server: FastifyInstance, log: Log): void {
   server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
-    if (error instanceof RequestError) sendError(reply, error);
-    else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
+    if (error instanceof RequestError) {
+      // The framework would close the connection under a client that still sends. The rest of its body is dropped instead.
+      reply.removeHeader('connection');
+      sendError(reply, error);
+    } else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
     else {
       log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
       sendError(reply, apiError('internal'));

@@ -15,6 +15,9 @@ declare module 'fastify' {
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
+/** Of a body that is refused, this many times its bound is read at most, and dropped. */
+const MOST_DROPPED = 8;
+
 export class RequestBodies {
   readonly #most: number;
   #held = 0;
@@ -41,8 +44,14 @@ export class RequestBodies {
 
   #read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const { bodyLimit } = request.routeOptions;
-    if (Number(request.headers['content-length']) > bodyLimit) {
-      done(refusal('body_too_large'));
+    const unread = isEncoded(request.headers['content-encoding'])
+      ? 'body_encoded'
+      : Number(request.headers['content-length']) > bodyLimit
+        ? 'body_too_large'
+        : null;
+    if (unread !== null) {
+      dropRest(request, payload);
+      done(refusal(unread));
       return;
     }
     const chunks: Buffer[] = [];
@@ -56,8 +65,10 @@ export class RequestBodies {
     };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bodyLimit) stop(refusal('body_too_large'));
-      else if (!full) {
+      if (bytes > bodyLimit) {
+        dropRest(request, payload);
+        stop(refusal('body_too_large'));
+      } else if (!full) {
         full = !this.#hold(request, chunk.length);
         chunks.push(chunk);
         // The rest is read and dropped, so that the client gets to read why.
@@ -91,6 +102,24 @@ export class RequestBodies {
     this.#held -= request.heldBytes ?? 0;
     request.heldBytes = null;
   }
+}
+
+/** Whether the bytes are not the body itself (RFC 9110 section 8.4). */
+function isEncoded(contentEncoding: string | undefined): boolean {
+  return contentEncoding !== undefined && !/^(?:[\s,]|identity)*$/i.test(contentEncoding);
+}
+
+/**
+ * Reads what still comes of a body that is answered already: a connection that is closed under a client that sends takes the
+ * answer with it. Who does not come to an end is cut off.
+ */
+function dropRest(request: FastifyRequest, payload: NodeJS.ReadableStream): void {
+  let left = MOST_DROPPED * request.routeOptions.bodyLimit;
+  payload.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) request.raw.destroy();
+  });
+  payload.resume();
 }
 
 function refusal(code: ErrorCode): RequestError {

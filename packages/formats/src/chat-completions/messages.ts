@@ -43,10 +43,15 @@ function contentOf(message: Message, path: string): string {
   const { content } = message;
   const field = `${path}.content`;
   if (typeof content === 'string') return content;
-  if (isGiven(content)) return content.map((part, index) => textOf(part, `${field}[${index}]`)).join('\n');
+  if (isGiven(content)) return content.map((part, index) => refusalOf(part, message) ?? textOf(part, `${field}[${index}]`)).join('\n');
   // The format allows an assistant turn without text; any other message is nothing without it.
-  if (message.role === 'assistant') return '';
+  if (message.role === 'assistant') return message.refusal ?? '';
   return reject(field, `${field} is required.`);
+}
+
+/** What a model said in place of an answer is its text here. Null for other parts, and those of others. */
+function refusalOf(part: Part, { role }: Message): string | null {
+  return role === 'assistant' && part.type === 'refusal' ? (part.refusal ?? null) : null;
 }
 
 function textOf(part: Part, path: string): string {

@@ -21,6 +21,7 @@ const PartSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
     text: Type.Optional(Type.String({ description: 'a string' })),
+    refusal: text,
   },
   { description: 'an object with a type' },
 );
@@ -53,6 +54,7 @@ const MessageSchema = Type.Object(
     tool_calls: nullable(Type.Array(ToolCallSchema), 'an array of tool calls'),
     tool_call_id: text,
     reasoning_content: text,
+    refusal: text,
     function_call: anything,
     audio: anything,
   },

@@ -22,13 +22,11 @@ const STRING = Type.String({ description: 'a string' });
 const ItemSchema = Type.Object(
   {
     type: text,
-    role: Type.Optional(
-      Type.Enum(['user', 'assistant', 'system', 'developer'], { description: 'one of user, assistant, system, developer' }),
-    ),
+    role: nullable(Type.Enum(['user', 'assistant', 'system', 'developer']), 'one of user, assistant, system, developer'),
     content: anything,
     summary: anything,
-    call_id: Type.Optional(STRING),
-    name: Type.Optional(STRING),
+    call_id: text,
+    name: text,
     arguments: anything,
     output: anything,
   },
@@ -39,7 +37,7 @@ export type Item = Static<typeof ItemSchema>;
 const ToolSchema = Type.Object(
   {
     type: STRING,
-    name: Type.Optional(TOOL_NAME),
+    name: nullable(TOOL_NAME, 'a string of 1 to 256 characters'),
     description: text,
     parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'),
     strict: flag,

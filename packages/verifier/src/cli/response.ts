@@ -72,14 +72,21 @@ async function ask(what: { base: string; key: string; path: string; data: string
   return { body: response.body, headers: new Map(response.headers), request: new TextEncoder().encode(request), nonce, feed, kept: false };
 }
 
-/** A short question for the first model in the list. */
+interface ModelList {
+  readonly data?: readonly { readonly id?: unknown; readonly metadata?: { readonly model_type?: unknown } }[];
+}
+
+/** A short question for the first model in the list that the endpoint is for. */
 async function question(base: string, path: string, headers: Record<string, string>, stream: boolean): Promise<object> {
-  const list = (await downloadJson(`${base}/v1/models`, headers)) as { readonly data?: readonly { readonly id?: unknown }[] };
-  const model = list.data?.[0]?.id;
-  if (typeof model !== 'string') throw new UnavailableError(`${base} serves no model at the moment`);
+  const list = (await downloadJson(`${base}/v1/models`, headers)) as ModelList;
+  const type = path === '/v1/images/generations' ? 'image' : path === '/v1/embeddings' ? 'embedding' : 'text';
+  const model = list.data?.find(({ metadata }) => metadata?.model_type === type)?.id;
+  if (typeof model !== 'string') throw new UnavailableError(`${base} serves no ${type} model at the moment`);
   const shared = { model, ...(stream ? { stream: true } : {}) };
   if (path === '/v1/completions') return { ...shared, prompt: 'Once upon a time', max_tokens: 32 };
   if (path === '/v1/responses') return { ...shared, input: 'Say hello.', max_output_tokens: 32 };
+  if (path === '/v1/images/generations') return { ...shared, prompt: 'a red circle on a blue background', size: 'auto' };
+  if (path === '/v1/embeddings') return { ...shared, input: 'Once upon a time' };
   return { ...shared, messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 32 };
 }
 

@@ -6,8 +6,7 @@ import Schema from 'typebox/schema';
 
 /** Whether a value fits the schema but for its patterns. `root` is where references lead. */
 export function fitsSchema(root: unknown, schema: unknown, value: unknown): boolean {
-  const definitions = typeof root === 'object' && root !== null ? root : {};
-  return Schema.Check({ ...(withoutPatterns(definitions) as object), ...neutral(definitions), allOf: [withoutPatterns(schema)] }, value);
+  return Schema.Check({ ...definitionsOf(root), allOf: [withoutPatterns(schema)] }, value);
 }
 
 /** Whether a value fits a whole document but for its patterns. */
@@ -15,13 +14,11 @@ export function fitsDocument(root: unknown, value: unknown): boolean {
   return Schema.Check(withoutPatterns(root) as object, value);
 }
 
-/** Members of the root that say what is valid, put out of force; definitions stay. */
-function neutral(root: object): object {
-  return Object.fromEntries(
-    Object.keys(root)
-      .filter((name) => name !== '$defs' && name !== 'definitions')
-      .map((name) => [name, undefined]),
-  );
+/** Members of the root that references lead to. Nothing else of it is kept: the validator takes even an undefined `const` for a demand. */
+function definitionsOf(root: unknown): Readonly<Record<string, unknown>> {
+  if (typeof root !== 'object' || root === null) return {};
+  const definitions = Object.entries(root).filter(([name]) => name === '$defs' || name === 'definitions');
+  return Object.fromEntries(definitions.map(([name, schemas]) => [name, withoutPatterns(schemas)]));
 }
 
 function withoutPatterns(schema: unknown): unknown {

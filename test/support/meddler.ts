@@ -1,0 +1,44 @@
+/** A gateway between client and coordinator that changes what comes back. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Meddler {
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+/** `change` gets the path of each request and the text of its answer. */
+export async function startMeddler(baseUrl: string, change: (path: string, text: string) => string): Promise<Meddler> {
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? '';
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).filter(([name]) => !/^(host|content-length|connection|expect)$/.test(name)),
+    );
+    const answer = await fetch(baseUrl + path, {
+      method: request.method ?? 'GET',
+      headers: headers as Record<string, string>,
+      ...(chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }),
+    });
+    const text = await answer.text();
+    response.writeHead(answer.status, Object.fromEntries([...answer.headers].filter(([name]) => name !== 'content-length')));
+    response.end(change(path, text));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** A change to the list of models: others, for other endpoints, stand before those that are served. */
+export function otherModelsFirst(path: string, text: string): string {
+  if (path !== '/v1/models') return text;
+  const list = JSON.parse(text) as { data: object[] };
+  const others = ['image', 'embedding'].map((type) => ({ id: `an-${type}-model`, object: 'model', metadata: { model_type: type } }));
+  return JSON.stringify({ ...list, data: [...others, ...list.data] });
+}
