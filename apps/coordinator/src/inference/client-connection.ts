@@ -47,7 +47,7 @@ export class ClientConnection {
   /** Ends the response. */
   end(chunk?: Uint8Array | string): void {
     if (this.gone) return;
-    this.#stopDrainTimer();
+    this.#draining.clear();
     this.response.end(chunk);
   }
 
