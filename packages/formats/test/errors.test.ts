@@ -79,6 +79,14 @@ describe('particular errors', () => {
     expect(openAiError(apiError('forbidden')).headers).not.toHaveProperty('www-authenticate');
   });
 
+  it('tell of a prompt that is too long in the words by which clients of each format know it', () => {
+    const error = apiError('context_length_exceeded', { tooLong: { limit: 2048, actual: 5009 } });
+    expect(JSON.parse(anthropicError(error).body).error.message).toBe('prompt is too long: 5009 tokens > 2048 maximum');
+    const { code, message } = JSON.parse(openAiError(error).body).error;
+    expect(code).toBe('context_length_exceeded');
+    expect(message).toMatch(/^This model's maximum context length is 2048 tokens\. However, the request came to 5009 tokens\./);
+  });
+
   it('have the shape that clients of their path understand', () => {
     const error = apiError('not_found');
     expect(errorAt('/v1/messages/batches', error, 'req_1')).toEqual(anthropicError(error, 'req_1'));
