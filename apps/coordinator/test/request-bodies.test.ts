@@ -1,4 +1,5 @@
 /** Bodies of requests, all together: what fits into memory is served, what does not is asked to come back, and nothing is lost. */
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
@@ -41,6 +42,30 @@ describe('bodies of requests', () => {
       expect([response.status, (await response.text()).length > 0]).toEqual([200, true]);
     await until(async () => (await heldBytes()) === 0);
     expect((await harness.money()).reserved).toBe(before.reserved);
+  });
+
+  it('that are too large are read to their end, so that whoever sends them gets to read why, and held by nobody', async () => {
+    harness = await startHarness({ config: LIMITS });
+    for (const length of [{ 'content-length': '25000' }, { 'transfer-encoding': 'chunked' }]) {
+      const headers = { 'x-api-key': harness.apiKey, ...length };
+      const sent = httpRequest(new URL('/v1/messages', harness.url), { method: 'POST', headers });
+      const order: unknown[] = [];
+      const answered = once(sent, 'response').then(([{ statusCode }]) => order.push(statusCode));
+      sent.write('x'.repeat(5000));
+      await until(async () => (await heldBytes()) === 0);
+      order.push('sent');
+      sent.end('x'.repeat(20_000));
+      await answered;
+      expect(order).toEqual(['sent', 413]);
+      sent.destroy();
+    }
+    // Nobody reads on for ever.
+    const endless = await harness.post('/v1/messages', 'x'.repeat(40_000)).then(
+      ({ status }) => status,
+      () => 'cut off',
+    );
+    expect([413, 'cut off']).toContain(endless);
+    expect(await heldBytes()).toBe(0);
   });
 
   it('that break off are not held', async () => {

@@ -15,6 +15,9 @@ declare module 'fastify' {
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
+/** Of a body beyond its bound, this many times the bound is read and dropped: clients that are cut off while they send never read why. */
+const READ_TO_TELL = 8;
+
 export class RequestBodies {
   readonly #most: number;
   #held = 0;
@@ -41,13 +44,14 @@ export class RequestBodies {
 
   #read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
     const { bodyLimit } = request.routeOptions;
-    if (Number(request.headers['content-length']) > bodyLimit) {
+    const stated = Number(request.headers['content-length']);
+    if (stated > READ_TO_TELL * bodyLimit) {
       done(refusal('body_too_large'));
       return;
     }
     const chunks: Buffer[] = [];
     let bytes = 0;
-    let full = false;
+    let refused: ErrorCode | null = stated > bodyLimit ? 'body_too_large' : null;
     const stop = (error: Error | null, body?: Buffer): void => {
       payload.removeListener('data', take);
       payload.removeListener('end', end);
@@ -56,16 +60,18 @@ export class RequestBodies {
     };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bodyLimit) stop(refusal('body_too_large'));
-      else if (!full) {
-        full = !this.#hold(request, chunk.length);
-        chunks.push(chunk);
+      if (bytes > READ_TO_TELL * bodyLimit) stop(refusal('body_too_large'));
+      if (bytes > bodyLimit) refused = 'body_too_large';
+      else if (refused === null && !this.#hold(request, chunk.length)) refused = 'overloaded';
+      if (refused === null) chunks.push(chunk);
+      else {
         // The rest is read and dropped, so that the client gets to read why.
-        if (full) chunks.length = 0;
+        chunks.length = 0;
+        this.#letGo(request);
       }
     };
     // Joined in any case: a single chunk is a view of what the socket reads into.
-    const end = (): void => (full ? stop(refusal('overloaded')) : stop(null, Buffer.concat(chunks, bytes)));
+    const end = (): void => (refused === null ? stop(null, Buffer.concat(chunks, bytes)) : stop(refusal(refused)));
     const fail = (): void => stop(refusal('invalid_request'));
     payload.on('data', take);
     payload.on('end', end);
@@ -73,22 +79,25 @@ export class RequestBodies {
     payload.resume();
   }
 
-  /** False where that would be too much; then the request holds nothing. */
+  /** False where that would be too much. */
   #hold(request: FastifyRequest, bytes: number): boolean {
     // Who is gone already is read to the end, and holds nothing that anybody would release.
     if (request.heldBytes === null) return true;
-    if (this.#held + bytes > this.#most) {
-      this.#held -= request.heldBytes;
-      request.heldBytes = 0;
-      return false;
-    }
+    if (this.#held + bytes > this.#most) return false;
     this.#held += bytes;
     request.heldBytes += bytes;
     return true;
   }
 
+  /** Nothing of the request is held any more. */
+  #letGo(request: FastifyRequest): void {
+    if (request.heldBytes === null) return;
+    this.#held -= request.heldBytes;
+    request.heldBytes = 0;
+  }
+
   #release(request: FastifyRequest): void {
-    this.#held -= request.heldBytes ?? 0;
+    this.#letGo(request);
     request.heldBytes = null;
   }
 }
