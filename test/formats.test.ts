@@ -38,6 +38,9 @@ describe('the official Anthropic client', () => {
   it('counts tokens without generating any', async () => {
     const counted = await anthropic.messages.countTokens({ model: network.model, messages: [{ role: 'user', content: question }] });
     expect(counted.input_tokens).toBeGreaterThan(5);
+    const long = { model: network.model, messages: [{ role: 'user' as const, content: 'word '.repeat(5000) }] };
+    expect((await anthropic.messages.countTokens(long)).input_tokens).toBeGreaterThan(4000);
+    await expect(anthropic.messages.create({ ...long, max_tokens: 5 })).rejects.toThrow(/prompt is too long: \d+ tokens > \d+ maximum/);
   });
 
   it('hears of errors in its own shape', async () => {
