@@ -93,6 +93,10 @@ describe('particular errors', () => {
     expect(errorAt('/v1/messages', error)).toEqual(anthropicError(error));
     for (const path of ['/', '/v1/models', '/v1/messagesx', '/v1/responses'])
       expect(errorAt(path, error, 'req_1')).toEqual(openAiError(error));
+    for (const path of ['/v1/models/m', '/v1/files']) expect(errorAt(path, error, 'req_1', true)).toEqual(anthropicError(error, 'req_1'));
+    const wrongKey = apiError('invalid_api_key');
+    expect(errorAt('/v1/models', wrongKey, 'req_1', true)).toEqual(anthropicError(wrongKey, 'req_1'));
+    expect(errorAt('/v1/responses', wrongKey, 'req_1', true)).toEqual(openAiError(wrongKey));
   });
 
   it('can be thrown, and are bounded', () => {
