@@ -69,7 +69,7 @@ it.each<[string, () => object, RegExp, string | null]>([
   [
     'an input that is longer than the context',
     () => ({ input: 'word '.repeat(2000) }),
-    /context is \d+ tokens; the request came to \d+/,
+    /maximum context length is \d+ tokens\. However, the request came to \d+/,
     null,
   ],
   ['an empty text', () => ({ input: '' }), /input must be/, 'input'],

@@ -38,6 +38,9 @@ describe('the official Anthropic client', () => {
   it('counts tokens without generating any', async () => {
     const counted = await anthropic.messages.countTokens({ model: network.model, messages: [{ role: 'user', content: question }] });
     expect(counted.input_tokens).toBeGreaterThan(5);
+    const long = { model: network.model, messages: [{ role: 'user' as const, content: 'word '.repeat(5000) }] };
+    expect((await anthropic.messages.countTokens(long)).input_tokens).toBeGreaterThan(4000);
+    await expect(anthropic.messages.create({ ...long, max_tokens: 5 })).rejects.toThrow(/prompt is too long: \d+ tokens > \d+ maximum/);
   });
 
   it('hears of errors in its own shape', async () => {
@@ -45,6 +48,20 @@ describe('the official Anthropic client', () => {
       .create({ model: 'no-such-model', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Anthropic.NotFoundError);
+    // Also where the address is none of its format's.
+    for (const missing of [anthropic.models.retrieve('no-such-model'), anthropic.beta.files.list()]) {
+      expect(await missing.catch((reason: unknown) => reason)).toMatchObject({ status: 404, type: 'not_found_error' });
+    }
+  });
+
+  it('lists the models, as its own format describes them', async () => {
+    const page = await anthropic.models.list({ limit: 1000 });
+    const described = page.data.find(({ id }) => id === network.model);
+    expect(described).toMatchObject({ type: 'model', display_name: expect.any(String), object: 'model', owned_by: expect.any(String) });
+    expect(Date.parse(described?.created_at ?? '')).toBeLessThanOrEqual(Date.now());
+    expect(described?.max_input_tokens).toBeGreaterThan(1000);
+    expect([page.has_more, page.first_id, page.last_id]).toEqual([false, page.data.at(0)?.id, page.data.at(-1)?.id]);
+    expect(await anthropic.models.retrieve(network.model)).toMatchObject({ ...described });
   });
 });
 

@@ -125,7 +125,9 @@ describe('the Vercel AI SDK', () => {
       ['messages', claude(network.model)],
     ];
   };
-  const inputSchema = jsonSchema<{ city: string }>(parameters);
+  // As zod writes it.
+  const $schema = 'http://json-schema.org/draft-07/schema#';
+  const inputSchema = jsonSchema<{ city: string }>({ $schema, ...parameters, additionalProperties: false });
   const shared = { temperature: 0, maxOutputTokens: 100, maxRetries: 0 } as const;
 
   it.each([0, 1, 2])('runs tools in several steps, streamed or not (format %i)', async (index) => {

@@ -14,6 +14,8 @@ describe('errors under /v1/messages', () => {
     harness = await startHarness({ jobTimings: { queueMs: 50 }, config: { maxRequestBytes: 20_000 } });
     await harness.provider({ slots: 1, onJob: (job) => job.fail({ code: 'busy' }) });
     await harness.provider({ models: ['picky'], onJob: (job) => job.fail({ code: 'unsupported', param: 'tools[0].strict' }) });
+    const tooLong = { code: 'context_length_exceeded', limit: 4096, actual: 5000 } as const;
+    await harness.provider({ models: ['short'], onJob: (job) => job.fail(tooLong) });
   });
   afterAll(() => harness.close());
 
@@ -59,6 +61,12 @@ describe('errors under /v1/messages', () => {
     const chat = await harness.chat({ model: 'picky' });
     expect(chat.status).toBe(400);
     expect(await errorOf(chat)).toMatchObject({ code: 'unsupported_parameter', param: 'tools[0].strict' });
+  });
+
+  it('tell a prompt that is too long as coding agents look for it', async () => {
+    const refused = await harness.post('/v1/messages', { ...BODIES['/v1/messages'], model: 'short', stream: true });
+    expect(await expectError(refused, 400, 'invalid_request_error')).toBe('prompt is too long: 5000 tokens > 4096 maximum');
+    expect((await errorOf(await harness.chat({ model: 'short' }))).code).toBe('context_length_exceeded');
   });
 
   it('leave the other paths as they were', async () => {

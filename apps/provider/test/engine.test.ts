@@ -49,6 +49,12 @@ describe('limits', () => {
     expect(ended.kind === 'context_length_exceeded' && ended.actual).toBeGreaterThan(512);
   });
 
+  test('counts a prompt that leaves no room', async () => {
+    const counted = await collect(engine.generate(ask('moon '.repeat(600), 0)));
+    expect(counted).toMatchObject({ completionTokens: 0, tokens: 0 });
+    expect(counted.promptTokens).toBeGreaterThan(600);
+  });
+
   test('fills the context to its last token and stops there with length', async () => {
     const answer = await collect(engine.generate(endless(5000)));
     expect(answer.reason).toBe('length');

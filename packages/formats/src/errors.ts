@@ -20,17 +20,33 @@ export interface ApiError {
   readonly param: string | null;
   /** Whole seconds, at least 1. Absent: what the table says. */
   readonly retryAfter?: number;
+  /** Of a prompt that is too long. Clients read both numbers out of the words that their format has for it. */
+  readonly tooLong?: PromptLength;
+}
+
+/** In tokens. `actual` may be an estimate. */
+export interface PromptLength {
+  readonly limit: number;
+  readonly actual: number;
 }
 
 /** Most characters of a message that reach a client. */
 const MAX_MESSAGE_LENGTH = 512;
 
+interface ErrorDetails {
+  readonly message?: string;
+  readonly param?: string;
+  readonly retryAfter?: number;
+  readonly tooLong?: PromptLength;
+}
+
 /** An error of this code. What `details` leaves out is filled from the table. */
-export function apiError(code: ErrorCode, details: { message?: string; param?: string; retryAfter?: number } = {}): ApiError {
+export function apiError(code: ErrorCode, details: ErrorDetails = {}): ApiError {
   return {
     code,
     message: (details.message ?? ERRORS[code].message).slice(0, MAX_MESSAGE_LENGTH),
     param: details.param ?? null,
+    ...(details.tooLong === undefined ? {} : { tooLong: details.tooLong }),
     ...(details.retryAfter === undefined ? {} : { retryAfter: Math.max(1, Math.ceil(details.retryAfter)) }),
   };
 }

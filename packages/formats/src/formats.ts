@@ -51,11 +51,16 @@ export function modelTypeOf(endpoint: Endpoint): ModelType {
 }
 
 /**
- * An error in the shape that clients of a path understand, for paths that may belong to no endpoint: Messages clients call
- * nothing outside `/v1/messages` that the others do not call as well, and what is under `/oauth` has a shape of its own.
+ * An error in the shape that clients of a path understand, for paths that may belong to no endpoint. The list of models, and what
+ * is not here at all, is asked for by clients of both kinds, who tell which they are (`messagesClient`); what is under `/oauth` has
+ * a shape of its own.
  */
-export function errorAt(path: string, error: ApiError, requestId?: string): HttpError {
+export function errorAt(path: string, error: ApiError, requestId?: string, messagesClient = false): HttpError {
   if (path.startsWith('/oauth/')) return oauthError(error);
-  const isMessages = path === '/v1/messages' || path.startsWith('/v1/messages/');
-  return isMessages ? anthropicError(error, requestId) : openAiError(error);
+  const isShared = isAt(path, '/v1/models') || error.code === 'not_found';
+  return isAt(path, '/v1/messages') || (messagesClient && isShared) ? anthropicError(error, requestId) : openAiError(error);
+}
+
+function isAt(path: string, place: string): boolean {
+  return path === place || path.startsWith(`${place}/`);
 }

@@ -9,5 +9,12 @@ export function openAiError(error: ApiError): HttpError {
 /** The JSON text alone, as an event inside a stream carries it. */
 export function openAiErrorBody(error: ApiError): string {
   const { type, code } = errorRow(error.code);
-  return JSON.stringify({ error: { message: error.message, type, param: error.param, code } });
+  return JSON.stringify({ error: { message: messageOf(error), type, param: error.param, code } });
+}
+
+/** Clients that know no code know a prompt that is too long by the first words. */
+function messageOf({ message, tooLong }: ApiError): string {
+  if (tooLong === undefined) return message;
+  const { limit, actual } = tooLong;
+  return `This model's maximum context length is ${limit} tokens. However, the request came to ${actual} tokens. Please reduce its length.`;
 }

@@ -140,6 +140,63 @@ describe('a request of', () => {
     });
   });
 
+  it('Claude Code that adds and removes tools on the way is taken', () => {
+    const found = { name: 'Monitor', description: 'Watches.', input_schema: schema, defer_loading: true };
+    const late = { name: 'mcp__a__b', input_schema: schema };
+    const reference = (name: string) => ({ type: 'tool_reference', name });
+    const messages = [
+      { role: 'user', content: 'Go' },
+      {
+        role: 'system',
+        content: [
+          { type: 'text', text: 'More tools.' },
+          { type: 'tool_addition', tool: reference('Monitor'), ...cache },
+          { type: 'tool_addition', tool: { type: 'tool_definition', definition: late } },
+          { type: 'tool_removal', tool: reference('Bash') },
+        ],
+      },
+      { role: 'assistant', content: 'Well' },
+      { role: 'user', content: 'And?' },
+      { role: 'system', content: [{ type: 'tool_removal', tool: reference('Monitor') }] },
+      { role: 'system', content: [{ type: 'tool_addition', tool: reference('Monitor') }], output_config: { effort: 'low' } },
+      { role: 'system', content: [{ type: 'tool_addition', tool: { type: 'mcp_tool_reference', server_name: 's', name: 'Bash' } }] },
+      { role: 'system', output_config: { effort: 'high' } },
+    ];
+    const { request } = parse('/v1/messages', { ...claudeCode, system: null, tools: [...claudeCode.tools, found], messages });
+    expect(request.prompt).toMatchObject({
+      messages: [
+        { role: 'user', content: 'Go' },
+        { role: 'system', content: 'More tools.' },
+        { role: 'assistant', content: 'Well' },
+        { role: 'user', content: 'And?' },
+      ],
+    });
+    expect(request.tools.map(({ name }) => name)).toEqual(['mcp__a__b', 'Monitor']);
+    const broken = { role: 'system', content: [{ type: 'tool_addition', tool: { type: 'tool_definition', definition: { name: 'x' } } }] };
+    expect(refusal('/v1/messages', { ...claudeCode, messages: [...messages, broken] })).toMatchObject({
+      param: 'messages[8].content[0].tool.definition.input_schema',
+    });
+  });
+
+  it('Claude Code is shown reminders of one turn until the user speaks again', () => {
+    const reminder = (text: string) => ({ role: 'system', content: text, clear_at: 'next_user_message' });
+    const messages = [{ role: 'user', content: 'Go' }, reminder('Old.'), { role: 'user', content: 'And?' }, reminder('New.')];
+    expect(parse('/v1/messages', { ...claudeCode, system: null, messages }).request.prompt).toMatchObject({
+      messages: [
+        { role: 'user', content: 'Go' },
+        { role: 'user', content: 'And?' },
+        { role: 'system', content: 'New.' },
+      ],
+    });
+  });
+
+  it('Claude Code with a picture or a PDF is refused in the words at which it goes on without them', () => {
+    const source = { type: 'base64', data: 'AA==' };
+    const refused = (type: string) => refusal('/v1/messages', { ...claudeCode, messages: [{ role: 'user', content: [{ type, source }] }] });
+    expect(refused('image').message).toBe('messages[0].content[0]: could not process image. This model does not see images.');
+    expect(refused('document').message).toContain('does not support PDF input');
+  });
+
   it('a client that begins the answer is taken', () => {
     const messages = [
       { role: 'user', content: 'JSON?' },

@@ -84,12 +84,24 @@ describe('particular errors', () => {
     expect(openAiError(apiError('not_json')).headers).not.toHaveProperty('accept-encoding');
   });
 
+  it('tell of a prompt that is too long in the words by which clients of each format know it', () => {
+    const error = apiError('context_length_exceeded', { tooLong: { limit: 2048, actual: 5009 } });
+    expect(JSON.parse(anthropicError(error).body).error.message).toBe('prompt is too long: 5009 tokens > 2048 maximum');
+    const { code, message } = JSON.parse(openAiError(error).body).error;
+    expect(code).toBe('context_length_exceeded');
+    expect(message).toMatch(/^This model's maximum context length is 2048 tokens\. However, the request came to 5009 tokens\./);
+  });
+
   it('have the shape that clients of their path understand', () => {
     const error = apiError('not_found');
     expect(errorAt('/v1/messages/batches', error, 'req_1')).toEqual(anthropicError(error, 'req_1'));
     expect(errorAt('/v1/messages', error)).toEqual(anthropicError(error));
     for (const path of ['/', '/v1/models', '/v1/messagesx', '/v1/responses'])
       expect(errorAt(path, error, 'req_1')).toEqual(openAiError(error));
+    for (const path of ['/v1/models/m', '/v1/files']) expect(errorAt(path, error, 'req_1', true)).toEqual(anthropicError(error, 'req_1'));
+    const wrongKey = apiError('invalid_api_key');
+    expect(errorAt('/v1/models', wrongKey, 'req_1', true)).toEqual(anthropicError(wrongKey, 'req_1'));
+    expect(errorAt('/v1/responses', wrongKey, 'req_1', true)).toEqual(openAiError(wrongKey));
   });
 
   it('can be thrown, and are bounded', () => {

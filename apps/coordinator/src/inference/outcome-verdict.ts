@@ -60,9 +60,9 @@ function clientError(failure: JobFailure): ApiError {
   const param = failure.param === undefined ? {} : { param: failure.param };
   if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, 'is not offered for this model.'));
   if (failure.code !== 'context_length_exceeded') return apiError('invalid_request', atField(failure, 'is not valid.'));
-  if (failure.limit === undefined || failure.actual === undefined) return apiError('context_length_exceeded', param);
-  const message = `The model's context is ${failure.limit} tokens; the request came to ${failure.actual}.`;
-  return apiError('context_length_exceeded', { message, ...param });
+  const { limit, actual } = failure;
+  if (limit === undefined || actual === undefined) return apiError('context_length_exceeded', param);
+  return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });
 }
 
 /** The field at fault stands in the message as well, because the Messages format has no other place for it. */

@@ -1,20 +1,32 @@
-/** `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for. */
+/**
+ * `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for.
+ * Clients of the Messages format get the members that they look for in addition.
+ */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { type Fleet, imageOfferOf, type ServedModel } from '../fleet/fleet.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
+import { isMessagesClient } from './messages-client.js';
 import { sendError } from './send-error.js';
 
 const OWNER = 'inference-network';
 
 export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
-  server.get('/v1/models', { onRequest: guard }, async () => ({ object: 'list', data: fleet.servedModels().map(modelEntry) }));
+  const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
+  server.get('/v1/models', { onRequest: guard }, async (request) => {
+    const models = fleet.servedModels();
+    const list = { object: 'list', data: models.map(modelEntry) };
+    if (!isMessagesClient(request)) return list;
+    const data = models.map((model) => ({ ...modelEntry(model), ...messagesMembers(model) }));
+    return { ...list, data, has_more: false, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  });
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
     const model = fleet.servedModels().find(({ offer }) => offer.id === request.params['*']);
     if (model === undefined) return sendError(reply, apiError('model_not_found', { param: 'model' }));
     const { metadata, ...entry } = modelEntry(model);
-    reply.send({ ...entry, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });
+    const ofMessages = isMessagesClient(request) ? messagesMembers(model) : {};
+    reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });
   });
 }
 
@@ -48,6 +60,22 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
       display_name: offer.display_name,
       ...(offer.model_type === 'image' ? imageFacts(offer.id, sessions) : {}),
     },
+  };
+}
+
+/** A model as the Messages format describes it. What it has that is unknown here is null. */
+function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | null) {
+  return {
+    type: 'model',
+    display_name: offer.display_name,
+    created_at: new Date(firstSeenAt).toISOString(),
+    lifecycle: 'active',
+    deprecated_at: null,
+    retires_at: null,
+    line: null,
+    capabilities: null,
+    max_input_tokens: contextLength,
+    max_tokens: contextLength,
   };
 }
 

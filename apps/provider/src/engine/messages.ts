@@ -65,7 +65,7 @@ export interface Sampling {
 
 export interface GenerationRequest {
   readonly prompt: PromptInput;
-  /** Most tokens to generate, hidden ones included. 0: the tokens of the prompt are counted and nothing is generated. */
+  /** Most tokens to generate, hidden ones included. 0: the tokens of the prompt are counted, also of one too long, and nothing is generated. */
   readonly maxTokens: number;
   /** The only texts that the output may be, as far as there is room. Null: the model writes as it likes. */
   readonly grammar: Grammar | null;

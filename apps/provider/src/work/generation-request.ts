@@ -72,7 +72,8 @@ function promptToolCall(call: ToolCall): PromptToolCall {
   return { id: call.id, type: 'function', function: { name: call.name, arguments: objectOrText(call.arguments) } };
 }
 
-function promptTool({ name, description, parameters }: Tool): PromptTool {
+/** `$schema` says which dialect a schema is written in: to a model nothing, and a small one takes it for what it should fill in. */
+function promptTool({ name, description, parameters: { $schema: _, ...parameters } }: Tool): PromptTool {
   return { type: 'function', function: { name, description: description ?? '', parameters } };
 }
 

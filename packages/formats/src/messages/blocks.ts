@@ -2,7 +2,7 @@
 import { refuse, reject } from '../refusal.js';
 import type { Block } from './schema.js';
 
-type Content = string | readonly Block[];
+export type Content = string | readonly Block[];
 
 /** The text of system prompts, of user and system messages, and of what tools returned. Throws RequestError. */
 export function textOfContent(content: Content, path: string): string {
@@ -22,7 +22,8 @@ export function textOfBlock(block: Block, path: string): string {
     case 'document':
       return titled(block, textOfSource(block.source, `${path}.source`));
     case 'image':
-      return refuse(path, `${path} is an image, which this model cannot see.`);
+      // By these words agents know that they should go on without their images.
+      return refuse(path, `${path}: could not process image. This model does not see images.`);
     default:
       return refuse(path, `${path} is a content block of a type that is not supported here.`);
   }
@@ -51,7 +52,7 @@ function textOfSource(source: unknown, path: string): string {
     if (type === 'text' && typeof data === 'string') return data;
     if (type === 'content') return textOfContent(asContent(content, `${path}.content`), `${path}.content`);
   }
-  return refuse(path, `${path} must hold text. Files and addresses are not read here.`);
+  return refuse(path, `${path} must hold text. This model does not support PDF input, and no address is read here.`);
 }
 
 function titled({ title }: Block, text: string): string {

@@ -1,14 +1,15 @@
 /** System prompt and messages, normalised: results of tools become messages of their own, before what the user says. */
 import { reject } from '../refusal.js';
 import type { ChatMessage, Prompt, ToolCall } from '../request.js';
-import { asContent, textOfBlock, textOfContent } from './blocks.js';
+import { asContent, type Content, textOfBlock, textOfContent } from './blocks.js';
 import type { Block, CountTokensRequest, Message } from './schema.js';
+import { isToolChange } from './tool-changes.js';
 
 /** An assistant message at the end is the beginning of the answer. Throws RequestError, which names the block at fault. */
 export function promptOf(body: CountTokensRequest): Prompt {
   const messages = conversationOf(body);
-  const last = messages.at(-1);
-  const continuesLast = last?.role === 'assistant';
+  const last = messages.at(-1) ?? reject('messages', 'messages must hold something to answer.');
+  const continuesLast = last.role === 'assistant';
   if (continuesLast && last.toolCalls.length > 0) reject('messages', 'messages must not end with a call of a tool: its result is missing.');
   return { type: 'chat', messages, continuesLast };
 }
@@ -18,17 +19,18 @@ function conversationOf({ system, messages }: CountTokensRequest): readonly Chat
   const conversation: ChatMessage[] = [];
   const instructions = textOfContent(system ?? '', 'system');
   if (instructions !== '') conversation.push({ role: 'system', content: instructions });
+  const lastUser = messages.findLastIndex(({ role }) => role === 'user');
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}].content`;
     switch (message.role) {
       case 'system':
-        conversation.push({ role: 'system', content: textOfContent(message.content, path) });
+        if (message.clear_at !== 'next_user_message' || index > lastUser) conversation.push(...systemTurn(message, path));
         break;
       case 'user':
-        conversation.push(...userTurn(message, path, names));
+        conversation.push(...userTurn(contentOf(message, path), path, names));
         break;
       case 'assistant':
-        conversation.push(assistantTurn(message, path, names));
+        conversation.push(assistantTurn(contentOf(message, path), path, names));
         break;
       default:
         message.role satisfies never;
@@ -37,7 +39,18 @@ function conversationOf({ system, messages }: CountTokensRequest): readonly Chat
   return conversation;
 }
 
-function userTurn({ content }: Message, path: string, names: ReadonlyMap<string, string>): ChatMessage[] {
+function contentOf({ content }: Message, path: string): Content {
+  return content ?? reject(path, `${path} is required.`);
+}
+
+/** Changes of tools are no text; a message of nothing else says nothing to the model. */
+function systemTurn({ content = [] }: Message, path: string): ChatMessage[] {
+  if (typeof content === 'string') return [{ role: 'system', content }];
+  const texts = content.flatMap((block, index) => (isToolChange(block) ? [] : [textOfBlock(block, `${path}[${index}]`)]));
+  return texts.length === 0 ? [] : [{ role: 'system', content: texts.join('\n') }];
+}
+
+function userTurn(content: Content, path: string, names: ReadonlyMap<string, string>): ChatMessage[] {
   if (typeof content === 'string') return [{ role: 'user', content }];
   if (content.length === 0) reject(path, `${path} must not be empty.`);
   const results: ChatMessage[] = [];
@@ -56,7 +69,7 @@ function toolResult(block: Block, path: string, names: ReadonlyMap<string, strin
   return { role: 'tool', content, toolCallId, name: names.get(toolCallId) ?? null, isError: block.is_error ?? false };
 }
 
-function assistantTurn({ content }: Message, path: string, names: Map<string, string>): ChatMessage {
+function assistantTurn(content: Content, path: string, names: Map<string, string>): ChatMessage {
   if (typeof content === 'string') return { role: 'assistant', content, reasoning: null, toolCalls: [] };
   const texts: string[] = [];
   const thoughts: string[] = [];

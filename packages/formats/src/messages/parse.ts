@@ -10,13 +10,8 @@ import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
 import { promptOf } from './conversation.js';
 import { countAnswer } from './count-answer.js';
-import {
-  type CountTokensRequest,
-  CountTokensRequestSchema,
-  type MessagesRequest,
-  MessagesRequestSchema,
-  type MessagesTool,
-} from './schema.js';
+import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
+import { type PlacedTool, toolsAfterChanges } from './tool-changes.js';
 
 const checkMessages = schemaCheck(MessagesRequestSchema);
 const checkCount = schemaCheck(CountTokensRequestSchema);
@@ -66,7 +61,7 @@ export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
 function sharedOf(body: CountTokensRequest) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isGiven(body.container)) refuse('container', 'container is not supported.');
-  const tools = (body.tools ?? []).flatMap(clientTool);
+  const tools = toolsAfterChanges(body.tools ?? [], body.messages).flatMap(clientTool);
   requireDistinctNames(tools);
   return {
     model: body.model,
@@ -80,10 +75,10 @@ function sharedOf(body: CountTokensRequest) {
   } as const;
 }
 
-function clientTool(tool: MessagesTool, index: number): Tool[] {
+function clientTool({ tool, path }: PlacedTool): Tool[] {
   if (isGiven(tool.type) && tool.type !== 'custom') return [];
-  const name = tool.name ?? reject(`tools[${index}].name`, `tools[${index}].name is required.`);
-  const parameters = tool.input_schema ?? reject(`tools[${index}].input_schema`, `tools[${index}].input_schema is required.`);
+  const name = tool.name ?? reject(`${path}.name`, `${path}.name is required.`);
+  const parameters = tool.input_schema ?? reject(`${path}.input_schema`, `${path}.input_schema is required.`);
   return [{ name, description: tool.description ?? null, parameters, strict: tool.strict ?? false }];
 }
 

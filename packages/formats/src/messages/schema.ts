@@ -5,6 +5,25 @@ import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
+/** A tool without a type, or of type `custom`, is the client's own. Others run at the service: tolerated, and not offered to the model. */
+const ToolSchema = Type.Object(
+  {
+    type: text,
+    name: Type.Optional(TOOL_NAME),
+    description: text,
+    input_schema: Type.Optional(JSON_SCHEMA),
+    strict: flag,
+  },
+  { description: 'an object with name and input_schema' },
+);
+export type MessagesTool = Static<typeof ToolSchema>;
+
+/** What a block adds to the tools or removes from them: one defined here, or one that is referred to. */
+const ChangedToolSchema = Type.Object(
+  { type: STRING, name: Type.Optional(STRING), definition: Type.Optional(ToolSchema) },
+  { description: 'an object with a type' },
+);
+
 /** Blocks of any `type` pass here, so that the parser can say which of them are not served. */
 const BlockSchema = Type.Object(
   {
@@ -20,6 +39,7 @@ const BlockSchema = Type.Object(
     content: Type.Optional(Type.Unknown()),
     title: text,
     source: Type.Optional(Type.Unknown()),
+    tool: Type.Optional(ChangedToolSchema),
   },
   { description: 'an object with a type' },
 );
@@ -32,24 +52,14 @@ export const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)]
 const MessageSchema = Type.Object(
   {
     role: Type.Enum(['user', 'assistant', 'system'], { description: 'one of user, assistant, system' }),
-    content: ContentSchema,
+    /** System messages that only set something for the turn have none. */
+    content: Type.Optional(ContentSchema),
+    /** Of system messages: `next_user_message` takes them out of the conversation once the user has spoken again. */
+    clear_at: text,
   },
   { description: 'an object with role and content' },
 );
 export type Message = Static<typeof MessageSchema>;
-
-/** A tool without a type, or of type `custom`, is the client's own. Others run at the service: tolerated, and not offered to the model. */
-const ToolSchema = Type.Object(
-  {
-    type: text,
-    name: Type.Optional(TOOL_NAME),
-    description: text,
-    input_schema: Type.Optional(JSON_SCHEMA),
-    strict: flag,
-  },
-  { description: 'an object with name and input_schema' },
-);
-export type MessagesTool = Static<typeof ToolSchema>;
 
 const ToolChoiceSchema = Type.Object(
   {

@@ -64,6 +64,8 @@ export class Runtime {
     try {
       prompt = this.loaded.prompt.tokenize(request.prompt, contextSize);
     } catch (error) {
+      // Whoever only counts wants to know whether the prompt is too long, and by how much.
+      if (error instanceof PromptTooLong && request.maxTokens === 0) return this.#counted(job, error.actual, false);
       if (error instanceof PromptTooLong) return { job, kind: 'context_length_exceeded', limit: contextSize, actual: error.actual };
       if (error instanceof TemplateError) return { job, kind: 'invalid_request', field: 'prompt' };
       throw error;
@@ -72,10 +74,7 @@ export class Runtime {
     if (tokens.length === 0) return { job, kind: 'invalid_request', field: 'prompt' };
     const isForeign = (token: number) => !this.loaded.vocabulary.holds(token);
     if (request.sampling.logitBias.some(([token]) => isForeign(token))) return { job, kind: 'invalid_request', field: 'logit_bias' };
-    if (request.maxTokens === 0) {
-      this.outbox.started({ job, promptTokens: tokens.length, startsInsideThinking });
-      return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
-    }
+    if (request.maxTokens === 0) return this.#counted(job, tokens.length, startsInsideThinking);
     const limit = Math.min(request.maxTokens, contextSize - tokens.length);
     let sampler: NativeSampler;
     try {
@@ -101,6 +100,11 @@ export class Runtime {
     });
     this.#decoder.add(stream);
     return null;
+  }
+
+  #counted(job: number, promptTokens: number, startsInsideThinking: boolean): Ended {
+    this.outbox.started({ job, promptTokens, startsInsideThinking });
+    return { job, kind: 'finished', reason: 'stop', completionTokens: 0 };
   }
 
   #formText(grammar: Grammar, limit: number): FormText {
