@@ -197,7 +197,10 @@ if [ "$streamed" = yes ]; then
   [ -n "$at" ] || fail 'signature event: the stream has none'
   event=$(sed -n "${at}p" "$body")
   case $event in *\\*) fail 'signature event: it has escapes' ;; esac
-  [ -z "$(printf %s "$event" | tr -d ' -~' | od -An -tx1)" ] || fail 'signature event: it is not printable ASCII'
+  # Control characters, and those beyond ASCII (U+0080 to U+009F, U+2028, U+2029) that end a line for some readers.
+  if printf %s "$event" | LC_ALL=C grep -aqE "$(printf '[\001-\037\177]|\302[\200-\237]|\342\200[\250\251]')"; then
+    fail 'signature event: it has control characters or line breaks'
+  fi
   [ "$(count "$event" '"se_signature"')" = 1 ] || fail 'signature event: a member is there twice'
   outside() { awk -v at="$at" "blank && \$0 == \"\" { blank = 0; next } { blank = 0 } /^:/ { blank = 1; next } NR $1 at { print }" "$body"; }
   outside '<' >"$scratch/signed.bin"

@@ -57,7 +57,8 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   const pieces: Buffer[] = [];
   for await (const piece of request) pieces.push(piece as Buffer);
   const body = Buffer.concat(pieces);
-  if (request.url === '/v1/models') return void response.end(JSON.stringify({ object: 'list', data: [{ id: 'pico', object: 'model' }] }));
+  if (request.url === '/v1/models')
+    return void response.end(JSON.stringify({ object: 'list', data: [{ id: 'pico', object: 'model', metadata: { model_type: 'text' } }] }));
   if (request.url === '/v1/providers/attestation') {
     return void response.end(JSON.stringify(behaviour.feed ?? { providers: [record, otherRecord] }, null, 1));
   }
@@ -227,7 +228,7 @@ describe('a streamed answer of a dishonest server', () => {
     ],
     [
       'a line break for some readers in the signature event',
-      /signature event: it is not printable/,
+      /signature event: it has control characters/,
       (body) => body.replace('"choices":[],', '"choices":[],"id":"\u2028data: x",'),
     ],
     [
@@ -263,7 +264,10 @@ describe('a streamed answer of a dishonest server', () => {
 
 test('address, key and model come from the demo file', async () => {
   mkdirSync(join(folder, 'data'));
-  writeFileSync(join(folder, 'data', 'demo.json'), JSON.stringify({ base_url: base, api_key: 'service-test', model: 'pico' }, null, 2));
+  writeFileSync(
+    join(folder, 'data', 'demo.json'),
+    JSON.stringify({ base_url: base, api_key: 'service-test', text_model: 'pico' }, null, 2),
+  );
   expect(await run([], { DATA_DIR: join(folder, 'data') })).toEqual(verified);
 });
 

@@ -29,6 +29,9 @@ const EVENT_MEMBERS: ReadonlySet<string> = new Set([
   ...['se_signature', 'response_hash', 'receipt', 'receipt_signature'],
 ]);
 
+/** Control and formatting characters, and what ends a line for some readers. Names of models, which the event repeats, have none. */
+const UNSEEN = /[^\P{C}\n]|[\p{Zl}\p{Zp}]/u;
+
 const LF = 0x0a;
 const CR = 0x0d;
 const COLON = 0x3a;
@@ -90,8 +93,7 @@ function* linesOf(body: Uint8Array): Generator<Line> {
 function proofOfEvent(line: Uint8Array): ResponseProof | null {
   const text = fromUtf8Or(line);
   if (!text.startsWith('data: {') || text.split('"se_signature"').length !== 2) return null;
-  if (!isPrintableAscii(line) || text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2)
-    return null;
+  if (UNSEEN.test(text) || text.includes('\\') || text.split('"choices"').length !== 2 || text.split('"usage"').length > 2) return null;
   const value = parseObject(text.slice('data: '.length));
   if (value === null || !Object.hasOwn(value, 'se_signature') || (value.usage ?? null) !== null) return null;
   if (!Array.isArray(value.choices) || value.choices.length !== 0) return null;

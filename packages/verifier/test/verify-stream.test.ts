@@ -32,6 +32,13 @@ test('comments between events, wherever they are, change nothing', () => {
   }
 });
 
+test('the name of a model may have letters of any script', () => {
+  const renamed = (text: string) => text.replaceAll('"model":"pico"', '"model":"Bücherwurm 模型 7B"');
+  const named = renamed(signed);
+  expect(named).not.toBe(signed);
+  expect(verify(named + renamed(signatureEvent(proofFor(key, utf8(named)))) + DONE).verified).toBe(true);
+});
+
 test('the terminator may be missing, because the signature is already there', () => {
   expect(verify(signed + event).verified).toBe(true);
 });
