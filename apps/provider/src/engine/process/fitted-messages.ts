@@ -15,7 +15,7 @@ export function fitted(conversation: Conversation, needs: TemplateNeeds): Conver
   return { messages: needs.alternating ? alternating(opened) : opened, tools };
 }
 
-/** What a model is told of its tools where its template does not; the wording is that of the Hermes and Qwen families. */
+/** What a model is told of its tools where its template does not; the marks are those of the Hermes and Qwen families. */
 function toolsAsText({ messages, tools }: Conversation): Conversation {
   const told: PromptMessage[] = [];
   for (const [index, message] of messages.entries()) {
@@ -46,16 +46,14 @@ function toolsText(tools: readonly PromptTool[]): string {
   const { open, close } = DEFAULT_TOOL_CALL_TAGS;
   return `# Tools
 
-You may call one or more functions to assist with the user query.
-
-You are provided with function signatures within <tools></tools> XML tags:
+These functions can be called to answer the user, several at once where that helps:
 <tools>
 ${tools.map((tool) => JSON.stringify(tool)).join('\n')}
 </tools>
 
-For each function call, return a json object with function name and arguments within ${open}${close} XML tags:
+A call is a JSON object of the function's name and its arguments, with ${open} before it and ${close} after it:
 ${open}
-{"name": <function-name>, "arguments": <args-json-object>}
+{"name": "<its name>", "arguments": {<its arguments>}}
 ${close}`;
 }
 
