@@ -355,6 +355,13 @@ describeDatabases('accounts', (fresh) => {
     expect((await browser.signIn(email)).status).toBe(401);
     const row = await harness.app.database.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
     expect([row.name, row.deleted_at]).toEqual(['', expect.any(Number)]);
+    // Nobody would have what it is given.
+    const admin = { authorization: `Bearer ${harness.adminKey}` };
+    const gifts: [string, object][] = [
+      [`/admin/v1/accounts/${id}/deposits`, { amount_micro_usd: 10_000, reference: `late-${id}` }],
+      [`/admin/v1/providers/${'0'.repeat(32)}/link`, { account_id: id }],
+    ];
+    for (const [path, body] of gifts) expect([path, (await browser.send('POST', path, body, admin)).status]).toEqual([path, 409]);
     // The address is free again, for an account that has nothing of the old one.
     expect((await browser.signUp(email)).status).toBe(200);
     expect(await (await browser.get('/console/v1/keys')).json()).toMatchObject({ data: [] });
@@ -413,6 +420,7 @@ describeDatabases('accounts', (fresh) => {
     const providerId = providers[0]?.provider_id ?? '';
     expect((await owner.send('POST', `/admin/v1/providers/${providerId}/link`, { account_id: id }, admin)).status).toBe(200);
     expect((await owner.send('POST', `/admin/v1/providers/${providerId}/link`, { account_id: 'nobody' }, admin)).status).toBe(404);
+    expect((await owner.send('POST', '/admin/v1/providers/nonsense/link', { account_id: id }, admin)).status).toBe(400);
     expect(await (await owner.get('/console/v1/machines')).json()).toMatchObject({
       data: [{ provider_id: providerId, live: { status: 'online', simulated: true } }],
     });

@@ -10,7 +10,6 @@ import {
   schemaCheck,
   UpdateAccountSchema,
 } from '@inference/formats';
-import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { Ledger } from '../ledger/ledger.js';
@@ -25,6 +24,7 @@ import { bytesOf } from './body-bytes.js';
 import { MAX_CONSOLE_BODY_BYTES } from './console/console-api.js';
 import { depositBody, withdrawalBody } from './console/money.js';
 import { isoTime, isoTimeOrNull, pageOf, toPage } from './console/page.js';
+import { providerIdOf } from './provider-id.js';
 import { textParameter } from './text-parameter.js';
 
 export interface AdminRoutes {
@@ -50,10 +50,11 @@ export function addAdminRoutes(server: FastifyInstance, guard: onRequestHookHand
   addMoney(server, options, routes);
   const linkOf = bodyReader(LinkMachineSchema);
   server.post<ById>('/admin/v1/providers/:id/link', options, async (request) => {
+    const providerId = providerIdOf(request.params.id);
     const { account_id } = linkOf(request);
-    await existing(routes.accounts, account_id);
-    await routes.ledger.linkProvider(request.params.id as ProviderId, account_id, routes.now());
-    return { provider_id: request.params.id, account_id };
+    await inUse(routes.accounts, account_id);
+    await routes.ledger.linkProvider(providerId, account_id, routes.now());
+    return { provider_id: providerId, account_id };
   });
 }
 
@@ -95,7 +96,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
   const depositOf = bodyReader(AdminDepositSchema);
   server.post<ById>('/admin/v1/accounts/:id/deposits', options, async (request, reply) => {
     const { amount_micro_usd, reference } = depositOf(request);
-    const { id } = await existing(accounts, request.params.id);
+    const { id } = await inUse(accounts, request.params.id);
     const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
     if (order.accountId !== id || order.amount !== amount_micro_usd) {
       throw new RequestError('conflict', 'reference', 'This reference names another deposit.');
@@ -173,6 +174,13 @@ async function existing(accounts: AccountBook, id: string): Promise<ListedAccoun
   const account = await accounts.findListed(id);
   if (account !== null) return account;
   throw new RequestError('not_found', null, 'There is no such account.');
+}
+
+/** One that is not closed: nobody has what a closed one is given. */
+async function inUse(accounts: AccountBook, id: string): Promise<ListedAccount> {
+  const account = await existing(accounts, id);
+  if (account.deletedAt === null) return account;
+  throw new RequestError('conflict', null, 'This account is closed.');
 }
 
 function withdrawalState(text: string | undefined): Withdrawal['state'] | null {

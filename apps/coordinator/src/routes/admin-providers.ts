@@ -1,8 +1,7 @@
 /** `/admin/v1/providers/{id}`: one machine as its owner sees it, and who that is; taking it out of routing, and letting it in again. */
-import { type AdminProviderView, apiError, QuarantineSchema, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
-import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
+import { type AdminProviderView, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
+import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import { Compile } from 'typebox/compile';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { AccountBook } from '../store/account-book.js';
@@ -13,6 +12,7 @@ import { bytesOf } from './body-bytes.js';
 import { lastSeenBody } from './console/machine-view.js';
 import { holdBody, holdBodyOrNull, providerState, restraintState } from './operations.js';
 import { operatorOf } from './operator.js';
+import { providerIdOf } from './provider-id.js';
 import { sendError } from './send-error.js';
 
 export interface AdminProviderRoutes {
@@ -30,7 +30,6 @@ interface ById {
 }
 
 const MAX_BODY_BYTES = 4096;
-const providerId = Compile(ProviderIdSchema);
 const checkQuarantine = schemaCheck(QuarantineSchema);
 
 export function addAdminProviders(server: FastifyInstance, guard: onRequestHookHandler, routes: AdminProviderRoutes): void {
@@ -38,19 +37,19 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
   const options = { onRequest: guard, bodyLimit: MAX_BODY_BYTES };
 
   server.get<ById>('/admin/v1/providers/:id', options, async (request, reply) => {
-    const view = await viewOf(routes, idOf(request.params.id));
+    const view = await viewOf(routes, providerIdOf(request.params.id));
     if (view === null) return sendError(reply, apiError('not_found', { message: 'Nothing is known of this provider.' }));
     return view;
   });
 
   server.post<ById>('/admin/v1/providers/:id/quarantine', options, async (request) => {
-    const id = idOf(request.params.id);
+    const id = providerIdOf(request.params.id);
     const { reason } = checkQuarantine(readJsonBody(bytesOf(request)));
     return { provider_id: id, hold: holdBody(await holds.put(id, reason, operatorOf(request))) };
   });
 
   server.post<ById>('/admin/v1/providers/:id/release', options, async (request, reply) => {
-    const id = idOf(request.params.id);
+    const id = providerIdOf(request.params.id);
     if (await holds.remove(id)) return { provider_id: id, released: true };
     return sendError(reply, apiError('not_found', { message: 'No operator holds this provider back.' }));
   });
@@ -76,9 +75,4 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
       reputation: restraintState(standing),
     };
   }
-}
-
-function idOf(text: string): ProviderId {
-  if (providerId.Check(text)) return text;
-  throw new RequestError('invalid_request', 'provider_id', 'provider_id must be the id of a provider.');
 }
