@@ -1,8 +1,9 @@
 /** Releases, hostile ones included; what becomes of a version that does not work; and that nothing of it can be killed halfway. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Release } from '@inference/protocol';
 import { pino } from 'pino';
 import { create } from 'tar';
@@ -19,9 +20,11 @@ import { fetchRelease } from '../src/update/releases.js';
 import { awaitVerdict, switchTo } from '../src/update/switch.js';
 import { beginTrial, brokenVersions, endTrial, readTrial, rollBack, trialPath } from '../src/update/trial.js';
 import { lockUpdates } from '../src/update/update-lock.js';
+import { agentVersion } from '../src/version.js';
 import { childrenOf } from './provider-process.js';
 import { AGENT, PLATFORM, ReleaseServer } from './release-server.js';
 
+const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const NEVER = new AbortController().signal;
 
 let server: ReleaseServer;
@@ -387,6 +390,18 @@ describe('an installation', () => {
     writeFileSync(join(npm, 'package.json'), '{"version":"1.0.0"}');
     expect(installation(npm)).toMatchObject({ kind: 'npm' });
     expect(installation()).toMatchObject({ kind: 'clone' });
+  });
+
+  it('says by its exit code that a certain version is not to be had, and has nothing to do for its own', async () => {
+    const update = (version: string) =>
+      new Promise<{ code: number; outcome: string }>((resolve) => {
+        const args = ['update', '--to', version, '--coordinator', server.url, '--data-dir', prefix, '--json'];
+        execFile(process.execPath, [MAIN, ...args], (error, stdout) =>
+          resolve({ code: error === null ? 0 : Number(error.code), outcome: JSON.parse(stdout).outcome }),
+        );
+      });
+    expect(await update('9.9.9')).toEqual({ code: 1, outcome: 'not_offered' });
+    expect(await update(agentVersion())).toEqual({ code: 0, outcome: 'current' });
   });
 
   it('as a service switches to what is ready, and asks to be started again; by hand it only says so', async () => {

@@ -45,7 +45,8 @@ const OPTIONS = {
   patience: { type: 'string' },
 } as const;
 
-const ANSWER_MS = 4_000;
+/** The daemon itself asks the coordinator for three seconds, and may be busy with having just started. */
+const ANSWER_MS = 15_000;
 /** For stopping what runs, and for the pauses of the service manager, on top of the patience. */
 const AROUND_MS = 120_000;
 
@@ -66,7 +67,7 @@ async function update(args: readonly string[]): Promise<number> {
   }
 }
 
-const NEEDS_OWNER: readonly UpdateOutcome[] = ['rolled_back', 'broken', 'not_ours'];
+const NEEDS_OWNER: readonly UpdateOutcome[] = ['not_offered', 'rolled_back', 'broken', 'not_ours'];
 
 async function run(options: OwnerOptions, found: Installation, signal: AbortSignal): Promise<UpdateReport> {
   const { dataDir, values, json } = options;
@@ -83,6 +84,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     text,
   });
 
+  if (to === installed) return report('current', null, `Version ${to} is installed already.`);
   let version = to;
   let notes: string | null = null;
   // One that is here already needs no download, and may be an older one: the owner asked for it.
@@ -92,12 +94,11 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     const coordinator = httpAddress(values.coordinator) ?? httpAddress(readConfig(configPath(dataDir)).coordinator);
     if (coordinator === null) throw new UpdateError('it is not known which coordinator: name it with --coordinator, or in config.toml');
     const choice = await lookForRelease({ coordinator, platform, version: to, keys: releaseKeys(), signal }, prefix, installed);
-    if (choice.kind === 'current')
-      return report(
-        'current',
-        null,
-        to === null ? `Version ${installed} is the newest.` : `Version ${to} is not on offer, or not newer than ${installed}.`,
-      );
+    if (choice.kind === 'current') {
+      return to === null
+        ? report('current', null, `Version ${installed} is the newest.`)
+        : report('not_offered', to, `Version ${to} is not on offer, or not newer than ${installed}.`);
+    }
     if (choice.kind === 'broken') {
       return report(
         'broken',

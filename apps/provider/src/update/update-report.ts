@@ -3,6 +3,8 @@
 export type UpdateOutcome =
   /** Nothing newer is on offer. */
   | 'current'
+  /** A certain version was asked for, and nobody gives it, or it is older than what runs and not on the disk. */
+  | 'not_offered'
   /** Something newer is, and only that was asked. */
   | 'available'
   /** It lies beside what runs, whole, and was not switched to. */
