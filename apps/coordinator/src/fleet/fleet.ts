@@ -436,8 +436,7 @@ export class Fleet {
   }
 
   #checkLife(): void {
-    const now = this.#rules.now();
-    for (const session of [...this.#connected]) session.checkLife(now);
+    for (const session of [...this.#connected]) session.checkLife();
   }
 }
 

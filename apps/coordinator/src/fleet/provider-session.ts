@@ -253,9 +253,13 @@ export class ProviderSession {
     this.#changed();
   }
 
-  /** Pings a peer that is there and ends the session of one that is not. */
-  checkLife(now: number): void {
-    if (now - this.#socket.lastHeardAt > this.#rules.timings.silenceMs) this.#socket.terminate();
+  /**
+   * Pings a peer that is there and ends the session of one that is not; called every `pingMs`. Silence is counted in pings, because a clock
+   * may be set, and a process that did not run has heard nobody.
+   */
+  checkLife(): void {
+    const { pingMs, silenceMs } = this.#rules.timings;
+    if (this.#socket.unanswered * pingMs > silenceMs) this.#socket.terminate();
     else this.#socket.ping();
   }
 

@@ -49,6 +49,7 @@ export class ProviderSocket {
   readonly #now: () => number;
   readonly #transport: Transport;
   #lastHeardAt: number;
+  #unanswered = 0;
   #ended = false;
 
   constructor(socket: WebSocket, transport: Transport, now: () => number, events: SocketEvents) {
@@ -69,6 +70,11 @@ export class ProviderSocket {
     return this.#lastHeardAt;
   }
 
+  /** Pings since anything was heard. */
+  get unanswered(): number {
+    return this.#unanswered;
+  }
+
   get open(): boolean {
     return !this.#ended;
   }
@@ -86,7 +92,9 @@ export class ProviderSocket {
   }
 
   ping(): void {
-    if (!this.#ended && this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
+    if (this.#ended) return;
+    this.#unanswered++;
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 
   /** Tells the provider why and ends the session. Later messages from it are not read. */
@@ -141,6 +149,7 @@ export class ProviderSocket {
 
   #heard(): void {
     this.#lastHeardAt = this.#now();
+    this.#unanswered = 0;
   }
 
   #end(rejection: Rejection | null): void {

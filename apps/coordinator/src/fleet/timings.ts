@@ -5,7 +5,7 @@ export interface FleetTimings {
   readonly challengeIntervalMs: number;
   readonly challengeAnswerMs: number;
   readonly pingMs: number;
-  /** Silence after which a peer counts as gone. With `pingMs` added, a dead one is noticed within 30 s. */
+  /** Silence after which a peer counts as gone, in whole pings. With two more of them, a dead one is noticed within 30 s. */
   readonly silenceMs: number;
   /** For how long a provider that said it is full is left alone the first time, and at most. */
   readonly holdOffMs: number;
@@ -18,7 +18,7 @@ export const FLEET_TIMINGS: FleetTimings = {
   handshakeMs: 30_000,
   challengeIntervalMs: 5 * 60_000,
   challengeAnswerMs: 30_000,
-  pingMs: 8000,
+  pingMs: 7000,
   silenceMs: 20_000,
   holdOffMs: 1000,
   holdOffMostMs: 30_000,
