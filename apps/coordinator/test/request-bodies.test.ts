@@ -1,6 +1,7 @@
 /** Bodies of requests, all together: what fits into memory is served, what does not is asked to come back, and nothing is lost. */
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ScriptedJob } from './scripted-provider.js';
@@ -66,6 +67,26 @@ describe('bodies of requests', () => {
     );
     expect([413, 'cut off']).toContain(endless);
     expect(await heldBytes()).toBe(0);
+  });
+
+  it('that are compressed are refused by that name, in the shape of their endpoint', async () => {
+    harness = await startHarness({ config: LIMITS });
+    const compressed = (path: string): Promise<Response> => {
+      const headers = { authorization: `Bearer ${harness.apiKey}`, 'content-encoding': 'gzip' };
+      return fetch(`${harness.url}${path}`, { method: 'POST', headers, body: gzipSync(bodyOf(1000)) });
+    };
+    const chat = await compressed('/v1/chat/completions');
+    expect([chat.status, chat.headers.get('accept-encoding'), (await errorOf(chat)).code]).toEqual([
+      415,
+      'identity',
+      'unsupported_media_type',
+    ]);
+    const message = await compressed('/v1/messages');
+    expect(message.status).toBe(400);
+    expect(await message.json()).toMatchObject({
+      error: { type: 'invalid_request_error', message: expect.stringContaining('Content-Encoding') },
+    });
+    await until(async () => (await heldBytes()) === 0);
   });
 
   it('that break off are not held', async () => {

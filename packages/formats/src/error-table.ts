@@ -215,6 +215,16 @@ export const ERRORS = {
     retry: false,
     message: 'The content type of the request must be application/json.',
   },
+  /** Bodies are sealed and signed for as the bytes that came, so nothing here decodes them. */
+  encoded_body: {
+    status: 415,
+    anthropicStatus: 400,
+    type: request,
+    code: 'unsupported_media_type',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The request body must be sent as it is, without Content-Encoding.',
+  },
   range_not_satisfiable: {
     status: 416,
     type: request,

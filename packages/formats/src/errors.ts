@@ -60,6 +60,8 @@ export function errorHeaders(error: ApiError): Readonly<Record<string, string>> 
   else if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
   // RFC 9110 section 11.6.1: a 401 names the scheme that is wanted.
   if (row.status === 401) headers['www-authenticate'] = 'Bearer';
+  // RFC 9110 section 12.5.3: a refusal of a content coding names those that are taken.
+  if (error.code === 'encoded_body') headers['accept-encoding'] = 'identity';
   return headers;
 }
 

@@ -51,7 +51,7 @@ export class RequestBodies {
     }
     const chunks: Buffer[] = [];
     let bytes = 0;
-    let refused: ErrorCode | null = stated > bodyLimit ? 'body_too_large' : null;
+    let refused: ErrorCode | null = stated > bodyLimit ? 'body_too_large' : isEncoded(request) ? 'encoded_body' : null;
     const stop = (error: Error | null, body?: Buffer): void => {
       payload.removeListener('data', take);
       payload.removeListener('end', end);
@@ -100,6 +100,11 @@ export class RequestBodies {
     this.#letGo(request);
     request.heldBytes = null;
   }
+}
+
+function isEncoded({ headers }: FastifyRequest): boolean {
+  const { 'content-encoding': coding = 'identity' } = headers;
+  return coding.toLowerCase() !== 'identity';
 }
 
 function refusal(code: ErrorCode): RequestError {
