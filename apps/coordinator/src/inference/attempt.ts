@@ -16,10 +16,11 @@ import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Slot } from '../fleet/slot.js';
 import { CreditAccount } from './credit-account.js';
 import type { Patience } from './patience.js';
+import { StreamFraming } from './stream-framing.js';
 import type { JobTimings } from './timings.js';
 
 /** Ways in which a provider breaks the protocol of a job. */
-export type Violation = 'tampered_frame' | 'credit_exceeded' | 'out_of_turn' | 'too_large';
+export type Violation = 'tampered_frame' | 'credit_exceeded' | 'out_of_turn' | 'stream_framing' | 'too_large';
 /** `progress`: content comes, but so little of it that the answer would never be done. */
 export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progress' | 'completion';
 /** `closing`: the client has gone, and the signed end of what it got is waited for. */
@@ -81,6 +82,8 @@ export class Attempt implements JobSink {
   readonly #hash: ResponseHash = responseHash();
   readonly #settle: (outcome: Outcome) => void;
   #opener: ResponseOpener | null = null;
+  /** Null: the answer is no stream. */
+  #framing: StreamFraming | null = null;
   #handle: JobHandle | null = null;
   #bytes = 0;
   readonly #startedAt = performance.now();
@@ -124,6 +127,7 @@ export class Attempt implements JobSink {
   /** Seals the body for the slot's provider, and sends it. */
   start({ slot, context, recipientKey, encapsulate }: AttemptKeys, body: Uint8Array): void {
     this.#delivery.begin(slot.session, (bytes) => this.#credit.drained(bytes));
+    if (context.stream) this.#framing = new StreamFraming();
     try {
       const sealed = sealRequest(context, recipientKey, body, encapsulate());
       this.#opener = sealed.responses;
@@ -241,6 +245,7 @@ export class Attempt implements JobSink {
       throw error;
     }
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
+    if (this.#framing?.isBrokenBy(plaintext)) return 'stream_framing';
     this.#hash.update(plaintext);
     this.#bytes += plaintext.length;
     this.#patience.got(plaintext.length);
