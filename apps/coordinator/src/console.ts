@@ -7,7 +7,7 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { createAuth, MIN_PASSWORD_LENGTH } from './accounts/auth.js';
 import type { MachineLinks } from './accounts/machine-links.js';
 import { developmentMailer, httpMailer, type Mailer } from './accounts/mailer.js';
-import { startPruning } from './accounts/pruning.js';
+import { endResetLinks, startPruning } from './accounts/pruning.js';
 import { Sessions } from './accounts/sessions.js';
 import type { Config } from './config.js';
 import type { Fleet } from './fleet/fleet.js';
@@ -79,6 +79,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   const { limits } = keys;
   const mailer = mailerOf(config, log);
   const accounts = new AccountBook({ database, now, onChange: (id) => keys.keyRing.forget((key) => key.accountId === id) });
+  const playgroundKeys = new PlaygroundKeys({ database, keyRing: keys.keyRing, now });
   const auth = createAuth({
     database,
     secret: parts.authSecret,
@@ -86,6 +87,10 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
     mailer,
     requireEmailVerification: config.console.requireEmailVerification,
     onSignUp: async (user) => void (await accounts.ensure(user)),
+    onNewPassword: async (id) => {
+      await playgroundKeys.revokeAll(id);
+      await endResetLinks(auth, id);
+    },
     onDelete: async (id) => {
       await accounts.close(id);
       await parts.machineLinks.closeAccount(id);
@@ -114,7 +119,6 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   });
   addSession(server, door);
   const api = new ConsoleApi(server, door);
-  const playgroundKeys = new PlaygroundKeys({ database, keyRing: keys.keyRing, now });
   addMeRoutes(api, auth, playgroundKeys);
   addPlaygroundKey(api, playgroundKeys);
   addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);

@@ -57,6 +57,7 @@ describeDatabases('accounts', (fresh) => {
       mailer: null,
       requireEmailVerification: false,
       onSignUp: unused,
+      onNewPassword: unused,
       onDelete: unused,
       onProblem: () => {},
     });
@@ -189,6 +190,57 @@ describeDatabases('accounts', (fresh) => {
       const answer = await visitor.get(`/console/auth${path}${path.includes('?') ? '&' : '?'}callbackURL=https://evil.example/`);
       expect(answer.headers.get('location') ?? '').not.toContain('evil.example');
     }
+  });
+
+  it('ends every other link for a new password with a new password', async () => {
+    const browser = await newPerson();
+    const { email } = (await (await browser.get('/console/v1/me')).json()) as { email: string };
+    const visitor = new Browser(harness.url);
+    const reset = async (link: string, newPassword: string): Promise<number> => {
+      const onwards = await visitor.get(link.slice(harness.url.length));
+      const token = new URL(onwards.headers.get('location') ?? '', harness.url).searchParams.get('token');
+      return (await visitor.post('/console/auth/reset-password', { token, newPassword })).status;
+    };
+    const seen = new Set<string>();
+    const nextLink = async (): Promise<string> => {
+      await browser.post('/console/auth/request-password-reset', { email, redirectTo: '/reset' });
+      let link = '';
+      await harness.until(async () => {
+        link = (await mailTo(harness, email)).link;
+        return !seen.has(link);
+      });
+      seen.add(link);
+      return link;
+    };
+    const [first, second, third] = [await nextLink(), await nextLink(), await nextLink()];
+    expect(await reset(first, 'another long password')).toBe(200);
+    expect(await reset(second, 'a third long password')).toBe(400);
+    expect(await reset(third, 'a third long password')).toBe(400);
+    expect((await visitor.signIn(email, 'another long password')).status).toBe(200);
+    const link = await nextLink();
+    const changed = { currentPassword: 'another long password', newPassword: 'a fourth long password' };
+    expect((await visitor.post('/console/auth/change-password', changed)).status).toBe(200);
+    expect(await reset(link, 'a fifth long password')).toBe(400);
+  });
+
+  it("ends the playground's keys, which nobody sees, with the password under which they were made", async () => {
+    const browser = await newPerson();
+    const { email } = (await (await browser.get('/console/v1/me')).json()) as { email: string };
+    const playgroundKey = async (): Promise<string> =>
+      ((await (await browser.post('/console/v1/playground-key')).json()) as { secret: string }).secret;
+    const beforeChange = await playgroundKey();
+    expect((await models(beforeChange)).status).toBe(200);
+    const changed = { currentPassword: PASSWORD, newPassword: 'another long password', revokeOtherSessions: true };
+    expect((await browser.post('/console/auth/change-password', changed)).status).toBe(200);
+    expect((await models(beforeChange)).status).toBe(401);
+    const beforeReset = await playgroundKey();
+    const own = (await browser.newKey()).secret;
+    await browser.post('/console/auth/request-password-reset', { email, redirectTo: '/reset' });
+    const visitor = new Browser(harness.url);
+    const onwards = await visitor.get((await mailTo(harness, email)).link.slice(harness.url.length));
+    const token = new URL(onwards.headers.get('location') ?? '', harness.url).searchParams.get('token');
+    expect((await visitor.post('/console/auth/reset-password', { token, newPassword: 'a third long password' })).status).toBe(200);
+    expect([(await models(beforeReset)).status, (await models(own)).status]).toEqual([401, 200]);
   });
 
   it('refuses pages of other sites, and what is not JSON', async () => {

@@ -161,6 +161,35 @@ describe('a provider that breaks the protocol of a job', () => {
   }
 });
 
+describe('a provider whose stream a client could not verify, because it holds what only the coordinator puts there', () => {
+  const pieces: Record<string, readonly string[]> = {
+    'a comment': ['data: {"id":"x"}\n\n: mine\n\ndata: [DONE]\n\n'],
+    'a comment at the very beginning': [': mine\n\n'],
+    'a comment cut in two': ['data: {"id":"x"}\n\n', ': mine\n\n'],
+    'a signature of its own': ['data: {"id":"x"}\n\n', ': inference-signature {"se_signature":""}\n\n'],
+    'a carriage return': ['data: {"id":"x"}\r\n\r\n'],
+  };
+  for (const [name, parts] of Object.entries(pieces)) {
+    it(`loses its session, and its client pays nothing: ${name}`, async () => {
+      harness = await startHarness();
+      const bad = await harness.provider({
+        onJob: (job) => {
+          job.accept();
+          for (const part of parts) job.push(Buffer.from(part), part === parts.at(-1));
+          job.complete();
+        },
+      });
+      const text = await (await harness.chat({ stream: true })).text();
+      expect(text).toContain('"error"');
+      expect(text).not.toContain('[DONE]');
+      await bad.closed;
+      expect(bad.rejection).toBe('misbehaved');
+      const usage = (await (await harness.get('/v1/payments/usage')).json()) as { usage: unknown[] };
+      expect(usage.usage).toEqual([]);
+    });
+  }
+});
+
 describe('before the first content', () => {
   // The one that takes over has as little time: enough of it on a machine that is held up, too.
   for (const [name, fail, brief] of [

@@ -122,7 +122,7 @@ describeDatabases('expired sign-ins', (fresh) => {
     const database = await place.open();
     const settings = { secret: 'x'.repeat(32), publicUrl: 'http://127.0.0.1:1', mailer: null, requireEmailVerification: false };
     const unused = async (): Promise<void> => {};
-    const auth = createAuth({ ...settings, database, onSignUp: unused, onDelete: unused, onProblem: () => {} });
+    const auth = createAuth({ ...settings, database, onSignUp: unused, onNewPassword: unused, onDelete: unused, onProblem: () => {} });
     await auth.api.signUpEmail({ body: { email: 'ada@example.com', password: PASSWORD, name: 'Ada' } });
     const sessions = async (): Promise<number> => (await database.selectFrom('auth_sessions').select('id').execute()).length;
     await pruneExpired(auth, new Date());

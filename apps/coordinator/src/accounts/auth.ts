@@ -20,6 +20,8 @@ export interface AuthSettings {
   readonly requireEmailVerification: boolean;
   /** After a user was stored. Not in the same transaction: the account is made when it is first used, if a crash left it out. */
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
+  /** After a password was reset by mail or changed: what was opened with the old one is to end. */
+  readonly onNewPassword: (userId: string) => Promise<void>;
   /** Before a user is removed. A rejection keeps the user. */
   readonly onDelete: (userId: string) => Promise<void>;
   /** Something went wrong that no client is told about. */
@@ -63,6 +65,7 @@ export function authOptions(settings: AuthSettings) {
       requireEmailVerification: settings.requireEmailVerification,
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: HOUR_S,
+      onPasswordReset: async ({ user }: { user: { id: string } }) => settings.onNewPassword(user.id),
       ...(mailer === null ? {} : { sendResetPassword: sendMail('reset_password') }),
     },
     ...(mailer === null
@@ -81,7 +84,13 @@ export function authOptions(settings: AuthSettings) {
     session: { modelName: 'authSessions', expiresIn: 14 * DAY_S, updateAge: DAY_S, cookieCache: { enabled: false } },
     account: { modelName: 'authCredentials', accountLinking: { enabled: false } },
     verification: { modelName: 'authVerifications' },
-    databaseHooks: { user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } } },
+    databaseHooks: {
+      user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } },
+      // A credential has nothing but its password to change. A reset updates by user and gives a number here instead of the row.
+      account: {
+        update: { after: async ({ userId }: { userId?: string }) => (userId === undefined ? undefined : settings.onNewPassword(userId)) },
+      },
+    },
     advanced: {
       // `__Host-`: over https only, this host only, the whole site (RFC 6265bis section 4.1.3.2).
       useSecureCookies: false,

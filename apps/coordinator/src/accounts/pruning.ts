@@ -1,4 +1,4 @@
-/** Removes what has expired and nobody will use again: sessions, links of mails. */
+/** Removes what nobody is to use again: sessions and links of mails that have expired, links for a password that is there. */
 import type { Auth } from './auth.js';
 
 const EVERY_MS = 3_600_000;
@@ -22,4 +22,10 @@ export function startPruning(auth: Auth, onError: (error: unknown) => void): () 
 export async function pruneExpired(auth: Auth, before: Date): Promise<void> {
   const { adapter } = await auth.$context;
   for (const model of MODELS) await adapter.deleteMany({ model, where: [{ field: 'expiresAt', operator: 'lt', value: before }] });
+}
+
+/** Ends the links for a new password that a user was sent: one who has it by now needs none, and others must not have one. */
+export async function endResetLinks(auth: Auth, userId: string): Promise<void> {
+  const { adapter } = await auth.$context;
+  await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });
 }

@@ -35,6 +35,9 @@ const OPTIONS = {
 /** Large models on slow machines take their time. */
 const ANSWER_TIMEOUT_MS = 600_000;
 
+/** Of the calendar that ECMAScript knows. */
+const LAST_TIME_MS = 8.64e15;
+
 export const responseCommand: Command = {
   usage: 'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream]',
   summary:
@@ -127,7 +130,8 @@ function report(answer: Answer): Report {
   const streamed = (answer.headers.get('content-type') ?? '').startsWith('text/event-stream');
   const verdict = streamed ? verifyStream(answer.body, trusted) : verifyResponse({ body: answer.body, headers, ...trusted });
   // Evidence that was kept was fresh when the answer was made, at a time that the enclave signed.
-  const { records } = judge(answer.feed, answer.kept ? verdict.receipt?.completed_at : undefined);
+  const asOf = answer.kept ? verdict.receipt?.completed_at : undefined;
+  const { records } = judge(answer.feed, asOf);
   const record = records.find((each) => each.providerId === providerId);
   const inFeed = published?.se_public_key === header;
   const unsupported = published === undefined ? [] : unsupportedHeaders(headers, published);
@@ -155,7 +159,7 @@ function report(answer: Answer): Report {
   const verified = verdict.verified && inFeed && consistent && unsupported.length === 0;
   return {
     verified,
-    text: [verified ? 'verified' : 'NOT VERIFIED', ...lines, '', NOT_PROVED].join('\n'),
+    text: [verified ? 'verified' : 'NOT VERIFIED', ...lines, '', ...(asOf === undefined ? [] : [asOfText(asOf)]), NOT_PROVED].join('\n'),
     json: { verified, checks: verdict.checks, receipt: verdict.receipt, provider: record ?? null, unsupported_headers: unsupported },
   };
 }
@@ -163,6 +167,10 @@ function report(answer: Answer): Report {
 function contradictions(findings: readonly Finding[]): string {
   const claims = findings.filter((finding) => finding.result === 'contradicted').map(({ claim }) => claim);
   return claims.length === 0 ? 'The provider is not in the feed.' : `Contradicted: ${claims.join(', ')}.`;
+}
+
+function asOfText(ms: number): string {
+  return `The record was judged as of the time that the receipt states: ${new Date(Math.min(ms, LAST_TIME_MS)).toISOString()}.`;
 }
 
 function line(ok: boolean, name: string, explanation: string): string {
