@@ -22,6 +22,6 @@ test('a file that could not be written leaves nothing behind', () => {
 test('a full disk is not a provider that could not start', () => {
   const error = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
   expect(startSentence(error)).toBe('The disk is full; make room, and do it again.');
-  expect(systemProblem(Object.assign(new Error(), { code: 'EACCES', path: '/x' }))).toContain('/x is closed to you');
+  expect(systemProblem(Object.assign(new Error(), { code: 'EACCES', path: '/x' }))).toContain('/x cannot be read or written by you');
   expect(systemProblem(new Error('ENOSPC'))).toBeNull();
 });

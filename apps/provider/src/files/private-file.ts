@@ -11,6 +11,7 @@ export function writePrivateFile(path: string, text: string): void {
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
-    throw error;
+    // Of the draft nobody needs to know.
+    throw Object.assign(error as Error, { path });
   }
 }

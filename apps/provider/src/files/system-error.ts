@@ -12,7 +12,7 @@ export function systemProblem(error: unknown): string | null {
       return `${what} lies on a disk that takes no changes`;
     case 'EACCES':
     case 'EPERM':
-      return `${what} is closed to you; make it yours again (chown, chmod)`;
+      return `${what} cannot be read or written by you; make it and its folder yours again (chown, chmod)`;
     default:
       return null;
   }
