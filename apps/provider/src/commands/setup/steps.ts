@@ -115,6 +115,11 @@ export async function chooseModel({ dataDir, answers, settled, asker, run }: Set
   const choice =
     answers.model ?? (asker === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, asker));
   if (choice === DEMO.choice) {
+    // It is served where nothing of the library is.
+    for (const served of settled.models) {
+      const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
+      if (code !== EXIT.fine) throw new StepFailed(code);
+    }
     await print(['Models: the small one that ships with this program']);
     return 'the small model that ships';
   }
