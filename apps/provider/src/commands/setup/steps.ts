@@ -11,6 +11,7 @@ import { memoryWishes } from '../../config/memory-wishes.js';
 import { readConfig } from '../../config/read-config.js';
 import { readHostFacts } from '../../host/host-facts.js';
 import { StartError } from '../../start-error.js';
+import type { Asker } from '../asker.js';
 import { EXIT } from '../exit-codes.js';
 import { untilInterrupted } from '../interrupt.js';
 import { reportLink, showCode } from '../login.js';
@@ -18,7 +19,6 @@ import { shelfOf } from '../models/shared.js';
 import { UsageError } from '../owner-options.js';
 import { clean, print } from '../terminal.js';
 import type { Answers, Settled } from './answers.js';
-import type { Asker } from './asker.js';
 import { DEMO, type MenuItem, modelMenu } from './model-menu.js';
 
 export interface Setup {
