@@ -297,6 +297,11 @@ describe('a machine and its owner', () => {
       expect(output).toMatch(/ready to serve \S+, and earns for your account/);
       const again = await run('setup', '--yes', '--no-start', '--data-dir', fresh);
       expect(again).toMatchObject({ code: 0, output: expect.stringMatching(/^Models: \S+$/m) });
+      // The small model is served where nothing of the library is.
+      expect((await run('setup', '--yes', '--model', 'demo', '--no-start', '--data-dir', fresh)).output).toContain(
+        'the small model that ships',
+      );
+      expect((await run('models', 'list', '--data-dir', fresh)).output).toContain('not served');
     });
   });
 });

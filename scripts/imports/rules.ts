@@ -190,7 +190,7 @@ export const LAYERS: readonly Layer[] = [
     node: NODE,
   },
   { name: 'provider/update', path: 'apps/provider/src/update', uses: ['provider/models', 'protocol', 'protocol/crypto'], node: NODE },
-  { name: 'provider/control', path: 'apps/provider/src/control', uses: ['protocol'], node: NODE },
+  { name: 'provider/control', path: 'apps/provider/src/control', uses: ['provider/files', 'protocol'], node: NODE },
   {
     name: 'provider/doctor',
     path: 'apps/provider/src/doctor',
@@ -246,7 +246,7 @@ export const LAYERS: readonly Layer[] = [
     node: NODE,
   },
   { name: 'provider/model-process', path: 'apps/provider/src/model-process', uses: ['provider/hardening'], node: NODE },
-  { name: 'provider/models', path: 'apps/provider/src/models', uses: ['protocol'], node: NODE },
+  { name: 'provider/models', path: 'apps/provider/src/models', uses: ['provider/files', 'protocol'], node: NODE },
   { name: 'provider/host', path: 'apps/provider/src/host', uses: ['protocol'], node: NODE },
   {
     name: 'provider/availability',

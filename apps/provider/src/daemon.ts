@@ -26,6 +26,7 @@ import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
 import { confinementOf, helperCommand, hostOf, makeDataDir } from './daemon-ground.js';
 import type { DaemonOptions } from './daemon-options.js';
+import { systemProblem } from './files/system-error.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
 import { mendModes } from './hardening/secret-modes.js';
 import { hardwareStatus, toldHardware } from './hardware-parts.js';
@@ -143,7 +144,11 @@ export class Daemon {
         availability: () => daemon?.availability ?? null,
         setPause: (pause) => {
           if (daemon === null) throw new ControlRefusal('starting', STARTING);
-          daemon.attendance.setPause(pause);
+          try {
+            daemon.attendance.setPause(pause);
+          } catch (error) {
+            throw new ControlRefusal('not_kept', `it is so from now on, and a restart will forget it: ${systemProblem(error) ?? error}`);
+          }
         },
       }),
       ...linkRoutes({ signInChanged: async () => (await daemon?.signInChanged()) ?? startingStatus(options, startedAt).account }),

@@ -109,13 +109,13 @@ export class OpenAttendance {
     this.#attendance.review();
   }
 
-  /** From now on this holds; null ends a pause. It is remembered over restarts. */
+  /** From now on this holds; null ends a pause. It is remembered over restarts; where it cannot be, it holds all the same. Throws what the file system says. */
   setPause(pause: Pause | null): void {
+    this.#pause = pause;
+    this.review();
     const path = pausePath(this.#parts.dataDir);
     if (pause === null) rmSync(path, { force: true });
     else writePrivateFile(path, pauseText(pause));
-    this.#pause = pause;
-    this.review();
   }
 
   /** The owner wants something else from now on. */
@@ -156,7 +156,11 @@ export class OpenAttendance {
 
   #endPause(): void {
     this.#pause = null;
-    rmSync(pausePath(this.#parts.dataDir), { force: true });
+    try {
+      rmSync(pausePath(this.#parts.dataDir), { force: true });
+    } catch {
+      // One whose time is over is none when it is read.
+    }
   }
 }
 

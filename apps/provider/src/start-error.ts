@@ -1,7 +1,8 @@
-/** Whatever keeps the program from starting, as one sentence for the owner. */
+/** Whatever keeps the daemon from starting, or a command from being done, as one sentence for the owner. */
 import { EnclaveError } from '@inference/enclave';
 import { AlreadyRunning } from './control/control-server.js';
 import { MachineTaken } from './control/machine-lock.js';
+import { systemProblem } from './files/system-error.js';
 import { LooseSecret } from './hardening/secret-modes.js';
 import { EngineStartError } from './model-process/kept-process.js';
 import { ModelFileError } from './models/gguf-header.js';
@@ -24,7 +25,9 @@ export function startSentence(error: unknown): string {
     (kind) => error instanceof kind,
   );
   if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);
-  return oneLine(`The provider could not start: ${error instanceof Error ? error.message : 'unknown reason'}.`);
+  const problem = systemProblem(error);
+  if (problem !== null) return oneLine(`${capital(problem)}.`);
+  return oneLine(`Something went wrong: ${error instanceof Error ? error.message : 'unknown reason'}.`);
 }
 
 function oneLine(text: string): string {

@@ -6,7 +6,7 @@ import { createServer, request, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Type from 'typebox';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { controlPath } from '../src/control/address.js';
 import { askDaemon, askEnclave, askStatus, ControlError } from '../src/control/control-client.js';
 import { AlreadyRunning, ControlServer } from '../src/control/control-server.js';
@@ -166,6 +166,15 @@ describe('a route', () => {
     expect(error).toBeInstanceOf(ControlError);
     expect(error).toMatchObject({ problem: 'refused', code: 'too_busy', message: 'a change is being made' });
   });
+});
+
+test('what a daemon could not do is told in its words, and not as if it were another one', async () => {
+  const full = post('/v1/full', Type.Object({}), async () => {
+    throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  });
+  await start(dataDir, [full]);
+  const isNothing = (value: unknown): value is null => value === null;
+  await expect(askDaemon(dataDir, { path: '/v1/full', body: {} }, isNothing, 5000)).rejects.toThrow(/^the disk is full/);
 });
 
 describe('a question', () => {

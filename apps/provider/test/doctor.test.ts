@@ -10,6 +10,7 @@ import { statusLines } from '../src/commands/status-text.js';
 import type { DaemonStatus } from '../src/control/daemon-status.js';
 import { type Finding, ok, runChecks } from '../src/doctor/check.js';
 import { judgeClock, judgeTraffic, judgeView } from '../src/doctor/coordinator-checks.js';
+import { checkEnclave } from '../src/doctor/enclave-check.js';
 import { checkCommand, checkUpdates } from '../src/doctor/installation-checks.js';
 import { checkDataDirectory, checkDisk, checkModel } from '../src/doctor/local-checks.js';
 import { checkModelFiles } from '../src/doctor/models-check.js';
@@ -85,6 +86,27 @@ describe('this machine', () => {
     writeFileSync(path, '[update]\nautomatic = false\n');
     const waiting = { ...running, settings: { ...running.settings, needs_restart: ['models.slots'] } };
     expect(await checkSettings(folder, waiting)).toMatchObject([{ state: 'note', text: expect.stringContaining('models.slots') }]);
+  });
+
+  it('is told of settings that are no file without a line to mend', async () => {
+    const odd = mkdtempSync(join(folder, 'data-'));
+    mkdirSync(join(odd, 'config.toml'));
+    const [found] = await checkSettings(odd, null);
+    expect(found).toMatchObject({ state: 'problem', text: expect.stringContaining('cannot be read (EISDIR)') });
+    expect(found?.remedy).not.toContain('line');
+  });
+
+  it('is told where its key is, where that is damaged', async () => {
+    const odd = mkdtempSync(join(folder, 'data-'));
+    mkdirSync(join(odd, 'enclave'), { mode: 0o700 });
+    writeFileSync(join(odd, 'enclave/enclave-key.json'), '{', { mode: 0o600 });
+    expect(await checkEnclave(odd, false, true, '1.0.0')).toMatchObject([
+      {
+        state: 'problem',
+        text: expect.stringContaining('damaged'),
+        remedy: expect.stringContaining(`The key is in ${join(odd, 'enclave')}`),
+      },
+    ]);
   });
 
   it('keeps its secrets to itself', async () => {

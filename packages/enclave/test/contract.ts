@@ -284,6 +284,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       ['an id that is not whole', '{"id":1.5,"op":"hello"}'],
       ['an id that is true', '{"id":true,"op":"hello"}'],
       ['an id beyond whole numbers', '{"id":9007199254740993,"op":"hello"}'],
+      ['the least whole number of 64 bits as id', '{"id":-9223372036854775808,"op":"hello"}'],
       ['an id that is null', '{"id":null,"op":"hello"}'],
     ])('answers %s with an error for no id, and goes on', async (_, line) => {
       helper.write(`${line}\n`);

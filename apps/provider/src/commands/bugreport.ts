@@ -85,12 +85,20 @@ async function write(path: string, parts: readonly ReportPart[]): Promise<void> 
     // Its mode is right before there is anything in it.
     writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
     chmodSync(path, 0o600);
-    await create(
-      { file: path, cwd: folder, gzip: true, portable: true },
-      parts.map(({ name }) => name),
-    );
+    await pack(path, folder, parts);
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A part of an archive is none. */
+async function pack(path: string, folder: string, parts: readonly ReportPart[]): Promise<void> {
+  const names = parts.map(({ name }) => name);
+  try {
+    await create({ file: path, cwd: folder, gzip: true, portable: true }, names);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
   }
 }
 

@@ -1,11 +1,7 @@
 /** Asks the owner a question whose answer is no unless they say yes. */
-import { createInterface } from 'node:readline/promises';
+import { Asker } from './asker.js';
 
+/** Throws BrokenOff where the owner wants no more questions (Ctrl-C, the end of the input): that is no answer. */
 export async function confirm(question: string): Promise<boolean> {
-  const lines = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return /^y(es)?$/i.test((await lines.question(`${question} [y/N] `)).trim());
-  } finally {
-    lines.close();
-  }
+  return /^y(es)?$/i.test(await new Asker().ask(`${question} [y/N]`, ''));
 }

@@ -2,8 +2,7 @@
 import { readAccount } from '../account/account-file.js';
 import { readActivity } from '../account/duty.js';
 import { fetchEarnings, MOST_DAYS, UnlinkedError, viewOf } from '../account/earnings.js';
-import { configPath } from '../config/data-dir.js';
-import { ConfigError, readConfig } from '../config/read-config.js';
+import { settingsTimeZone } from '../config/settings-zone.js';
 import type { Command } from './command.js';
 import { earningsLines } from './earnings-text.js';
 import { EXIT } from './exit-codes.js';
@@ -57,21 +56,11 @@ function daysOf(text: string | boolean | undefined): number {
 /** The owner's: of the command line, else of the schedule, else of this system. Throws {@link UsageError}. */
 export function timeZoneOf(flag: string | boolean | undefined, dataDir: string): string {
   if (typeof flag !== 'string') {
-    const zone = scheduleZone(dataDir) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const zone = settingsTimeZone(dataDir) ?? Intl.DateTimeFormat().resolvedOptions().timeZone;
     return isTimeZone(zone) ? zone : 'UTC';
   }
   if (!isTimeZone(flag)) throw new UsageError('--time-zone must be the name of a time zone such as Europe/Berlin.');
   return flag;
-}
-
-function scheduleZone(dataDir: string): string | undefined {
-  try {
-    return readConfig(configPath(dataDir)).availability.time_zone;
-  } catch (error) {
-    // Settings that are broken are told by `status` and `doctor`, and keep no owner from reading on.
-    if (error instanceof ConfigError) return undefined;
-    throw error;
-  }
 }
 
 function isTimeZone(name: string | undefined): name is string {

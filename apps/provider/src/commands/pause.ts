@@ -1,5 +1,6 @@
 /** `pause`: the running provider takes no more jobs, for a while or until `resume`. */
 import { readPauseWords } from '../availability/pause-words.js';
+import { settingsTimeZone } from '../config/settings-zone.js';
 import { isAvailabilityAnswer } from '../control/availability-routes.js';
 import { askDaemon } from '../control/control-client.js';
 import type { AvailabilityStatus } from '../control/daemon-status.js';
@@ -25,15 +26,15 @@ const ANSWER_MS = 4_000;
 
 async function pause(args: readonly string[]): Promise<number> {
   const { dataDir, json, words } = ownerOptions(args, {}, { least: 0, most: 2 });
-  const { until } = wished(words);
+  const { until } = wished(words, settingsTimeZone(dataDir) ?? systemTimeZone());
   const { availability } = await askDaemon(dataDir, { path: '/v1/pause', body: { until } }, isAvailabilityAnswer, ANSWER_MS);
   await printAvailability(availability, json);
   return EXIT.fine;
 }
 
-function wished(words: readonly string[]): { until: number | null } {
+function wished(words: readonly string[], timeZone: string): { until: number | null } {
   try {
-    return readPauseWords(words, Date.now(), systemTimeZone());
+    return readPauseWords(words, Date.now(), timeZone);
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : 'That is no time to pause for.');
   }

@@ -4,6 +4,7 @@ import { CoordinatorError } from '../account/coordinator-http.js';
 import { ConfigError } from '../config/read-config.js';
 import { ControlError } from '../control/control-client.js';
 import { startSentence } from '../start-error.js';
+import { BrokenOff } from './asker.js';
 import type { Command } from './command.js';
 import { EXIT } from './exit-codes.js';
 import { UsageError } from './owner-options.js';
@@ -15,6 +16,10 @@ export async function runCommand(command: Command, args: readonly string[]): Pro
     if (error instanceof UsageError) {
       process.stderr.write(`${error.message}\n\`inference-provider ${command.name} --help\` lists the options.\n`);
       return EXIT.wrongUse;
+    }
+    if (error instanceof BrokenOff) {
+      process.stderr.write('\nBroken off. Nothing was done.\n');
+      return EXIT.needsOwner;
     }
     if (error instanceof CoordinatorError) {
       process.stderr.write(`${sentence(error.message)}\n`);

@@ -19,7 +19,11 @@ export function outlookOf(status: DaemonStatus): Outlook {
   if (connection.state !== 'connected') {
     return { state: 'needs_owner', text: `No jobs come: not connected. ${sentence(connection.problem ?? 'No connection was made yet')}` };
   }
-  if (models.length === 0) return { state: 'needs_owner', text: 'No jobs come: no model is served. `models list` shows what there is.' };
+  if (models.length === 0)
+    return {
+      state: 'needs_owner',
+      text: 'No jobs come: no model is served. `inference-provider doctor` says why, `models list` what there is.',
+    };
   if (trust === null) return { state: 'held', text: 'Connected; the coordinator has not said yet whether jobs may come.' };
   if (!trust.routable) {
     return { state: 'needs_owner', text: `No jobs come: ${trust.status.replaceAll('_', ' ')}. ${sentence(trust.status_remedy ?? '')}` };

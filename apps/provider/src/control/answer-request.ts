@@ -1,5 +1,6 @@
 /** Answers one request on the control socket from a table of routes. Bodies are bounded, and every failure has an answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { systemProblem } from '../files/system-error.js';
 import { BadBody, ControlRefusal, type ControlRoute } from './route.js';
 
 const MOST_BODY_BYTES = 64 * 1024;
@@ -20,7 +21,7 @@ export async function answerRequest(routes: readonly ControlRoute[], request: In
     const message = error instanceof Error ? error.message : 'unknown';
     if (error instanceof BadBody) reply(response, 400, refusal('bad_body', message));
     else if (error instanceof ControlRefusal) reply(response, 409, refusal(error.code, message));
-    else reply(response, 500, refusal('internal', message));
+    else reply(response, 500, refusal('internal', systemProblem(error) ?? message));
   }
 }
 

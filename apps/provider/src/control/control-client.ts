@@ -49,7 +49,8 @@ export async function askDaemon<Answer>(
   socket?: string,
 ): Promise<Answer> {
   const { status, value } = await ask(dataDir, call, ms, socket);
-  if (status === 409 && isRefusal(value)) throw new ControlError('refused', value.error.message, value.error.code);
+  // 500: it understood, and could not do it.
+  if ((status === 409 || status === 500) && isRefusal(value)) throw new ControlError('refused', value.error.message, value.error.code);
   if (status !== 200 || !isAnswer(value)) throw notUnderstood();
   return value;
 }

@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { nativeHelperBuild, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
+import { EnclaveError, nativeHelperBuild, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
 import { askEnclave } from '../control/control-client.js';
 import { type Finding, ok, problem, skipped } from './check.js';
 
@@ -26,11 +26,27 @@ export async function checkEnclave(dataDir: string, running: boolean, simulated:
   }
   if (!existsSync(folder) || readdirSync(folder).length === 0)
     return [skipped('the provider was never started here, so that there is no key yet')];
+  try {
+    return [await signs(command, version)];
+  } catch (error) {
+    if (!(error instanceof EnclaveError)) throw error;
+    return [problem(`the enclave does not sign: ${error.message}`, error.code === 'key_unavailable' ? keyRemedy(folder) : REMEDY)];
+  }
+}
+
+async function signs(command: readonly string[], version: string): Promise<Finding> {
   const enclave = await openEnclave({ command, timeoutMs: HELPER_MS, onEvent: () => {} });
   try {
     await enclave.attest({ version });
-    return [ok(`the enclave (${enclave.kind}) signs`)];
+    return ok(`the enclave (${enclave.kind}) signs`);
   } finally {
     await enclave.close();
   }
+}
+
+function keyRemedy(folder: string): string {
+  return (
+    `The key is in ${folder}: put it back from a backup of this machine, as yours alone (chmod -R go= '${folder}'). ` +
+    'Where there is none, move the folder away: this machine gets a new key, and begins as a new provider.'
+  );
 }

@@ -5,7 +5,8 @@ import { ConfigError, readConfig } from '../config/read-config.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { type Finding, note, ok, problem } from './check.js';
 
-const REMEDY = 'Mend that line; `inference-provider serve --check` looks at it again.';
+const LOOK = 'inference-provider serve --check looks at it again.';
+const REMEDY = `Mend that line; ${LOOK}`;
 
 /** `running`: what the daemon says, null where none runs. */
 export async function checkSettings(dataDir: string, running: Pick<DaemonStatus, 'settings'> | null): Promise<Finding[]> {
@@ -15,7 +16,7 @@ export async function checkSettings(dataDir: string, running: Pick<DaemonStatus,
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const goesOn = running === null ? '' : '; the provider goes on with the settings from before';
-    return [problem(`${error.message}${goesOn}`, REMEDY)];
+    return [problem(`${error.message}${goesOn}`, error.line === null ? `See that ${path} is a text that you can read. ${LOOK}` : REMEDY)];
   }
   const waiting = running?.settings.needs_restart ?? [];
   if (running !== null && running.settings.problem !== null) return [problem(running.settings.problem, REMEDY)];

@@ -4,9 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { writePrivateFile } from '../files/private-file.js';
 
 const EntrySchema = Type.Object({
   size: Type.Number(),
@@ -66,9 +67,7 @@ export class FileHashes {
     const entries = await this.#read();
     entries.set(path, { ...(await stamp(path)), sha256 });
     try {
-      const draft = `${this.#file}.${process.pid}`;
-      await writeFile(draft, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }), { mode: 0o600 });
-      await rename(draft, this.#file);
+      writePrivateFile(this.#file, JSON.stringify({ version: 1, files: Object.fromEntries(entries) }));
     } catch {
       // The next start computes it again.
     }

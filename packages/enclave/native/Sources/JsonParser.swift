@@ -105,7 +105,8 @@ struct JsonParser {
             whole = false
         }
         let text = String(decoding: bytes[start..<at], as: UTF8.self)
-        guard whole, let number = Int64(text), abs(number) <= JsonValue.largestInteger else { return .unusable }
+        // The magnitude, because the absolute value of the least Int64 is none and would end the process.
+        guard whole, let number = Int64(text), number.magnitude <= UInt64(JsonValue.largestInteger) else { return .unusable }
         return .integer(number)
     }
 

@@ -102,7 +102,7 @@ for text in [
 ] {
     check("malformed: \(text)", (try? JsonParser.parse(Array(text.utf8))) == nil)
 }
-for text in ["1.5", "1e3", "9007199254740992", "-9007199254740992", "99999999999999999999", "\"\\ud800\"", "\"\\udc00\\ud800\"", "\"\\ud800\\u0041\""] {
+for text in ["1.5", "1e3", "9007199254740992", "-9007199254740992", "-9223372036854775808", "99999999999999999999", "\"\\ud800\"", "\"\\udc00\\ud800\"", "\"\\ud800\\u0041\""] {
     check("unusable: \(text)", (try? JsonParser.parse(Array(text.utf8))) == JsonValue.unusable)
 }
 check("nested", (try? JsonParser.parse(Array((String(repeating: "[", count: 31) + String(repeating: "]", count: 31)).utf8))) != nil)

@@ -1,11 +1,12 @@
 /** `setup`: from nothing to serving, by questions that a script can answer with options. Broken off, it goes on where it was. */
+
+import { Asker, BrokenOff } from '../asker.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../owner-options.js';
 import { runningDaemon } from '../service/options.js';
 import { clean, print, wrapped } from '../terminal.js';
 import { missingOptions, readAnswers, SETUP_OPTIONS, settledIn } from './answers.js';
-import { Asker, BrokenOff } from './asker.js';
 import { chooseCoordinator, chooseModel, chooseSchedule, linkAccount, type Setup, StepFailed, startService } from './steps.js';
 
 export const setupCommand: Command = {

@@ -11,6 +11,7 @@ import { memoryWishes } from '../../config/memory-wishes.js';
 import { readConfig } from '../../config/read-config.js';
 import { readHostFacts } from '../../host/host-facts.js';
 import { StartError } from '../../start-error.js';
+import type { Asker } from '../asker.js';
 import { EXIT } from '../exit-codes.js';
 import { untilInterrupted } from '../interrupt.js';
 import { reportLink, showCode } from '../login.js';
@@ -18,7 +19,6 @@ import { shelfOf } from '../models/shared.js';
 import { UsageError } from '../owner-options.js';
 import { clean, print } from '../terminal.js';
 import type { Answers, Settled } from './answers.js';
-import type { Asker } from './asker.js';
 import { DEMO, type MenuItem, modelMenu } from './model-menu.js';
 
 export interface Setup {
@@ -115,6 +115,11 @@ export async function chooseModel({ dataDir, answers, settled, asker, run }: Set
   const choice =
     answers.model ?? (asker === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, asker));
   if (choice === DEMO.choice) {
+    // It is served where nothing of the library is.
+    for (const served of settled.models) {
+      const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
+      if (code !== EXIT.fine) throw new StepFailed(code);
+    }
     await print(['Models: the small one that ships with this program']);
     return 'the small model that ships';
   }

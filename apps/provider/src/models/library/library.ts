@@ -2,10 +2,11 @@
  * The models that an owner has: a folder with a list of what is in it, where it came from, what its hash is and whether it is
  * served. The list is replaced as a whole, so that a crash leaves the old one or the new one.
  */
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { writePrivateFile } from '../../files/private-file.js';
 
 const EntrySchema = Type.Object({
   /** What clients pass as `model`. */
@@ -86,8 +87,6 @@ export class Library {
 
   #write(models: readonly LibraryEntry[]): void {
     mkdirSync(dirname(this.#list), { recursive: true, mode: 0o700 });
-    const draft = `${this.#list}.${process.pid}`;
-    writeFileSync(draft, `${JSON.stringify({ version: 1, models }, null, 2)}\n`, { mode: 0o600 });
-    renameSync(draft, this.#list);
+    writePrivateFile(this.#list, `${JSON.stringify({ version: 1, models }, null, 2)}\n`);
   }
 }

@@ -1,0 +1,19 @@
+/** What the file system says when it refuses, in an owner's words. Pure. */
+
+/** Without capital and full stop; null for an error that is none of these. */
+export function systemProblem(error: unknown): string | null {
+  const { code, path } = (error ?? {}) as NodeJS.ErrnoException;
+  const what = typeof path === 'string' ? path : 'it';
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'the disk is full; make room, and do it again';
+    case 'EROFS':
+      return `${what} lies on a disk that takes no changes`;
+    case 'EACCES':
+    case 'EPERM':
+      return `${what} cannot be read or written by you; make it and its folder yours again (chown, chmod)`;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,27 @@
+/** Files that are written whole or not at all, and what is said where the file system refuses. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { writePrivateFile } from '../src/files/private-file.js';
+import { systemProblem } from '../src/files/system-error.js';
+import { startSentence } from '../src/start-error.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'files-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a file that could not be written leaves nothing behind', () => {
+  writePrivateFile(join(folder, 'a'), 'text');
+  expect(readFileSync(join(folder, 'a'), 'utf8')).toBe('text');
+  expect(statSync(join(folder, 'a')).mode & 0o777).toBe(0o600);
+  mkdirSync(join(folder, 'b'));
+  expect(() => writePrivateFile(join(folder, 'b'), 'text')).toThrow();
+  expect(readdirSync(folder)).toEqual(['a', 'b']);
+});
+
+test('a full disk is not a provider that could not start', () => {
+  const error = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  expect(startSentence(error)).toBe('The disk is full; make room, and do it again.');
+  expect(systemProblem(Object.assign(new Error(), { code: 'EACCES', path: '/x' }))).toContain('/x cannot be read or written by you');
+  expect(systemProblem(new Error('ENOSPC'))).toBeNull();
+});
