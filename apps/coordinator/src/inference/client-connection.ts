@@ -58,7 +58,8 @@ export class ClientConnection {
   }
 
   #startDrainTimer(): void {
-    this.#drainTimer ??= setTimeout(() => this.response.destroy(), this.#drainMs);
+    // The connection, which a response that waits for its turn on it does not have yet.
+    this.#drainTimer ??= setTimeout(() => this.response.req.socket.destroy(), this.#drainMs);
   }
 
   #stopDrainTimer(): void {
