@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -90,6 +91,22 @@ describe('a client that goes away', () => {
       });
     });
   }
+
+  it('cancels all of its jobs, those of requests behind others on the same connection, too', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider({ slots: 12, onJob: (job) => job.accept() });
+    const body = JSON.stringify(REQUEST);
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nx-api-key: ${harness.apiKey}\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const client = connect(Number(new URL(harness.url).port), '127.0.0.1');
+    client.write((head + body).repeat(12));
+    await until(() => provider.jobs.size === 12);
+    client.destroy();
+    await until(() => [...provider.jobs.values()].every(({ cancelled }) => cancelled.aborted));
+    await until(() => harness.jobLines().length === 12);
+    const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
+    expect(metrics).toContain('\ninference_request_bytes_held 0\n');
+    expect(await harness.money()).toMatchObject({ reserved: 0 });
+  });
 
   it('leaves the queue', async () => {
     harness = await startHarness();

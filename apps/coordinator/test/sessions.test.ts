@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Register, type SignedStatement } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
@@ -168,6 +169,23 @@ describe('an open session', () => {
     await harness.provider({ keyStatement: change({ not_after: Date.now() + 300 }) });
     expect((await harness.chat()).status).toBe(200);
     await until(async () => (await harness.chat()).status === 503);
+  });
+});
+
+it("a connection that is no provider's is closed, though the other side leaves it open", async () => {
+  harness = await startHarness();
+  const client = connect({ port: Number(new URL(harness.url).port), host: '127.0.0.1', allowHalfOpen: true });
+  client.on('error', () => {});
+  let answer = '';
+  client.on('data', (data) => {
+    answer += data;
+  });
+  client.write('GET /elsewhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+  await until(() => answer.startsWith('HTTP/1.1 404 '));
+  // Whoever writes to a connection that is closed hears of it.
+  await until(() => {
+    client.write('x');
+    return client.destroyed;
   });
 });
 

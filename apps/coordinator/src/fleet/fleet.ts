@@ -8,6 +8,7 @@ import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
 import { Explanations } from './decisions/explanations.js';
 import { Farewell, sayGoodbye } from './farewell.js';
+import { FirstSeen } from './first-seen.js';
 import type { Hold } from './hold.js';
 import { ModelBoards } from './model-boards.js';
 import { Placement, type PlacementDemand } from './placement.js';
@@ -56,7 +57,7 @@ export class Fleet {
   readonly #warmth = new Warmth();
   readonly explanations: Explanations<OnlineSession>;
   readonly #placement: Placement<OnlineSession>;
-  readonly #firstSeen = new Map<string, number>();
+  readonly #firstSeen = new FirstSeen((model) => this.#models.board(model) !== undefined);
   /** What earlier jobs of each enclave key mean for it. */
   readonly standings: Standings;
   readonly #holdOf: (providerId: ProviderId) => Hold | null;
@@ -252,7 +253,7 @@ export class Fleet {
       if (board.serving === 0) continue;
       const sessions = [...board.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
       const offer = sessions[0]?.models.find((model) => model.id === id);
-      if (offer !== undefined) served.push({ offer, sessions, firstSeenAt: this.#firstSeen.get(id) ?? this.#rules.now() });
+      if (offer !== undefined) served.push({ offer, sessions, firstSeenAt: this.#firstSeen.at(id) ?? this.#rules.now() });
     }
     return served.sort((a, b) => (a.offer.id < b.offer.id ? -1 : 1));
   }
@@ -368,7 +369,7 @@ export class Fleet {
     if (!this.#isCurrent(session)) return;
     this.#place(session);
     this.explanations.follow(session);
-    for (const { id } of session.models) if (!this.#firstSeen.has(id)) this.#firstSeen.set(id, this.#rules.now());
+    for (const { id } of session.models) this.#firstSeen.saw(id, this.#rules.now());
     const status = this.status(session);
     if (
       session.tellStanding(

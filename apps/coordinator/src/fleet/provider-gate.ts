@@ -26,5 +26,6 @@ export function openProviderGate(server: Server, fleet: Fleet): () => void {
 
 function refuse(socket: Duplex, status: string): void {
   socket.on('error', () => {});
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  // No HTTP server looks after it any more: a peer that leaves its side open would keep it for ever.
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
 }

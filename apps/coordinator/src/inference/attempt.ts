@@ -83,11 +83,7 @@ export class Attempt implements JobSink {
   readonly #settle: (outcome: Outcome) => void;
   #opener: ResponseOpener | null = null;
   /** Null: the answer is no stream. */
-<<<<<<< HEAD
   #lines: StreamLines | null = null;
-=======
-  #framing: StreamFraming | null = null;
->>>>>>> review-c
   #handle: JobHandle | null = null;
   #bytes = 0;
   readonly #startedAt = performance.now();
@@ -249,10 +245,7 @@ export class Attempt implements JobSink {
       throw error;
     }
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
-<<<<<<< HEAD
     if (this.#lines?.take(plaintext) === false) return 'unverifiable';
-=======
->>>>>>> review-c
     this.#hash.update(plaintext);
     this.#bytes += plaintext.length;
     this.#patience.got(plaintext.length);

@@ -10,7 +10,8 @@ export class ClientConnection {
   readonly response: ServerResponse;
   readonly #gone = new AbortController();
   readonly #drainMs: number;
-  readonly #draining = new Deadline(() => this.response.destroy());
+  /** Ends the connection, which a response that waits for its turn on it does not have yet. */
+  readonly #draining = new Deadline(() => this.response.req.socket.destroy());
 
   constructor(response: ServerResponse, drainMs: number) {
     this.response = response;

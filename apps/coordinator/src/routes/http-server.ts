@@ -8,6 +8,7 @@ import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
 import { isHealthPath } from './health.js';
+import { closePipelined } from './pipelined-responses.js';
 import type { RequestBodies } from './request-bodies.js';
 import { sendError } from './send-error.js';
 
@@ -50,6 +51,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     clientErrorHandler: refuseBrokenRequest,
     genReqId: newRequestId,
   });
+  closePipelined(server.server);
   server.decorateRequest('apiKey', null);
   server.decorateRequest('sessionAccountId', null);
   server.decorateRequest('operator', null);
