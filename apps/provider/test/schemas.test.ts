@@ -172,7 +172,7 @@ describe('values are held against a schema', () => {
     ['in a value with a name', { properties: { a: { $ref: 'v' } }, enum: [{ a: text }, { $id: 'v', ...slow }] }, { a: text }],
   ])('without the patterns %s', (_where, schema, value) => {
     expect(fitsDocument(schema, value)).toBe(true);
-    expect(fitsSchema(schema, schema, value)).toBe(true);
+    expect(fitsSchema(schema, schema)(value)).toBe(true);
   });
 
   test.each<[string, string, string]>([
@@ -186,7 +186,17 @@ describe('values are held against a schema', () => {
     ['whose name has a pattern', '{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false}', '{"x1":"a"}'],
   ])('with members %s', (_how, schema, value) => {
     expect(fitsDocument(JSON.parse(schema), JSON.parse(value))).toBe(true);
-    expect(fitsSchema({}, JSON.parse(schema), JSON.parse(value))).toBe(true);
+    expect(fitsSchema({}, JSON.parse(schema))(JSON.parse(value))).toBe(true);
+  });
+
+  test('unless there are too many ways to look at, or one has no end', () => {
+    const twice = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] });
+    const $defs = { ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`d${index}`, twice(index)])), d60: { const: 1 } };
+    expect(fitsDocument({ $defs, anyOf: [{ $ref: '#/$defs/d0' }, { type: 'integer' }] }, 2)).toBeNull();
+    expect(() => compile({ $defs, properties: { a: { $ref: '#/$defs/d0' } }, const: { a: 2 } })).toThrow(
+      expect.objectContaining({ code: 'unsupported' }),
+    );
+    expect(fitsDocument({ anyOf: [{ $ref: '#' }, { type: 'integer' }] }, 2)).toBeNull();
   });
 
   test('with all that it says besides', () => {
@@ -196,6 +206,8 @@ describe('values are held against a schema', () => {
     expect(fitsDocument({ $defs: { v: { maxLength: 2 } }, $ref: '#/$defs/v' }, 'abc')).toBe(false);
   });
 });
+
+const values = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `v${index}`);
 
 describe('a schema', () => {
   test.each<[string, unknown, string]>([
@@ -220,6 +232,9 @@ describe('a schema', () => {
     ['not an object with a member', { not: { required: ['a'] } }, 'not'],
     ['another address', { $ref: 'https://example.com/schema' }, '$ref'],
     ['great depth', chain(1000), ''],
+    ['thousands of values', { enum: values(30_000) }, ''],
+    ['thousands of values, again and again', { anyOf: Array.from({ length: 100 }, () => ({ type: 'string' })), enum: values(1000) }, ''],
+    ['thousands of values but for others', { enum: values(1000), not: { enum: values(100) } }, ''],
   ])('that asks for %s is more than a grammar promises', (_what, schema, path) => {
     expect(() => compile(schema)).toThrow(expect.objectContaining({ code: 'unsupported', path: path === '' ? [] : path.split('.') }));
   });

@@ -3,15 +3,17 @@
  * code here. Patterns are left to the grammar, because a client's pattern can keep a backtracking engine busy for hours.
  */
 import Schema from 'typebox/schema';
+import { decided } from './decided.js';
 
-/** Whether a value fits the schema but for its patterns. `root` is where references lead. */
-export function fitsSchema(root: unknown, schema: unknown, value: unknown): boolean {
-  return Schema.Check({ ...definitionsOf(root), allOf: [withoutPatterns(schema)] }, value);
+/** Tells whether a value fits the schema but for its patterns. `root` is where references lead. */
+export function fitsSchema(root: unknown, schema: unknown): (value: unknown) => boolean {
+  const checked = { ...definitionsOf(root), allOf: [withoutPatterns(schema)] };
+  return (value) => Schema.Check(checked, value);
 }
 
-/** Whether a value fits a whole document but for its patterns. */
-export function fitsDocument(root: unknown, value: unknown): boolean {
-  return Schema.Check(withoutPatterns(root) as object, value);
+/** Whether a value fits a whole document but for its patterns. Null where that cannot be told in time. */
+export function fitsDocument(root: unknown, value: unknown): boolean | null {
+  return decided(() => Schema.Check(withoutPatterns(root) as object, value));
 }
 
 /** Members of the root that references lead to. Nothing else of it is kept: the validator takes even an undefined `const` for a demand. */
