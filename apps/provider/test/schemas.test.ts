@@ -6,6 +6,7 @@ import { GrammarMachine } from '../src/engine/grammar/machine.js';
 import { asSchemaError, SchemaCompiler } from '../src/work/schema/compile.js';
 import { JsonGrammar } from '../src/work/schema/json-grammar.js';
 import { Languages } from '../src/work/schema/language.js';
+import { fitsDocument, fitsSchema } from '../src/work/schema/validator.js';
 import { seededRandom } from './demo-model.js';
 
 function compile(schema: unknown, isStrict = true): Grammar | null {
@@ -148,6 +149,66 @@ test.each<[object, unknown]>([
   expect(JSON.parse(machine.rest(machine.start()))).toEqual(value);
 });
 
+describe('values are held against a schema', () => {
+  // A backtracking engine would need longer than there is time, so that a test with such a pattern would not end.
+  const slow = { type: 'string', pattern: '^(a+)+$' };
+  const text = `${'a'.repeat(60)}!`;
+
+  test.each<[string, object, unknown]>([
+    ['of a text', slow, text],
+    ['of a member called enum', { properties: { enum: slow } }, { enum: text }],
+    ['of a member called const', { $defs: { const: slow }, properties: { a: { $ref: '#/$defs/const' } } }, { a: text }],
+    ['of names', { patternProperties: { '^(a+)+$': true } }, { [text]: 1 }],
+    [
+      'in a value that a reference leads to',
+      { properties: { a: { $ref: '#/$defs/v/const' } }, $defs: { v: { const: slow } } },
+      { a: text },
+    ],
+    [
+      'in a value, by a spelled reference',
+      { properties: { a: { $ref: '#/$defs/v/%63onst' } }, $defs: { v: { const: slow } } },
+      { a: text },
+    ],
+    ['in a value with a name', { properties: { a: { $ref: 'v' } }, enum: [{ a: text }, { $id: 'v', ...slow }] }, { a: text }],
+  ])('without the patterns %s', (_where, schema, value) => {
+    expect(fitsDocument(schema, value)).toBe(true);
+    expect(fitsSchema(schema, schema)(value)).toBe(true);
+  });
+
+  test.each<[string, string, string]>([
+    ['called not', '{"properties":{"not":{"pattern":"^a$"}},"required":["not"],"additionalProperties":false}', '{"not":"a"}'],
+    ['called oneOf', '{"properties":{"oneOf":{"pattern":"^a$"}},"required":["oneOf"],"additionalProperties":false}', '{"oneOf":"a"}'],
+    [
+      'called __proto__',
+      '{"properties":{"__proto__":{"type":"string"}},"required":["__proto__"],"additionalProperties":false}',
+      '{"__proto__":"a"}',
+    ],
+    ['whose name has a pattern', '{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":false}', '{"x1":"a"}'],
+  ])('with members %s', (_how, schema, value) => {
+    expect(fitsDocument(JSON.parse(schema), JSON.parse(value))).toBe(true);
+    expect(fitsSchema({}, JSON.parse(schema))(JSON.parse(value))).toBe(true);
+  });
+
+  test('unless there are too many ways to look at, or one has no end', () => {
+    const twice = (index: number) => ({ anyOf: [{ $ref: `#/$defs/d${index + 1}` }, { $ref: `#/$defs/d${index + 1}` }] });
+    const $defs = { ...Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`d${index}`, twice(index)])), d60: { const: 1 } };
+    expect(fitsDocument({ $defs, anyOf: [{ $ref: '#/$defs/d0' }, { type: 'integer' }] }, 2)).toBeNull();
+    expect(() => compile({ $defs, properties: { a: { $ref: '#/$defs/d0' } }, const: { a: 2 } })).toThrow(
+      expect.objectContaining({ code: 'unsupported' }),
+    );
+    expect(fitsDocument({ anyOf: [{ $ref: '#' }, { type: 'integer' }] }, 2)).toBeNull();
+  });
+
+  test('with all that it says besides', () => {
+    const schema = { type: 'object', properties: { enum: { type: 'string', maxLength: 2 } }, required: ['enum'] };
+    expect(fitsDocument(schema, { enum: 'ab' })).toBe(true);
+    expect(fitsDocument(schema, { enum: 'abc' })).toBe(false);
+    expect(fitsDocument({ $defs: { v: { maxLength: 2 } }, $ref: '#/$defs/v' }, 'abc')).toBe(false);
+  });
+});
+
+const values = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `v${index}`);
+
 describe('a schema', () => {
   test.each<[string, unknown, string]>([
     ['different items of any kind', { properties: { a: { type: 'array', uniqueItems: true } } }, 'properties.a.uniqueItems'],
@@ -171,6 +232,9 @@ describe('a schema', () => {
     ['not an object with a member', { not: { required: ['a'] } }, 'not'],
     ['another address', { $ref: 'https://example.com/schema' }, '$ref'],
     ['great depth', chain(1000), ''],
+    ['thousands of values', { enum: values(30_000) }, ''],
+    ['thousands of values, again and again', { anyOf: Array.from({ length: 100 }, () => ({ type: 'string' })), enum: values(1000) }, ''],
+    ['thousands of values but for others', { enum: values(1000), not: { enum: values(100) } }, ''],
   ])('that asks for %s is more than a grammar promises', (_what, schema, path) => {
     expect(() => compile(schema)).toThrow(expect.objectContaining({ code: 'unsupported', path: path === '' ? [] : path.split('.') }));
   });

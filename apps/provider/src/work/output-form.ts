@@ -181,13 +181,18 @@ function paramOf(field: string, path: readonly string[]): string {
   return /^[A-Za-z0-9_.[\]]{1,64}$/.test(param) ? param : field;
 }
 
+/** The grammar has seen to it already: what cannot be told is no reason to give an answer up. */
+function mayFit(schema: unknown, value: unknown): boolean {
+  return fitsDocument(schema, value) !== false;
+}
+
 function fits({ responseFormat, tools, toolChoice }: TextRequest, answers: boolean, { text, calls }: FormedOutput): boolean {
   const known = new Map(tools.map((tool) => [tool.name, tool]));
   const right = calls.every((call) => {
     const tool = known.get(call.name);
     const value = parsedJson(call.arguments);
     if (tool === undefined || !isJsonObject(value)) return false;
-    return !tool.strict || fitsDocument(tool.parameters, value);
+    return !tool.strict || mayFit(tool.parameters, value);
   });
   if (!right) return false;
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
@@ -195,5 +200,5 @@ function fits({ responseFormat, tools, toolChoice }: TextRequest, answers: boole
   const value = parsedJson(text);
   if (value === undefined) return false;
   if (responseFormat.type !== 'json_schema') return isJsonObject(value);
-  return !responseFormat.strict || fitsDocument(responseFormat.schema, value);
+  return !responseFormat.strict || mayFit(responseFormat.schema, value);
 }

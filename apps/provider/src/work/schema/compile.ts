@@ -35,6 +35,8 @@ const NOT_KNOWN = [
 ];
 /** Schemas within one another, references followed. */
 const MAX_DEPTH = 200;
+/** Values that are held against schemas, or against values that are ruled out. */
+const MAX_HELD = 20_000;
 /** Pairs of `oneOf` that are held against each other. */
 const MAX_CHOICES = 32;
 
@@ -46,6 +48,7 @@ export class SchemaCompiler {
   /** Choices that are being made up and of which nothing is written yet; one within itself adds nothing. */
   #opening = new Set<string>();
   #depth = 0;
+  #held = 0;
 
   /** `json`: of the grammar that the rules go into. `isStrict` false: what cannot be promised is left out of the grammar. */
   constructor(
@@ -61,6 +64,12 @@ export class SchemaCompiler {
   /** A keyword of which nothing can be promised. */
   refuse(schema: Schema, keyword: string): void {
     if (this.isStrict) throw new SchemaError('unsupported', this.document.path(schema, keyword));
+  }
+
+  /** Counts values that are looked at one by one, so that they come to an end. Throws {@link SchemaError}. */
+  hold(values: number): void {
+    this.#held += values;
+    if (this.#held > MAX_HELD) throw new SchemaError('unsupported', []);
   }
 
   /** The rule of values that fit all these schemas. Throws {@link SchemaError}. */
@@ -97,6 +106,7 @@ export class SchemaCompiler {
     const excluded = exclusionsOf(this, plain);
     const literals = literalsOf(this, plain);
     if (literals !== null) {
+      this.hold(literals.length * (excluded.strings.length + excluded.numbers.length));
       return this.json.anyOf(literals.filter((value) => !isExcluded(this.languages, excluded, value)));
     }
     return [...this.document.kinds(plain)].flatMap((kind) => this.#kind(kind, plain, excluded));

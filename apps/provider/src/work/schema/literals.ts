@@ -1,6 +1,8 @@
 /** Values that `const` and `enum` name, as far as the rest of a conjunction lets them be. */
 import type { SchemaCompiler } from './compile.js';
 import type { Schema } from './conjunction.js';
+import { decided } from './decided.js';
+import { SchemaError } from './schema-error.js';
 import { fitsSchema } from './validator.js';
 
 /** Null where no schema names its values. Throws SchemaError. */
@@ -8,26 +10,42 @@ export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): 
   const naming = plain.filter((schema) => schema.const !== undefined || schema.enum !== undefined);
   const [first, ...others] = naming.map((schema) => namedBy(compiler, schema));
   if (first === undefined) return null;
-  const distinct = [...new Map(first.map((value) => [canonical(value), value])).values()];
-  return distinct.filter(
-    (value) => others.every((values) => values.some((other) => canonical(other) === canonical(value))) && fits(compiler, plain, value),
+  compiler.hold(first.size);
+  const fits = fitting(compiler, plain);
+  const fit = decided(() =>
+    [...first].flatMap(([name, value]) => (others.every((values) => values.has(name)) && fits(value) ? [value] : [])),
   );
+  if (fit === null) throw new SchemaError('unsupported', []);
+  return fit;
 }
 
-function namedBy({ document }: SchemaCompiler, schema: Schema): readonly unknown[] {
+/** The values by their canonical text. */
+function namedBy({ document }: SchemaCompiler, schema: Schema): ReadonlyMap<string, unknown> {
   const { const: only, enum: several } = schema;
   if (several !== undefined && (!Array.isArray(several) || several.length === 0)) document.invalid(schema, 'enum');
   const values = several === undefined ? [only] : (several as readonly unknown[]);
-  return only === undefined ? values : values.filter((value) => canonical(value) === canonical(only));
+  const named = new Map(values.map((value) => [canonical(value), value]));
+  if (only === undefined) return named;
+  const name = canonical(only);
+  return new Map(named.has(name) ? [[name, only]] : []);
 }
 
-function fits(compiler: SchemaCompiler, plain: readonly Schema[], value: unknown): boolean {
-  if (typeof value === 'string') {
-    const { language, least, most } = compiler.stringBounds(plain);
-    const length = [...value].length;
-    if (length < least || length > most || (language !== null && !compiler.languages.has(language, value))) return false;
-  }
-  return fitsSchema(compiler.document.root, { allOf: plain }, value);
+/** Whether a value fits all but what names values. */
+function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: unknown) => boolean {
+  const { document, languages } = compiler;
+  const others = plain
+    .map((schema) => document.without(document.without(schema, 'enum'), 'const'))
+    .filter((schema) => Object.keys(schema).length > 0);
+  if (others.length === 0) return () => true;
+  const { language, least, most } = compiler.stringBounds(others);
+  const fits = fitsSchema(document.root, { allOf: others });
+  return (value) => {
+    if (typeof value === 'string') {
+      const length = [...value].length;
+      if (length < least || length > most || (language !== null && !languages.has(language, value))) return false;
+    }
+    return fits(value);
+  };
 }
 
 /** Equal for equal JSON values, in whatever order their members are. */

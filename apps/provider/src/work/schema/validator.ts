@@ -3,40 +3,70 @@
  * code here. Patterns are left to the grammar, because a client's pattern can keep a backtracking engine busy for hours.
  */
 import Schema from 'typebox/schema';
+import { decided } from './decided.js';
 
-/** Whether a value fits the schema but for its patterns. `root` is where references lead. */
-export function fitsSchema(root: unknown, schema: unknown, value: unknown): boolean {
-  return Schema.Check({ ...definitionsOf(root), allOf: [withoutPatterns(schema)] }, value);
+/** Tells whether a value fits the schema but for its patterns. `root` is where references lead. */
+export function fitsSchema(root: unknown, schema: unknown): (value: unknown) => boolean {
+  const checked = { ...definitionsOf(root), allOf: [withoutPatterns(schema)] };
+  return (value) => Schema.Check(checked, value);
 }
 
-/** Whether a value fits a whole document but for its patterns. */
-export function fitsDocument(root: unknown, value: unknown): boolean {
-  return Schema.Check(withoutPatterns(root) as object, value);
+/** Whether a value fits a whole document but for its patterns. Null where that cannot be told in time. */
+export function fitsDocument(root: unknown, value: unknown): boolean | null {
+  return decided(() => Schema.Check(withoutPatterns(root) as object, value));
 }
 
 /** Members of the root that references lead to. Nothing else of it is kept: the validator takes even an undefined `const` for a demand. */
 function definitionsOf(root: unknown): Readonly<Record<string, unknown>> {
   if (typeof root !== 'object' || root === null) return {};
   const definitions = Object.entries(root).filter(([name]) => name === '$defs' || name === 'definitions');
-  return Object.fromEntries(definitions.map(([name, schemas]) => [name, withoutPatterns(schemas)]));
+  return Object.fromEntries(definitions.map(([name, schemas]) => [name, schemasByName(schemas)]));
 }
+
+/** Members whose own members are schemas, under names of the client's. */
+const SCHEMAS_BY_NAME = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']);
+/** Go by patterns themselves, or mean something else without those that do. */
+const BY_PATTERN = new Set(['patternProperties', 'additionalProperties', 'unevaluatedProperties']);
+
+const REFERENCES = new Set(['$ref', '$dynamicRef', '$recursiveRef']);
 
 function withoutPatterns(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutPatterns);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const kept: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(schema)) {
-    if (name === 'const' || name === 'enum') kept[name] = member;
-    else if (name === 'pattern' && typeof member === 'string') continue;
+  const named = schema as Readonly<Record<string, unknown>>;
+  // Made of entries, because a member may be called __proto__.
+  const kept: [string, unknown][] = [];
+  for (const [name, member] of Object.entries(named)) {
+    if (name === 'const' || name === 'enum') kept.push([name, member]);
+    else if (
+      name === 'pattern' ||
+      (REFERENCES.has(name) && !leadsToSchema(member)) ||
+      (named.patternProperties !== undefined && BY_PATTERN.has(name))
+    )
+      continue;
     // Without the pattern they would mean something else.
     else if (name === 'not' && holdsPattern(member)) continue;
-    else if (name === 'oneOf' && holdsPattern(member)) kept.anyOf ??= withoutPatterns(member);
-    else kept[name] = withoutPatterns(member);
+    else if (name === 'oneOf' && holdsPattern(member)) {
+      if (named.anyOf === undefined) kept.push(['anyOf', withoutPatterns(member)]);
+    } else if (SCHEMAS_BY_NAME.has(name)) kept.push([name, schemasByName(member)]);
+    else kept.push([name, withoutPatterns(member)]);
   }
-  return kept;
+  return Object.fromEntries(kept);
+}
+
+/** Not into a value that `const` or `enum` names: there patterns stay, because there they are none. */
+function leadsToSchema(reference: unknown): boolean {
+  return typeof reference === 'string' && /^#(?:\/(?!(?:const|enum)(?:\/|$))[^%/]*)*$/.test(reference);
+}
+
+function schemasByName(schemas: unknown): unknown {
+  if (typeof schemas !== 'object' || schemas === null) return schemas;
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, withoutPatterns(schema)]));
 }
 
 function holdsPattern(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
-  return Object.entries(schema).some(([name, member]) => (name === 'pattern' && typeof member === 'string') || holdsPattern(member));
+  return Object.entries(schema).some(
+    ([name, member]) => (name === 'pattern' && typeof member === 'string') || name === 'patternProperties' || holdsPattern(member),
+  );
 }

@@ -1,0 +1,28 @@
+/**
+ * Questions about values and schemas of clients, asked of code that looks at every way in which a value may fit. A schema can have
+ * more of them than there is time for, so that the question is given up, and whoever asked decides what follows from that.
+ */
+import { createContext, Script } from 'node:vm';
+
+/** Thousands of times of what schemas take that people write. Nothing else happens in the agent meanwhile. */
+const MOST_MS = 1000;
+
+const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
+const ask = new Script('ask()');
+
+/** The answer, or null where it would have taken too long or too deep. What the question throws is thrown. */
+export function decided<T>(question: () => T): T | null {
+  let answer: T | null = null;
+  const asked = {
+    ask: () => {
+      answer = question();
+    },
+  };
+  try {
+    ask.runInContext(createContext(asked), { timeout: MOST_MS });
+    return answer;
+  } catch (error) {
+    if (error instanceof RangeError || (error as NodeJS.ErrnoException).code === TIMED_OUT) return null;
+    throw error;
+  }
+}
