@@ -178,6 +178,13 @@ describe('a request of', () => {
     });
   });
 
+  it.each(['adaptive', 'between_tools', 'enabled'])('a client that wants thoughts is taken (%s)', (type) => {
+    const { request, answer } = parse('/v1/messages', { ...claudeCode, thinking: { type } });
+    expect(request.thinking).toBeNull();
+    const stream = answer.stream({ responseId: 'msg_1', created: 1, model: 'm' });
+    expect(stream.render({ type: 'start', promptTokens: 1 }, { type: 'reasoning', text: 'Hm' })).toContain('"thinking_delta"');
+  });
+
   it('Claude Code is shown reminders of one turn until the user speaks again', () => {
     const reminder = (text: string) => ({ role: 'system', content: text, clear_at: 'next_user_message' });
     const messages = [{ role: 'user', content: 'Go' }, reminder('Old.'), { role: 'user', content: 'And?' }, reminder('New.')];
@@ -367,6 +374,8 @@ describe('messages are refused, with the field named, for', () => {
     ['any of no tools', 'tool_choice', { tools: [{ type: 'bash_20250124', name: 'bash' }], tool_choice: { type: 'any' } }],
     ['an unknown choice', 'tool_choice.type', { tool_choice: { type: 'required' } }],
     ['unknown thinking', 'thinking.type', { thinking: { type: 'deep' } }],
+    ['a conversation that is kept here', 'thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
+    ['a summary of its own kind', 'compaction', { compaction: { type: 'summarize' } }],
     ['servers to fetch from', 'mcp_servers', { mcp_servers: [{ type: 'url', url: 'http://x' }] }],
     ['an unknown format', 'output_config.format', { output_config: { format: { type: 'xml' } } }],
     ['an empty stop sequence', 'stop_sequences[0]', { stop_sequences: [''] }],

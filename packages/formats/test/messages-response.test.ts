@@ -31,6 +31,8 @@ const usage = {
   cache_read_input_tokens: 4,
   output_tokens: 7,
   output_tokens_details: { thinking_tokens: 3 },
+  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+  service_tier: 'standard',
 };
 const message = {
   id: 'msg_5f0c',

@@ -4,8 +4,14 @@ import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent } from '../output-event.js';
 
 export function messageOf({ responseId, model }: Envelope, content: readonly object[], end: object, usage: object) {
-  return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage };
+  return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...NOTHING_SPECIAL } };
 }
+
+/** What a message's usage says beside its tokens, always: clients of the format do not look whether it is there. */
+const NOTHING_SPECIAL = {
+  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+  service_tier: 'standard',
+} as const;
 
 /** Why the message ended; all null while it has not. */
 export function endOf(finish: FinishEvent | null) {

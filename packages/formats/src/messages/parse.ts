@@ -19,6 +19,7 @@ const checkCount = schemaCheck(CountTokensRequestSchema);
 /** Throws RequestError. */
 export function parseMessages(bytes: Uint8Array): ParsedRequest {
   const body = checkMessages(readJsonBody(bytes));
+  if (isGiven(body.compaction)) refuse('compaction', 'compaction is not supported. Ask for a summary in a message.');
   const stream = body.stream ?? false;
   const request: TextRequest = {
     task: 'generate',
@@ -61,6 +62,7 @@ export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
 function sharedOf(body: CountTokensRequest) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isGiven(body.container)) refuse('container', 'container is not supported.');
+  if (isGiven(body.thread)) refuse('thread', 'thread is not supported: nothing is kept here. Send the whole conversation as messages.');
   const tools = toolsAfterChanges(body.tools ?? [], body.messages).flatMap(clientTool);
   requireDistinctNames(tools);
   return {

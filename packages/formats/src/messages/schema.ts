@@ -71,7 +71,12 @@ const ToolChoiceSchema = Type.Object(
 );
 
 const ThinkingSchema = Type.Object(
-  { type: Type.Enum(['enabled', 'adaptive', 'disabled'], { description: 'one of enabled, adaptive, disabled' }), display: text },
+  {
+    type: Type.Enum(['enabled', 'adaptive', 'between_tools', 'disabled'], {
+      description: 'one of enabled, adaptive, between_tools, disabled',
+    }),
+    display: text,
+  },
   { description: 'an object with a type' },
 );
 
@@ -92,9 +97,10 @@ const PROMPT_FIELDS = {
   output_format: OUTPUT_FORMAT,
   provider_serial,
 
-  // A known feature that is not served: read only to be refused.
+  // Known features that are not served: read only to be refused.
   mcp_servers: list,
   container: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
+  thread: object,
 };
 
 export const MessagesRequestSchema = Type.Object(
@@ -107,6 +113,9 @@ export const MessagesRequestSchema = Type.Object(
     top_k,
     stop_sequences: nullable(Type.Array(STOP_SEQUENCE, { maxItems: 16 }), 'an array of up to 16 strings'),
     metadata: object,
+
+    // Another feature that is not served. Where tokens are counted, it is tolerated.
+    compaction: object,
   },
   { description: 'a JSON object' },
 );
