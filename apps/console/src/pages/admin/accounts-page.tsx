@@ -54,9 +54,13 @@ const COLUMNS: readonly Column<AdminAccount>[] = [
     key: 'email',
     header: 'Account',
     rowHeader: true,
-    cell: ({ id, email, name }) => <Link href={PATHS.adminAccount.replace(':id', id)}>{email ?? (name === '' ? id : name)}</Link>,
+    cell: ({ id, email, name }) => (
+      <Link className="breakable" href={PATHS.adminAccount.replace(':id', id)}>
+        {email ?? (name === '' ? id : name)}
+      </Link>
+    ),
   },
-  { key: 'name', header: 'Name', cell: ({ name }) => name || '—' },
+  { key: 'name', header: 'Name', cell: ({ name }) => <span className="breakable">{name || '—'}</span> },
   { key: 'state', header: 'State', cell: (account) => <AccountBadges account={account} /> },
   { key: 'created', header: 'Made', cell: ({ created_at }) => <Time at={created_at} as="date" /> },
 ];

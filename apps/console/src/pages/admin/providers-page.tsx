@@ -80,7 +80,11 @@ const COLUMNS: readonly Column<AdminProvider>[] = [
     key: 'serial',
     header: 'Machine',
     rowHeader: true,
-    cell: ({ provider_id, serial_number }) => <Link href={PATHS.adminProvider.replace(':id', provider_id)}>{serial_number}</Link>,
+    cell: ({ provider_id, serial_number }) => (
+      <Link className="breakable" href={PATHS.adminProvider.replace(':id', provider_id)}>
+        {serial_number}
+      </Link>
+    ),
   },
   { key: 'state', header: 'State', cell: (provider) => <StateBadge word={statusWord(provider.status)} /> },
   {

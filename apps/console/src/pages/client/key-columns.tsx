@@ -24,7 +24,7 @@ export function keyColumns(actions: {
       rowHeader: true,
       cell: ({ name, prefix }) => (
         <span className="key-name">
-          {name}
+          <span className="breakable">{name}</span>
           <code>{`${prefix}…`}</code>
         </span>
       ),

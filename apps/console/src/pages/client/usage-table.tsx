@@ -21,7 +21,7 @@ const SHORT_ID = 8;
 const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
   { key: 'when', header: 'When', rowHeader: true, cell: ({ completed_at }) => <Time at={completed_at} as="date-time" /> },
   { key: 'model', header: 'Model', cell: ({ model }) => <span className="breakable">{model}</span> },
-  { key: 'key', header: 'Key', cell: ({ key }) => key.name ?? 'unknown' },
+  { key: 'key', header: 'Key', cell: ({ key }) => <span className="breakable">{key.name ?? 'unknown'}</span> },
   {
     key: 'machine',
     header: 'Machine',

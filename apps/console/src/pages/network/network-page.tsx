@@ -75,7 +75,7 @@ function LiveTotals({ stats }: { readonly stats: NetworkStats | undefined }) {
       <Stat
         label="Earned, 24 h"
         value={day && <Money microUsd={day.earnings_micro_usd} rounded />}
-        hint={day === undefined ? null : `by ${formatCount(day.active_accounts)} ${day.active_accounts === 1 ? 'owner' : 'owners'}`}
+        hint={day === undefined ? null : `${formatCount(day.active_accounts)} active ${day.active_accounts === 1 ? 'account' : 'accounts'}`}
       />
     </Stats>
   );

@@ -1,0 +1,60 @@
+/** Names that people chose, of a hundred letters without a space, and screens of 320 pixels (WCAG 1.4.10): nothing is pushed out of sight. */
+import type { Page } from 'playwright-core';
+import { expect, it, onTestFinished } from 'vitest';
+import { describeInBrowser } from '../support/console/browser.js';
+import { openPage } from '../support/console/open-page.js';
+import { newPerson } from '../support/console/people.js';
+import { LightAgent, makeKeys } from '../support/light/agent.js';
+import { sharedNetwork } from '../support/shared-network.js';
+
+const NAME = 'W'.repeat(100);
+const NARROW = { width: 320, height: 640 };
+/** Holds a table of seven columns where every name has room. */
+const WIDE = { width: 1440, height: 900 };
+
+describeInBrowser('a long name', () => {
+  it('is broken in the heading of a page', async () => {
+    const network = await sharedNetwork();
+    const keys = makeKeys();
+    const { enclave } = keys;
+    const attest = enclave.attestation.bind(enclave);
+    enclave.attestation = () => attest({ chip_name: NAME });
+    const agent = await LightAgent.join({ url: network.baseUrl, models: ['light/long-names'], keys });
+    onTestFinished(() => agent.leave());
+    const page = await openPage(`/providers/${agent.providerId}`);
+    expect(await page.locator('h1').textContent()).toBe(NAME);
+    await expectNoneHidden(page);
+  });
+
+  it('is broken in a table, and leaves the other columns in sight', async () => {
+    const person = await newPerson(await sharedNetwork());
+    await person.call('POST', '/console/v1/keys', { name: NAME });
+    const page = await openPage('/keys', { signedInAs: person });
+    await page.getByRole('rowheader', { name: NAME }).waitFor();
+    await expectNoneHidden(page);
+  });
+});
+
+describeInBrowser('a screen of 320 pixels', () => {
+  it('holds the bar with the way to sign in, and what the playground offers', async () => {
+    const visitor = await openPage('/sign-in');
+    await expectNoneHidden(visitor);
+    const person = await newPerson(await sharedNetwork(), { deposit: 1_000_000 });
+    const page = await openPage('/playground', { signedInAs: person });
+    await page.getByRole('button', { name: 'Explain digital signatures to a child.' }).waitFor();
+    await expectNoneHidden(page);
+  });
+});
+
+/** Neither the page nor a table on it must be scrolled sideways. */
+async function expectNoneHidden(page: Page): Promise<void> {
+  for (const size of [NARROW, WIDE]) {
+    await page.setViewportSize(size);
+    const wider = await page.evaluate(() =>
+      [document.documentElement, ...document.querySelectorAll('.table-frame')]
+        .filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+        .map(({ nodeName, className, scrollWidth, clientWidth }) => `${nodeName}.${className}: ${scrollWidth} in ${clientWidth}`),
+    );
+    expect(wider, `${size.width} pixels wide`).toEqual([]);
+  }
+}
