@@ -38,6 +38,7 @@ test('what cannot be understood is wrong use, and a bare `models` is told what t
   expect(await refused('list', '--jsno')).toMatchObject({ code: 2, stderr: expect.stringContaining('(did you mean --json?)') });
   expect(await refused('use', 'mine', '--keep', 'forever')).toMatchObject({ code: 2, stderr: expect.stringContaining('--keep must be') });
   expect(await refused('pull', demoModel(), '--sha256', 'ab')).toMatchObject({ code: 2 });
+  expect(await refused('pull', demoModel(), '--id', '')).toMatchObject({ code: 2, stderr: expect.stringContaining('--id needs a value.') });
   expect((await refused()).stderr).toContain('It is one of: models pull, models list, models use, models rm.');
 });
 

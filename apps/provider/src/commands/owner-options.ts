@@ -34,13 +34,21 @@ export function ownerOptions(args: readonly string[], more: OptionTable = {}, wo
 }
 
 /** Runs `parseArgs`, and words what it refuses. Throws {@link UsageError}. */
-export function parsed<Read>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
+export function parsed<Read extends { readonly values: object }>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
+  const read = understood(parse, options);
+  // What a script has left empty by mistake must not count as left out: the default may be another data directory.
+  const empty = Object.entries(read.values).find(([, value]) => value === '');
+  if (empty !== undefined) throw new UsageError(`--${empty[0]} needs a value.`);
+  return read;
+}
+
+function understood<Read>(parse: () => Read, options: Readonly<Record<string, unknown>>): Read {
   try {
     return parse();
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const unknown = /^Unknown option '(-{1,2})([^']*)'/.exec(error.message);
-    if (unknown === null) throw new UsageError(`The command line is not valid: ${error.message}`);
+    if (unknown === null) throw new UsageError(`The command line is not valid: ${error.message.split('\n')[0]}`);
     const [, dashes = '', name = ''] = unknown;
     throw new UsageError(
       `There is no option ${dashes}${name}${didYouMean(

@@ -19,7 +19,7 @@ export function shelfOf(dataDir: string): Shelf {
 export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
 
 /** What `parse` reads of a command line. Throws {@link UsageError} for what it does not take, and for too few or too many words. */
-export function readArguments<Read extends { readonly positionals: readonly string[] }>(
+export function readArguments<Read extends { readonly positionals: readonly string[]; readonly values: object }>(
   usage: string,
   words: number,
   parse: () => Read,
