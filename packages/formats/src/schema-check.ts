@@ -15,6 +15,9 @@ export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unk
   };
 }
 
+/** Of a field that somebody may have misspelt. */
+const FIELD_NAME = /^[a-z][a-z0-9_]{0,39}$/i;
+
 interface SchemaError {
   readonly keyword: string;
   readonly schemaPath: string;
@@ -33,10 +36,11 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
   return new RequestError('invalid_request', param === '' ? null : param, `${subject} must be ${expected}.`);
 }
 
-/** A member that may not be there at all is the fault of its object: its name is the client's own text. */
+/** A member that may not be there at all is the fault of its object, unless its name, which is the client's own text, reads as a field's. */
 function ofNamedField(error: SchemaError): SchemaError {
   if (error.keyword !== 'boolean') return error;
-  return { ...error, instancePath: error.instancePath.slice(0, error.instancePath.lastIndexOf('/')) };
+  const name = error.instancePath.lastIndexOf('/');
+  return FIELD_NAME.test(error.instancePath.slice(name + 1)) ? error : { ...error, instancePath: error.instancePath.slice(0, name) };
 }
 
 /** A union reports every branch; the branch that got furthest into the value is the one that was meant. */
@@ -57,7 +61,7 @@ function missingProperty(error: SchemaError): string | null {
   return Array.isArray(names) && typeof names[0] === 'string' ? names[0] : null;
 }
 
-/** `/messages/0/content` as `messages[0].content`. Only fields that the schema knows can occur in it. */
+/** `/messages/0/content` as `messages[0].content`. Only names of fields can occur in it. */
 function paramOf(instancePath: string): string {
   return instancePath
     .split('/')
