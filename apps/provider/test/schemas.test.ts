@@ -70,6 +70,17 @@ const SCHEMAS: readonly [string, Record<string, unknown>][] = [
   ['values', { enum: ['x', 'xy', 1, null, true, { a: [1, 2] }, '\u0001"\\é'] }],
   ['values of a type', { type: 'integer', enum: ['a', 1, 2, 2.5, 7], minimum: 2 }],
   ['one of several objects', { oneOf: [tagged('a', { type: 'string', maxLength: 3 }), tagged('b', { type: 'integer' })] }],
+  [
+    'one of several objects that members tell apart',
+    {
+      oneOf: [
+        { type: 'object', properties: { kind: { enum: ['a', 'b'] }, x: { type: 'integer' } }, required: ['kind'] },
+        { type: 'object', properties: { kind: { const: 'c' }, on: { const: true } } },
+        { $ref: '#/$defs/d' },
+      ],
+      $defs: { d: { type: 'object', properties: { kind: { const: 'd' }, on: { const: false } }, required: ['kind', 'on'] } },
+    },
+  ],
   ['one of several types', { oneOf: [{ type: 'string', maxLength: 4 }, { type: 'integer' }, { type: 'null' }] }],
   [
     'one of two ranges',
@@ -207,6 +218,14 @@ describe('values are held against a schema', () => {
   });
 });
 
+const wide = (index: number) => ({
+  type: 'object',
+  properties: {
+    kind: { type: 'string', pattern: `^${index}x` },
+    ...Object.fromEntries(values(60).map((name) => [name, { type: 'string' }])),
+  },
+  required: ['kind'],
+});
 const values = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `v${index}`);
 
 describe('a schema', () => {
@@ -222,6 +241,32 @@ describe('a schema', () => {
       },
       'oneOf',
     ],
+    [
+      'objects that no member tells apart, because neither has to have it',
+      { oneOf: ['a', 'b'].map((kind) => ({ type: 'object', properties: { kind: { const: kind } } })) },
+      'oneOf',
+    ],
+    [
+      'objects, or numbers that no member tells apart',
+      { oneOf: ['a', 'b'].map((kind) => ({ ...tagged(kind, {}), type: ['object', 'integer'] })) },
+      'oneOf',
+    ],
+    [
+      'objects, or numbers by another choice',
+      { oneOf: ['a', 'b'].map((kind) => ({ ...tagged(kind, {}), type: undefined, anyOf: [{ type: 'object' }, { type: 'integer' }] })) },
+      'oneOf',
+    ],
+    [
+      'objects with a value in common',
+      {
+        oneOf: [
+          ['a', 'b'],
+          ['b', 'c'],
+        ].map((kinds) => tagged('', { enum: kinds })),
+      },
+      'oneOf',
+    ],
+    ['many large branches that nothing tells apart at a glance', { oneOf: Array.from({ length: 32 }, (_, index) => wide(index)) }, 'oneOf'],
     ['conditions', { if: {} }, 'if'],
     ['names by pattern', { patternProperties: { '^a': {} } }, 'patternProperties'],
     ['a reference back', { type: 'string', pattern: '(a)\\1' }, 'pattern'],

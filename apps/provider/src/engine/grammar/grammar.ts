@@ -32,6 +32,11 @@ export class GrammarBuilder {
   readonly #characters = new Map<string, Term>();
   readonly #rules: Sequence[][] = [];
 
+  /** Rules so far. */
+  get size(): number {
+    return this.#rules.length;
+  }
+
   /** A rule without alternatives yet; whoever reserves it defines it. Throws {@link GrammarTooLarge}. */
   reserve(): Term {
     if (this.#rules.length >= MAX_RULES) throw new GrammarTooLarge();

@@ -16,6 +16,7 @@ import { languageOfNumber, MultipleError } from './numbers.js';
 import { objectRule } from './objects.js';
 import { numberBounds, type StringBounds, stringBounds, stringLanguage } from './scalars.js';
 import { SchemaError } from './schema-error.js';
+import { differ, type Tags, tagsOf } from './tags.js';
 
 /** Say something of what is valid that no rule here looks at. */
 const NOT_KNOWN = [
@@ -39,6 +40,8 @@ const MAX_DEPTH = 200;
 const MAX_HELD = 20_000;
 /** Pairs of `oneOf` that are held against each other. */
 const MAX_CHOICES = 32;
+/** Rules that are made to hold pairs of `oneOf` against each other. */
+const MAX_COMPARED = 100_000;
 
 export class SchemaCompiler {
   readonly document: SchemaDocument;
@@ -49,6 +52,7 @@ export class SchemaCompiler {
   #opening = new Set<string>();
   #depth = 0;
   #held = 0;
+  #compared = 0;
 
   /** `json`: of the grammar that the rules go into. `isStrict` false: what cannot be promised is left out of the grammar. */
   constructor(
@@ -126,10 +130,13 @@ export class SchemaCompiler {
   /** No text that is made for one of the branches fits another. */
   #areApart(branches: readonly (Schema | boolean)[]): boolean {
     if (branches.length * (branches.length - 1) > MAX_CHOICES ** 2) return false;
-    return branches.every((one, i) => branches.every((other, j) => i === j || !this.#meet(this.#closed(one), other)));
+    const tags = branches.map((branch) => tagsOf(this.document, branch));
+    const areTagged = (i: number, j: number): boolean => differ(tags[i] as Tags, tags[j] as Tags);
+    return branches.every((one, i) => branches.every((other, j) => i === j || areTagged(i, j) || !this.#meet(this.#closed(one), other)));
   }
 
   #meet(...schemas: readonly (Schema | boolean)[]): boolean {
+    if (this.#compared > MAX_COMPARED) return true;
     const builder = new GrammarBuilder();
     const scratch = new SchemaCompiler(new JsonGrammar(builder, this.languages), this.document.root, true);
     try {
@@ -138,6 +145,8 @@ export class SchemaCompiler {
       // Where it cannot be told, they may.
       if (asSchemaError(error) instanceof SchemaError) return true;
       throw error;
+    } finally {
+      this.#compared += builder.size;
     }
   }
 

@@ -1,0 +1,48 @@
+/**
+ * Branches that a member tells apart, as the kinds of a union mostly are: one of them requires it, and both name its values, of which
+ * none is the same. To find that out is far quicker than to make grammars of both.
+ */
+import type { Schema, SchemaDocument } from './conjunction.js';
+import { canonical } from './literals.js';
+
+export interface Tags {
+  /** Whatever is written for the branch is an object, so that what it says of members holds. */
+  readonly isObject: boolean;
+  readonly required: ReadonlySet<unknown>;
+  /** Canonical texts of the values that a member may have at most. */
+  readonly values: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** Throws SchemaError for what is no schema. */
+export function tagsOf(document: SchemaDocument, branch: Schema | boolean): Tags {
+  const plain = document.flatten([branch]) ?? [];
+  const values = new Map<string, ReadonlySet<string>>();
+  for (const { properties } of plain) {
+    if (typeof properties !== 'object' || properties === null) continue;
+    for (const [name, member] of Object.entries(properties)) {
+      const named = namedBy(member);
+      if (named !== null) values.set(name, named);
+    }
+  }
+  const isObject = plain.some(({ type }) => type === 'object');
+  return { isObject, required: new Set(plain.flatMap(({ required }) => (Array.isArray(required) ? required : []))), values };
+}
+
+/** Nothing that is written for the one fits the other. */
+export function differ(one: Tags, other: Tags): boolean {
+  if (!one.isObject) return false;
+  for (const [name, values] of one.values) {
+    const others = other.values.get(name);
+    if (others === undefined || !(one.required.has(name) || other.required.has(name))) continue;
+    if (![...values].some((value) => others.has(value))) return true;
+  }
+  return false;
+}
+
+/** Null where the member's own schema names no values. */
+function namedBy(member: unknown): ReadonlySet<string> | null {
+  if (typeof member !== 'object' || member === null) return null;
+  const { const: only, enum: several } = member as Schema;
+  if (only !== undefined) return new Set([canonical(only)]);
+  return Array.isArray(several) ? new Set(several.map(canonical)) : null;
+}
