@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CONSTANTS } from '../../src/fleet/scheduler/constants.js';
 import { costOf, tariffOf, traitsOf } from '../../src/fleet/scheduler/cost.js';
-import { ineligibility, isPassing, UNTROUBLED_HOST } from '../../src/fleet/scheduler/gates.js';
+import { isPassing, UNTROUBLED_HOST } from '../../src/fleet/scheduler/gates.js';
 import { type Decision, explain, type PlacementRequest, schedule } from '../../src/fleet/scheduler/schedule.js';
 import { anyFleet, anyone, anyRequest, boardOf, chance, id, type Machine, machine, NOW } from './fleets.js';
 
@@ -27,7 +27,8 @@ describe('a choice', () => {
     fc.assert(
       fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
         const decision = place(machines, request, seed);
-        const eligible = machines.filter(({ facts }) => ineligibility(facts, request, NOW) === null);
+        const reasons = explain(boardOf(machines).members(), request, NOW);
+        const eligible = machines.filter(({ facts }) => !reasons.has(facts.providerId));
         if (decision.kind !== 'placed') expect(eligible).toEqual([]);
         else {
           const names = namesOf(decision);
@@ -45,7 +46,8 @@ describe('a choice', () => {
       fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
         const decision = place(machines, request, seed);
         if (decision.kind !== 'placed' || decision.ordered[0].why === 'measuring') return;
-        const eligible = machines.filter(({ facts }) => ineligibility(facts, request, NOW) === null);
+        const reasons = explain(boardOf(machines).members(), request, NOW);
+        const eligible = machines.filter(({ facts }) => !reasons.has(facts.providerId));
         const best = Math.min(...eligible.map(({ facts, speed }) => costOf(tariffOf(traitsOf(facts, speed)), request.work)));
         const { facts, speed } = decision.ordered[0].member;
         expect(costOf(tariffOf(traitsOf(facts, speed)), request.work)).toBeLessThanOrEqual(best * CONSTANTS.nearTie + CONSTANTS.nearTieMs);
@@ -107,6 +109,17 @@ describe('a choice', () => {
     expect(place([fast], named)).toMatchObject({ kind: 'none', reason: 'no_such_serial' });
     expect(place([machine('slow', { usedSlots: 4 }), fast], named)).toMatchObject({ kind: 'busy' });
     expect(place([slow, fast], { ...named, exclude: new Set([id('slow')]) })).toMatchObject({ kind: 'none', reason: 'all_failed' });
+  });
+
+  it('falls on no machine that only tells the serial number of one for which the maker vouches, busy or not', () => {
+    const named = { ...anyone, providerSerial: 'S' };
+    const copy = machine('copy', { serialNumber: 'S' }, { decodeTps: 900 });
+    const real = machine('real', { serialNumber: 'S', trustLevel: 'hardware' }, { decodeTps: 2 });
+    expect(namesOf(place([copy, real], named))).toEqual(['real']);
+    const busy = machine('real', { serialNumber: 'S', trustLevel: 'hardware', usedSlots: 4 });
+    expect(place([copy, busy], named)).toMatchObject({ kind: 'busy' });
+    expect(explain(boardOf([copy, real]).members(), named, NOW)).toEqual(new Map([[id('copy'), 'other_serial']]));
+    expect(namesOf(place([copy, machine('other', { serialNumber: 'S' })], named))).toHaveLength(2);
   });
 
   it('keeps to the trust that is asked for', () => {

@@ -5,7 +5,7 @@
 import type { ProviderId } from '@inference/protocol';
 import { CONSTANTS, type SchedulerConstants } from './constants.js';
 import { rateKey, type Speed, type Tariff, type Traits, tariffOf, traitsKey, traitsOf } from './cost.js';
-import { type Gate, gateOf, isPassing, type ProviderFacts } from './gates.js';
+import { bearersOf, type Gate, gateOf, isPassing, type ProviderFacts } from './gates.js';
 import { IdleLine, type Idler } from './idle-line.js';
 import { type Load, READY } from './load.js';
 import { TariffTable } from './tariff-table.js';
@@ -181,7 +181,7 @@ export class Board<S> implements Snapshot<S> {
   }
 
   ofSerial(serialNumber: string): readonly Member<S>[] {
-    return this.#serials.get(serialNumber) ?? [];
+    return bearersOf(this.#serials.get(serialNumber) ?? []);
   }
 
   /** Takes in a provider, or what is new of it. A provider's serial number never changes. `now` in milliseconds. */
@@ -297,7 +297,7 @@ export class Board<S> implements Snapshot<S> {
     this.#longest = null;
     this.#take(entry);
     this.#entries.delete(entry.facts.providerId);
-    const rest = this.ofSerial(entry.facts.serialNumber).filter((other) => other !== entry) as Entry<S>[];
+    const rest = (this.#serials.get(entry.facts.serialNumber) ?? []).filter((other) => other !== entry);
     if (rest.length === 0) this.#serials.delete(entry.facts.serialNumber);
     else this.#serials.set(entry.facts.serialNumber, rest);
   }

@@ -7,7 +7,7 @@ import type { Member, OpenGroup, Snapshot } from './board.js';
 import { Board, isOverdue, isUnmeasured } from './board.js';
 import type { SchedulerConstants } from './constants.js';
 import { costOf, type Estimate, estimateOf, type Work } from './cost.js';
-import { type Demands, gateOf, type Ineligible, ineligibility, isPassing, meetsFloor } from './gates.js';
+import { bearersOf, type Demands, gateOf, type Ineligible, ineligibility, isPassing, meetsFloor } from './gates.js';
 
 export interface PlacementRequest extends Demands {
   readonly work: Work;
@@ -159,9 +159,12 @@ function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants
 /** Why each provider of the snapshot may not have the request now; those that may are not in it. */
 export function explain<S>(members: Iterable<Member<S>>, demands: Demands, now: number): Map<ProviderId, Ineligible> {
   const reasons = new Map<ProviderId, Ineligible>();
-  for (const { facts } of members) {
-    const reason = ineligibility(facts, demands, now);
-    if (reason !== null) reasons.set(facts.providerId, reason);
+  const all = [...members];
+  const bearers = new Set(bearersOf(all.filter(({ facts }) => facts.serialNumber === demands.providerSerial)));
+  for (const member of all) {
+    const isOther = demands.providerSerial !== null && !bearers.has(member);
+    const reason = isOther ? 'other_serial' : ineligibility(member.facts, demands, now);
+    if (reason !== null) reasons.set(member.facts.providerId, reason);
   }
   return reasons;
 }
