@@ -27,6 +27,8 @@ const name = 'get_weather';
 const description = 'Get the weather for a city';
 const parameters = { type: 'object' as const, properties: { city: { type: 'string' as const } }, required: ['city'] as ['city'] };
 const report = 'sunny';
+const tokensOf = ({ usage }: { usage: { input_tokens: number; cache_read_input_tokens: number | null } }): number =>
+  usage.input_tokens + (usage.cache_read_input_tokens ?? 0);
 /** What the demo model makes of a tool's answer. */
 const conclusion = /sunny/;
 
@@ -108,9 +110,14 @@ describe('the Anthropic client', () => {
       };
       const tools = [betaTool({ name, description, inputSchema: parameters, run })];
       const request = { model: network.model, max_tokens: 100, temperature: 0, messages };
-      const runner = anthropic.beta.messages.toolRunner({ ...request, tools, stream });
-      expect(JSON.stringify((await runner.runUntilDone()).content)).toMatch(conclusion);
-      expect(cities).toEqual(['Paris']);
+      const usual = { ...request, tools, stream };
+      const whole = await anthropic.beta.messages.toolRunner({ ...usual, thread: false }).runUntilDone();
+      expect(JSON.stringify(whole.content)).toMatch(conclusion);
+      // By itself it would have the server keep the conversation, and send only what is new.
+      const last = await anthropic.beta.messages.toolRunner(usual).runUntilDone();
+      expect(last.content).toEqual(whole.content);
+      expect(tokensOf(last)).toBe(tokensOf(whole));
+      expect(cities).toEqual(['Paris', 'Paris']);
     }
   });
 });

@@ -9,8 +9,8 @@ export function anthropicError(error: ApiError, requestId?: string): HttpError {
 
 /** The JSON text alone, as an event inside a stream carries it. */
 export function anthropicErrorBody(error: ApiError, requestId?: string): string {
-  const { anthropic: type } = errorRow(error.code);
-  return JSON.stringify({ type: 'error', error: { type, message: messageOf(error) }, request_id: requestId ?? null });
+  const { anthropic: type, anthropicDetails: details } = errorRow(error.code);
+  return JSON.stringify({ type: 'error', error: { type, message: messageOf(error), details }, request_id: requestId ?? null });
 }
 
 /** The format has no code for a prompt that is too long: agents know it, and by how much, by these words. */

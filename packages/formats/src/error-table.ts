@@ -25,6 +25,8 @@ interface ErrorRow {
   readonly code: string;
   /** `error.type` in the Messages format. */
   readonly anthropic: AnthropicType;
+  /** `error.details` there, where clients do something about them. */
+  readonly anthropicDetails?: Readonly<Record<string, unknown>>;
   /** False tells SDKs, which retry 408, 409, 429 and everything from 500 on, that it is no use. */
   readonly retry: boolean;
   /** Seconds to wait when whoever reports the error knows no better. */
@@ -60,6 +62,16 @@ export const ERRORS = {
     anthropic: 'invalid_request_error',
     retry: false,
     message: 'The request asks for something this service does not offer.',
+  },
+  /** The official SDK then sends the whole conversation, and no `thread`. */
+  thread_unsupported: {
+    status: 400,
+    type: request,
+    code: 'unsupported_parameter',
+    anthropic: 'invalid_request_error',
+    anthropicDetails: { error_code: 'thread_unsupported_request', unsupported: ['thread'] },
+    retry: false,
+    message: 'thread is not supported: nothing is kept here. Send the whole conversation as messages.',
   },
   previous_response_not_found: {
     status: 400,

@@ -1,4 +1,6 @@
 /** From the bytes of a Messages or a token counting request to the internal job and the facts that a coordinator routes by. */
+import { ERRORS } from '../error-table.js';
+import { RequestError } from '../errors.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest } from '../format.js';
 import { readJsonBody } from '../json-body.js';
@@ -62,7 +64,7 @@ export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
 function sharedOf(body: CountTokensRequest) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isGiven(body.container)) refuse('container', 'container is not supported.');
-  if (isGiven(body.thread)) refuse('thread', 'thread is not supported: nothing is kept here. Send the whole conversation as messages.');
+  if (isGiven(body.thread)) throw new RequestError('thread_unsupported', 'thread', ERRORS.thread_unsupported.message);
   const tools = toolsAfterChanges(body.tools ?? [], body.messages).flatMap(clientTool);
   requireDistinctNames(tools);
   return {
