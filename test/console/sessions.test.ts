@@ -20,6 +20,40 @@ describeInBrowser('somebody who is signed in', () => {
     await expect(person.call('GET', '/console/v1/me')).rejects.toThrow('401');
   });
 
+  it('is led to sign in when a change is refused because the session has ended, and comes back', async () => {
+    const person = await newPerson(await sharedNetwork());
+    const page = await openPage('/keys', { signedInAs: person, expectedErrors: [/401/] });
+    await page.getByText('No keys yet').waitFor();
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('Name').fill('laptop');
+    await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('No keys yet').waitFor();
+  });
+
+  it('is signed out in all tabs, and none shows what belongs to the one before when somebody else signs in', async () => {
+    const network = await sharedNetwork();
+    const [first, second] = [await newPerson(network, { name: 'Grace Hopper' }), await newPerson(network, { name: 'Alan Turing' })];
+    const page = await openPage('/account', { signedInAs: first, expectedErrors: [/401/] });
+    const other = await page.context().newPage();
+    await other.goto('/');
+    const side = other.getByRole('complementary');
+    await side.getByRole('button', { name: first.name }).click();
+    await other.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await other.goto('/sign-in');
+    await other.getByLabel('E-mail address').fill(second.email);
+    await other.getByRole('textbox', { name: 'Password' }).fill(second.password);
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('main').getByText(second.email).first().waitFor();
+    await page.getByRole('complementary').getByRole('button', { name: second.name }).waitFor();
+    expect(await page.getByRole('textbox', { name: 'Name', exact: true }).inputValue()).toBe(second.name);
+    expect(await page.getByText(first.email).count()).toBe(0);
+  });
+
   it('is told when an operator has suspended the account', async () => {
     const network = await sharedNetwork();
     const person = await newPerson(network);

@@ -3,7 +3,7 @@
  * and the `Origin` that the console API asks of changes; bodies are JSON with its content type, which other sites' forms cannot
  * send. Every request has a deadline.
  */
-import { ConnectionError, errorOf } from './api-error.js';
+import { type ApiError, ConnectionError, errorOf } from './api-error.js';
 
 export type QueryValue = string | number | boolean | null | undefined;
 
@@ -16,6 +16,15 @@ export interface RequestOptions {
 }
 
 const TIMEOUT_MS = 30_000;
+
+/** Who is told when an answer says that nobody is signed in any more. */
+const signedOut = new Set<() => void>();
+
+/** Calls the listener whenever an answer, of a change too, says that nobody is signed in any more. Gives how to end that. */
+export function onSignedOut(listener: () => void): () => void {
+  signedOut.add(listener);
+  return () => signedOut.delete(listener);
+}
 
 /** Answers are believed to have the shape of their schema: they come from the coordinator that served this page. */
 export const api = {
@@ -45,7 +54,7 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
       headers: { accept: 'application/json', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!response.ok) throw await errorOf(response);
+    if (!response.ok) throw noticed(await errorOf(response));
     return (response.status === 204 ? null : await response.json()) as Answer;
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
@@ -54,4 +63,9 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
     if (error instanceof TypeError) throw new ConnectionError('unreachable');
     throw error;
   }
+}
+
+function noticed(error: ApiError): ApiError {
+  if (error.code === 'not_signed_in') for (const listener of signedOut) listener();
+  return error;
 }

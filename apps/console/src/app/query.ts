@@ -1,8 +1,5 @@
-/**
- * How data is fetched and kept: what was refused is not asked again, what failed on the way is, twice. When an answer says that
- * nobody is signed in any more, the session is asked for again, which leads whoever needs one to sign in.
- */
-import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
+/** How data is fetched and kept: what was refused is not asked again, what failed on the way is, twice. */
+import { QueryClient } from '@tanstack/react-query';
 import { ApiError } from './api-error.js';
 
 /** Key of who is signed in. */
@@ -11,12 +8,7 @@ export const SESSION_KEY = ['session'] as const;
 const MOST_TRIES = 2;
 
 export function createQueryClient(): QueryClient {
-  const onError = (error: unknown): void => {
-    if (error instanceof ApiError && error.code === 'not_signed_in') void client.invalidateQueries({ queryKey: SESSION_KEY });
-  };
-  const client = new QueryClient({
-    queryCache: new QueryCache({ onError }),
-    mutationCache: new MutationCache({ onError }),
+  return new QueryClient({
     defaultOptions: {
       queries: {
         staleTime: 10_000,
@@ -27,7 +19,6 @@ export function createQueryClient(): QueryClient {
       mutations: { retry: false },
     },
   });
-  return client;
 }
 
 /** Whether the same request may succeed in a moment. A long pause that the coordinator asks for is left to the person. */

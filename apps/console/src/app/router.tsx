@@ -51,9 +51,11 @@ function Guarded({ page }: { readonly page: PageRoute }) {
     if (session.state === 'signed-out') return <Redirect to={signInPath(`${location}${window.location.search}`)} replace />;
     if (page.access === 'admin' && !session.me.is_admin) return <NotYours />;
   }
+  // Somebody else, who has signed in in another tab, begins anew: forms hold what belonged to the one before.
+  const who = page.access !== 'public' && session.state === 'signed-in' ? session.me.id : null;
   return (
     <Suspense fallback={<PageSkeleton />}>
-      <Page />
+      <Page key={who} />
     </Suspense>
   );
 }

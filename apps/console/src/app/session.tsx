@@ -1,8 +1,11 @@
-/** Who is signed in, and what this coordinator offers. Pages ask here instead of fetching it themselves. */
+/**
+ * Who is signed in, and what this coordinator offers. Pages ask here instead of fetching it themselves. All tabs of a browser have
+ * one session: the others are told when one of them signs in or out.
+ */
 import type { ConsoleMe, ConsoleSessionState, ConsoleSettings } from '@inference/formats';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { createContext, type ReactNode, useContext, useMemo } from 'react';
-import { api } from './api-client.js';
+import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
+import { api, onSignedOut } from './api-client.js';
 import { SESSION_KEY } from './query.js';
 
 export type Session =
@@ -16,8 +19,21 @@ export type Session =
 const SETTINGS_KEY = ['settings'] as const;
 const LOADING: Session = { state: 'loading' };
 const SessionContext = createContext<Session>(LOADING);
+/** The way to the other tabs of this browser. */
+const TabsContext = createContext<BroadcastChannel | null>(null);
 
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
+  const queryClient = useQueryClient();
+  const [tabs] = useState(() => new BroadcastChannel('session'));
+  useEffect(() => {
+    const hear = async (): Promise<void> => {
+      await queryClient.refetchQueries({ queryKey: SESSION_KEY });
+      await queryClient.resetQueries({ predicate: isOfSession });
+    };
+    tabs.onmessage = () => void hear();
+    // Leads whoever needs a session to sign in.
+    return onSignedOut(() => void queryClient.invalidateQueries({ queryKey: SESSION_KEY }));
+  }, [queryClient, tabs]);
   const settings = useQuery({
     queryKey: SETTINGS_KEY,
     queryFn: ({ signal }) => api.get<ConsoleSettings>('/console/v1/settings', { signal }),
@@ -43,7 +59,11 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
     };
     return error === null ? LOADING : { state: 'failed', error, retry };
   }, [offered, who, settingsError, accountError, refetchSettings, refetchAccount]);
-  return <SessionContext value={session}>{children}</SessionContext>;
+  return (
+    <TabsContext value={tabs}>
+      <SessionContext value={session}>{children}</SessionContext>
+    </TabsContext>
+  );
 }
 
 export function useSession(): Session {
@@ -63,11 +83,18 @@ export function useSettings(): ConsoleSettings | null {
   return session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;
 }
 
-/** To be called after signing in or out: asks who is signed in now, and forgets what was fetched for somebody else. */
+/** To be called after signing in or out: asks who is signed in now, and forgets what was fetched for somebody else, in all tabs. */
 export function useSessionChanged(): () => Promise<void> {
   const queryClient = useQueryClient();
+  const tabs = useContext(TabsContext);
   return async () => {
-    queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SETTINGS_KEY[0] && queryKey[0] !== SESSION_KEY[0] });
+    queryClient.removeQueries({ predicate: isOfSession });
+    tabs?.postMessage('changed');
     await queryClient.refetchQueries({ queryKey: SESSION_KEY });
   };
+}
+
+/** Whether something may have been fetched for whoever was signed in. */
+function isOfSession({ queryKey }: Query): boolean {
+  return queryKey[0] !== SETTINGS_KEY[0] && queryKey[0] !== SESSION_KEY[0];
 }
