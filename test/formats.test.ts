@@ -49,8 +49,8 @@ describe('the official Anthropic client', () => {
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Anthropic.NotFoundError);
     // Also where the address is none of its format's.
-    for (const missing of [anthropic.models.retrieve('no-such-model'), anthropic.beta.files.list()]) {
-      expect(await missing.catch((reason: unknown) => reason)).toMatchObject({ status: 404, type: 'not_found_error' });
+    for (const ask of [() => anthropic.models.retrieve('no-such-model'), () => anthropic.beta.files.list()]) {
+      await expect(ask()).rejects.toMatchObject({ status: 404, type: 'not_found_error' });
     }
   });
 

@@ -97,6 +97,8 @@ export class ScriptedProvider {
     await Promise.race([
       provider.next('registered'),
       provider.closed.then((code) => {
+        // A session may be over before it is seen to have begun.
+        if (provider.received.some(({ type }) => type === 'registered')) return;
         throw new Error(`closed with ${code}: ${provider.rejection ?? 'no reason'}`);
       }),
     ]);
