@@ -25,7 +25,7 @@ export function stopOf(given: string | readonly string[] | null | undefined): re
 }
 
 export const TOKENS = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
-export const tokens = nullable(TOKENS, 'an integer of at least 1');
+export const tokens = nullable(TOKENS, 'an integer from 1 to 2147483647');
 export const model = Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' });
 export const flag = nullable(Type.Boolean(), 'a boolean');
 export const text = nullable(Type.String(), 'a string');

@@ -86,6 +86,8 @@ describe('an image request', () => {
     ['high', 'high'],
     ['standard', 'medium'],
     ['hd', 'high'],
+    ['xhigh', 'high'],
+    ['max', 'high'],
     ['auto', null],
   ])('reads quality %s as %s', (quality, read) => {
     expect(parse({ prompt: 'x', quality }).request).toMatchObject({ quality: read });

@@ -129,7 +129,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     max_completion_tokens: tokens,
     ...COMPLETION_SAMPLING,
     stop,
-    tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of tools'),
+    tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of up to 1024 tools'),
     tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
     parallel_tool_calls: flag,
     response_format: nullable(ResponseFormatSchema, 'an object with a type'),

@@ -17,7 +17,7 @@ export const EmbeddingsRequestSchema = Type.Object(
       { description: `a text that is not empty, an array of tokens, or an array of up to ${MAX_INPUTS} of one of these` },
     ),
     encoding_format: nullable(Type.Enum(['float', 'base64']), '"float" or "base64"'),
-    dimensions: nullable(Type.Integer({ minimum: 1, maximum: 65_536 }), 'an integer of at least 1'),
+    dimensions: nullable(Type.Integer({ minimum: 1, maximum: 65_536 }), 'an integer from 1 to 65536'),
     provider_serial,
 
     // Read only to be refused.

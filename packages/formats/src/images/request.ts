@@ -48,6 +48,8 @@ function qualityOf(given: ImagesRequest['quality']): ImageRequest['quality'] {
     case 'standard':
       return 'medium';
     case 'hd':
+    case 'xhigh':
+    case 'max':
       return 'high';
     default:
       return given;

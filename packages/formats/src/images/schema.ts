@@ -23,8 +23,8 @@ export const ImagesRequestSchema = Type.Object(
     output_format: nullable(Type.Enum(['png', 'jpeg', 'webp']), '"png", "jpeg" or "webp"'),
     output_compression: nullable(Type.Integer({ minimum: 0, maximum: 100 }), 'an integer from 0 to 100'),
     quality: nullable(
-      Type.Enum(['low', 'medium', 'high', 'auto', 'standard', 'hd']),
-      '"low", "medium", "high", "auto", "standard" or "hd"',
+      Type.Enum(['low', 'medium', 'high', 'auto', 'standard', 'hd', 'xhigh', 'max']),
+      '"low", "medium", "high", "auto", "standard", "hd", "xhigh" or "max"',
     ),
     seed: nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), 'an integer from -2^63 to 2^63'),
     provider_serial,

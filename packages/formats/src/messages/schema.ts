@@ -90,7 +90,7 @@ const PROMPT_FIELDS = {
   model,
   messages: Type.Array(MessageSchema, { minItems: 1, description: 'a non-empty array of messages' }),
   system: nullable(ContentSchema, 'a string or an array of text blocks'),
-  tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of tools'),
+  tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of up to 1024 tools'),
   tool_choice: nullable(ToolChoiceSchema, 'an object with a type'),
   thinking: nullable(ThinkingSchema, 'an object with a type'),
   output_config: nullable(Type.Object({ format: OUTPUT_FORMAT }), 'an object'),
@@ -106,7 +106,7 @@ const PROMPT_FIELDS = {
 export const MessagesRequestSchema = Type.Object(
   {
     ...PROMPT_FIELDS,
-    max_tokens: Type.Integer({ ...TOKENS, description: 'an integer of at least 1' }),
+    max_tokens: Type.Integer({ ...TOKENS, description: 'an integer from 1 to 2147483647' }),
     stream: flag,
     temperature: temperature_to_1,
     top_p,

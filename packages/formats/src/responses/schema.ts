@@ -79,7 +79,7 @@ export const ResponsesRequestSchema = Type.Object(
     max_output_tokens: tokens,
     ...OPEN_AI_SAMPLING,
     stop,
-    tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of tools'),
+    tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of up to 1024 tools'),
     tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
     parallel_tool_calls: flag,
     text: nullable(Type.Object({ format: nullable(FormatSchema, 'an object with a type'), verbosity: text }), 'an object'),
