@@ -11,7 +11,7 @@ import { openDatabase } from '../src/store/open-database.js';
 import { exactInteger } from '../src/store/postgres.js';
 import { ReceiptBook } from '../src/store/receipt-book.js';
 import type { Database } from '../src/store/tables.js';
-import { describeDatabases, type TestDatabase } from './databases.js';
+import { describeDatabases, TEST_DATABASE_URL, type TestDatabase } from './databases.js';
 
 const onWriteError = (error: unknown): void => {
   throw error;
@@ -37,6 +37,14 @@ describe('the database server', () => {
     expect(exactInteger('9007199254740991')).toBe(Number.MAX_SAFE_INTEGER);
     expect(() => exactInteger('9007199254740993')).toThrow(RangeError);
     expect(() => exactInteger('1.5')).toThrow(RangeError);
+  });
+});
+
+describeDatabases('a server', (_, dialect) => {
+  it.runIf(dialect === 'postgres')('is said to have no such database', async () => {
+    const url = new URL(TEST_DATABASE_URL);
+    url.pathname = '/there_is_none_of_this_name';
+    await expect(openDatabase({ url: url.href })).rejects.toThrow(/3D000 \(the server has no database of this name/);
   });
 });
 

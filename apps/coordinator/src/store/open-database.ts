@@ -13,6 +13,14 @@ export type DatabaseTarget =
   | { readonly file: string }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
+/** What a server that was reached refuses somebody who sets one up (PostgreSQL, appendix A), by SQLSTATE. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  '28000': 'the server does not let this user in',
+  '28P01': 'the server refuses the password',
+  '3D000': 'the server has no database of this name; createdb makes one',
+  '42501': 'this user may not make tables there; the owner of the database may',
+};
+
 /** Opens (and creates or updates) the database. Throws {@link StartError} when it cannot be used. Callers destroy the database. */
 export async function openDatabase(target: DatabaseTarget): Promise<Database> {
   if ('url' in target) {
@@ -33,7 +41,9 @@ export async function migrate(database: Database): Promise<void> {
   if (error === undefined) return;
   const failed = results?.find((result) => result.status === 'Error');
   const what = failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`;
-  throw new StartError(`The database ${what}: ${reasonOf(error)}.`, { cause: error });
+  const reason = reasonOf(error);
+  const words = REFUSALS[reason];
+  throw new StartError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
 }
 
 async function migrated(dialect: Dialect): Promise<Database> {
