@@ -7,6 +7,8 @@ import { StartError } from './start-error.js';
 
 /** A line reaches standard output after this long at most, in milliseconds. */
 const LOG_FLUSH_MS = 100;
+/** All else is closed when what is left of the log is written; it takes this long at most, in milliseconds. */
+const LAST_FLUSH_MS = 2000;
 /** Whatever hangs, the process is gone this long after its jobs had their time, in milliseconds. */
 const LAST_RESORT_MS = 5000;
 
@@ -23,13 +25,10 @@ async function main(): Promise<void> {
   const hurry = new AbortController();
   const signalled = new Set<string>();
   let ending = false;
-  let parentGone = false;
   const leave = (code: number): void => {
-    // What was logged for a parent that is gone cannot be flushed: the pipe is broken, and every way out through exit would
-    // try for ever. All stores are closed by now.
-    if (parentGone) process.kill(process.pid, 'SIGKILL');
-    stdout.flushSync();
-    process.exit(code);
+    // Not with flushSync, which tries for ever to write into a pipe whose reader is gone. One that merely does not read has a moment.
+    setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_FLUSH_MS);
+    stdout.flush(() => process.exit(code));
   };
   const end = (reason: string): void => {
     if (ending) return;
@@ -61,16 +60,10 @@ async function main(): Promise<void> {
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
   // Started with an IPC channel, it ends with the process that started it, however that one ended.
-  process.on('disconnect', () => {
-    // It read the log, too: what is still written for it would be flushed into a broken pipe for ever.
-    log.level = 'silent';
-    parentGone = true;
-    end('parent gone');
-  });
+  process.on('disconnect', () => end('parent gone'));
   process.on('uncaughtException', (error) => {
     log.fatal({ error: errorFacts(error) }, 'crashed');
-    stdout.flushSync();
-    process.exit(1);
+    leave(1);
   });
 }
 

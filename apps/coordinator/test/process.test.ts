@@ -96,6 +96,15 @@ describe('SIGTERM', () => {
     expect(await running.exit).toBe(0);
   });
 
+  it('ends a process whose log nobody reads any more', async () => {
+    const running = launch({});
+    const address = await listening(running);
+    running.child.stdout?.destroy();
+    running.child.kill('SIGTERM');
+    expect(await running.exit).toBe(0);
+    await expect(fetch(address)).rejects.toThrow();
+  });
+
   it('ends a stream that does not finish within the time that is set', async () => {
     const running = launch({ DRAIN_SECONDS: '1' });
     const address = await listening(running);
