@@ -47,7 +47,7 @@ function Guarded({ page }: { readonly page: PageRoute }) {
   if (Page === undefined) return <NotFound />;
   if (page.access !== 'public') {
     if (session.state === 'loading') return <PageSkeleton />;
-    if (session.state === 'failed') return <ErrorState error={session.error} onRetry={session.retry} />;
+    if (session.state === 'failed') return <ErrorState level={1} error={session.error} onRetry={session.retry} />;
     if (session.state === 'signed-out') return <Redirect to={signInPath(`${location}${window.location.search}`)} replace />;
     if (page.access === 'admin' && !session.me.is_admin) return <NotYours />;
   }
