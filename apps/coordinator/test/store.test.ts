@@ -58,14 +58,14 @@ describeDatabases('the store', (fresh, dialect) => {
 
   describe('the database', () => {
     if (dialect === 'postgres') {
-    it('says that a server has no such database', async () => {
-      const url = new URL(TEST_DATABASE_URL);
-      url.pathname = '/there_is_none_of_this_name';
-      await expect(openDatabase({ url: url.href })).rejects.toThrow(/3D000 \(the server has no database of this name/);
-    });
-  }
+      it('says that a server has no such database', async () => {
+        const url = new URL(TEST_DATABASE_URL);
+        url.pathname = '/there_is_none_of_this_name';
+        await expect(openDatabase({ url: url.href })).rejects.toThrow(/3D000 \(the server has no database of this name/);
+      });
+    }
 
-  it('opens again with what it held, and migrates only once', async () => {
+    it('opens again with what it held, and migrates only once', async () => {
       const id = await createAccount(database, 'someone', 1);
       await database.destroy();
       database = await place.open();
