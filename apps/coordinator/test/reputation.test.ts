@@ -218,6 +218,21 @@ describe('a provider whose jobs fail', () => {
     expect(admin.restrained).toMatchObject([{ provider_id: bad.providerId, state: 'cooling_down', detail: 'engine_failed' }]);
   });
 
+  it('is not held back for requests that no machine can do, however often they come', async () => {
+    harness = await startHarness({ random: () => 0.5 });
+    const [one, other] = [await harness.provider(broken), await harness.provider(broken)];
+    // The first three count: all engines may be broken.
+    for (let count = 0; count < 3; count++) expect((await harness.chat()).status).toBe(502);
+    await until(() => one.standing?.status === 'cooling_down' && other.standing?.status === 'cooling_down');
+    const fresh = [await harness.provider({ ...broken, serial: 'FRESH' }), await harness.provider(broken)];
+    for (let count = 0; count < 6; count++) expect((await harness.chat()).status).toBe(502);
+    expect(fresh.map(({ jobs }) => jobs.size)).toEqual([6, 6]);
+    expect(fresh.map(({ standing }) => standing?.status)).toEqual(['online', 'online']);
+    // What one machine alone was asked for says nothing of others.
+    expect((await harness.chat({ provider_serial: 'FRESH' })).status).toBe(502);
+    await until(() => harness.app.fleet.standings.of(fresh[0]?.providerId as ProviderId).recentFailures === 1);
+  });
+
   it('does not clear its record by connecting again', async () => {
     harness = await startHarness({ random: () => 0.5 });
     const bad = await harness.provider(broken);

@@ -1,10 +1,18 @@
 /** What the outcome of an attempt means for its provider: its reputation, its session, and whether it may have the same job again. */
 import type { Fleet } from '../fleet/fleet.js';
 import type { Outcome } from './attempt.js';
+import { ENGINE_FAILED, type EngineFailures } from './engine-failures.js';
 import { providerOf, type Run } from './job-run.js';
 import { judgeFailure } from './outcome-verdict.js';
 import type { Punctuality } from './punctuality.js';
 import type { Entrant } from './race.js';
+
+/** Who keeps what is held against providers. */
+export interface Parties {
+  readonly fleet: Fleet;
+  readonly punctuality: Punctuality;
+  readonly engineFailures: EngineFailures;
+}
 
 /** `elapsedMs`: how long the attempt has taken. */
 export function holdAgainst(
@@ -12,7 +20,7 @@ export function holdAgainst(
   outcome: Outcome,
   elapsedMs: number,
   run: Run,
-  { fleet, punctuality }: { readonly fleet: Fleet; readonly punctuality: Punctuality },
+  { fleet, punctuality, engineFailures }: Parties,
 ): void {
   const { session } = slot;
   const providerId = providerOf(session);
@@ -49,7 +57,8 @@ export function holdAgainst(
           return;
         case 'failed':
         case 'timed_out':
-          fleet.standings.faulted(providerId, consequence, reason);
+          if (reason === ENGINE_FAILED) engineFailures.failed(run, providerId);
+          else fleet.standings.faulted(providerId, consequence, reason);
           return;
         case 'misbehaved':
           fleet.standings.faulted(providerId, consequence, reason);

@@ -23,6 +23,8 @@ export interface Run {
   readonly tries: Try[];
   readonly span: TraceSpan;
   readonly attempts: Map<Entrant, TraceSpan>;
+  /** Providers whose engine failed at it, and whether that was held against them. */
+  readonly engines: Map<ProviderId, boolean>;
   /** Attempts that began. */
   begun: number;
   /** As many as had begun when somebody was waited for last: nobody is waited for twice between two attempts. */

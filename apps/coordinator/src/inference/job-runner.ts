@@ -12,8 +12,9 @@ import type { Wanted } from '../fleet/spares.js';
 import type { Outcome } from './attempt.js';
 import type { Billing } from './billing.js';
 import type { CacheScopes } from './cache-scopes.js';
-import { holdAgainst } from './consequences.js';
+import { holdAgainst, type Parties } from './consequences.js';
 import type { Delivery } from './delivery.js';
+import { EngineFailures } from './engine-failures.js';
 import { HedgeBudget } from './hedge-budget.js';
 import type { ImageSupply } from './image-supply.js';
 import { makesImages } from './image-work.js';
@@ -61,8 +62,9 @@ export class JobRunner {
   readonly #runs = new Set<Run>();
   readonly #hedges: HedgeBudget;
   readonly #punctuality: Punctuality;
+  readonly #engineFailures: EngineFailures;
   /** Who hears of what an attempt came to. */
-  readonly #parties: { readonly fleet: Fleet; readonly punctuality: Punctuality };
+  readonly #parties: Parties;
   #running = 0;
   #stopping = false;
   readonly #idle: (() => void)[] = [];
@@ -71,7 +73,8 @@ export class JobRunner {
     this.#options = options;
     this.#hedges = new HedgeBudget(options.hedgePercent);
     this.#punctuality = new Punctuality(options.timings);
-    this.#parties = { fleet: options.fleet, punctuality: this.#punctuality };
+    this.#engineFailures = new EngineFailures(options);
+    this.#parties = { fleet: options.fleet, punctuality: this.#punctuality, engineFailures: this.#engineFailures };
   }
 
   /** Runs a job and answers its client through the delivery. `gone` is aborted when the client goes away. Never rejects for a provider's fault. */
@@ -143,10 +146,12 @@ export class JobRunner {
         chain: job.chain,
         revocable: !stream,
       };
-      const deadline = now() + timings.overallMs;
-      const run: Run = { job, delivery, bill, gone, request, deadline, tries: [], span, attempts: new Map(), begun: 0, waitedAfter: null };
+      const kept = { tries: [], attempts: new Map(), engines: new Map<ProviderId, boolean>(), begun: 0, waitedAfter: null };
+      const run: Run = { job, delivery, bill, gone, request, deadline: now() + timings.overallMs, span, ...kept };
       this.#runs.add(run);
-      return await this.#tryProviders(run).finally(() => this.#runs.delete(run));
+      const end = await this.#tryProviders(run).finally(() => this.#runs.delete(run));
+      this.#engineFailures.settle(run, end.kind !== 'failed');
+      return end;
     } finally {
       await bill.close();
     }
