@@ -33,6 +33,7 @@ const HELP = `Makes a GGUF model with random weights.
   --vocabulary N         size of a learned vocabulary (default 8192)
   --endless              special tokens are hardly ever chosen, so that answers run to max_tokens
   --brief                the same, but for the end of the turn: answers end by themselves after about a dozen tokens
+  --pre NAME             how texts are taken apart into words, by llama.cpp's name for it (default qwen2)
   --embedding            a model that makes vectors of texts, from the last token (qwen3)
   --name TEXT            general.name (default "Random <size>")
   --help                 this text
@@ -65,6 +66,7 @@ interface Order {
   seed: number;
   name: string;
   vocabulary: Vocabulary;
+  pre: string;
   ending: Ending;
   embedding: boolean;
 }
@@ -117,6 +119,7 @@ function readOrder(args: string[]): Order | undefined {
     seed: wholeNumber('seed', values.seed, 1),
     name,
     vocabulary,
+    pre: values.pre ?? 'qwen2',
     ending,
     embedding: values.embedding ?? false,
   };
@@ -148,6 +151,7 @@ function readOptions(args: string[]) {
     seed: option,
     name: option,
     vocabulary: option,
+    pre: option,
     text: { type: 'string', multiple: true },
     endless: { type: 'boolean' },
     brief: { type: 'boolean' },
@@ -232,7 +236,7 @@ function make(order: Order): void {
   });
   const about = { name: order.name, sizeLabel: sizeLabel(parameters), license: 'apache-2.0', type: order.type };
   const template = readFileSync(new URL('../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
-  const metadata = new Map([...decoderMetadata(order.shape, about), ...tokenizerMetadata(order.vocabulary, template.trimEnd())]);
+  const metadata = new Map([...decoderMetadata(order.shape, about), ...tokenizerMetadata(order.vocabulary, template.trimEnd(), order.pre)]);
   if (order.embedding) metadata.set(`${order.shape.architecture}.pooling_type`, integer(POOLING_LAST));
   const bytes = writeGguf(order.out, metadata, tensors);
   console.log(`${order.out}: ${parameters} parameters, ${bytes} bytes, context ${order.shape.context}`);

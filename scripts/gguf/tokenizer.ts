@@ -24,7 +24,8 @@ export const SPECIAL_TOKENS = [
 /** llama.cpp's token types. Control tokens end a text or a turn and are not printed; user-defined ones are printed. */
 const TOKEN_TYPE = { normal: 1, control: 3, userDefined: 4 } as const;
 
-export function tokenizerMetadata(vocabulary: Vocabulary, chatTemplate: string): Map<string, MetadataValue> {
+/** `pre`: llama.cpp's name of the way in which texts are taken apart into words. */
+export function tokenizerMetadata(vocabulary: Vocabulary, chatTemplate: string, pre = 'qwen2'): Map<string, MetadataValue> {
   const special = new Set<string>(SPECIAL_TOKENS);
   const typeOf = (token: string): number => {
     if (!special.has(token)) return TOKEN_TYPE.normal;
@@ -33,7 +34,7 @@ export function tokenizerMetadata(vocabulary: Vocabulary, chatTemplate: string):
   const id = (token: (typeof SPECIAL_TOKENS)[number]): MetadataValue => integer(vocabulary.tokens.indexOf(token));
   return new Map<string, MetadataValue>([
     ['tokenizer.ggml.model', text('gpt2')],
-    ['tokenizer.ggml.pre', text('qwen2')],
+    ['tokenizer.ggml.pre', text(pre)],
     ['tokenizer.ggml.tokens', { type: 'strings', value: vocabulary.tokens }],
     ['tokenizer.ggml.token_type', { type: 'int32s', value: vocabulary.tokens.map(typeOf) }],
     ['tokenizer.ggml.merges', { type: 'strings', value: vocabulary.merges.map((pair) => pair.join(' ')) }],

@@ -4,17 +4,21 @@
  */
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
+import { type Tokenize, tokenizerOf } from './tokenizer.js';
 import { loadWeights } from './weights.js';
 
 export class Embedder {
   readonly #cancelled = new Set<number>();
+  readonly #tokenize: Tokenize;
 
   private constructor(
     private readonly model: LlamaModel,
     private readonly context: LlamaEmbeddingContext,
     readonly facts: EngineFacts,
     private readonly send: (message: FromEngine) => void,
-  ) {}
+  ) {
+    this.#tokenize = tokenizerOf(model, []);
+  }
 
   /** Throws an Error whose message is for the owner. */
   static async load(settings: EngineSettings, send: (message: FromEngine) => void): Promise<Embedder> {
@@ -47,7 +51,7 @@ export class Embedder {
     for (const input of inputs) {
       if (typeof input !== 'string' && !input.every((token) => this.#isToken(token)))
         return { job, kind: 'invalid_request', field: 'input' };
-      const tokens = typeof input === 'string' ? this.model.tokenize(input, false) : ([...input] as Token[]);
+      const tokens = typeof input === 'string' ? this.#tokenize(input, false) : ([...input] as Token[]);
       // Given a copy, because it writes the tokens that begin and end a text into it.
       const count = this.context.calculateInputLength([...tokens]);
       if (count === 0) return { job, kind: 'invalid_request', field: 'input' };

@@ -3,10 +3,11 @@ import { DEFAULT_THINK_TAGS } from '@inference/formats';
 import type { LlamaContext, LlamaModel } from 'node-llama-cpp';
 import { type ThinkTags, thinkTagsOf } from '../../models/think-tags.js';
 import type { EngineSettings } from '../messages.js';
-import { CHATML_TEMPLATE, ChatPrompt } from './chat-prompt.js';
+import { CHATML_TEMPLATE, ChatPrompt, type PromptModel } from './chat-prompt.js';
 import { type NativeContext, nativeContext } from './native.js';
 import { findRepeatability, type Repeatability } from './repeatability.js';
 import { Vocabulary, type VocabularySource } from './token-text.js';
+import { type Tokenize, tokenizerOf } from './tokenizer.js';
 import { loadWeights } from './weights.js';
 
 export interface LoadedModel {
@@ -16,6 +17,7 @@ export interface LoadedModel {
   readonly repeatability: Repeatability;
   readonly vocabulary: Vocabulary;
   readonly prompt: ChatPrompt;
+  readonly tokenize: Tokenize;
 }
 
 /** Throws an Error whose message is for the owner. */
@@ -35,10 +37,12 @@ export async function loadModel(settings: EngineSettings): Promise<LoadedModel> 
   if (template === null && !vocabulary.has('<|im_start|>')) {
     throw new Error('the model file holds no chat template, and its vocabulary has no ChatML tokens to fall back to');
   }
-  const prompt = chatPrompt(model, template ?? CHATML_TEMPLATE, vocabulary, tags);
+  const controls = vocabulary.controlTexts();
+  const tokenize = tokenizerOf(model, controls);
+  const prompt = chatPrompt({ tokenize, tokens: model.tokens }, template ?? CHATML_TEMPLATE, controls, tags);
   const mayShare = settings.gpu === 'none' && settings.keepApart !== true;
   const repeatability = await findRepeatability({ context: native, model, sequences: context.totalSequences, mayShare });
-  return { model, context, native, repeatability, vocabulary, prompt };
+  return { model, context, native, repeatability, vocabulary, prompt, tokenize };
 }
 
 function vocabularySource(model: LlamaModel): VocabularySource {
@@ -53,10 +57,10 @@ function chatTemplate(model: LlamaModel): string | null {
   return typeof template === 'string' && template.trim() !== '' ? template : null;
 }
 
-function chatPrompt(model: LlamaModel, template: string, vocabulary: Vocabulary, tags: ThinkTags | null): ChatPrompt {
+function chatPrompt(model: PromptModel, template: string, controls: readonly string[], tags: ThinkTags | null): ChatPrompt {
   let prompt: ChatPrompt;
   try {
-    prompt = new ChatPrompt(model, template, vocabulary.controlTexts(), tags);
+    prompt = new ChatPrompt(model, template, controls, tags);
   } catch {
     throw new Error("the model's chat template is not valid Jinja");
   }

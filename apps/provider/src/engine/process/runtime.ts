@@ -1,6 +1,6 @@
 /** Runs the requests of one loaded model: prompt to tokens, a stream for each, and its place in the decoder's rounds. */
 import type { Token } from 'node-llama-cpp';
-import type { Grammar } from '../grammar/grammar.js';
+import { type Grammar, GrammarTooLarge } from '../grammar/grammar.js';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { type PromptTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
 import { Decoder } from './decoder.js';
@@ -76,14 +76,16 @@ export class Runtime {
     if (request.sampling.logitBias.some(([token]) => isForeign(token))) return { job, kind: 'invalid_request', field: 'logit_bias' };
     if (request.maxTokens === 0) return this.#counted(job, tokens.length, startsInsideThinking);
     const limit = Math.min(request.maxTokens, contextSize - tokens.length);
+    const { vocabulary } = this.loaded;
+    let text: TextAssembler | FormText;
     let sampler: NativeSampler;
     try {
+      text = request.grammar === null ? new TextAssembler(vocabulary) : this.#formText(request.grammar, limit);
       sampler = await this.#sampler(request, limit);
     } catch (error) {
-      if (error instanceof GrammarError) return { job, kind: 'invalid_request', field: 'grammar' };
+      if (error instanceof GrammarError || error instanceof GrammarTooLarge) return { job, kind: 'invalid_request', field: 'grammar' };
       throw error;
     }
-    const { vocabulary } = this.loaded;
     const stream = new TextStream({
       control,
       prompt: tokens,
@@ -92,7 +94,7 @@ export class Runtime {
       repeatable: isRepeatable(request.sampling),
       limit,
       sampler,
-      text: request.grammar === null ? new TextAssembler(vocabulary) : this.#formText(request.grammar, limit),
+      text,
       logprobs: request.logprobs === null ? null : { vocabulary, alternatives: request.logprobs },
       isEnd: (token) => this.#isEnd(token),
       outbox: this.outbox,
@@ -108,9 +110,9 @@ export class Runtime {
   }
 
   #formText(grammar: Grammar, limit: number): FormText {
-    const { model, vocabulary } = this.loaded;
+    const { tokenize, vocabulary } = this.loaded;
     const pieceBytes = (token: Token) => vocabulary.pieceBytes(token);
-    return new FormText({ pieceBytes, tokenize: (text) => model.tokenize(text, false) }, grammar, limit);
+    return new FormText({ pieceBytes, tokenize: (text) => tokenize(text, false) }, grammar, limit);
   }
 
   async #sampler(request: GenerationRequest, limit: number): Promise<NativeSampler> {

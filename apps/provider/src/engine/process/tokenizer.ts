@@ -1,0 +1,67 @@
+/**
+ * Long texts are made into tokens piece by piece. llama.cpp first takes a text apart into words, for many families of models (gpt-oss,
+ * DeepSeek, Mistral, Llama 4) with a matcher that calls itself for each character of a word: one of some ten thousand letters ends the
+ * process, and with it the answers of everybody.
+ */
+import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp';
+
+/** Characters of a piece. A word of so many is a fraction of what the matcher's stack holds. */
+export const MOST_CHARACTERS = 8192;
+
+export type Tokenize = (text: string, special: boolean) => Token[];
+
+/** Other kinds of vocabularies take nothing apart, or write a space before whatever a piece begins with. */
+export function tokenizerOf(model: LlamaModel, whole: readonly string[]): Tokenize {
+  const tokenize: Tokenize = (text, special) => model.tokenize(text, special);
+  return model.vocabularyType === LlamaVocabularyType.bpe ? inPieces(tokenize, whole) : tokenize;
+}
+
+/** `whole`: texts that stand for one token and must not be cut. */
+export function inPieces(tokenize: Tokenize, whole: readonly string[]): Tokenize {
+  const longest = Math.max(0, ...whole.map(({ length }) => length));
+  return (text, special) => {
+    if (text.length <= MOST_CHARACTERS) return tokenize(text, special);
+    const tokens: Token[] = [];
+    for (let from = 0; from < text.length; ) {
+      const to = cutAfter(text, from, whole, longest);
+      for (const token of tokenize(text.slice(from, to), special)) tokens.push(token);
+      from = to;
+    }
+    return tokens;
+  };
+}
+
+/** Where the piece that begins here ends: where a word begins, if there is such a place in its second half. */
+function cutAfter(text: string, from: number, whole: readonly string[], longest: number): number {
+  const most = from + MOST_CHARACTERS;
+  if (most >= text.length) return text.length;
+  const least = from + MOST_CHARACTERS / 2;
+  for (let at = most; at > least; at--) if (isBetweenWords(text, at) && uncut(text, at, whole, longest) === at) return at;
+  const at = uncut(text, most, whole, longest);
+  return isLowSurrogate(text.charCodeAt(at)) ? at - 1 : at;
+}
+
+/** Before the space between two letters every family takes words apart, so that a cut there changes no token. */
+function isBetweenWords(text: string, at: number): boolean {
+  return text[at] === ' ' && isLetter(text[at - 1]) && isLetter(text[at + 1]);
+}
+
+function isLetter(character: string | undefined): boolean {
+  return character !== undefined && /\p{L}/u.test(character);
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** This place, or the beginning of the text around it that must not be cut. */
+function uncut(text: string, at: number, whole: readonly string[], longest: number): number {
+  const begin = at - longest;
+  const around = text.slice(begin, at + longest);
+  for (const each of whole) {
+    for (let found = around.indexOf(each); found >= 0; found = around.indexOf(each, found + 1)) {
+      if (begin + found < at && begin + found + each.length > at) return begin + found;
+    }
+  }
+  return at;
+}
