@@ -60,6 +60,7 @@ import { machineState, outcomeOf, startingStatus } from './status-parts.js';
 import { installation } from './update/installation.js';
 import { agentVersion } from './version.js';
 import { Watchdog } from './watchdog/watchdog.js';
+import { OutputForms } from './work/form/output-forms.js';
 import { Jobs } from './work/jobs.js';
 import { leaseModel } from './work/model-lease.js';
 
@@ -85,6 +86,7 @@ export class Daemon {
   readonly #wakes = new Wakes();
   #automaticUpdates: boolean;
   readonly #watchdog = new Watchdog();
+  readonly #forms = new OutputForms();
   readonly #settings: LiveSettings;
   readonly #selfUpdate: SelfUpdate;
 
@@ -245,7 +247,7 @@ export class Daemon {
     await this.#selfUpdate.close();
     this.#wakes.close();
     await this.#connected;
-    await Promise.all([this.models.close(), this.enclave.close(), this.#watchdog.close()]);
+    await Promise.all([this.models.close(), this.enclave.close(), this.#forms.close(), this.#watchdog.close()]);
     await this.#giveBack();
     await this.control.close();
   }
@@ -393,6 +395,7 @@ export class Daemon {
             providerId,
             keys,
             enclave: this.enclave,
+            forms: this.#forms,
             slots: models.slots,
             modelIds: () => models.ids(),
             lease: (id, signal) => leaseModel(models, id, signal),

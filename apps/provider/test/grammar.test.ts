@@ -10,6 +10,7 @@ import { type Grammar, GrammarBuilder } from '../src/engine/grammar/grammar.js';
 import { SchemaCompiler } from '../src/work/schema/compile.js';
 import { JsonGrammar } from '../src/work/schema/json-grammar.js';
 import { Languages } from '../src/work/schema/language.js';
+import { crowding } from './crowding-schema.js';
 import { ask, collect, demoModel } from './demo-model.js';
 
 function grammarOf(schema: Record<string, unknown>): Grammar {
@@ -113,6 +114,20 @@ describe.each([
     }
     expect(tokens).toBe(text);
   });
+});
+
+test('a grammar whose texts would stand at too many places is refused, or its text ended before', async () => {
+  const engine = await Engine.start({ settings: { modelPath: demoModel(), slots: 2, contextSize: 1024, gpu: 'none' } });
+  try {
+    await expect(
+      collect(engine.generate({ ...ask('Hi'), grammar: grammarOf({ $defs: crowding(0).$defs, $ref: '#/$defs/list6' }) })),
+    ).rejects.toThrow('invalid_request');
+    const { text, reason } = await collect(engine.generate({ ...ask('Hi', 900), grammar: grammarOf(crowding(200)) }));
+    expect(reason).toBe('stop');
+    expect(Schema.Check(crowding(200), JSON.parse(text)), text).toBe(true);
+  } finally {
+    await engine.close();
+  }
 });
 
 test('a grammar that cannot be read is refused, and the engine lives on', async () => {

@@ -14,19 +14,23 @@ import {
   toBase64,
 } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, type ResponseOpener, sealRequest, sha256Hex } from '@inference/protocol/crypto';
-import { describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { Embedding } from '../src/engine/embedding.js';
 import { Generation, type StreamCommand } from '../src/engine/generation.js';
 import type { EmbeddingRequest, Ended, GenerationRequest } from '../src/engine/messages.js';
 import { Drawing } from '../src/imaging/drawing.js';
 import type { DrawRequest } from '../src/imaging/messages.js';
 import type { EmbeddingFacts } from '../src/models/embedding-facts.js';
+import { OutputForms } from '../src/work/form/output-forms.js';
 import { Jobs } from '../src/work/jobs.js';
 import type { ModelLease } from '../src/work/model-lease.js';
 import type { SealingKey } from '../src/work/sealing-keys.js';
 
 const providerId = '0123456789abcdef0123456789abcdef' as ProviderId;
 const now = 1_800_000_000_000;
+
+const forms = new OutputForms();
+afterAll(() => forms.close());
 
 function sealingKey(): SealingKey {
   const pair = generateSealingKeyPair();
@@ -59,6 +63,8 @@ class Bench {
   away: 'away' | 'busy' | null = null;
   /** Frames whose bytes have not left. */
   unsent: (() => void)[] | null = null;
+  /** Forms that are being made or held against an output. */
+  readonly #thoughts = new Set<Promise<unknown>>();
   readonly jobs: Jobs;
 
   constructor(slots = 2, { pingAfterMs = 10_000, closeTimeoutMs = 5000, progressEveryMs = 15_000 } = {}) {
@@ -78,6 +84,12 @@ class Bench {
         await Promise.race([this.loaded, once(signal, 'abort')]);
         signal.throwIfAborted();
         return this.lease();
+      },
+      forms: {
+        form: async (...about) => {
+          const form = await this.#thought(forms.form(...about));
+          return form === null ? null : { ...form, fits: (output) => this.#thought(form.fits(output)) };
+        },
       },
       enclave: {
         signResponse: async (receipt) => {
@@ -161,9 +173,21 @@ class Bench {
     return sealed;
   }
 
-  /** Lets everything that is ready happen. */
+  /** Lets everything that is ready happen, and what another thread thinks about. */
   async settle(): Promise<void> {
-    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+    do {
+      await Promise.allSettled(this.#thoughts);
+      for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
+    } while (this.#thoughts.size > 0);
+  }
+
+  async #thought<T>(thought: Promise<T>): Promise<T> {
+    this.#thoughts.add(thought);
+    try {
+      return await thought;
+    } finally {
+      this.#thoughts.delete(thought);
+    }
   }
 
   /** Waits until this holds, however slow the machine. */

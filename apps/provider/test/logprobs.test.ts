@@ -110,3 +110,19 @@ test('of a character that is split over tokens add up to its bytes', async () =>
   expect(logprobs.map(({ token }) => token).join('')).toBe(text);
   expect(new TextDecoder().decode(Uint8Array.from(logprobs.flatMap(({ bytes }) => bytes ?? [])))).toBe(text);
 });
+
+test('of an answer that is cut off within a character make up its text', async () => {
+  const vocabulary: readonly string[] = model.fileInfo.metadata.tokenizer.ggml.tokens;
+  // The first byte of a character, again and again: each ends the one before unfinished.
+  const logitBias: [number, number][] = [[vocabulary.indexOf('\u00f0'), 100]];
+  const logprobs: TokenLogprob[] = [];
+  let text = '';
+  for await (const batch of engine.generate({ ...ask('Hi', 5, { logitBias }), logprobs: 0 })) {
+    for (const piece of batch) {
+      text += piece.text;
+      logprobs.push(...(piece.logprobs ?? []));
+    }
+  }
+  expect(text).toBe('\ufffd'.repeat(5));
+  expect(logprobs.map(({ token }) => token).join('')).toBe(text);
+});

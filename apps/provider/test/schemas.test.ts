@@ -7,6 +7,7 @@ import { asSchemaError, SchemaCompiler } from '../src/work/schema/compile.js';
 import { JsonGrammar } from '../src/work/schema/json-grammar.js';
 import { Languages } from '../src/work/schema/language.js';
 import { fitsDocument, fitsSchema } from '../src/work/schema/validator.js';
+import { crowding } from './crowding-schema.js';
 import { seededRandom } from './demo-model.js';
 
 function compile(schema: unknown, isStrict = true): Grammar | null {
@@ -131,6 +132,39 @@ describe('whatever is written by the grammar of', () => {
       expect(Schema.Check(schema, JSON.parse(text)), text).toBe(true);
     }
     expect(texts.size).toBeGreaterThan(1);
+    expect(machine.mayCrowd(machine.start(), 10_000)).toBe(false);
+  });
+});
+
+describe('places of a text in a grammar', () => {
+  /** Where a text stands after each of its characters. */
+  function placesOf(machine: GrammarMachine, text: string): number[] {
+    let state = machine.start();
+    return Array.from(text, (character) => {
+      state = machine.step(state, character.codePointAt(0) as number);
+      return state.length;
+    });
+  }
+
+  test('are few for many values, of which each can be written, and no other', () => {
+    const values = [...Array.from({ length: 3000 }, (_, i) => `value ${i}`), ...Array.from({ length: 300 }, (_, i) => i), '', null, [1]];
+    const machine = new GrammarMachine(compile({ enum: values }) as Grammar);
+    for (const value of values) {
+      const text = JSON.stringify(value);
+      const places = placesOf(machine, text);
+      // Ten digits, the quote, and the end.
+      expect(Math.max(...places), text).toBeLessThanOrEqual(12);
+      expect(Math.min(...places), text).toBeGreaterThan(0);
+    }
+    for (const text of ['"value 3000"', '"value 01"', '300', '[1,']) expect(placesOf(machine, text).at(-1), text).toBe(0);
+    for (const text of ['"value 3', '2', '[1]']) expect(placesOf(machine, text).at(-1), text).toBeGreaterThan(0);
+    expect(machine.mayCrowd(machine.start(), 10_000)).toBe(false);
+  });
+
+  test.each([0, 300])('are seen to be too many where choices multiply, %i characters ahead', (length) => {
+    const machine = new GrammarMachine(compile(crowding(length)) as Grammar);
+    expect(machine.mayCrowd(machine.start(), 10_000)).toBe(true);
+    expect(machine.mayCrowd(machine.start(), 2)).toBe(false);
   });
 });
 

@@ -127,7 +127,8 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   const finish = finishEvent(filter, ended, usage);
   await emit(rest);
   const isWhole = ended === 'stop' && filter.stopSequence === null;
-  if (isWhole && formed !== null && form?.fits({ text: formed.text, calls: formed.toolCalls }) === false) throw new FormMissed();
+  if (isWhole && formed !== null && form !== null && !(await form.fits({ text: formed.text, calls: formed.toolCalls })))
+    throw new FormMissed();
   await emit([finish]);
   if (plain !== null) await options.write(plain.body());
   return { usage, hiddenTokens: finish.hiddenTokens, finishReason: finish.reason, ...ratesOf(pace, generation) };

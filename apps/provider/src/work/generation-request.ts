@@ -1,13 +1,13 @@
 /** From the internal job of the formats to what the engine is asked, with messages and tools as chat templates know them. */
 import type { ChatMessage, TextRequest, Tool, ToolCall } from '@inference/formats';
 import type { GenerationRequest, PromptInput, PromptMessage, PromptTool, PromptToolCall } from '../engine/messages.js';
-import type { OutputForm } from './output-form.js';
+import type { MadeForm } from './form/output-form.js';
 
 /** `maxTokens` and `cacheScope` are those of the job's context. `attempt`: counts from 0 where an answer is tried again. */
 export function generationRequest(
   request: TextRequest,
   { maxTokens, cacheScope }: { readonly maxTokens: number; readonly cacheScope: string | null },
-  form: OutputForm | null,
+  form: MadeForm | null,
   attempt = 0,
 ): GenerationRequest {
   const { sampling } = request;

@@ -8,6 +8,7 @@ import { RequestOpener, responseHash, SealingError } from '@inference/protocol/c
 import { type Answered, answer } from './answer.js';
 import { answerEmbeddings } from './answer-embeddings.js';
 import { answerImages } from './answer-images.js';
+import type { OutputForms } from './form/output-forms.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
 import { type Opened, readRequest } from './opened-request.js';
@@ -25,6 +26,7 @@ const PROGRESS_EVERY_MS = 3000;
 export interface JobSurroundings extends FrameSink {
   send(message: ProviderMessage): void;
   readonly enclave: Pick<Enclave, 'signResponse'>;
+  readonly forms: Pick<OutputForms, 'form'>;
   /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
   readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
   /** Silence after which a stream shows a sign of life, in milliseconds. Default: 10 s. */
@@ -152,7 +154,7 @@ export class Job {
     const { signal } = this.#abort;
     const body = await this.#bodyInTime();
     this.#toErase.push(body);
-    const opened = readRequest(context, body);
+    const opened = await readRequest(context, body, surroundings.forms, signal);
     surroundings.send({ type: 'job_accepted', job_id: context.job_id });
     const startedAt = Date.now();
     const hash = responseHash();

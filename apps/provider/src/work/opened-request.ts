@@ -15,8 +15,8 @@ import {
 } from '@inference/formats';
 import type { JobContext } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
+import type { OutputForm, OutputForms } from './form/output-forms.js';
 import { JobError } from './job-error.js';
-import { type OutputForm, outputForm } from './output-form.js';
 
 export interface OpenedRequest extends ParsedRequest {
   readonly form: OutputForm | null;
@@ -29,13 +29,19 @@ export type Opened =
 
 type Parsed = ParsedRequest | ParsedEmbeddings | ParsedImages;
 
-/** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`. */
-export function readRequest(context: JobContext, body: Uint8Array): Opened {
+/** Throws {@link JobError} `bad_context`, `invalid_request` or `unsupported`, or the signal's reason. */
+export async function readRequest(
+  context: JobContext,
+  body: Uint8Array,
+  forms: Pick<OutputForms, 'form'>,
+  signal: AbortSignal,
+): Promise<Opened> {
   if (sha256Hex(body) !== context.request_sha256) throw new JobError('bad_context');
   const parsed = parse(formatFor(context.endpoint), body);
   if (!agrees(parsed.facts, context)) throw new JobError('bad_context');
   if (isImages(parsed)) return { kind: 'images', ...parsed };
-  return isText(parsed) ? { kind: 'text', ...parsed, form: outputForm(parsed) } : { kind: 'embeddings', ...parsed };
+  if (!isText(parsed)) return { kind: 'embeddings', ...parsed };
+  return { kind: 'text', ...parsed, form: await forms.form(parsed, signal) };
 }
 
 function isImages(parsed: Parsed): parsed is ParsedImages {

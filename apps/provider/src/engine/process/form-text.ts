@@ -3,12 +3,15 @@
  * left could not end it. Where they just could, the stream is ended with the shortest text that does.
  */
 import type { Token } from 'node-llama-cpp';
-import type { Grammar } from '../grammar/grammar.js';
-import { GrammarMachine, type MachineState } from '../grammar/machine.js';
+import { type Grammar, GrammarTooLarge } from '../grammar/grammar.js';
+import { GrammarMachine, type MachineState, nameOf } from '../grammar/machine.js';
 import type { StreamText } from './token-text.js';
 
 /** Nested deeper than this a text is ended, whatever room is left: parsers of clients give up at some depth. */
 const MAX_DEPTH = 600;
+
+/** Steps that are looked ahead: of a token with several characters, llama.cpp makes all places in one go. */
+const STEPS_AHEAD = 80;
 
 /** What this needs of a model. */
 export interface FormModel {
@@ -24,8 +27,12 @@ export class FormText implements StreamText {
   readonly #canEnd: boolean;
   #state: MachineState;
   #taken = '';
+  readonly #crowded = new Map<string, boolean>();
 
-  /** `limit`: most tokens of the stream. Where not even the shortest text fits into them, the form is begun and cut off. */
+  /**
+   * `limit`: most tokens of the stream. Where not even the shortest text fits into them, the form is begun and cut off. Throws
+   * {@link GrammarTooLarge} where a text would be at too many places of the grammar.
+   */
   constructor(
     private readonly model: FormModel,
     grammar: Grammar,
@@ -33,6 +40,7 @@ export class FormText implements StreamText {
   ) {
     this.#machine = new GrammarMachine(grammar);
     this.#state = this.#machine.start();
+    if (this.#isCrowdedAhead(this.#state)) throw new GrammarTooLarge();
     this.#canEnd = this.#fits(this.#state, limit);
   }
 
@@ -47,14 +55,16 @@ export class FormText implements StreamText {
   }
 
   /**
-   * Reads a token, if so many that are left after it suffice to end the text; false when they do not, and then nothing was
-   * read. Throws when the token does not fit the grammar, which sampling rules out.
+   * Reads a token, if so many that are left after it suffice to end the text, and if it does not lead to where nothing could be
+   * chosen in good time; false when not, and then nothing was read. Throws when the token does not fit the grammar, which sampling rules out.
    */
   take(token: Token, left: number): boolean {
     const codes = this.#decoder.read(this.model.pieceBytes(token));
-    let next = this.#state;
-    for (const code of codes.points) next = this.#machine.step(next, code);
+    let next: MachineState | null = this.#state;
+    for (const code of codes.points) if (next !== null) next = this.#machine.tryStep(next, code);
+    if (next === null) return false;
     if (next.length === 0) throw new Error('a token does not fit the grammar');
+    if (this.#isCrowdedAhead(next)) return false;
     if (this.#canEnd && (!this.#fits(next, left) || this.#machine.depth(next) > MAX_DEPTH)) return false;
     this.#state = next;
     this.#decoder.keep(codes);
@@ -76,6 +86,17 @@ export class FormText implements StreamText {
   closing(): { readonly text: string; readonly tokens: readonly Token[] } {
     const text = this.#machine.rest(this.#state);
     return { text, tokens: this.model.tokenize(text) };
+  }
+
+  /** Texts come back to the same places again and again. */
+  #isCrowdedAhead(state: MachineState): boolean {
+    const name = nameOf(state);
+    let isCrowded = this.#crowded.get(name);
+    if (isCrowded === undefined) {
+      isCrowded = this.#machine.mayCrowd(state, STEPS_AHEAD);
+      this.#crowded.set(name, isCrowded);
+    }
+    return isCrowded;
   }
 
   /** Whether so many tokens can end the text. A token has a byte at least, so few bytes need no counting. */

@@ -89,8 +89,10 @@ export class TextStream {
     this.options.onEnd();
   }
 
-  #write(token: Token, text: string, values: Logprobs | null, last: 'stop' | 'length' | null): void {
+  #write(token: Token, own: string, values: Logprobs | null, last: 'stop' | 'length' | null): void {
     const { logprobs } = this.options;
+    // Half a character that the last token leaves behind is text of that token.
+    const text = last === null ? own : own + this.options.text.end();
     this.#silent += 1;
     if (logprobs !== null && values !== null) {
       this.#logprobs.push(tokenLogprob(logprobs.vocabulary, token, text, values, logprobs.alternatives));

@@ -220,5 +220,7 @@ function isExcluded(languages: Languages, { kinds, numbers, strings }: Exclusion
 
 /** A schema's size as an error of the schema; other errors as they are. */
 export function asSchemaError(error: unknown): unknown {
-  return error instanceof LanguageTooLarge || error instanceof GrammarTooLarge ? new SchemaError('unsupported', []) : error;
+  // A range error: what is nested so deep that the stack does not hold it.
+  const isTooLarge = error instanceof LanguageTooLarge || error instanceof GrammarTooLarge || error instanceof RangeError;
+  return isTooLarge ? new SchemaError('unsupported', []) : error;
 }

@@ -4,7 +4,7 @@
  */
 import { createContext, Script } from 'node:vm';
 
-/** Thousands of times of what schemas take that people write. Nothing else happens in the agent meanwhile. */
+/** Thousands of times of what schemas take that people write. Nothing else happens in its thread meanwhile. */
 const MOST_MS = 1000;
 
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';

@@ -7,8 +7,6 @@ import { ANY_NUMBER, languageOfNumber } from './numbers.js';
 const MAX_INDENT = 20;
 /** Levels of arrays and objects in a value of no schema. Some clients' parsers give up at a thousand. */
 const MAX_FREE_DEPTH = 16;
-/** Characters of strings that are held against each other for equal beginnings. */
-const MAX_SHARED = 10_000;
 /** Characters that a JSON string holds as they are. */
 const PLAIN = [0x20, 0x21, 0x23, 0x5b, 0x5d, 0xd7ff, 0xe000, 0x10ffff];
 const HEX = [0x30, 0x39, 0x41, 0x46, 0x61, 0x66];
@@ -70,13 +68,27 @@ export class JsonGrammar {
     return this.builder.text(JSON.stringify(value));
   }
 
-  /** Any of the values. Strings share their beginnings, so that many of them are as quick to follow as few. */
+  /** Any of the values. They share their beginnings, so that many of them are as quick to follow as few. */
   anyOf(values: readonly unknown[]): readonly Sequence[] {
-    const strings = values.filter((value) => typeof value === 'string');
-    const others = values.filter((value) => typeof value !== 'string').map((value) => this.literal(value));
-    const isShort = strings.reduce((length, text) => length + text.length, 0) < MAX_SHARED;
-    if (strings.length < 2 || !isShort) return [...strings.map((value) => this.literal(value)), ...others];
-    return [[this.quoted(this.languages.either(...strings.map((value) => this.languages.text(value))))], ...others];
+    return this.#endings([...new Set(values.map((value) => JSON.stringify(value)))].map((text) => Array.from(text)).sort(compare), 0);
+  }
+
+  /** What may follow where all of these texts, which are sorted and differ, have been the same for so many characters. */
+  #endings(texts: readonly (readonly string[])[], at: number): readonly Sequence[] {
+    const { builder } = this;
+    const endings: Sequence[] = [];
+    for (let from = 0; from < texts.length; ) {
+      const first = texts[from] as readonly string[];
+      let to = from + 1;
+      while (to < texts.length && texts[to]?.[at] === first[at]) to++;
+      const last = texts[to - 1] as readonly string[];
+      let same = at;
+      while (same < first.length && same < last.length && first[same] === last[same]) same++;
+      const shared = builder.text(first.slice(at, same).join(''));
+      endings.push(to - from === 1 ? shared : [...shared, builder.rule(...this.#endings(texts.slice(from, to), same))]);
+      from = to;
+    }
+    return endings;
   }
 
   /** Texts of a language as they are, which must hold nothing but plain characters. */
@@ -186,6 +198,14 @@ export class JsonGrammar {
       pair,
     );
   }
+}
+
+/** So that texts with the same beginning are neighbours, and a beginning comes before what it begins. */
+function compare(a: readonly string[], b: readonly string[]): number {
+  const at = a.findIndex((character, index) => character !== b[index]);
+  if (at < 0) return a.length - b.length;
+  const [one = '', other = ''] = [a[at], b[at]];
+  return one < other ? -1 : 1;
 }
 
 function intersect(a: readonly number[], b: readonly number[]): number[] {

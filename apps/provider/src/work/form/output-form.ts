@@ -1,13 +1,14 @@
 /** What form a request demands of the output: JSON of a schema, calls that have to be made, calls that have to be right. */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
-import { type Grammar, GrammarBuilder, type Sequence, type Term } from '../engine/grammar/grammar.js';
-import { type FieldNames, fieldNames } from './field-names.js';
-import { JobError } from './job-error.js';
-import { asSchemaError, SchemaCompiler } from './schema/compile.js';
-import { JsonGrammar } from './schema/json-grammar.js';
-import { ANY_CHARACTER, Languages } from './schema/language.js';
-import { SchemaError } from './schema/schema-error.js';
-import { fitsDocument } from './schema/validator.js';
+import { type Grammar, GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../../engine/grammar/grammar.js';
+import { GrammarMachine } from '../../engine/grammar/machine.js';
+import { type FieldNames, fieldNames } from '../field-names.js';
+import { JobError } from '../job-error.js';
+import { asSchemaError, SchemaCompiler } from '../schema/compile.js';
+import { JsonGrammar } from '../schema/json-grammar.js';
+import { ANY_CHARACTER, Languages } from '../schema/language.js';
+import { SchemaError } from '../schema/schema-error.js';
+import { fitsDocument } from '../schema/validator.js';
 
 /** What an output came to. */
 export interface FormedOutput {
@@ -15,39 +16,78 @@ export interface FormedOutput {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
 }
 
-export interface OutputForm {
+/** What a request demands of its output. Plain data: it can be thought about in another thread. */
+export interface FormDemand extends Pick<TextRequest, 'parallelToolCalls' | 'responseFormat' | 'toolChoice' | 'tools'> {
+  readonly fields: FieldNames;
+}
+
+/** Plain data as well. */
+export interface MadeForm {
   readonly grammar: Grammar;
   /** The output has the form from its first character on, so there is no place for thoughts. */
   readonly isWhole: boolean;
-  /** Whether an output that was not cut off is what the client asked for. */
-  fits(output: FormedOutput): boolean;
 }
 
+/** Steps in which a text must not get to too many places of the grammar: tens of milliseconds of them. */
+const STEPS_AHEAD = 10_000;
 /** Calls that one answer may hold where at least one is demanded. */
 const MAX_CALLS = 16;
 
-/** Null where the model writes as it likes. Throws {@link JobError} `unsupported` or `invalid_request` with the field. */
-export function outputForm(parsed: ParsedRequest): OutputForm | null {
+/** Null where the model writes as it likes. */
+export function formDemand(parsed: ParsedRequest): FormDemand | null {
   const { request } = parsed;
   if (request.task === 'count') return null;
-  const { responseFormat, tools, toolChoice } = request;
-  const callable =
-    toolChoice.type === 'none' ? [] : toolChoice.type === 'named' ? tools.filter(({ name }) => name === toolChoice.name) : tools;
-  const isForced = callable.length > 0 && (toolChoice.type === 'required' || toolChoice.type === 'named');
-  const answers = responseFormat.type !== 'text' && !isForced;
-  if (!answers && callable.length === 0) return null;
+  const { parallelToolCalls, responseFormat, toolChoice, tools } = request;
+  const demand = { parallelToolCalls, responseFormat, toolChoice, tools, fields: fieldNames(parsed) };
+  return answerFormat(demand) !== null || callable(demand).length > 0 ? demand : null;
+}
 
-  const form = new FormBuilder(fieldNames(parsed));
-  const call = callable.length === 0 ? null : form.call(callable, isForced);
-  const isSingle = toolChoice.type === 'named' || !request.parallelToolCalls;
+/** The field with schemas of the client's that the form is made of, or null where there are none. */
+export function schemaField(demand: FormDemand): string | null {
+  if (answerFormat(demand)?.type === 'json_schema') return demand.fields.responseSchema;
+  return callable(demand).some((tool) => isShaped(demand, tool)) ? 'tools' : null;
+}
+
+/** Throws {@link JobError} `unsupported` or `invalid_request` with the field. */
+export function makeForm(demand: FormDemand): MadeForm {
+  const { fields, parallelToolCalls, toolChoice } = demand;
+  const tools = callable(demand);
+  const isForced = isCallForced(demand);
+  const format = answerFormat(demand);
+  const form = new FormBuilder(fields);
+  const call = tools.length === 0 ? null : form.call(tools, (tool) => isShaped(demand, tool));
+  const isSingle = toolChoice.type === 'named' || !parallelToolCalls;
   const calls = call === null ? null : isSingle ? form.opened(call) : form.listed(call);
-  const root = answers
-    ? form.either(form.answer(responseFormat), calls)
-    : isForced
-      ? (calls as Term)
-      : form.textWithCalls(call as Term, isSingle);
-  const grammar = form.grammar(root, answers ? 'answer' : 'tools');
-  return { grammar, isWhole: answers || isForced, fits: (output) => fits(request, answers, output) };
+  const root =
+    format !== null ? form.either(form.answer(format), calls) : isForced ? (calls as Term) : form.textWithCalls(call as Term, isSingle);
+  const grammar = form.grammar(root, format !== null ? 'answer' : 'tools');
+  const param = schemaField(demand);
+  if (param !== null) form.lookAhead(grammar, param);
+  return { grammar, isWhole: format !== null || isForced };
+}
+
+/** The tools that the model may call. */
+function callable({ toolChoice, tools }: FormDemand): readonly Tool[] {
+  if (toolChoice.type === 'none') return [];
+  return toolChoice.type === 'named' ? tools.filter(({ name }) => name === toolChoice.name) : tools;
+}
+
+function isCallForced(demand: FormDemand): boolean {
+  const { type } = demand.toolChoice;
+  return (type === 'required' || type === 'named') && callable(demand).length > 0;
+}
+
+type AnswerFormat = Exclude<TextRequest['responseFormat'], { type: 'text' }>;
+
+/** The form of the answer itself, or null where it has none or a call takes its place. */
+function answerFormat(demand: FormDemand): AnswerFormat | null {
+  const { responseFormat } = demand;
+  return responseFormat.type === 'text' || isCallForced(demand) ? null : responseFormat;
+}
+
+/** Where the model decides, only a strict tool's arguments are given their shape. */
+function isShaped(demand: FormDemand, { strict }: Tool): boolean {
+  return strict || isCallForced(demand);
 }
 
 class FormBuilder {
@@ -60,7 +100,7 @@ class FormBuilder {
     return other === null ? one : this.#builder.rule([one], [other]);
   }
 
-  answer(format: Exclude<TextRequest['responseFormat'], { type: 'text' }>): Term {
+  answer(format: AnswerFormat): Term {
     if (format.type === 'json_schema') {
       return this.#compile(format.schema, format.strict, this.fields.responseSchema, (schema) => schema.value([format.schema]));
     }
@@ -68,17 +108,17 @@ class FormBuilder {
   }
 
   /** One call of one of the tools, without the tag that opens it. */
-  call(tools: readonly Tool[], isForced: boolean): Term {
+  call(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const line = builder.rule([], builder.text('\n'));
-    return builder.rule([line, this.#bodies(tools, isForced), line, ...builder.text(TAGS.close)]);
+    return builder.rule([line, this.#bodies(tools, isShaped), line, ...builder.text(TAGS.close)]);
   }
 
   /**
    * What stands between the tags. Where the model decides, a tool that is not strict takes any object: its arguments may
    * come in any order, and nobody was promised what they are.
    */
-  #bodies(tools: readonly Tool[], isForced: boolean): Term {
+  #bodies(tools: readonly Tool[], isShaped: (tool: Tool) => boolean): Term {
     const builder = this.#builder;
     const json = this.#json;
     const member = (key: string) => [...json.literal(key), ...builder.text(':'), json.space];
@@ -86,7 +126,7 @@ class FormBuilder {
       ...[...builder.text('{'), json.space, ...member('name'), ...names, ...builder.text(','), json.space],
       ...[...member('arguments'), value, json.space, ...builder.text('}')],
     ];
-    const shaped = tools.filter(({ strict }) => strict || isForced);
+    const shaped = tools.filter(isShaped);
     const free = tools.filter((tool) => !shaped.includes(tool)).map(({ name }) => name);
     const names = builder.rule(...json.anyOf(free));
     const bodies = shaped.map(({ name, parameters, strict }) =>
@@ -143,6 +183,14 @@ class FormBuilder {
     return grammar;
   }
 
+  /** The engine looks ahead again as it goes; what is found here is refused before anything is paid for. Throws {@link JobError}. */
+  lookAhead(grammar: Grammar, field: string): void {
+    const machine = new GrammarMachine(grammar);
+    this.#guarded(field, () => {
+      if (machine.mayCrowd(machine.start(), STEPS_AHEAD)) throw new GrammarTooLarge();
+    });
+  }
+
   #compile(schema: unknown, isStrict: boolean, field: string, make: (compiler: SchemaCompiler) => Term): Term {
     return this.#guarded(field, () => make(new SchemaCompiler(this.#json, schema, isStrict)));
   }
@@ -186,7 +234,9 @@ function mayFit(schema: unknown, value: unknown): boolean {
   return fitsDocument(schema, value) !== false;
 }
 
-function fits({ responseFormat, tools, toolChoice }: TextRequest, answers: boolean, { text, calls }: FormedOutput): boolean {
+/** Whether an output that was not cut off is what the client asked for. */
+export function fitsForm(demand: FormDemand, { text, calls }: FormedOutput): boolean {
+  const { responseFormat, tools, toolChoice } = demand;
   const known = new Map(tools.map((tool) => [tool.name, tool]));
   const right = calls.every((call) => {
     const tool = known.get(call.name);
@@ -196,7 +246,7 @@ function fits({ responseFormat, tools, toolChoice }: TextRequest, answers: boole
   });
   if (!right) return false;
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
-  if (!answers || calls.length > 0) return true;
+  if (answerFormat(demand) === null || calls.length > 0) return true;
   const value = parsedJson(text);
   if (value === undefined) return false;
   if (responseFormat.type !== 'json_schema') return isJsonObject(value);

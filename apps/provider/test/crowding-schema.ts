@@ -1,0 +1,14 @@
+/** A schema of a few hundred bytes, whose texts soon stand at thousands of places of its grammar at once. */
+
+/** Lists within lists, each of which may be one of ten of which no text tells which it is. `length`: of a text that comes before. */
+export function crowding(length: number): Record<string, unknown> {
+  const $defs: Record<string, unknown> = { list0: { type: 'integer' } };
+  for (let depth = 1; depth <= 6; depth++) {
+    const items = { $ref: `#/$defs/list${depth - 1}` };
+    $defs[`list${depth}`] = {
+      anyOf: Array.from({ length: 10 }, (_, index) => ({ type: 'array', minItems: 1, maxItems: index + 1, items })),
+    };
+  }
+  const properties = { before: { const: 'x'.repeat(length) }, list: { $ref: '#/$defs/list6' } };
+  return { $defs, type: 'object', properties, required: ['before', 'list'], additionalProperties: false };
+}
