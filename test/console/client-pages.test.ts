@@ -66,7 +66,7 @@ describeInBrowser('a client in the console', () => {
 
     const client = new OpenAI({ baseURL: `${network.baseUrl}/v1`, apiKey: secret, maxRetries: 0 });
     const messages = [{ role: 'user' as const, content: 'What is the capital of France?' }];
-    const answer = await client.chat.completions.create({ model: network.model, messages, max_tokens: 30 });
+    const answer = await client.chat.completions.create({ model: network.model, messages, temperature: 0, max_tokens: 30 });
     expect(answer.choices[0]?.message.content).toContain('Paris');
 
     await page.getByRole('link', { name: 'Usage' }).click();
