@@ -82,6 +82,8 @@ describeInBrowser('the playground', () => {
       await route.fulfill({ response, body: (await response.text()).replace(/"content":"(?=[^"])/, '"content":"Never! ') });
     };
     await page.route('**/v1/chat/completions', tamper);
+    await page.getByText('Parameters').click();
+    await page.getByLabel('Temperature').fill('0');
     await ask(page, 'What is the capital of France?', network.model);
     const mark = lastAnswer(page).getByRole('button', { name: 'FAILED' });
     await mark.waitFor();
