@@ -60,7 +60,7 @@ function writeDemoFile(dataDir: string, network: Network, textModel: string, ima
 }
 
 function printUse(settings: Settings, network: Network, textModel: string, imageModel: string | undefined): void {
-  const body = { model: textModel, messages: [{ role: 'user', content: 'What is the capital of France?' }] };
+  const body = { model: textModel, temperature: 0, messages: [{ role: 'user', content: 'What is the capital of France?' }] };
   console.log(`
 The network is up: ${settings.providers} provider(s) serving ${network.models.join(', ')}.
 
