@@ -4,17 +4,11 @@
  */
 import { join } from 'node:path';
 import { type Enclave, openEnclave } from '@inference/enclave';
-import { AVAILABILITY_VERSION, type ModelOffer, type TrustMessage } from '@inference/protocol';
-import { providerIdOf } from '@inference/protocol/crypto';
-import { DutyRecorder } from './account/duty.js';
-import { MachineLink } from './account/machine-link.js';
-import type { AttendanceStatus } from './availability/attendance.js';
 import { policyOf } from './availability/policy.js';
-import { availabilityStatus, toldAvailability } from './availability-parts.js';
+import { availabilityStatus } from './availability-parts.js';
 import type { Config } from './config/config.js';
 import { configPath, dataDirOf } from './config/data-dir.js';
 import { availabilityRoutes } from './control/availability-routes.js';
-import { ConnectionLog } from './control/connection-log.js';
 import { ControlServer } from './control/control-server.js';
 import { coordinatorUrl, fetchCoordinatorView } from './control/coordinator-view.js';
 import type { AvailabilityStatus, DaemonStatus, EnclaveCheck } from './control/daemon-status.js';
@@ -24,69 +18,37 @@ import { takeMachine } from './control/machine-lock.js';
 import { type ModelsChange, modelsRoutes } from './control/models-routes.js';
 import { ControlRefusal } from './control/route.js';
 import { controlRoutes } from './control/routes.js';
+import { CoordinatorConnection } from './coordinator-connection.js';
 import { confinementOf, helperCommand, hostOf, makeDataDir } from './daemon-ground.js';
 import type { DaemonOptions } from './daemon-options.js';
 import { systemProblem } from './files/system-error.js';
 import { forbidCoreDumps } from './hardening/core-dumps.js';
 import { mendModes } from './hardening/secret-modes.js';
-import { hardwareStatus, toldHardware } from './hardware-parts.js';
 import { type HostFacts, readHostFacts } from './host/host-facts.js';
-import {
-  logAvailability,
-  logEnclave,
-  logEnrolment,
-  logJob,
-  logLink,
-  logModel,
-  logRefusedModel,
-  logRefusedModels,
-  logSession,
-  logSettings,
-  logTrust,
-} from './log-daemon.js';
+import { logAvailability, logEnclave, logModel, logRefusedModel, logSettings } from './log-daemon.js';
 import { FileHashes } from './models/file-hash.js';
 import { addOnPath } from './models/library/add-on.js';
 import { OpenAttendance } from './open-attendance.js';
 import { type OpenedModels, openModels } from './open-models.js';
 import { SelfUpdate } from './self-update.js';
 import type { ServedModels } from './serving/served-models.js';
-import { Enrolment, simulatedInstaller } from './session/enrolment.js';
-import type { Session } from './session/session.js';
-import { stayConnected } from './session/stay-connected.js';
-import { Wakes } from './session/wakes.js';
 import { LiveSettings, type SettingsState } from './settings/live-settings.js';
 import { startSentence } from './start-error.js';
-import { machineState, outcomeOf, startingStatus } from './status-parts.js';
+import { machineState, startingStatus } from './status-parts.js';
 import { installation } from './update/installation.js';
 import { agentVersion } from './version.js';
 import { Watchdog } from './watchdog/watchdog.js';
-import { OutputForms } from './work/form/output-forms.js';
-import { Jobs } from './work/jobs.js';
-import { leaseModel } from './work/model-lease.js';
 
-/** What running jobs get when this machine leaves: those that may be finished, and those that have begun when there is hurry. */
-const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
-/** How long a command waits for what the coordinator says to a new sign-in, in milliseconds. */
-const LINK_MS = 5_000;
 const STARTING = 'the provider is still starting; try again in a moment';
 /** How long the enclave may take to show that it works, in milliseconds. */
 const ENCLAVE_CHECK_MS = 3_000;
 
 export class Daemon {
-  readonly #leave = new AbortController();
-  #jobs: Jobs | null = null;
-  #session: Session | null = null;
-  #trust: TrustMessage | null = null;
-  #connected: Promise<void> = Promise.resolve();
   #stopping = false;
   #giveBack = async (): Promise<void> => {};
-  readonly #connection = new ConnectionLog();
-  #link: MachineLink | null = null;
-  #duty: DutyRecorder | null = null;
-  readonly #wakes = new Wakes();
+  private readonly connection: CoordinatorConnection;
   #automaticUpdates: boolean;
   readonly #watchdog = new Watchdog();
-  readonly #forms = new OutputForms();
   readonly #settings: LiveSettings;
   readonly #selfUpdate: SelfUpdate;
 
@@ -95,7 +57,7 @@ export class Daemon {
     private readonly control: ControlServer,
     private readonly startedAt: number,
     private readonly models: ServedModels,
-    private readonly host: HostFacts,
+    host: HostFacts,
     private readonly enclave: Enclave,
     private readonly attendance: OpenAttendance,
     private readonly opened: OpenedModels,
@@ -116,11 +78,11 @@ export class Daemon {
       coordinator: coordinatorUrl(options.socketUrl),
       service: options.service,
       automatic: () => this.#automaticUpdates,
-      isRegistered: () => this.#session?.registered === true,
+      isRegistered: () => this.connection.registered,
       onRestart: options.onRestart,
       log,
     });
-    this.#wakes.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine has slept, or its clock was set'));
+    this.connection = new CoordinatorConnection({ daemon: options, models, host, enclave, attendance });
   }
 
   /**
@@ -193,14 +155,14 @@ export class Daemon {
       onCondition: (condition) => {
         log.info({ event: 'machine', ...condition }, "the machine's condition has changed");
         served?.setMemoryIsShort(condition.memoryPressure !== 'normal');
-        daemon?.reportMachine();
+        daemon?.connection.reportMachine();
       },
       onChange: (status) => {
         logAvailability(log, status);
-        daemon?.announceAvailability(status);
+        daemon?.connection.announceAvailability(status);
       },
       onAwakeProblem: (reason) => log.warn({ event: 'sleep_not_prevented', reason }, 'the system cannot be kept from going to sleep'),
-      leave: async (hurry, stay) => daemon?.stepAside(hurry, stay),
+      leave: async (hurry, stay) => daemon?.connection.stepAside(hurry, stay),
       rest: async () => served?.rest(),
       resume: () => served?.resume(),
     });
@@ -217,7 +179,7 @@ export class Daemon {
         addOnPath: addOnPath(options.dataDir),
         confinement,
         onEvent: (event) => logModel(log, event),
-        onChange: () => daemon?.announceModels(),
+        onChange: () => daemon?.connection.announceModels(),
       });
       const { models } = opened;
       for (const one of opened.refused) logRefusedModel(log, one);
@@ -227,50 +189,37 @@ export class Daemon {
       await models.start(signal);
       const enclave = await openEnclave({ command, onEvent: (event) => logEnclave(log, event) });
       daemon = new Daemon(options, control, startedAt, models, host, enclave, attendance, opened, hardening);
+      return daemon;
     } catch (error) {
       await Promise.all([attendance.close(), served?.close()]);
       throw error;
     }
-    daemon.#connect();
-    return daemon;
   }
 
   /** Takes no more jobs, lets running ones finish for a while or until `hurry`, and ends every child process. */
   async stop(hurry?: AbortSignal): Promise<void> {
     this.#stopping = true;
     await this.attendance.close();
-    if (this.#session?.registered === true) await this.#jobs?.drain(this.options.drainMs, hurry);
-    this.#leave.abort();
-    this.#link?.stop();
-    this.#duty?.close();
+    await this.connection.close(hurry);
     this.#settings.close();
     await this.#selfUpdate.close();
-    this.#wakes.close();
-    await this.#connected;
-    await Promise.all([this.models.close(), this.enclave.close(), this.#forms.close(), this.#watchdog.close()]);
+    await Promise.all([this.models.close(), this.enclave.close(), this.#watchdog.close()]);
     await this.#giveBack();
     await this.control.close();
   }
 
   /** What the owner's commands are told. Asks the coordinator, too, and waits for it a few seconds at most. */
   async status(): Promise<DaemonStatus> {
-    const { view, problem } = await fetchCoordinatorView(this.options.socketUrl, this.#connection.token);
+    const { view, problem } = await fetchCoordinatorView(this.options.socketUrl, this.connection.token);
     const offers = this.models.offers();
     return {
       ...startingStatus(this.options, this.startedAt),
       state: this.#stopping ? 'stopping' : 'running',
-      provider_id: providerIdOf(this.enclave.publicKey),
-      connection: this.#connection.connection,
-      clock_skew_ms: this.#connection.clockSkewMs,
-      trust: this.trust,
-      account: this.#link?.status ?? startingStatus(this.options, this.startedAt).account,
+      ...this.connection.status,
       engine: offers.length > 0 ? 'ready' : 'down',
       models: offers.map(({ id, context_length }) => ({ id, context_length })),
       slots: this.models.slots,
       availability: this.availability,
-      hardware: hardwareStatus(this.host, this.#jobs?.rates ?? { decodeTps: null, prefillTps: null }),
-      running_jobs: this.#jobs?.active ?? 0,
-      jobs: this.#connection.jobs,
       host: machineState(this.attendance.condition),
       settings: this.#settings.state,
       hardening: this.hardening,
@@ -280,9 +229,8 @@ export class Daemon {
   }
 
   /** The owner has signed in or out. */
-  async signInChanged(): Promise<LinkStatus | null> {
-    this.#link?.show();
-    return this.#link?.settled(LINK_MS) ?? null;
+  signInChanged(): Promise<LinkStatus> {
+    return this.connection.signInChanged();
   }
 
   /** Reads the file of settings again, and takes over what can be changed while this runs. */
@@ -326,147 +274,8 @@ export class Daemon {
     }
   }
 
-  /** What the coordinator said last of this provider's standing; null while it is not registered. */
-  get trust(): TrustMessage | null {
-    return this.#session?.registered === true ? this.#trust : null;
-  }
-
   /** Whether it serves, and why not. */
   get availability(): AvailabilityStatus {
     return availabilityStatus(this.attendance);
-  }
-
-  /** Tells the coordinator what can be had at this moment, and what of it is in memory. */
-  announceModels(): void {
-    if (this.#session?.registered === true) this.#session.send({ type: 'models', models: this.#offers(this.#session.version) });
-  }
-
-  /** Tells the coordinator whether jobs may come. */
-  announceAvailability(status: AttendanceStatus): void {
-    if (this.#session?.registered !== true) return;
-    if (this.#session.version >= AVAILABILITY_VERSION) this.#session.send({ type: 'availability', ...toldAvailability(status) });
-    else this.announceModels();
-  }
-
-  reportMachine(): void {
-    if (this.#session?.registered === true) this.#jobs?.reportMachine();
-  }
-
-  /** Finishes or hands back what runs. */
-  async stepAside(hurry: AbortSignal, stay: AbortSignal): Promise<void> {
-    await this.#jobs?.stepAside(LEAVING, hurry, stay);
-  }
-
-  /** A coordinator that knows nothing of availability is told of no models while there is none to be had. */
-  #offers(version: number): ModelOffer[] {
-    return version < AVAILABILITY_VERSION && this.attendance.status.state !== 'serving' ? [] : this.models.offers();
-  }
-
-  #connect(): void {
-    const { log, socketUrl } = this.options;
-    const providerId = providerIdOf(this.enclave.publicKey);
-    const enrolment = this.options.enrol ? this.#enrolment() : null;
-    const { models } = this;
-    const link = this.#openLink();
-    this.#link = link;
-    const look = () => ({ connected: this.#session?.registered === true, busy: (this.#jobs?.active ?? 0) > 0 });
-    this.#duty = new DutyRecorder({ dataDir: this.options.dataDir, look });
-    log.info(
-      { event: 'starting', provider_id: providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
-      'provider is starting',
-    );
-    this.#connected = stayConnected(
-      {
-        url: socketUrl,
-        enclave: this.enclave,
-        presence: {
-          agentVersion: agentVersion(),
-          hardware: toldHardware(this.host),
-          models: (version) => this.#offers(version),
-          // What is served may be something else when it connects again.
-          get slots() {
-            return models.slots;
-          },
-          availability: () => toldAvailability(this.attendance.status),
-        },
-        intake: (session, keys) => {
-          this.#session = session;
-          this.#jobs = new Jobs({
-            providerId,
-            keys,
-            enclave: this.enclave,
-            forms: this.#forms,
-            slots: models.slots,
-            modelIds: () => models.ids(),
-            lease: (id, signal) => leaseModel(models, id, signal),
-            send: (message) => session.send(message),
-            sendFrame: (bytes, sent) => session.sendFrame(bytes, sent),
-            onEnd: (event) => {
-              this.#connection.job(outcomeOf(event));
-              logJob(log, event);
-            },
-            machine: () => machineState(this.attendance.condition),
-            away: () => (this.attendance.status.state === 'serving' ? null : session.version >= AVAILABILITY_VERSION ? 'away' : 'busy'),
-          });
-          return this.#jobs;
-        },
-        onRegistered: (_session, trustLevel, token) => {
-          this.#connection.registered(token);
-          log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
-          // Models may have come or gone between the register message and its answer, and the time to serve as well.
-          this.announceAvailability(this.attendance.status);
-          this.announceModels();
-          this.#jobs?.reportMachine();
-          link.show();
-        },
-        onLink: (answer) => link.onAnswer(answer),
-        onTrust: (trust) => {
-          this.#trust = trust;
-          logTrust(log, trust);
-          enrolment?.onTrust(trust);
-        },
-        onModelsRefused: (refused) => logRefusedModels(log, refused),
-        onEnrolment: (answer) => enrolment?.onAnswer(answer),
-        onClockSkew: (ms, large) => {
-          this.#connection.clockSkewMs = ms;
-          const text = "the clock of this machine differs from the coordinator's; jobs may be refused as expired";
-          if (large) log.warn({ event: 'clock_skew', ms }, text);
-        },
-        wakes: this.#wakes,
-        onEvent: (event) => {
-          link.disconnected();
-          this.#connection.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
-          logSession(log, event);
-        },
-      },
-      this.#leave.signal,
-    );
-  }
-
-  #openLink(): MachineLink {
-    const { dataDir, socketUrl, log } = this.options;
-    return new MachineLink({
-      dataDir,
-      coordinator: coordinatorUrl(socketUrl),
-      send: (message) => {
-        if (this.#session?.registered !== true) return false;
-        this.#session.send(message);
-        return true;
-      },
-      onChange: (status) => logLink(log, status),
-    });
-  }
-
-  #enrolment(): Enrolment {
-    const { log, simulatedManagement } = this.options;
-    const enrolment = new Enrolment({
-      send: (message) => {
-        if (this.#session?.registered === true) this.#session.send(message);
-      },
-      install: simulatedManagement === null ? null : simulatedInstaller(simulatedManagement, this.#leave.signal),
-      onEvent: (event) => logEnrolment(log, event),
-    });
-    this.#leave.signal.addEventListener('abort', () => enrolment.stop(), { once: true });
-    return enrolment;
   }
 }

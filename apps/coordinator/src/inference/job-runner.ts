@@ -61,8 +61,6 @@ export class JobRunner {
   readonly #races = new Set<Race>();
   readonly #runs = new Set<Run>();
   readonly #hedges: HedgeBudget;
-  readonly #punctuality: Punctuality;
-  readonly #engineFailures: EngineFailures;
   /** Who hears of what an attempt came to. */
   readonly #parties: Parties;
   #running = 0;
@@ -72,9 +70,11 @@ export class JobRunner {
   constructor(options: JobRunnerOptions) {
     this.#options = options;
     this.#hedges = new HedgeBudget(options.hedgePercent);
-    this.#punctuality = new Punctuality(options.timings);
-    this.#engineFailures = new EngineFailures(options);
-    this.#parties = { fleet: options.fleet, punctuality: this.#punctuality, engineFailures: this.#engineFailures };
+    this.#parties = {
+      fleet: options.fleet,
+      punctuality: new Punctuality(options.timings),
+      engineFailures: new EngineFailures(options),
+    };
   }
 
   /** Runs a job and answers its client through the delivery. `gone` is aborted when the client goes away. Never rejects for a provider's fault. */
@@ -150,7 +150,7 @@ export class JobRunner {
       const run: Run = { job, delivery, bill, gone, request, deadline: now() + timings.overallMs, span, ...kept };
       this.#runs.add(run);
       const end = await this.#tryProviders(run).finally(() => this.#runs.delete(run));
-      this.#engineFailures.settle(run, end.kind !== 'failed');
+      this.#parties.engineFailures.settle(run, end.kind !== 'failed');
       return end;
     } finally {
       await bill.close();
@@ -234,7 +234,7 @@ export class JobRunner {
       const { entrant: decisive, outcome, elapsedMs } = await race.finish;
       if (outcome.kind === 'completed') {
         waitingRoom.served(run.request.model, outcome.elapsedMs);
-        this.#punctuality.observe(run.request.model, run.job.facts.stream, decisive.estimate, outcome.firstContentMs);
+        this.#parties.punctuality.observe(run.request.model, run.job.facts.stream, decisive.estimate, outcome.firstContentMs);
       }
       if (decisive.role === 'hedge') observer.event({ type: 'hedge', outcome: outcome.kind === 'completed' ? 'won' : 'lost' });
       note(run, decisive, outcome, elapsedMs);
@@ -296,8 +296,8 @@ export class JobRunner {
     return new Race(delivery, {
       timings,
       body: job.body,
-      lateAfterMs: ({ estimate }) => this.#punctuality.lateAfterMs(model, stream, estimate),
-      silentAfterMs: ({ estimate }) => this.#punctuality.silentAfterMs(estimate),
+      lateAfterMs: ({ estimate }) => this.#parties.punctuality.lateAfterMs(model, stream, estimate),
+      silentAfterMs: ({ estimate }) => this.#parties.punctuality.silentAfterMs(estimate),
       decides: isClientsFault,
       couldMove: (running) => this.#mayTryAnother(run) && waitingRoom.hasSpare(besides(running)),
       second: (running) => {

@@ -185,8 +185,8 @@ class FormBuilder {
 
   /** The engine looks ahead again as it goes; what is found here is refused before anything is paid for. Throws {@link JobError}. */
   lookAhead(grammar: Grammar, field: string): void {
-    const machine = new GrammarMachine(grammar);
     this.#guarded(field, () => {
+      const machine = new GrammarMachine(grammar);
       if (machine.mayCrowd(machine.start(), STEPS_AHEAD)) throw new GrammarTooLarge();
     });
   }
