@@ -268,6 +268,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     statusOf,
     linkPollMs: options.linkPollMs,
     keys,
+    metrics,
     log,
     now,
   });

@@ -7,6 +7,8 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { createAuth, MIN_PASSWORD_LENGTH } from './accounts/auth.js';
 import type { MachineLinks } from './accounts/machine-links.js';
 import { developmentMailer, httpMailer, type Mailer } from './accounts/mailer.js';
+import { MAX_HASHES_AT_ONCE, PasswordHasher } from './accounts/passwords/password-hasher.js';
+import { SignInQueue } from './accounts/passwords/sign-in-queue.js';
 import { endResetLinks, startPruning } from './accounts/pruning.js';
 import { Sessions } from './accounts/sessions.js';
 import type { Config } from './config.js';
@@ -14,6 +16,8 @@ import type { Fleet } from './fleet/fleet.js';
 import type { OnlineSession } from './fleet/provider-session.js';
 import type { Ledger } from './ledger/ledger.js';
 import { errorFacts, type Log } from './log.js';
+import type { Metrics } from './metrics/metrics.js';
+import { readPasswords } from './metrics/password-readings.js';
 import { Deposits } from './payments/deposits.js';
 import type { PaymentProcessor } from './payments/payment-processor.js';
 import type { StripeSettings } from './payments/stripe-processor.js';
@@ -58,6 +62,7 @@ export interface ConsoleParts {
   readonly machineLinks: MachineLinks;
   readonly linkPollMs?: number | undefined;
   readonly keys: KeyGuard;
+  readonly metrics: Metrics;
   readonly log: Log;
   readonly now: () => number;
 }
@@ -80,8 +85,12 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   const mailer = mailerOf(config, log);
   const accounts = new AccountBook({ database, now, onChange: (id) => keys.keyRing.forget((key) => key.accountId === id) });
   const playgroundKeys = new PlaygroundKeys({ database, keyRing: keys.keyRing, now });
+  const passwords = new PasswordHasher();
+  const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
+  readPasswords(parts.metrics, passwords, signInQueue);
   const auth = createAuth({
     database,
+    passwords,
     secret: parts.authSecret,
     publicUrl: config.console.publicOrigin,
     mailer,
@@ -105,7 +114,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   const machineCodes = new MachineCodes({ database, now });
   const deviceCodes = new DeviceCodes({ database, now, intervalMs: parts.linkPollMs });
 
-  addAuthRoutes(server, { auth, door, mail: mailer !== null, log });
+  addAuthRoutes(server, { auth, door, queue: signInQueue, mail: mailer !== null, log });
   addSettings(server, limits, {
     development: config.development,
     deposits: [...(processor === null ? [] : (['stripe'] as const)), ...(config.development ? (['development'] as const) : [])],
@@ -135,13 +144,17 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   addAdminRoutes(server, adminGuard, { accounts, machines, book, deposits, withdrawals, ledger, processor, now, log });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });
 
+  const stopPruning = startPruning(auth, (error) => log.error({ error: errorFacts(error) }, 'expired sessions could not be removed'));
   return {
     adminGuard,
     accounts,
     machines,
     machineCodes,
     accountGuard: requireAccount(keys, door),
-    close: startPruning(auth, (error) => log.error({ error: errorFacts(error) }, 'expired sessions could not be removed')),
+    close: async () => {
+      await stopPruning();
+      await passwords.close();
+    },
   };
 }
 

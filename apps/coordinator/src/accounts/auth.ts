@@ -9,12 +9,15 @@ import { CamelCasePlugin } from 'kysely';
 import { dialectOf } from '../store/dialect.js';
 import type { Database } from '../store/tables.js';
 import type { Mailer } from './mailer.js';
+import type { PasswordHasher } from './passwords/password-hasher.js';
 
 export interface AuthSettings {
   readonly database: Database;
   readonly secret: string;
   /** Address that browsers use, such as `https://gateway.example`. Null: that of each request, which the routes have checked. */
   readonly publicUrl: string | null;
+  /** Absent: passwords are hashed on the thread pool that the whole process shares. */
+  readonly passwords?: Pick<PasswordHasher, 'hash' | 'verify'>;
   /** Null: what needs mail is refused. */
   readonly mailer: Mailer | null;
   readonly requireEmailVerification: boolean;
@@ -38,7 +41,7 @@ const DAY_S = 24 * HOUR_S;
 
 /** What the library is told. Apart from {@link createAuth} so that a test can ask the library which tables this needs. */
 export function authOptions(settings: AuthSettings) {
-  const { mailer, publicUrl } = settings;
+  const { mailer, publicUrl, passwords } = settings;
   const isHttps = publicUrl?.startsWith('https://') ?? false;
   const sendMail = (kind: 'reset_password' | 'verify_email') => {
     // Not awaited: how long a mail takes would tell whether the address has an account.
@@ -62,6 +65,14 @@ export function authOptions(settings: AuthSettings) {
       enabled: true,
       minPasswordLength: MIN_PASSWORD_LENGTH,
       maxPasswordLength: 128,
+      ...(passwords === undefined
+        ? {}
+        : {
+            password: {
+              hash: (password: string) => passwords.hash(password),
+              verify: (given: { hash: string; password: string }) => passwords.verify(given),
+            },
+          }),
       requireEmailVerification: settings.requireEmailVerification,
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: HOUR_S,

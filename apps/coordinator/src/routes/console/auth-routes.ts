@@ -5,8 +5,10 @@
 import { apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER } from '../../accounts/auth.js';
+import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import { errorFacts, type Log } from '../../log.js';
 import { bytesOf } from '../body-bytes.js';
+import { clientNetwork } from '../client-network.js';
 import { sendError } from '../send-error.js';
 import { type ConsoleDoor, changes, headersOf, MAX_CONSOLE_BODY_BYTES } from './console-api.js';
 import { consoleOrigin, hasBearer, isForeign, isJson } from './origin.js';
@@ -21,18 +23,20 @@ interface AuthRoute {
   readonly needsMail?: true;
   /** A session alone is not enough. */
   readonly needsPassword?: true;
+  /** The library hashes a password for it. */
+  readonly hashes?: true;
 }
 
 const ROUTES: readonly AuthRoute[] = [
-  { method: 'POST', path: '/sign-up/email', limitEmail: true },
-  { method: 'POST', path: '/sign-in/email', limitEmail: true },
+  { method: 'POST', path: '/sign-up/email', limitEmail: true, hashes: true },
+  { method: 'POST', path: '/sign-in/email', limitEmail: true, hashes: true },
   { method: 'POST', path: '/sign-out' },
   { method: 'POST', path: '/update-user' },
-  { method: 'POST', path: '/change-password' },
-  { method: 'POST', path: '/delete-user', needsPassword: true },
+  { method: 'POST', path: '/change-password', hashes: true },
+  { method: 'POST', path: '/delete-user', needsPassword: true, hashes: true },
   { method: 'POST', path: '/request-password-reset', limitEmail: true, needsMail: true },
   { method: 'GET', path: '/reset-password/:token', redirects: true },
-  { method: 'POST', path: '/reset-password' },
+  { method: 'POST', path: '/reset-password', hashes: true },
   { method: 'POST', path: '/send-verification-email', limitEmail: true, needsMail: true },
   { method: 'GET', path: '/verify-email', redirects: true },
 ];
@@ -40,6 +44,8 @@ const ROUTES: readonly AuthRoute[] = [
 export interface AuthRoutes {
   readonly auth: Auth;
   readonly door: ConsoleDoor;
+  /** Where requests wait that need a password hash. */
+  readonly queue: SignInQueue;
   /** Whether mail can leave. */
   readonly mail: boolean;
   readonly log: Log;
@@ -85,14 +91,30 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many tries with this e-mail address. Wait a while.' });
     }
   }
+  const handle = (): Promise<Response> => routes.auth.handler(webRequest(request, origin));
   let answer: Response;
   try {
-    answer = await routes.auth.handler(webRequest(request, origin));
+    answer = await (route.hashes ? routes.queue.run(clientNetwork(request.ip), leaving(reply), handle) : handle());
   } catch (error) {
+    if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
+    // Nobody is there to be answered.
+    if (reply.raw.destroyed) return refuse('internal');
     routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
     return refuse('internal');
   }
   await pass(answer, reply);
+}
+
+const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof apiError>>> = {
+  client: ['rate_limit_exceeded', { retryAfter: 5, message: 'Too many sign-ins from this address at once. Try again in a few seconds.' }],
+  all: ['overloaded', { retryAfter: 10, message: 'Too many people are signing in right now. Try again in a few seconds.' }],
+};
+
+/** Aborted when the client leaves before it is answered. */
+function leaving(reply: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  reply.raw.once('close', () => left.abort(new Error('the client has left')));
+  return left.signal;
 }
 
 /** Longest texts that are stored; an e-mail address by RFC 5321 section 4.5.3.1. */

@@ -1,0 +1,131 @@
+/**
+ * Queue of the requests that need a password hash. Few run at once; the others wait in one line per client network, and the
+ * lines take turns. A request waits before the sign-in library sees it, so that a refusal changes nothing (a reset link stays).
+ */
+
+export interface SignInQueueOptions {
+  /** Requests that run at once. */
+  readonly maxRunning: number;
+  readonly maxWaiting?: number;
+  readonly maxWaitingPerClient?: number;
+}
+
+/** At 12 to 24 hashes a second, a full queue takes five to ten seconds. */
+const MAX_WAITING = 128;
+const MAX_WAITING_PER_CLIENT = 32;
+
+/** `client`: this client has too many requests waiting. `all`: all clients together have. */
+export class SignInQueueFull extends Error {
+  constructor(readonly scope: 'client' | 'all') {
+    super(`too many sign-ins wait (${scope})`);
+    this.name = 'SignInQueueFull';
+  }
+}
+
+interface Waiting {
+  readonly client: string;
+  readonly start: () => void;
+  readonly refuse: (error: Error) => void;
+}
+
+export class SignInQueue {
+  readonly #options: Required<SignInQueueOptions>;
+  /** The line at the front is next; a line that was served moves to the back. */
+  readonly #lines = new Map<string, Waiting[]>();
+  #running = 0;
+  #waiting = 0;
+
+  constructor(options: SignInQueueOptions) {
+    this.#options = { maxWaiting: MAX_WAITING, maxWaitingPerClient: MAX_WAITING_PER_CLIENT, ...options };
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Runs a task when it is its turn. Throws {@link SignInQueueFull} where there is no room to wait, and the reason of `signal`
+   * where the client left before the task began.
+   */
+  async run<T>(client: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#running < this.#options.maxRunning) this.#running++;
+    else await this.#turn(client, signal);
+    try {
+      return await task();
+    } finally {
+      this.#handOn();
+    }
+  }
+
+  #turn(client: string, signal: AbortSignal): Promise<void> {
+    const { maxWaiting, maxWaitingPerClient } = this.#options;
+    const own = this.#lines.get(client)?.length ?? 0;
+    if (own >= maxWaitingPerClient) throw new SignInQueueFull('client');
+    if (this.#waiting >= maxWaiting && !this.#displaceFor(own)) throw new SignInQueueFull('all');
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        this.#remove(waiting);
+        reject(signal.reason);
+      };
+      const settle = (): void => signal.removeEventListener('abort', leave);
+      const waiting: Waiting = {
+        client,
+        start: () => {
+          settle();
+          resolve();
+        },
+        refuse: (error) => {
+          settle();
+          reject(error);
+        },
+      };
+      const line = this.#lines.get(client);
+      if (line === undefined) this.#lines.set(client, [waiting]);
+      else line.push(waiting);
+      this.#waiting++;
+      signal.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  /** Refuses the newest request of the longest line, where that line is longer than the newcomer's would be. */
+  #displaceFor(own: number): boolean {
+    let longest: Waiting[] = [];
+    for (const line of this.#lines.values()) if (line.length > longest.length) longest = line;
+    const newest = longest.at(-1);
+    if (newest === undefined || longest.length <= own + 1) return false;
+    this.#remove(newest);
+    newest.refuse(new SignInQueueFull('client'));
+    return true;
+  }
+
+  /** Gives the place of a task that has ended to the next one. */
+  #handOn(): void {
+    const [entry] = this.#lines;
+    const next = entry?.[1][0];
+    if (entry === undefined || next === undefined) {
+      this.#running--;
+      return;
+    }
+    this.#remove(next);
+    const [client, line] = entry;
+    if (line.length > 0) {
+      this.#lines.delete(client);
+      this.#lines.set(client, line);
+    }
+    next.start();
+  }
+
+  #remove(waiting: Waiting): void {
+    const line = this.#lines.get(waiting.client);
+    const place = line?.indexOf(waiting) ?? -1;
+    if (line === undefined || place === -1) return;
+    line.splice(place, 1);
+    this.#waiting--;
+    if (line.length === 0) this.#lines.delete(waiting.client);
+  }
+}

@@ -1,0 +1,12 @@
+/** Entry of a password thread: derives one key at a time with scrypt. */
+import { scryptSync } from 'node:crypto';
+import { parentPort } from 'node:worker_threads';
+import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT } from './messages.js';
+
+parentPort?.on('message', ({ password, salt }: Derivation) => {
+  try {
+    parentPort?.postMessage({ key: new Uint8Array(scryptSync(password, salt, KEY_BYTES, SCRYPT)) } satisfies DerivedKey);
+  } catch {
+    parentPort?.postMessage({ key: null } satisfies DerivedKey);
+  }
+});

@@ -1,0 +1,87 @@
+/** A stranger who tries a hundred passwords at once, against the real program. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { Browser, PASSWORD } from '../console-client.js';
+import { MODEL, until } from '../harness.js';
+import { ScriptedProvider } from '../scripted-provider.js';
+import { type CoordinatorProgram, startProgram } from './program.js';
+
+const WAITING = 'inference_password_hashes{state="waiting"}';
+const RUNNING = 'inference_password_hashes{state="running"}';
+
+describe('a hundred wrong sign-ins at once', () => {
+  let coordinator: CoordinatorProgram;
+  afterEach(() => coordinator.close());
+
+  /** Wrong sign-ins that wait for their answers. `answered`: how many have got one. */
+  function flood(addressOf: (index: number) => string): { answered: () => number; leave: () => Promise<void> } {
+    const left = new AbortController();
+    let answered = 0;
+    const all = Array.from({ length: 100 }, async (_, index) => {
+      try {
+        await fetch(`${coordinator.url}/console/auth/sign-in/email`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', origin: coordinator.url, 'x-forwarded-for': addressOf(index) },
+          body: JSON.stringify({ email: `nobody-${index}@example.com`, password: 'a wrong password' }),
+          signal: left.signal,
+        });
+        answered++;
+      } catch (error) {
+        if (!left.signal.aborted) throw error;
+      }
+    });
+    return {
+      answered: () => answered,
+      async leave() {
+        left.abort();
+        await Promise.all(all);
+        // Those who leave take their places in the queue along.
+        await until(async () => (await coordinator.metric(WAITING)) === 0);
+      },
+    };
+  }
+
+  it('delay no chat: two are hashed at a time, and the verification of answers does not wait for them', async () => {
+    coordinator = await startProgram({ TRUSTED_PROXIES: '127.0.0.0/8', RATE_LIMIT_SIGN_IN: '0', RATE_LIMIT_EMAIL: '0' });
+    const provider = await ScriptedProvider.connect(coordinator.url, { models: [MODEL] });
+    const chat = async (stream: boolean): Promise<number> => {
+      const body = JSON.stringify({ model: MODEL, stream, messages: [{ role: 'user', content: 'hi' }] });
+      const headers = { authorization: `Bearer ${coordinator.apiKey}`, 'content-type': 'application/json' };
+      const answer = await fetch(`${coordinator.url}/v1/chat/completions`, { method: 'POST', headers, body });
+      await answer.text();
+      return answer.status;
+    };
+    for (let round = 0; round < 4; round++) {
+      const attack = flood((index) => `10.${round}.0.${index}`);
+      await until(async () => (await coordinator.metric(WAITING)) > 60);
+      const before = attack.answered();
+      expect(await coordinator.metric(RUNNING)).toBeLessThanOrEqual(2);
+      expect([await chat(false), await chat(true)]).toEqual([200, 200]);
+      // All the others came first. On a shared pool of threads these chats would have been answered last.
+      expect(attack.answered() - before).toBeLessThan(40);
+      await attack.leave();
+    }
+    provider.close();
+  });
+
+  it('of one address are refused above its share, which costs nobody a reset link', async () => {
+    coordinator = await startProgram({ TRUSTED_PROXIES: '127.0.0.0/8', RATE_LIMIT_SIGN_IN: '0', RATE_LIMIT_EMAIL: '0' });
+    const person = new Browser(coordinator.url);
+    expect((await person.signUp('ada@example.com')).status).toBe(200);
+    await person.post('/console/auth/request-password-reset', { email: 'ada@example.com' });
+    const link = (): string => String(coordinator.log().find(({ kind }) => kind === 'reset_password')?.link ?? '');
+    await until(() => link() !== '');
+    const token = /reset-password\/([^?]+)/.exec(link())?.[1];
+    const attack = flood(() => '10.9.9.9');
+    await until(async () => (await coordinator.metric(WAITING)) >= 30);
+    const reset = (address: string): Promise<Response> =>
+      person.send('POST', '/console/auth/reset-password', { newPassword: 'another long password', token }, { 'x-forwarded-for': address });
+    // From the attacker's own address it is refused before anything is used up; from another one it takes the next turn.
+    const refused = await reset('10.9.9.9');
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await reset('10.8.8.8')).status).toBe(200);
+    await attack.leave();
+    expect((await new Browser(coordinator.url).signIn('ada@example.com', 'another long password')).status).toBe(200);
+    expect((await new Browser(coordinator.url).signIn('ada@example.com', PASSWORD)).status).toBe(401);
+  });
+});
