@@ -150,6 +150,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     images: await ImageStore.open({
       directory: join(directory, 'images'),
       mostBytes: config.images.storeBytes,
+      sharePercent: config.imageSharePercent,
       lifetimeMs: config.images.urlMs,
       codeKey: await sharedSecret(database, IMAGE_ADDRESS_SECRET),
       now,

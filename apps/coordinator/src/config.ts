@@ -58,6 +58,8 @@ export interface Config {
   /** File of signed releases of the agent; null: none are offered. */
   readonly agentReleases: string | null;
   readonly images: ImageConfig;
+  /** Part of the room for images that one account may fill, and that unfinished images of one machine may take, in percent. */
+  readonly imageSharePercent: number;
   readonly rateLimits: RateLimitConfig;
   readonly console: ConsoleConfig;
   /** Folder of the built web console; null: beside this program, where it was built with it. */
@@ -148,6 +150,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       storeBytes: 2 ** 20 * integer(env, 'IMAGE_STORE_MB', 2048, 1, MAX_IMAGE_STORE_MB),
       queueMs: 1000 * integer(env, 'IMAGE_QUEUE_SECONDS', 60, 0, MAX_IMAGE_QUEUE_SECONDS),
     },
+    imageSharePercent: integer(env, 'IMAGE_STORE_SHARE_PERCENT', 25, 1, 100),
     rateLimits: {
       keyPerMinute: integer(env, 'RATE_LIMIT_KEY', 60_000, 0, 1_000_000_000),
       addressPerMinute: integer(env, 'RATE_LIMIT_ADDRESS', 6000, 0, 1_000_000_000),

@@ -10,8 +10,10 @@ import { openImage, SEALING_BYTES, sealImage } from './sealed-image.js';
 
 export interface ImageStoreOptions {
   readonly directory: string;
-  /** Bytes on the disk, those included that running jobs may come to need. */
+  /** Bytes on the disk, and those that machines have sent of images which are not finished. */
   readonly mostBytes: number;
+  /** Part of it that one account may fill, and that unfinished images of one machine may take, in percent. 100 by default. */
+  readonly sharePercent?: number;
   /** How long an address is good, from the request on, in milliseconds. */
   readonly lifetimeMs: number;
   /** Makes addresses that are told from invented ones; 32 bytes that outlive this process. */
@@ -33,11 +35,18 @@ export type FoundImage =
   /** There never was such an image, or it was lost. */
   | { readonly kind: 'unknown' };
 
-/** Room and addresses for the images of one job. Whoever gets one ends it. */
+/**
+ * Addresses for the images of one job, and the room that they take. Only what a machine has sent takes room: one that takes jobs
+ * and never answers blocks nobody. Whoever gets an allotment ends it.
+ */
 export interface Allotment {
   /** Last parts of the addresses, one for each image. */
   readonly files: readonly string[];
   readonly expiresAt: number;
+  /** Takes room for bytes that have come from a machine. False: there is none, and the job cannot be finished. */
+  take(bytes: number, machine: string): boolean;
+  /** Gives back what was taken: the machine's part in the job is over. */
+  giveBack(): void;
   /** Stores the images, one for each address. Rejects when that fails; then none is stored. */
   keep(images: readonly Uint8Array[]): Promise<void>;
   /** Removes what was stored. */
@@ -49,6 +58,8 @@ export interface Allotment {
 interface Stored {
   readonly bytes: number;
   readonly expiresAt: number;
+  /** Null: it was stored before this process began. */
+  readonly accountId: string | null;
 }
 
 /** Expired images are removed this often, in milliseconds. */
@@ -61,8 +72,11 @@ export class ImageStore {
   readonly #reads = new FewAtOnce(8);
   readonly #sweeper: NodeJS.Timeout;
   #bytes = 0;
-  /** Promised to running jobs. */
+  /** Of images that are not finished. */
   #heldBytes = 0;
+  readonly #heldByMachine = new Map<string, number>();
+  /** What an account has stored, and the largest that its running jobs can come to. */
+  readonly #ofAccounts = new Map<string, number>();
 
   private constructor(options: ImageStoreOptions) {
     this.#options = options;
@@ -82,25 +96,50 @@ export class ImageStore {
     }
   }
 
-  /** Bytes on the disk, and those promised to running jobs. */
+  /** Bytes on the disk, and those of images that are not finished. */
   get usage(): { readonly images: number; readonly bytes: number; readonly heldBytes: number } {
     return { images: this.#stored.size, bytes: this.#bytes, heldBytes: this.#heldBytes };
   }
 
-  /** Room for so many images of at most so many bytes each, and their addresses. Null: there is no room now. */
-  allot(count: number, format: ImageFileFormat, mostBytesEach: number): Allotment | null {
+  /**
+   * Addresses for so many images of at most so many bytes each. Null: there is no room for them now, or the account's share is used
+   * up. An account that has nothing here may always have one job.
+   */
+  allot(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): Allotment | null {
     const { mostBytes, codeKey, lifetimeMs, now } = this.#options;
-    const held = count * (mostBytesEach + SEALING_BYTES);
-    if (this.#bytes + this.#heldBytes + held > mostBytes) return null;
-    this.#heldBytes += held;
+    const promised = count * (maxBytesEach + SEALING_BYTES);
+    if (this.#bytes + this.#heldBytes + promised > mostBytes) return null;
+    const used = this.#ofAccounts.get(accountId) ?? 0;
+    if (used > 0 && used + promised > this.#share) return null;
+    add(this.#ofAccounts, accountId, promised);
     const expiresAt = now() + lifetimeMs;
     const files = Array.from({ length: count }, () => newImageFile(codeKey, format, expiresAt));
     const addresses = files.map((file) => this.#read(file) as ImageAddress);
     let ended = false;
+    let taken: { readonly machine: string; bytes: number } | null = null;
+    const giveBack = (): void => {
+      if (taken === null) return;
+      this.#heldBytes -= taken.bytes;
+      add(this.#heldByMachine, taken.machine, -taken.bytes);
+      taken = null;
+    };
+    const take = (bytes: number, machine: string): boolean => {
+      if (ended || this.#bytes + this.#heldBytes + bytes > mostBytes) return false;
+      if (taken !== null && taken.machine !== machine) giveBack();
+      taken ??= { machine, bytes: 0 };
+      const ofMachine = this.#heldByMachine.get(machine) ?? 0;
+      // A machine may always finish one job.
+      if (ofMachine > taken.bytes && ofMachine + bytes > this.#share) return false;
+      taken.bytes += bytes;
+      this.#heldBytes += bytes;
+      add(this.#heldByMachine, machine, bytes);
+      return true;
+    };
     const end = (): void => {
       if (ended) return;
       ended = true;
-      this.#heldBytes -= held;
+      giveBack();
+      add(this.#ofAccounts, accountId, -promised);
     };
     const drop = async (): Promise<void> => {
       await Promise.all(addresses.map((address) => this.#remove(fileNameOf(address))));
@@ -108,9 +147,12 @@ export class ImageStore {
     return {
       files,
       expiresAt,
+      take,
+      giveBack,
       keep: async (images) => {
         if (ended || images.length !== count) throw new Error('these images have no room here');
-        const written = await Promise.allSettled(images.map((image, index) => this.#write(addresses[index] as ImageAddress, image)));
+        const writing = images.map((image, index) => this.#write(addresses[index] as ImageAddress, image, accountId));
+        const written = await Promise.allSettled(writing);
         end();
         const failure = written.find((one) => one.status === 'rejected');
         if (failure === undefined) return;
@@ -154,6 +196,10 @@ export class ImageStore {
     clearInterval(this.#sweeper);
   }
 
+  get #share(): number {
+    return (this.#options.mostBytes * (this.#options.sharePercent ?? 100)) / 100;
+  }
+
   #read(file: string): ImageAddress | null {
     return readImageFile(this.#options.codeKey, file);
   }
@@ -175,12 +221,12 @@ export class ImageStore {
       // What was being written when the process ended is of no use.
       if (name.endsWith('.part')) await rm(join(directory, name), { force: true });
       else if (seconds !== undefined)
-        this.#note(name, { bytes: (await stat(join(directory, name))).size, expiresAt: 1000 * Number(seconds) });
+        this.#note(name, { bytes: (await stat(join(directory, name))).size, expiresAt: 1000 * Number(seconds), accountId: null });
     }
     await this.sweep();
   }
 
-  async #write(address: ImageAddress, image: Uint8Array): Promise<void> {
+  async #write(address: ImageAddress, image: Uint8Array, accountId: string): Promise<void> {
     const name = fileNameOf(address);
     const path = join(this.#options.directory, name);
     const sealed = sealImage(image, address);
@@ -191,12 +237,13 @@ export class ImageStore {
       await rm(`${path}.part`, { force: true });
       throw error;
     }
-    this.#note(name, { bytes: sealed.length, expiresAt: address.expiresAt });
+    this.#note(name, { bytes: sealed.length, expiresAt: address.expiresAt, accountId });
   }
 
   #note(name: string, stored: Stored): void {
     this.#stored.set(name, stored);
     this.#bytes += stored.bytes;
+    if (stored.accountId !== null) add(this.#ofAccounts, stored.accountId, stored.bytes);
   }
 
   async #remove(name: string): Promise<void> {
@@ -213,7 +260,15 @@ export class ImageStore {
       }
     }
     this.#bytes -= stored.bytes;
+    if (stored.accountId !== null) add(this.#ofAccounts, stored.accountId, -stored.bytes);
   }
+}
+
+/** Names that have come to nothing are forgotten. */
+function add(sums: Map<string, number>, name: string, bytes: number): void {
+  const sum = (sums.get(name) ?? 0) + bytes;
+  if (sum === 0) sums.delete(name);
+  else sums.set(name, sum);
 }
 
 /** The end stands in the name, so that a sweep needs no look into the file. */

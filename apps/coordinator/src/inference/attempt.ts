@@ -204,6 +204,8 @@ export class Attempt implements JobSink {
     this.#firstContentAt ??= this.#lastFrameAt;
     this.#spendPatience(this.#lastFrameAt);
     const violation = this.#take(frame, this.#opener);
+    // The delivery may have ended it.
+    if (this.#over) return;
     if (violation !== null) this.#abandon({ kind: 'violated', violation });
     else if (this.#phase === 'closing') return;
     else if (frame.final) this.#enter('completion', this.#timings.completionMs);

@@ -29,6 +29,8 @@ export interface ImageDeliveryOptions {
   readonly work: ImageWork;
   /** Where the images will lie; null where the body holds them. */
   readonly allotment: Allotment | null;
+  /** Ends the attempt: there is no room for what comes, and its machine is not at fault. */
+  readonly onNoRoom: () => void;
   /** From a provider's first byte to its last, in milliseconds: one that never ends must not be listened to for ever. */
   readonly mostMs: number;
 }
@@ -41,6 +43,7 @@ export class ImageDelivery implements Delivery {
   #grant: (bytes: number) => void = () => {};
   #reader: ImagePartsReader;
   #bytes = 0;
+  #machine = '';
   #firstAt: number | null = null;
   #problem: `image.${string}` | null = null;
   #parts: ImageParts | null = null;
@@ -67,6 +70,7 @@ export class ImageDelivery implements Delivery {
 
   begin(session: OnlineSession, grant: (bytes: number) => void): void {
     this.#grant = grant;
+    this.#machine = session.registration.identity.providerId;
     this.#options.plain.begin(session, () => {});
   }
 
@@ -76,6 +80,10 @@ export class ImageDelivery implements Delivery {
     this.#firstAt ??= cameAt;
     this.#bytes += bytes.length;
     if (this.#bytes > this.#mostBytes || cameAt - this.#firstAt > this.#options.mostMs) return false;
+    if (this.#options.allotment?.take(bytes.length, this.#machine) === false) {
+      this.#options.onNoRoom();
+      return true;
+    }
     if (this.#problem === null) {
       try {
         this.#reader.push(bytes);
@@ -94,6 +102,7 @@ export class ImageDelivery implements Delivery {
     this.#firstAt = null;
     this.#problem = null;
     this.#parts = null;
+    this.#options.allotment?.giveBack();
     this.#options.plain.withdraw();
   }
 

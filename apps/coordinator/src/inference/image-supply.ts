@@ -14,6 +14,7 @@ export interface ImageWish {
   readonly image: ImageFacts;
   /** Whether the client's key is meant for a model. */
   readonly mayUse: (model: string) => boolean;
+  readonly accountId: string;
 }
 
 export type ImageMatch =
@@ -27,6 +28,7 @@ export type AwaitedMatch = Exclude<ImageMatch, { kind: 'nobody' }> | { readonly 
 
 /** Requests that wait for somebody to come; each holds a connection and a small body. */
 const MOST_WAITING = 1024;
+const MAX_WAITING_PER_ACCOUNT = 128;
 /** Sizes that a refusal lists. */
 const MOST_LISTED = 32;
 
@@ -35,6 +37,7 @@ export class ImageSupply {
   readonly #expected: Pick<ExpectedModels, 'has'>;
   readonly #closing = new AbortController();
   #waiting = 0;
+  readonly #waitingByAccount = new Map<string, number>();
 
   constructor(fleet: Fleet, expected: Pick<ExpectedModels, 'has'>) {
     this.#fleet = fleet;
@@ -62,15 +65,20 @@ export class ImageSupply {
     const first = this.match(wish);
     if (first.kind !== 'nobody') return first;
     if (this.#closing.signal.aborted) return STOPPING;
-    if (this.#waiting >= MOST_WAITING) {
+    const own = this.#waitingByAccount.get(wish.accountId) ?? 0;
+    if (this.#waiting >= MOST_WAITING || own >= MAX_WAITING_PER_ACCOUNT) {
       const error = apiError('rate_limit_exceeded', { message: 'Too many requests wait for a provider of images.' });
       return { kind: 'refused', error, reason: 'queue_full' };
     }
     this.#waiting++;
+    this.#waitingByAccount.set(wish.accountId, own + 1);
     try {
       return await this.#whenSomebodyIsHere(wish, waitMs, signal);
     } finally {
       this.#waiting--;
+      const left = (this.#waitingByAccount.get(wish.accountId) ?? 0) - 1;
+      if (left > 0) this.#waitingByAccount.set(wish.accountId, left);
+      else this.#waitingByAccount.delete(wish.accountId);
     }
   }
 

@@ -208,7 +208,7 @@ export class JobRunner {
     if (!isLost) return null;
     run.waitedAfter = begun;
     const waitMs = Math.min(images.waitUntil, deadline) - now();
-    const match = await imageSupply.wait({ model: facts.model, image: images, mayUse: () => true }, waitMs, gone);
+    const match = await imageSupply.wait({ model: facts.model, image: images, accountId: job.accountId, mayUse: () => true }, waitMs, gone);
     // The same machine may have come back.
     if (last !== null && last.session !== null) request.exclude.delete(providerOf(last.session));
     if (gone.aborted || match.kind === 'gone') return null;

@@ -75,7 +75,7 @@ interface Refusal {
 async function makeImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
   const { image, model: named } = parsed.facts;
   const waitUntil = routes.now() + routes.queueMs;
-  const wish = { model: named, image, mayUse: (model: string) => mayUseModel(key, model) };
+  const wish = { model: named, image, accountId: key.accountId, mayUse: (model: string) => mayUseModel(key, model) };
   const match = await routes.supply.wait(wish, routes.queueMs, client.signal);
   if (match.kind === 'gone') return null;
   if (match.kind === 'refused') return match;
@@ -86,31 +86,36 @@ async function makeImages(routes: ImageRoutes, { input, parsed, key, origin, cli
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.delivery === 'b64_json') {
-    await run(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allotment: null });
-    return null;
+    return run(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allotment: null });
   }
-  const allotment = routes.store.allot(image.count, image.format, mostBytesOf(pixels));
-  if (allotment === null) return { error: apiError('images_unavailable'), reason: 'store_full' };
+  const allotment = routes.store.allot(image.count, image.format, mostBytesOf(pixels), key.accountId);
+  if (allotment === null) return STORE_FULL;
   try {
     const urls = allotment.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
-    await run(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allotment });
+    return await run(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allotment });
   } finally {
     allotment.end();
   }
-  return null;
 }
+
+const STORE_FULL: Refusal = { error: apiError('images_unavailable'), reason: 'store_full' };
 
 async function run(
   routes: ImageRoutes,
   { input, parsed, client, request }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'request'>,
   { model, work, allotment }: { readonly model: string; readonly work: ImageWork; readonly allotment: Allotment | null },
-): Promise<void> {
+): Promise<Refusal | null> {
   const job = imageJobRequest(input, parsed, { model, images: work });
   const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id });
-  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, mostMs: MOST_ANSWER_MS });
+  const noRoom = new AbortController();
+  const onNoRoom = (): void => noRoom.abort();
+  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, onNoRoom, mostMs: MOST_ANSWER_MS });
   const receipts = allotment === null ? routes.receipts : heldUntil(routes.heldReceipts, allotment.expiresAt);
-  const end = await serve({ ...routes, receipts }, job, { client, delivery, span: beginSpan(routes, request, job) });
+  // A job that finds no room ends as one whose client has gone: nobody is paid, and its machine keeps its good name.
+  const gone = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
+  const end = await serve({ ...routes, receipts }, job, { client: gone, delivery, span: beginSpan(routes, request, job) });
   if (end === null || end.kind === 'failed' || end.billed === null) await allotment?.drop();
+  return end?.kind === 'client_gone' && !client.gone ? STORE_FULL : null;
 }
 
 function heldUntil(held: HeldReceipts, until: number): ImageRoutes['receipts'] {

@@ -90,7 +90,7 @@ export function beginSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: 
 
 /** Whom a job serves, how its answer goes out, and who follows it. */
 interface Service {
-  readonly client: ClientConnection;
+  readonly client: Pick<ClientConnection, 'signal'>;
   readonly delivery: Delivery;
   readonly span: TraceSpan;
 }

@@ -1,6 +1,6 @@
 /** Providers that lie about images, or send what is none, or too much: it costs the client nothing, and them their place. */
 import { rm } from 'node:fs/promises';
-import { type ImageParts, type Receipt, utf8 } from '@inference/protocol';
+import { type ImageParts, imagePartHeader, type Receipt, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf, type Harness, until } from '../harness.js';
 import type { ScriptedJob } from '../scripted-provider.js';
@@ -150,6 +150,53 @@ describe('a failing disk', () => {
     expect(provider.jobs.size).toBe(0);
     expect((await generate(harness, { n: 4, response_format: 'b64_json' })).status).toBe(200);
     expect((await generate(harness)).status).toBe(200);
+  });
+});
+
+describe('a machine that stops in the middle of an image', () => {
+  it('takes no more room than it has sent, and a machine that then finds none is not to blame', async () => {
+    harness = await startImageHarness({ config: { images: { urlMs: 60_000, storeBytes: 100_000, queueMs: 1000 } } });
+    const send = (bytes: number) => (job: ScriptedJob) => {
+      job.push(imagePartHeader(0, bytes));
+      job.push(new Uint8Array(bytes - 100));
+    };
+    const started: ScriptedJob[] = [];
+    const accept = (job: ScriptedJob): void => {
+      job.accept();
+      started.push(job);
+    };
+    const late = await imageProvider(harness, { onJob: accept, models: ['test/late'] });
+    const stalling = await imageProvider(harness, { onJob: accept, models: ['test/stalling'] });
+    const honest = await imageProvider(harness, { models: ['test/honest'] });
+    const left = new AbortController();
+    const { apiKey } = await harness.customer(1_000_000);
+    const ask = (model: string): Promise<Response> =>
+      fetch(`${harness.url}/v1/images/generations`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ prompt: 'nothing', model }),
+        signal: left.signal,
+      });
+    const refused = generate(harness, { model: 'test/late' });
+    await until(() => started.length === 1);
+    const stuck = ask('test/stalling').catch(() => null);
+    await until(() => started.length === 2);
+    expect(storeUsage(await metrics()).promised).toBe(0);
+    send(40_000)(started[1] as ScriptedJob);
+    await until(async () => storeUsage(await metrics()).promised > 39_000);
+    send(65_000)(started[0] as ScriptedJob);
+    const response = await refused;
+    expect([response.status, (await errorOf(response)).code]).toEqual([503, 'images_unavailable']);
+    expect(response.headers.get('retry-after')).toBe('30');
+    await until(() => (started[0] as ScriptedJob).cancelled.aborted);
+    expect((await generate(harness, { model: 'test/honest' })).status).toBe(503);
+    expect(honest.jobs.size).toBe(0);
+    left.abort();
+    await stuck;
+    await until(async () => storeUsage(await metrics()).promised === 0);
+    expect((await generate(harness, { model: 'test/honest' })).status).toBe(200);
+    for (const { providerId } of [late, stalling, honest]) expect(harness.app.fleet.standings.of(providerId).state).toBe('well');
+    expect((await harness.money()).reserved).toBe(0);
   });
 });
 

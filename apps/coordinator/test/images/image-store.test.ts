@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-async function open(options: { readonly mostBytes?: number } = {}): Promise<ImageStore> {
+async function open(options: { readonly mostBytes?: number; readonly sharePercent?: number } = {}): Promise<ImageStore> {
   const store = await ImageStore.open({
     directory,
     mostBytes: 1_000_000,
@@ -132,6 +132,51 @@ describe('the store of images', () => {
     await one?.keep([first, second]);
     expect(store.usage).toEqual({ images: 2, bytes: first.length + second.length + 2 * 28, heldBytes: 0 });
     expect(store.allot(2, 'png', 1000)).not.toBeNull();
+  });
+
+  it('holds room only for what a machine has sent, and takes it back when the machine stops', async () => {
+    const store = await open({ mostBytes: 10_000 });
+    const jobs = Array.from({ length: 4 }, (_, index) => store.allot(4, 'png', 2000, `account ${index}`));
+    expect(jobs).not.toContain(null);
+    expect(store.usage.heldBytes).toBe(0);
+    expect(jobs[0]?.take(6000, 'machine 0')).toBe(true);
+    expect(jobs[1]?.take(4000, 'machine 1')).toBe(true);
+    expect(jobs[2]?.take(1, 'machine 2')).toBe(false);
+    jobs[1]?.giveBack();
+    expect(jobs[2]?.take(4000, 'machine 2')).toBe(true);
+    expect(store.usage.heldBytes).toBe(10_000);
+    for (const job of jobs) job?.end();
+    expect(jobs[3]?.take(1, 'machine 3')).toBe(false);
+    expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
+  });
+
+  it('gives an account its share of the room, and a first job in any case', async () => {
+    const store = await open({ mostBytes: 10_000, sharePercent: 25 });
+    const large = store.allot(1, 'png', 5000, 'ada');
+    expect(large).not.toBeNull();
+    expect(store.allot(1, 'png', 100, 'ada')).toBeNull();
+    large?.end();
+    const kept = store.allot(1, 'png', 1000, 'ada');
+    await kept?.keep([Buffer.alloc(1000)]);
+    const second = store.allot(1, 'png', 1000, 'ada');
+    expect(second).not.toBeNull();
+    expect(store.allot(1, 'png', 1000, 'ada')).toBeNull();
+    expect(store.allot(2, 'png', 1000, 'ben')).not.toBeNull();
+    second?.end();
+    await kept?.drop();
+    expect(store.allot(2, 'png', 1000, 'ada')).not.toBeNull();
+  });
+
+  it('gives unfinished images of a machine their share, and one job in any case', async () => {
+    const store = await open({ mostBytes: 10_000, sharePercent: 25 });
+    const [one, two, other] = ['ada', 'ben', 'carl'].map((account) => store.allot(2, 'png', 2000, account));
+    expect(one?.take(4000, 'machine')).toBe(true);
+    expect(two?.take(1, 'machine')).toBe(false);
+    expect(other?.take(2000, 'another machine')).toBe(true);
+    one?.giveBack();
+    expect(two?.take(2000, 'machine')).toBe(true);
+    expect(one?.take(600, 'machine')).toBe(false);
+    expect(one?.take(400, 'machine')).toBe(true);
   });
 
   it('drops the images of a job that came to nothing', async () => {
