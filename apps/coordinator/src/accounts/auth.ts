@@ -8,6 +8,7 @@ import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { CamelCasePlugin } from 'kysely';
 import { dialectOf } from '../store/dialect.js';
 import type { Database } from '../store/tables.js';
+import { hashedSessionTokens } from './hashed-session-tokens.js';
 import type { Mailer } from './mailer.js';
 import type { PasswordHasher } from './passwords/password-hasher.js';
 
@@ -94,7 +95,8 @@ export function authOptions(settings: AuthSettings) {
     },
     session: { modelName: 'authSessions', expiresIn: 14 * DAY_S, updateAge: DAY_S, cookieCache: { enabled: false } },
     account: { modelName: 'authCredentials', accountLinking: { enabled: false } },
-    verification: { modelName: 'authVerifications' },
+    verification: { modelName: 'authVerifications', storeIdentifier: 'hashed' as const },
+    plugins: [hashedSessionTokens()],
     databaseHooks: {
       user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } },
       // A credential has nothing but its password to change. A reset updates by user and gives a number here instead of the row.

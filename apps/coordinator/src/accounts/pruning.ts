@@ -29,3 +29,13 @@ export async function endResetLinks(auth: Auth, userId: string): Promise<void> {
   const { adapter } = await auth.$context;
   await adapter.deleteMany({ model: 'verification', where: [{ field: 'value', value: userId }] });
 }
+
+/** Ends one session of a user. */
+export async function endSession(auth: Auth, userId: string, sessionId: string): Promise<void> {
+  const { adapter } = await auth.$context;
+  const where = [
+    { field: 'id', value: sessionId },
+    { field: 'userId', value: userId },
+  ];
+  await adapter.deleteMany({ model: 'session', where });
+}

@@ -12,6 +12,7 @@ import {
 } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
+import { endSession } from '../../accounts/pruning.js';
 import type { SignedIn } from '../../accounts/sessions.js';
 import type { PlaygroundKeys } from '../../store/playground-keys.js';
 import type { RateLimits } from '../rate-limits.js';
@@ -65,7 +66,7 @@ export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: Playgro
   api.add({ method: 'DELETE', path: '/sessions', answer: ConsoleSessionListSchema }, async ({ who }) => {
     const { internalAdapter } = await auth.$context;
     const others = (await internalAdapter.listSessions(who.account.id)).filter((session) => session.id !== who.sessionId);
-    for (const session of others) await internalAdapter.deleteSession(session.token);
+    for (const session of others) await endSession(auth, who.account.id, session.id);
     await playgroundKeys.revokeAll(who.account.id);
     return { data: others.map((session) => sessionBody(session, who.sessionId)) };
   });
@@ -75,7 +76,7 @@ export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: Playgro
     const sessions = await internalAdapter.listSessions(who.account.id);
     const session = sessions.find((one) => one.id === params.id);
     if (session === undefined) throw new RequestError('not_found', null, 'There is no such session.');
-    await internalAdapter.deleteSession(session.token);
+    await endSession(auth, who.account.id, session.id);
     return sessionBody(session, who.sessionId);
   });
 }

@@ -35,7 +35,9 @@ export interface AccountTables {
   };
   /** Only what our own queries read; the library knows the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean };
-  auth_sessions: { id: string; token: string; user_id: string };
+  auth_sessions: { id: string /** Hexadecimal SHA-256 of the token in the cookie. */; token: string; user_id: string };
+  /** `identifier`: base64url SHA-256 of `reset-password:<token of a mailed link>`. */
+  auth_verifications: { id: string; identifier: string; value: string };
   /** Single-use codes with which a machine, signed in by its owner, shows the account it earns for. */
   machine_codes: {
     /** Hexadecimal SHA-256 of the code. */

@@ -1,0 +1,88 @@
+/**
+ * Keeps session tokens out of the database: the sign-in library sees the tokens of its cookies, the table holds their SHA-256.
+ * Tokens are 190 random bits, so that a plain hash cannot be guessed. Whoever reads the database can sign in with nothing of it.
+ *
+ * The library has no option for this (it has one for the tokens of mails). Its database adapter is changed in place when the
+ * library starts, because it also keeps schema checks and transactions by that object.
+ */
+import { createHash } from 'node:crypto';
+import type { BetterAuthPlugin } from 'better-auth';
+import type { DBAdapter, Where } from 'better-auth/adapters';
+
+const MODEL = 'session';
+const FIELD = 'token';
+
+export function hashSessionToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+export function hashedSessionTokens(): BetterAuthPlugin {
+  return { id: 'hashed-session-tokens', init: ({ adapter }) => hashTokensOf(adapter as DBAdapter) };
+}
+
+/** The same conditions for the stored hashes, and the tokens by their hashes. */
+interface HashedWhere {
+  readonly where: Where[];
+  readonly tokens: ReadonlyMap<string, string>;
+}
+
+function hashTokensOf(adapter: DBAdapter): void {
+  const { create, findOne, findMany, count, update, updateMany, consumeOne, incrementOne } = adapter;
+  const { delete: deleteOne, deleteMany } = adapter;
+  /** What a query of sessions is asked with in place of what it was given. */
+  const hashed = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
+    query.model === MODEL && query.where !== undefined ? { ...query, where: hashWhere(query.where).where } : query;
+  const clear = <Row>({ model, where }: { model: string; where?: Where[] | undefined }, row: Row): Row =>
+    model === MODEL && where !== undefined ? withToken(row, hashWhere(where).tokens) : row;
+
+  adapter.create = async <T extends Record<string, unknown>, R = T>(query: Parameters<typeof create<T, R>>[0]): Promise<R> => {
+    const { token } = query.data as { token?: unknown };
+    if (query.model !== MODEL || typeof token !== 'string') return create<T, R>(query);
+    const row = await create<T, R>({ ...query, data: { ...query.data, token: hashSessionToken(token) } });
+    return { ...row, token };
+  };
+  adapter.findOne = async <T>(query: Parameters<typeof findOne>[0]) => clear(query, await findOne<T>(hashed(query)));
+  adapter.findMany = async <T>(query: Parameters<typeof findMany>[0]) => (await findMany<T>(hashed(query))).map((row) => clear(query, row));
+  adapter.count = (query) => count(hashed(query));
+  adapter.update = async <T>(query: Parameters<typeof update>[0]) => {
+    refuseNewToken(query);
+    return clear(query, await update<T>(hashed(query)));
+  };
+  adapter.updateMany = (query) => {
+    refuseNewToken(query);
+    return updateMany(hashed(query));
+  };
+  adapter.delete = (query) => deleteOne(hashed(query));
+  adapter.deleteMany = (query) => deleteMany(hashed(query));
+  adapter.consumeOne = async <T>(query: Parameters<typeof consumeOne>[0]) => clear(query, await consumeOne<T>(hashed(query)));
+  adapter.incrementOne = async <T>(query: Parameters<typeof incrementOne>[0]) => clear(query, await incrementOne<T>(hashed(query)));
+}
+
+function hashWhere(where: readonly Where[]): HashedWhere {
+  const tokens = new Map<string, string>();
+  const hash = (value: unknown): string => {
+    if (typeof value !== 'string') throw new TypeError('a session token must be a text');
+    const stored = hashSessionToken(value);
+    tokens.set(stored, value);
+    return stored;
+  };
+  const mapped = where.map((condition): Where => {
+    if (condition.field !== FIELD) return condition;
+    const { operator = 'eq', value } = condition;
+    if (operator === 'eq') return { ...condition, value: hash(value) };
+    if (operator === 'in' && Array.isArray(value)) return { ...condition, value: value.map(hash) };
+    throw new TypeError(`session tokens cannot be compared with ${operator}`);
+  });
+  return { where: mapped, tokens };
+}
+
+/** A row with the token that it was asked for by. Of rows that were asked for otherwise the token stays unknown. */
+function withToken<Row>(row: Row, tokens: ReadonlyMap<string, string>): Row {
+  if (typeof row !== 'object' || row === null || !(FIELD in row) || typeof row[FIELD] !== 'string') return row;
+  const token = tokens.get(row[FIELD]);
+  return token === undefined ? row : { ...row, token };
+}
+
+function refuseNewToken({ model, update }: { readonly model: string; readonly update: Record<string, unknown> }): void {
+  if (model === MODEL && FIELD in update) throw new TypeError('the token of a session cannot be changed');
+}
