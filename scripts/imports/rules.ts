@@ -43,6 +43,7 @@ export const LAYERS: readonly Layer[] = [
     path: 'apps/coordinator/src/routes',
     uses: [
       'coordinator/log',
+      'coordinator/bounded-map',
       'coordinator/metrics',
       'coordinator/inference',
       'coordinator/images',

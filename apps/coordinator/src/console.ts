@@ -4,7 +4,8 @@
  */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import { createAuth, MIN_PASSWORD_LENGTH } from './accounts/auth.js';
+import { COOKIE_PREFIX, createAuth, MIN_PASSWORD_LENGTH } from './accounts/auth.js';
+import { KnownDevices } from './accounts/known-devices.js';
 import type { MachineLinks } from './accounts/machine-links.js';
 import { developmentMailer, httpMailer, type Mailer } from './accounts/mailer.js';
 import { MAX_HASHES_AT_ONCE, PasswordHasher } from './accounts/passwords/password-hasher.js';
@@ -88,6 +89,8 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   const passwords = new PasswordHasher();
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   readPasswords(parts.metrics, passwords, signInQueue);
+  const isHttps = config.console.publicOrigin?.startsWith('https://') ?? false;
+  const devices = new KnownDevices({ secret: parts.authSecret, cookiePrefix: COOKIE_PREFIX, isHttps });
   const auth = createAuth({
     database,
     passwords,
@@ -114,7 +117,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   const machineCodes = new MachineCodes({ database, now });
   const deviceCodes = new DeviceCodes({ database, now, intervalMs: parts.linkPollMs });
 
-  addAuthRoutes(server, { auth, door, queue: signInQueue, mail: mailer !== null, log });
+  addAuthRoutes(server, { auth, door, queue: signInQueue, devices, mail: mailer !== null, log });
   addSettings(server, limits, {
     development: config.development,
     deposits: [...(processor === null ? [] : (['stripe'] as const)), ...(config.development ? (['development'] as const) : [])],

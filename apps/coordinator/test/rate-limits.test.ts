@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RateLimitConfig } from '../src/config.js';
-import { Browser } from './console-client.js';
+import { Browser, PASSWORD } from './console-client.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from './harness.js';
 import { BODIES } from './inference-calls.js';
 
@@ -79,23 +79,78 @@ describe('rate limits', () => {
     expect((await from('2001:db8::2', '/openapi.json')).status).toBe(429);
   });
 
-  it('hold the tries with one e-mail address, whatever is tried and from wherever', async () => {
-    await start({ emailPerQuarter: 4 }, ['127.0.0.0/8', '::1']);
-    const person = new Browser(harness.url);
-    await person.signUp('ada@example.com');
-    const statuses: number[] = [];
-    for (const email of ['ada@example.com', 'ADA@example.com', ' ada@example.com', 'ada@example.com', 'ada@example.com']) {
-      const body = { email, password: 'guess number one' };
-      const address = { 'x-forwarded-for': `10.1.${statuses.length}.1` };
-      statuses.push((await new Browser(harness.url).send('POST', '/console/auth/sign-in/email', body, address)).status);
-    }
-    expect(statuses).toEqual([401, 401, 400, 429, 429]);
-    const blocked = await new Browser(harness.url).signIn('ada@example.com');
-    expect(blocked.status).toBe(429);
-    expect(Number(blocked.headers.get('retry-after'))).toBeGreaterThan(60);
-    const nobody = await Promise.all(Array.from({ length: 6 }, () => new Browser(harness.url).signIn('nobody@example.com')));
-    expect(nobody.map((answer) => answer.status).sort()).toEqual([401, 401, 401, 401, 429, 429]);
-    expect((await person.get('/console/v1/me')).status).toBe(200);
+  describe('of tries with one e-mail address', () => {
+    const EMAIL = 'ada@example.com';
+    const signIn = (browser: Browser, address: string, password = PASSWORD, email = EMAIL): Promise<Response> =>
+      browser.send('POST', '/console/auth/sign-in/email', { email, password }, { 'x-forwarded-for': address });
+    const statusesOf = async (count: number, one: (index: number) => Promise<Response>): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let index = 0; index < count; index++) statuses.push((await one(index)).status);
+      return statuses;
+    };
+
+    it('lock out the stranger who tries, and not the owner', async () => {
+      await start({ emailPerQuarter: 4 }, ['127.0.0.0/8', '::1']);
+      const owner = new Browser(harness.url);
+      await owner.signUp(EMAIL);
+      const stranger = new Browser(harness.url);
+      expect(await statusesOf(6, () => signIn(stranger, '10.6.6.6', 'guess number one'))).toEqual([401, 401, 401, 401, 429, 429]);
+      const blocked = await signIn(stranger, '10.6.6.6', PASSWORD, ' ADA@example.com');
+      expect(blocked.status).toBe(429);
+      expect(Number(blocked.headers.get('retry-after'))).toBeGreaterThan(60);
+      expect((await signIn(stranger, '10.6.6.6', 'guess number one', 'ben@example.com')).status).toBe(401);
+      expect((await signIn(new Browser(harness.url), '10.1.1.1')).status).toBe(200);
+      // Behind the same address as the stranger: the browser is known.
+      expect((await signIn(owner, '10.6.6.6')).status).toBe(200);
+      await owner.send('POST', '/console/auth/request-password-reset', { email: EMAIL }, { 'x-forwarded-for': '10.1.1.1' });
+      await harness.until(() => harness.log.some((line) => line.includes('reset_password')));
+    });
+
+    it('count no try that was right', async () => {
+      await start({ emailPerQuarter: 3 });
+      const owner = new Browser(harness.url);
+      await owner.signUp(EMAIL);
+      expect(await statusesOf(8, () => new Browser(harness.url).signIn(EMAIL))).toEqual(Array(8).fill(200));
+      const nobody = await Promise.all(Array.from({ length: 5 }, () => new Browser(harness.url).signIn('nobody@example.com')));
+      expect(nobody.map((answer) => answer.status).sort()).toEqual([401, 401, 401, 429, 429]);
+    });
+
+    it('hold an address that tries many e-mail addresses', async () => {
+      await start({ emailPerQuarter: 1 }, ['127.0.0.0/8', '::1']);
+      const one = (index: number): Promise<Response> =>
+        signIn(new Browser(harness.url), '10.6.6.6', 'guess', `person-${index}@example.com`);
+      expect(await statusesOf(12, one)).toEqual([...Array(10).fill(401), 429, 429]);
+      expect((await signIn(new Browser(harness.url), '10.6.6.7', 'guess')).status).toBe(401);
+    });
+
+    it('let a stranger fill no mailbox, and the owner use the last link', async () => {
+      await start({ emailPerQuarter: 20 }, ['127.0.0.0/8', '::1']);
+      const owner = new Browser(harness.url);
+      await owner.signUp(EMAIL);
+      const ask = (address: string, email = EMAIL): Promise<Response> =>
+        new Browser(harness.url).send('POST', '/console/auth/request-password-reset', { email }, { 'x-forwarded-for': address });
+      const links = (): string[] => harness.log.filter((line) => line.includes('reset_password')).map((line) => JSON.parse(line).link);
+      const known = await ask('10.6.6.6');
+      const bodies = new Set([Object.keys(await known.json()).join()]);
+      for (let index = 0; index < 11; index++) {
+        const answer = await ask('10.6.6.6');
+        expect(answer.status).toBe(200);
+        bodies.add(Object.keys(await answer.json()).join());
+      }
+      expect(bodies.size).toBe(1);
+      await harness.until(() => links().length === 5);
+      // Another client has mails of its own, all strangers together have so many.
+      for (let index = 0; index < 30; index++) expect((await ask(`10.7.7.${index}`)).status).toBe(200);
+      await harness.until(() => links().length === 20);
+      const token = /reset-password\/([^?]+)/.exec(links().at(-1) ?? '')?.[1];
+      const newPassword = 'another long password';
+      expect((await new Browser(harness.url).post('/console/auth/reset-password', { token, newPassword })).status).toBe(200);
+      expect((await signIn(owner, '10.1.1.1', newPassword)).status).toBe(200);
+      // The owner's own browser is not among the strangers.
+      const own = { 'x-forwarded-for': '10.1.1.1' };
+      await owner.send('POST', '/console/auth/request-password-reset', { email: EMAIL }, own);
+      await harness.until(() => links().length === 21);
+    });
   });
 
   it('hold an address at signing in', async () => {

@@ -1,11 +1,13 @@
 /**
- * How much one key, one address and one e-mail address may ask for in a while, told in the headers of the field: OpenAI's
+ * How much one key and one address may ask for in a while, told in the headers of the field: OpenAI's
  * names, and Anthropic's under `/v1/messages`. Counts are this process's own; the ledger, not they, guards the money.
  */
+import { setTimeout } from 'node:timers/promises';
 import rateLimit from '@fastify/rate-limit';
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { sendError } from './send-error.js';
+import { SignInLimits } from './sign-in-limits.js';
 
 /** Most requests in a window; 0 sets no limit. */
 export interface RateLimitSettings {
@@ -17,7 +19,7 @@ export interface RateLimitSettings {
   readonly badKeysPerMinute: number;
   /** Of one address at signing up, signing in and the like, in a minute. */
   readonly authPerMinute: number;
-  /** Of one e-mail address at signing in and resetting its password, in fifteen minutes. */
+  /** Of one client with one e-mail address at signing in and resetting its password, in fifteen minutes. */
   readonly emailPerQuarter: number;
 }
 
@@ -31,20 +33,12 @@ export interface RateLimits {
   readonly publicRoutes: onRequestHookHandler;
   /** Guards the routes of signing in, by address. */
   readonly authRoutes: onRequestHookHandler;
-  /** Seconds until something may be tried with this e-mail address again, or null: then this try was counted. */
-  emailBlocked(request: FastifyRequest, email: string): Promise<number | null>;
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The e-mail address that the request would sign in with. */
-    attemptedEmail: string;
-  }
+  /** Of what is tried with an e-mail address. */
+  readonly signIns: SignInLimits;
 }
 
 const MINUTE_MS = 60_000;
-const QUARTER_MS = 15 * MINUTE_MS;
-/** Keys, addresses and e-mail addresses that are counted at a time, of each kind; the oldest are forgotten beyond it. */
+/** Keys and addresses that are counted at a time, of each kind; the oldest are forgotten beyond it. */
 const MOST_COUNTED = 20_000;
 
 /** What anybody may read. They are limited wherever they are added. */
@@ -59,7 +53,6 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
 /** Adds the limits to a server that has no routes yet. */
 export async function createRateLimits(server: FastifyInstance, settings: RateLimitSettings): Promise<RateLimits> {
   await server.register(rateLimit, { global: false, cache: MOST_COUNTED });
-  server.decorateRequest('attemptedEmail', '');
   const byAddress = (max: number) => server.createRateLimit({ max, timeWindow: MINUTE_MS });
   const keys = server.createRateLimit({
     max: settings.keyPerMinute,
@@ -67,11 +60,6 @@ export async function createRateLimits(server: FastifyInstance, settings: RateLi
     keyGenerator: (request) => request.apiKey?.id ?? '',
   });
   const badKeys = byAddress(settings.badKeysPerMinute);
-  const emails = server.createRateLimit({
-    max: settings.emailPerQuarter,
-    timeWindow: QUARTER_MS,
-    keyGenerator: (request) => request.attemptedEmail,
-  });
   let wrongKeysUntil = 0;
   const publicLimit = guardWith(byAddress(settings.addressPerMinute), settings.addressPerMinute);
   const authLimit = byAddress(settings.authPerMinute);
@@ -94,12 +82,11 @@ export async function createRateLimits(server: FastifyInstance, settings: RateLi
     },
     publicRoutes: publicLimit,
     authRoutes: guardWith(authLimit, settings.authPerMinute),
-    async emailBlocked(request, email) {
-      if (settings.emailPerQuarter === 0) return null;
-      request.attemptedEmail = email.trim().toLowerCase().slice(0, 320);
-      const state = await emails(request);
-      return !state.isAllowed && state.isExceeded ? state.ttlInSeconds : null;
-    },
+    signIns: new SignInLimits({
+      perQuarter: settings.emailPerQuarter,
+      now: Date.now,
+      pause: (ms, signal) => setTimeout(ms, undefined, { signal }),
+    }),
   };
 }
 

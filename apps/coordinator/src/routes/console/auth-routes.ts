@@ -4,22 +4,25 @@
  */
 import { apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER } from '../../accounts/auth.js';
+import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../../accounts/auth.js';
+import type { KnownDevices } from '../../accounts/known-devices.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import { errorFacts, type Log } from '../../log.js';
 import { bytesOf } from '../body-bytes.js';
 import { clientNetwork } from '../client-network.js';
 import { sendError } from '../send-error.js';
+import { countedEmail, type SignInBlock, type SignInClient } from '../sign-in-limits.js';
 import { type ConsoleDoor, changes, headersOf, MAX_CONSOLE_BODY_BYTES } from './console-api.js';
 import { consoleOrigin, hasBearer, isForeign, isJson } from './origin.js';
 
 interface AuthRoute {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** The body's `email` is counted against the limit of tries per e-mail address. */
+  /** A try with the body's `email` is counted; one that signs somebody in is not. */
   readonly limitEmail?: true;
   /** Takes a browser onwards instead of answering JSON. */
   readonly redirects?: true;
+  /** Sends a mail to the body's `email`, as often as it may. */
   readonly needsMail?: true;
   /** A session alone is not enough. */
   readonly needsPassword?: true;
@@ -34,10 +37,10 @@ const ROUTES: readonly AuthRoute[] = [
   { method: 'POST', path: '/update-user' },
   { method: 'POST', path: '/change-password', hashes: true },
   { method: 'POST', path: '/delete-user', needsPassword: true, hashes: true },
-  { method: 'POST', path: '/request-password-reset', limitEmail: true, needsMail: true },
+  { method: 'POST', path: '/request-password-reset', needsMail: true },
   { method: 'GET', path: '/reset-password/:token', redirects: true },
   { method: 'POST', path: '/reset-password', hashes: true },
-  { method: 'POST', path: '/send-verification-email', limitEmail: true, needsMail: true },
+  { method: 'POST', path: '/send-verification-email', needsMail: true },
   { method: 'GET', path: '/verify-email', redirects: true },
 ];
 
@@ -46,6 +49,7 @@ export interface AuthRoutes {
   readonly door: ConsoleDoor;
   /** Where requests wait that need a password hash. */
   readonly queue: SignInQueue;
+  readonly devices: KnownDevices;
   /** Whether mail can leave. */
   readonly mail: boolean;
   readonly log: Log;
@@ -84,25 +88,57 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       return refuse('invalid_request', { param: name, message: `${name} must be at most ${most} characters long.` });
     }
   }
-  if (route.limitEmail) {
-    const email = textMember(request, 'email');
-    const blockedFor = email === null ? null : await routes.door.limits.emailBlocked(request, email);
-    if (blockedFor !== null) {
-      return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many tries with this e-mail address. Wait a while.' });
-    }
-  }
+  const { signIns } = routes.door.limits;
+  const client = clientOf(routes, request);
+  // The answer is that of a mail that was sent: earlier ones are there, and their links are still good.
+  if (route.needsMail && client !== null && !signIns.admitMail(client)) return void reply.send(MAIL_SENT);
+  const attempt = route.limitEmail && client !== null ? signIns.begin(client) : null;
+  if (attempt !== null && 'by' in attempt)
+    return refuse('rate_limit_exceeded', { retryAfter: attempt.retryAfter, message: BLOCKED[attempt.by] });
   const handle = (): Promise<Response> => routes.auth.handler(webRequest(request, origin));
   let answer: Response;
   try {
-    answer = await (route.hashes ? routes.queue.run(clientNetwork(request.ip), leaving(reply), handle) : handle());
+    const left = leaving(reply);
+    if (attempt?.isSlowed && client !== null && !(await signIns.slowDown(client, left))) {
+      attempt.takeBack();
+      return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
+    }
+    const line = client?.device ?? clientNetwork(request.ip);
+    answer = await (route.hashes ? routes.queue.run(line, left, handle) : handle());
   } catch (error) {
+    attempt?.takeBack();
     if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
     // Nobody is there to be answered.
     if (reply.raw.destroyed) return refuse('internal');
     routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
     return refuse('internal');
   }
+  const signedIn = answer.ok && answer.headers.getSetCookie().some((cookie) => cookie.includes(SESSION_COOKIE));
+  if (signedIn && attempt !== null && client !== null) {
+    attempt.takeBack();
+    signIns.succeeded(client);
+    answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), client.email));
+  }
   await pass(answer, reply);
+}
+
+const SESSION_COOKIE = `${COOKIE_PREFIX}.session_token=`;
+const MAIL_SENT = { status: true, message: 'If this email exists in our system, check your email for the link' };
+const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
+  email: 'Too many tries with this e-mail address. Try again later.',
+  network: 'Too many tries from this address. Try again later.',
+};
+
+/** Who tries the e-mail address of the body; null where it has none. */
+function clientOf({ devices }: AuthRoutes, request: FastifyRequest): SignInClient | null {
+  const email = countedEmail(textMember(request, 'email') ?? '');
+  if (email === '') return null;
+  return { email, network: clientNetwork(request.ip), device: devices.idOf(cookiesOf(request), email) };
+}
+
+/** A bearer token stands for itself: cookies beside it are not looked at. */
+function cookiesOf(request: FastifyRequest): string | undefined {
+  return hasBearer(request) ? undefined : request.headers.cookie;
 }
 
 const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof apiError>>> = {
