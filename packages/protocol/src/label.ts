@@ -20,3 +20,23 @@ export function cleanLabel(text: string, maxLength: number, fallback: string): s
   // The cut may have halved a character.
   return clean.replace(refused, '').trim() || fallback;
 }
+
+/**
+ * Control characters, line breaks, unpaired surrogates, and marks that turn the direction of what follows. People's own names may
+ * hold all else: markup is for whoever shows them to escape.
+ */
+const REFUSED_IN_NAMES = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u202A-\\u202E\\u2066-\\u2069';
+const refusedInNames = new RegExp(`[${REFUSED_IN_NAMES}]+`, 'gu');
+
+/** Pattern of a name that people give to themselves or to what they own, of one line. */
+export const NAME_PATTERN = `^[^${REFUSED_IN_NAMES}]*$`;
+const name = new RegExp(NAME_PATTERN, 'u');
+
+export function isName(text: string): boolean {
+  return name.test(text);
+}
+
+/** The nearest text that {@link isName} takes. */
+export function cleanName(text: string): string {
+  return text.replace(refusedInNames, ' ').trim();
+}

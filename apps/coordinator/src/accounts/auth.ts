@@ -46,8 +46,8 @@ export function authOptions(settings: AuthSettings) {
   const isHttps = publicUrl?.startsWith('https://') ?? false;
   const sendMail = (kind: 'reset_password' | 'verify_email') => {
     // Not awaited: how long a mail takes would tell whether the address has an account.
-    return async ({ user, url }: { user: { email: string; name: string }; url: string }): Promise<void> => {
-      mailer?.send({ kind, to: user.email, name: user.name, link: url }).catch(settings.onProblem);
+    return async ({ user, url }: { user: { email: string }; url: string }): Promise<void> => {
+      mailer?.send({ kind, to: user.email, link: url }).catch(settings.onProblem);
     };
   };
   return {

@@ -6,7 +6,6 @@
 export interface Mail {
   readonly kind: 'reset_password' | 'verify_email';
   readonly to: string;
-  readonly name: string;
   /** Opens the page that finishes what the mail is about. It is a secret of the recipient. */
   readonly link: string;
 }
@@ -28,12 +27,20 @@ export function developmentMailer(say: (mail: Mail) => void): Mailer {
   return { send: async (mail) => say(mail) };
 }
 
+/**
+ * Body of a mail. Nothing in it was chosen by whoever asked for it, who may be a stranger to the recipient: neither a name nor
+ * any other text.
+ */
+function textOf(subject: string, link: string): string {
+  return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;
+}
+
 /** Posts `{to, subject, text, kind, link}` as JSON to an address of the operator's, with a bearer token if there is one. */
 export function httpMailer(options: { readonly url: string; readonly token: string | null }): Mailer {
   return {
     async send(mail) {
       const subject = SUBJECTS[mail.kind];
-      const text = `Hello ${mail.name},\n\n${subject}: ${mail.link}\n\nIf you did not ask for this, ignore this mail.\n`;
+      const text = textOf(subject, mail.link);
       const answer = await fetch(options.url, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...(options.token === null ? {} : { authorization: `Bearer ${options.token}` }) },

@@ -1,4 +1,5 @@
 /** Accounts: made at sign-up, suspended by the operator, closed by their owner. What is closed stays closed. */
+import { cleanName } from '@inference/protocol';
 import { sql } from 'kysely';
 import type { Database, Tables } from './tables.js';
 
@@ -142,5 +143,5 @@ function fromRow(row: Tables['accounts']): Account {
 }
 
 function listedOf(row: Tables['accounts'] & { email: string | null; user_name: string | null }): ListedAccount {
-  return { ...fromRow(row), name: row.user_name ?? row.name, email: row.email };
+  return { ...fromRow(row), name: cleanName(row.user_name ?? row.name), email: row.email };
 }

@@ -1,4 +1,5 @@
 /** Small questions about accounts and their machines that several parts ask. */
+import { cleanName } from '@inference/protocol';
 import type { Database } from './tables.js';
 
 /** What the account's user calls themselves; the name of an account that nobody signed up for. */
@@ -9,7 +10,8 @@ export async function nameOfAccount(database: Database, accountId: string): Prom
     .select(['accounts.name', 'auth_users.name as user_name'])
     .where('accounts.id', '=', accountId)
     .executeTakeFirst();
-  return row?.user_name ?? row?.name ?? '';
+  // Names that were stored before they were checked.
+  return cleanName(row?.user_name ?? row?.name ?? '');
 }
 
 /** Whether a machine earns for this account. */

@@ -1,5 +1,5 @@
 /** Console API: one machine of an account, as its owner sees it, connected or not. */
-import { ProviderStatusSchema } from '@inference/protocol';
+import { NAME_PATTERN, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { body, count, time, timeOrNull } from './shared.js';
 
@@ -37,10 +37,12 @@ export const ConsoleMachineViewSchema = Type.Object({
 });
 export type ConsoleMachineView = Static<typeof ConsoleMachineViewSchema>;
 
+const MACHINE_NAME = `^(?=\\S(?:.{0,62}\\S)?$)${NAME_PATTERN.slice(1)}`;
+
 /** `PATCH /console/v1/machines/{provider_id}`. */
 export const RenameMachineSchema = body({
-  name: Type.Union([Type.String({ pattern: '^\\S(?:.{0,62}\\S)?$', description: 'a name of 1 to 64 characters' }), Type.Null()], {
-    description: 'a name of 1 to 64 characters, without space around it, or null for none',
+  name: Type.Union([Type.String({ pattern: MACHINE_NAME, description: 'a name of 1 to 64 characters' }), Type.Null()], {
+    description: 'a name of 1 to 64 characters, without space around it or control characters, or null for none',
   }),
 });
 export type RenameMachine = Static<typeof RenameMachineSchema>;

@@ -1,4 +1,5 @@
 /** Parts that several bodies of the console API share. Times are ISO 8601 texts; money is whole micro-USD. */
+import { NAME_PATTERN } from '@inference/protocol';
 import Type, { type TSchema } from 'typebox';
 
 /** Most micro-USD in one amount: a million dollars. */
@@ -9,7 +10,12 @@ export const timeOrNull = Type.Union([time, Type.Null()], { description: 'a time
 export const count = Type.Integer({ minimum: 0 });
 export const microUsd = Type.Integer({ description: 'a whole number of micro-USD' });
 export const usd = Type.String({ pattern: '^-?\\d+\\.\\d{6}$' });
-export const name = Type.String({ minLength: 1, maxLength: 100, description: 'a text of 1 to 100 characters' });
+export const name = Type.String({
+  minLength: 1,
+  maxLength: 100,
+  pattern: NAME_PATTERN,
+  description: 'a text of 1 to 100 characters, without line breaks or other control characters',
+});
 export const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'a day such as 2026-01-31' });
 
 /** A body of a request: what is not named in it is refused. */

@@ -3,6 +3,7 @@
  * those that take a password or send mail also by e-mail address; errors come in the shape of the console API.
  */
 import { apiError, type ErrorCode, readJsonBody } from '@inference/formats';
+import { isName } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../../accounts/auth.js';
 import type { KnownDevices } from '../../accounts/known-devices.js';
@@ -88,6 +89,15 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       return refuse('invalid_request', { param: name, message: `${name} must be at most ${most} characters long.` });
     }
   }
+  if (!isName(textMember(request, 'name') ?? '')) {
+    const message = 'name must not contain line breaks or other control characters.';
+    return refuse('invalid_request', { param: 'name', message });
+  }
+  for (const name of ['callbackURL', 'redirectTo']) {
+    if (!isPlainPath(textMember(request, name), origin)) {
+      return refuse('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
+    }
+  }
   const { signIns } = routes.door.limits;
   const client = clientOf(routes, request);
   // The answer is that of a mail that was sent: earlier ones are there, and their links are still good.
@@ -155,6 +165,15 @@ function leaving(reply: FastifyReply): AbortSignal {
 
 /** Longest texts that are stored; an e-mail address by RFC 5321 section 4.5.3.1. */
 const LONGEST: Readonly<Record<string, number>> = { email: 254, name: 100, image: 500 };
+
+const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
+
+/** Whether an address that goes into a mail is a path without text for its reader. Other sites' are for the library to refuse. */
+function isPlainPath(address: string | null, origin: string): boolean {
+  if (address === null) return true;
+  const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;
+  return PATH.test(path) || !path.startsWith('/');
+}
 
 /** A text of the body, if it holds it. What else is wrong with the body is the library's to say. */
 function textMember(request: FastifyRequest, name: string): string | null {
