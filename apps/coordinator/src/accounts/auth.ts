@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { CamelCasePlugin } from 'kysely';
 import { dialectOf } from '../store/dialect.js';
+import { endOldestSessions } from '../store/sessions.js';
 import type { Database } from '../store/tables.js';
 import { hashedSessionTokens } from './hashed-session-tokens.js';
 import type { Mailer } from './mailer.js';
@@ -99,6 +100,7 @@ export function authOptions(settings: AuthSettings) {
     plugins: [hashedSessionTokens()],
     databaseHooks: {
       user: { create: { after: async (user: { id: string; name: string }) => settings.onSignUp(user) } },
+      session: { create: { after: async ({ userId }: { userId: string }) => endOldestSessions(settings.database, userId) } },
       // A credential has nothing but its password to change. A reset updates by user and gives a number here instead of the row.
       account: {
         update: { after: async ({ userId }: { userId?: string }) => (userId === undefined ? undefined : settings.onNewPassword(userId)) },

@@ -1,5 +1,6 @@
 /** Keys as their owners see and change them; those of the playground are not among them. Every change takes effect at once in this process. */
 import { sql } from 'kysely';
+import { lockAccount } from './account-lock.js';
 import { addKey, type KeyLimits, modelsOf, modelsText, newKeyText } from './api-keys.js';
 import type { KeyRing } from './key-ring.js';
 import type { Database } from './tables.js';
@@ -55,16 +56,20 @@ export class KeyDesk {
 
   /** Makes a key. Its text is nowhere else. Null when the account has too many. */
   async create(accountId: string, name: string, limits: KeyLimits): Promise<{ readonly key: OwnedKey; readonly text: string } | null> {
-    const { count } = await this.#database
-      .selectFrom('api_keys')
-      .select(sql<number>`count(*)`.as('count'))
-      .where('account_id', '=', accountId)
-      .where('made_for', 'is', null)
-      .where('revoked_at', 'is', null)
-      .executeTakeFirstOrThrow();
-    if (count >= MOST_KEYS) return null;
     const text = newKeyText();
-    const id = await addKey(this.#database, { accountId, kind: 'api', text, name, limits, now: this.#now() });
+    const id = await this.#database.transaction().execute(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      const { count } = await transaction
+        .selectFrom('api_keys')
+        .select(sql<number>`count(*)`.as('count'))
+        .where('account_id', '=', accountId)
+        .where('made_for', 'is', null)
+        .where('revoked_at', 'is', null)
+        .executeTakeFirstOrThrow();
+      if (count >= MOST_KEYS) return null;
+      return addKey(transaction, { accountId, kind: 'api', text, name, limits, now: this.#now() });
+    });
+    if (id === null) return null;
     const key = await this.find(accountId, id);
     if (key === null) throw new Error('the key that was just made is gone');
     return { key, text };

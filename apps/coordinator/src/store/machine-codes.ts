@@ -3,9 +3,12 @@
  * where the machine has proved its key; so nobody can link a machine that is not theirs, nor use a code twice.
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { lockAccount } from './account-lock.js';
 import type { Database } from './tables.js';
 
 export const MACHINE_CODE_LIFE_MS = 10 * 60_000;
+/** Of one account at a time. Beyond it the oldest ends. */
+export const MAX_MACHINE_CODES = 100;
 
 export class MachineCodes {
   readonly #database: Database;
@@ -20,11 +23,22 @@ export class MachineCodes {
     const code = randomBytes(32).toString('base64url');
     const now = this.#now();
     const expiresAt = now + MACHINE_CODE_LIFE_MS;
-    await this.#database.deleteFrom('machine_codes').where('expires_at', '<', now).execute();
-    await this.#database
-      .insertInto('machine_codes')
-      .values({ hash: hashOf(code), account_id: accountId, created_at: now, expires_at: expiresAt, used_at: null })
-      .execute();
+    await this.#database.transaction().execute(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      await transaction.deleteFrom('machine_codes').where('expires_at', '<', now).execute();
+      const others = transaction
+        .selectFrom('machine_codes')
+        .select('hash')
+        .where('account_id', '=', accountId)
+        .orderBy('created_at', 'desc')
+        .orderBy('hash')
+        .limit(MAX_MACHINE_CODES - 1);
+      await transaction.deleteFrom('machine_codes').where('account_id', '=', accountId).where('hash', 'not in', others).execute();
+      await transaction
+        .insertInto('machine_codes')
+        .values({ hash: hashOf(code), account_id: accountId, created_at: now, expires_at: expiresAt, used_at: null })
+        .execute();
+    });
     return { code, expiresAt };
   }
 

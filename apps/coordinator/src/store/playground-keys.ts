@@ -2,7 +2,8 @@
  * Short-lived keys for the console's playground, which cannot use the session that it runs under: the inference endpoints
  * take keys only. One is good for an hour and a small sum, so that a page that leaks one loses little.
  */
-import { addKey, type KeyLimits, newKeyText } from './api-keys.js';
+import { lockAccount } from './account-lock.js';
+import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-keys.js';
 import type { KeyRing } from './key-ring.js';
 import type { Database } from './tables.js';
 
@@ -36,30 +37,36 @@ export class PlaygroundKeys {
     const now = this.#now();
     const expiresAt = now + PLAYGROUND_KEY_MS;
     const limits: KeyLimits = { expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT, models: null };
-    const open = await this.#open(accountId);
-    const live = open.filter(({ expires_at }) => expires_at !== null && expires_at > now);
-    const expired = open.filter((key) => !live.includes(key));
-    for (const { id } of [...expired, ...live.slice(MOST_PLAYGROUND_KEYS - 1)]) await this.#keyRing.revoke(id);
     const text = newKeyText();
-    const id = await addKey(this.#database, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
+    const { id, ended } = await this.#database.transaction().execute(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      const open = await openKeys(transaction, accountId);
+      const live = open.filter(({ expires_at }) => expires_at !== null && expires_at > now);
+      const expired = open.filter((key) => !live.includes(key));
+      const ended = new Set([...expired, ...live.slice(MOST_PLAYGROUND_KEYS - 1)].map((key) => key.id));
+      for (const one of ended) await revokeKey(transaction, one, now);
+      const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
+      return { id, ended };
+    });
+    this.#keyRing.forget((key) => ended.has(key.id));
     return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
   }
 
   /** Ends all of an account's, as when it is signed out. */
   async revokeAll(accountId: string): Promise<void> {
-    for (const { id } of await this.#open(accountId)) await this.#keyRing.revoke(id);
+    for (const { id } of await openKeys(this.#database, accountId)) await this.#keyRing.revoke(id);
   }
+}
 
-  /** Those that are not revoked, newest first. */
-  #open(accountId: string): Promise<{ id: string; expires_at: number | null }[]> {
-    return this.#database
-      .selectFrom('api_keys')
-      .select(['id', 'expires_at'])
-      .where('account_id', '=', accountId)
-      .where('made_for', '=', 'playground')
-      .where('revoked_at', 'is', null)
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .execute();
-  }
+/** Those that are not revoked, newest first. */
+function openKeys(database: Database, accountId: string): Promise<{ id: string; expires_at: number | null }[]> {
+  return database
+    .selectFrom('api_keys')
+    .select(['id', 'expires_at'])
+    .where('account_id', '=', accountId)
+    .where('made_for', '=', 'playground')
+    .where('revoked_at', 'is', null)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute();
 }
