@@ -44,7 +44,9 @@ describeDatabases('asked for at once', (fresh) => {
     const desks = databases.map((database) => new KeyDesk({ database, keyRing: ringOf(database), now: clock }));
     // Most of them in a row, so that few race for the rest.
     for (let index = 0; index < MOST_KEYS - 20; index++) await desks[0]?.create(accountId, `key ${index}`, NO_LIMITS);
-    const made = await Promise.all(Array.from({ length: 80 }, (_, index) => desks[index % desks.length]?.create(accountId, 'one more', NO_LIMITS)));
+    const made = await Promise.all(
+      Array.from({ length: 80 }, (_, index) => desks[index % desks.length]?.create(accountId, 'one more', NO_LIMITS)),
+    );
     expect(made.filter((key) => key !== null)).toHaveLength(20);
     expect(await inUse(null)).toBe(MOST_KEYS);
     const other = await createAccount(first(), 'another', now);

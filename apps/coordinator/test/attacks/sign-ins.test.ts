@@ -1,14 +1,15 @@
 /** A stranger who tries a hundred passwords at once, against the real program. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { Browser, PASSWORD } from '../console-client.js';
 import { MODEL, until } from '../harness.js';
 import { ScriptedProvider } from '../scripted-provider.js';
 import { type CoordinatorProgram, startProgram } from './program.js';
 
+/** As many as may wait. */
+const SIGN_INS = 128;
 const WAITING = 'inference_password_hashes{state="waiting"}';
 const RUNNING = 'inference_password_hashes{state="running"}';
 
-describe('a hundred wrong sign-ins at once', () => {
+describe('more than a hundred wrong sign-ins at once', () => {
   let coordinator: CoordinatorProgram;
   afterEach(() => coordinator.close());
 
@@ -16,7 +17,7 @@ describe('a hundred wrong sign-ins at once', () => {
   function flood(addressOf: (index: number) => string): { answered: () => number; leave: () => Promise<void> } {
     const left = new AbortController();
     let answered = 0;
-    const all = Array.from({ length: 100 }, async (_, index) => {
+    const all = Array.from({ length: SIGN_INS }, async (_, index) => {
       try {
         await fetch(`${coordinator.url}/console/auth/sign-in/email`, {
           method: 'POST',
@@ -52,36 +53,13 @@ describe('a hundred wrong sign-ins at once', () => {
     };
     for (let round = 0; round < 4; round++) {
       const attack = flood((index) => `10.${round}.0.${index}`);
-      await until(async () => (await coordinator.metric(WAITING)) > 60);
-      const before = attack.answered();
+      await until(async () => (await coordinator.metric(WAITING)) > 80);
       expect(await coordinator.metric(RUNNING)).toBeLessThanOrEqual(2);
       expect([await chat(false), await chat(true)]).toEqual([200, 200]);
-      // All the others came first. On a shared pool of threads these chats would have been answered last.
-      expect(attack.answered() - before).toBeLessThan(40);
+      // All the sign-ins came first: on a shared pool of threads these chats would be answered last.
+      expect(attack.answered()).toBeLessThan(SIGN_INS - 8);
       await attack.leave();
     }
     provider.close();
-  });
-
-  it('of one address are refused above its share, which costs nobody a reset link', async () => {
-    coordinator = await startProgram({ TRUSTED_PROXIES: '127.0.0.0/8', RATE_LIMIT_SIGN_IN: '0', RATE_LIMIT_EMAIL: '0' });
-    const person = new Browser(coordinator.url);
-    expect((await person.signUp('ada@example.com')).status).toBe(200);
-    await person.post('/console/auth/request-password-reset', { email: 'ada@example.com' });
-    const link = (): string => String(coordinator.log().find(({ kind }) => kind === 'reset_password')?.link ?? '');
-    await until(() => link() !== '');
-    const token = /reset-password\/([^?]+)/.exec(link())?.[1];
-    const attack = flood(() => '10.9.9.9');
-    await until(async () => (await coordinator.metric(WAITING)) >= 30);
-    const reset = (address: string): Promise<Response> =>
-      person.send('POST', '/console/auth/reset-password', { newPassword: 'another long password', token }, { 'x-forwarded-for': address });
-    // From the attacker's own address it is refused before anything is used up; from another one it takes the next turn.
-    const refused = await reset('10.9.9.9');
-    expect(refused.status).toBe(429);
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
-    expect((await reset('10.8.8.8')).status).toBe(200);
-    await attack.leave();
-    expect((await new Browser(coordinator.url).signIn('ada@example.com', 'another long password')).status).toBe(200);
-    expect((await new Browser(coordinator.url).signIn('ada@example.com', PASSWORD)).status).toBe(401);
   });
 });
