@@ -1,7 +1,7 @@
 /** A machine that accepts images and never makes them, and its owner's requests, against the real program. */
 import { afterEach, expect, it } from 'vitest';
 import { Browser } from '../console-client.js';
-import { until } from '../harness.js';
+import { errorOf, until } from '../harness.js';
 import { paint } from '../images/pictures.js';
 import { IMAGE_SIZES, ScriptedProvider } from '../scripted-provider.js';
 import { type CoordinatorProgram, startProgram } from './program.js';
@@ -47,7 +47,7 @@ it('a machine that never answers reserves no room: a paying client gets every im
       for (let count = 0; count < 5; count++) {
         sent++;
         const answered = generate(secret, { model: 'attack/never', size, n }, left.signal).then(async (answer) => {
-          expect((await answer.json()).error.code).toBe('images_unavailable');
+          expect((await errorOf(answer)).code).toBe('images_unavailable');
           refused++;
         });
         attack.push(answered.catch((error: unknown) => (left.signal.aborted ? null : Promise.reject(error))));
