@@ -301,6 +301,73 @@ names response_sha256 "$hash" response
 names request_sha256 "$(sha256 "$work/request.json")" request
 names endpoint "$(cat "$work/path.txt")" endpoint
 [ ! -f "$work/nonce.txt" ] || names client_nonce "$(cat "$work/nonce.txt")" nonce
+
+# ---- the receipt's counts: those that the answer itself reports, and possible for the bytes
+
+counts=$(sed -n 's/.*"usage":{\([^}]*\)}.*/\1/p' "$scratch/receipt.json")
+counted() { printf '%s\n' "$2" | sed -n "s/.*\"$1\":\([0-9][0-9]*\).*/\1/p"; }
+awk -v endpoint="$(cat "$work/path.txt")" -v stream="$streamed" -v prompt="$(counted prompt_tokens "$counts")" \
+  -v completion="$(counted completion_tokens "$counts")" -v total="$(counted total_tokens "$counts")" \
+  -v cached="$(counted cached_tokens "$counts")" -v hidden="$(counted hidden_tokens "$(cat "$scratch/receipt.json")")" \
+  -v bytes="$(wc -c <"$scratch/signed.bin")" -v request="$(wc -c <"$work/request.json")" '
+  # Path of the value that follows, as far as a usage can be: usage.prompt_tokens, response.usage.output_tokens
+  function path(  at, text) { for (at = 1; at <= depth && at < 5; at++) text = text (at > 1 ? "." : "") (kind[at] == "{" ? key[at] : "[]"); return text }
+  function of_usage(text) { return text ~ /^((message|response)\.)?usage$/ }
+  function number(text, value,  name, partial) {
+    if (endpoint == "/v1/messages/count_tokens") { if (text == "input_tokens" && value != prompt) bad = 1; return }
+    if (text !~ /^((message|response)\.)?usage\./) return
+    partial = text ~ /^message\./ && endpoint == "/v1/messages"
+    name = text; sub(/^((message|response)\.)?usage\./, "", name)
+    if (name == "prompt_tokens") { prompts++; if (value != prompt) bad = 1 }
+    if (name == "completion_tokens" || (name == "output_tokens" && !partial)) { answers++; if (value != completion) bad = 1 }
+    if (name == "output_tokens" && partial) answers++
+    if (name == "total_tokens" && value != total) bad = 1
+    if (name ~ /_details\.cached_tokens$/ && value != cached + 0) bad = 1
+    if (name ~ /_details\.(reasoning|thinking)_tokens$/ && !partial && value != hidden) bad = 1
+    if (name == "input_tokens" || (name ~ /^cache_(creation|read)_input_tokens$/ && endpoint == "/v1/messages")) {
+      sum += value; if (name == "input_tokens") prompts++; summed = 1 } }
+  function structure(text,  at, symbol, rest) {
+    if (length(text) > 2000) gsub(/\[[-0-9.eE+, \t]*\]/, "[]", text)
+    gsub(/[ \t]/, "", text)
+    while (text != "") {
+      symbol = substr(text, 1, 1); text = substr(text, 2)
+      if (symbol == "{" || symbol == "[") {
+        if (symbol == "{" && value_next && of_usage(path())) { objects++; sum = 0; summed = 0 }
+        else if (symbol == "[" && value_next && of_usage(path())) bad = 1
+        kind[++depth] = symbol; key[depth] = ""; value_next = 0
+      } else if (symbol == "}" || symbol == "]") {
+        depth--; value_next = 0
+        if (summed && of_usage(path())) { if (sum != prompt) bad = 1; summed = 0 }
+      } else if (symbol == ":") { if (kind[depth] == "{") { key[depth] = last; value_next = 1; if (depth < 4 && last ~ /\\/) bad = depth == 1 || path() ~ /^(message|response|usage)\./ || bad } }
+      else if (symbol == ",") value_next = 0
+      else if (value_next) {
+        rest = symbol; if (match(text, /^[-0-9.eE+a-z]+/)) { rest = rest substr(text, 1, RLENGTH); text = substr(text, RLENGTH + 1) }
+        if (rest ~ /^[0-9]+$/) { if (of_usage(path())) bad = 1; else number(path(), rest) }
+        else if (rest != "null" && of_usage(path())) bad = 1
+        value_next = 0
+      }
+    } }
+  function json(text,  parts, count, at, inside, tail) {
+    depth = 0; last = ""; value_next = 0; inside = 0
+    count = split(text, parts, "\"")
+    for (at = 1; at <= count; at++) {
+      if (!inside) { structure(parts[at]); inside = 1; last = ""; continue }
+      if (length(last) < 200) last = last parts[at]
+      # A quote after an odd number of backslashes is part of the text.
+      tail = parts[at]; sub(/^.*[^\\]/, "", tail)
+      if (length(tail) % 2) continue
+      inside = 0
+      if (value_next) { if (of_usage(path()) || (endpoint ~ /count_tokens$/ && path() == "input_tokens")) bad = 1; value_next = 0 }
+    } }
+  stream == "yes" && /^data:/ { text = text substr($0, 6); next }
+  stream == "yes" { if ($0 == "") { json(text); text = "" } next }
+  { text = text $0 " " }
+  END {
+    json(text)
+    if (prompts < objects || (answers < objects && endpoint != "/v1/embeddings")) bad = 1
+    exit bad || prompt == "" || completion == "" || total != prompt + completion || hidden + 0 > completion + 0 ||
+      completion - hidden > bytes + 64 || prompt + 0 > request + 512 }' "$scratch/signed.bin" ||
+  fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible'
 note 'receipt by the enclave key, for this request and this response'
 
 echo verified

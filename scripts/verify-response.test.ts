@@ -24,6 +24,8 @@ interface Behaviour {
   readonly body?: (body: string) => string;
   readonly feed?: object;
   readonly status?: number;
+  /** The signed body; of a stream, its last signed event. */
+  readonly signed?: string;
 }
 
 const record = {
@@ -75,13 +77,13 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   };
   const change = behaviour.body ?? ((text) => text);
   if (asked.stream === true) {
-    const signed = [chunk(''), chunk('Grüße 😀\n: no comment\n\n'), chunk('"se_signature":"fake"')];
+    const signed = [chunk(''), chunk('Grüße 😀\n: no comment\n\n'), chunk('"se_signature":"fake"'), behaviour.signed ?? ''];
     const proof = proofFor(key, utf8(signed.join('')), members);
     const text = change(`${signed.join(KEEP_ALIVE)}${KEEP_ALIVE}${signatureEvent(proof)}${KEEP_ALIVE}data: [DONE]\n\n`);
     response.writeHead(behaviour.status ?? 200, { 'Content-Type': 'text/event-stream; charset=utf-8', ...identity, ...behaviour.headers });
     response.end(text);
   } else {
-    const text = JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'Grüße 😀\n\u0000' } }] });
+    const text = behaviour.signed ?? JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'Grüße 😀\n\u0000' } }] });
     const proof = proofFor(key, utf8(text), members);
     response.writeHead(behaviour.status ?? 200, {
       'Content-Type': 'application/json',
@@ -194,6 +196,67 @@ describe('a plain answer of a dishonest server', () => {
   ])('%s', async (message, wrong) => {
     behaviour = wrong;
     expect(await ask()).toEqual(failed(message));
+  });
+});
+
+describe('the counts of a receipt', () => {
+  const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+  const details = { prompt_tokens_details: { cached_tokens: 0 }, completion_tokens_details: { reasoning_tokens: 0 } };
+  const noise = {
+    choices: [{ message: { content: '"usage":{"prompt_tokens":9} \\" \\\\' }, usage: { prompt_tokens: 9 } }],
+    usages: [1, [0.5, -1e3], {}],
+  };
+  const body = (value: object) => JSON.stringify({ ...noise, usage: value, after: { usage: { prompt_tokens: 9 } } });
+  const event = (value: object) => `data: ${body(value)}\n\n`;
+  const responses = { input_tokens: 1, output_tokens: 2, total_tokens: 3, output_tokens_details: { reasoning_tokens: 0 } };
+  const message = { input_tokens: 1, cache_read_input_tokens: 0, output_tokens: 2, output_tokens_details: { thinking_tokens: 0 } };
+  const started = `event: message_start\ndata: ${JSON.stringify({ message: { usage: { input_tokens: 1, output_tokens: 0 } } })}\n\n`;
+
+  test.each<[string, boolean, string, string]>([
+    ['chat', false, '/v1/chat/completions', body({ ...usage, ...details })],
+    ['chat, streamed', true, '/v1/chat/completions', event({ ...usage, ...details })],
+    ['responses', false, '/v1/responses', body(responses)],
+    [
+      'responses, streamed',
+      true,
+      '/v1/responses',
+      `data: ${JSON.stringify({ response: { usage: null } })}\n\ndata: ${JSON.stringify({ response: { usage: responses } })}\n\n`,
+    ],
+    ['messages', false, '/v1/messages', body(message)],
+    ['messages, streamed', true, '/v1/messages', `${started}event: message_delta\n${event(message)}`],
+    [
+      'vectors',
+      false,
+      '/v1/embeddings',
+      `{"data":[{"embedding":[${'0.123456789,'.repeat(500)}1]}],"usage":{"prompt_tokens":1,"total_tokens":3}}`,
+    ],
+    ['no usage at all', false, '/v1/chat/completions', '{"choices":[]}'],
+  ])('are those of the answer: %s', async (_, stream, path, signed) => {
+    const mode = [...(stream ? ['--stream'] : []), '--path', path, '--data', JSON.stringify({ model: 'pico', stream })];
+    behaviour = { signed, receipt: { endpoint: path } };
+    expect(await ask(...mode)).toEqual(verified);
+    const lies = [
+      { usage: { prompt_tokens: 2, completion_tokens: 2, total_tokens: 4 } },
+      { usage: { prompt_tokens: 1, completion_tokens: 3, total_tokens: 4 } },
+    ];
+    for (const lie of signed.includes('usage":{') && path !== '/v1/embeddings' ? [...lies, { hidden_tokens: 2 }] : []) {
+      behaviour = { signed, receipt: { endpoint: path, ...lie } };
+      expect(await ask(...mode)).toEqual(failed(/^FAILED: receipt usage/));
+    }
+  });
+
+  test.each<[string, object, string?]>([
+    ['do not add up', { usage: { ...usage, total_tokens: 4 } }],
+    ['hide more than there is', { hidden_tokens: 3 }],
+    ['are more than the answer holds', { usage: { prompt_tokens: 1, completion_tokens: 2000, total_tokens: 2001 } }],
+    ['are more than the request holds', { usage: { prompt_tokens: 9_000_000, completion_tokens: 2, total_tokens: 9_000_002 } }],
+    ['are reported with an escape', {}, '{"\\u0075sage":{"prompt_tokens":9,"completion_tokens":2}}'],
+    ['are reported twice', {}, '{"usage":{"prompt_tokens":1,"completion_tokens":2},"usage":{"prompt_tokens":9,"completion_tokens":2}}'],
+    ['are reported as a text', {}, '{"usage":{"prompt_tokens":"1","completion_tokens":2}}'],
+    ['are reported as something else', {}, '{"usage":"much"}'],
+  ])('are refused where they %s', async (_, receipt, signed) => {
+    behaviour = { receipt: receipt as Record<string, JsonValue>, ...(signed === undefined ? {} : { signed }) };
+    expect(await ask()).toEqual(failed(/^FAILED: receipt usage/));
   });
 });
 

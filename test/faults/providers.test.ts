@@ -143,6 +143,10 @@ describe('a provider that lies', () => {
     'the usage, which does not add up': receipt(({ usage }) => ({ usage: { ...usage, total_tokens: 1 } })),
     'the usage, over the limit': receipt(() => ({ usage: { prompt_tokens: 1, completion_tokens: 65, total_tokens: 66 } })),
     'its hidden tokens': receipt(() => ({ hidden_tokens: 1000 })),
+    'the prompt and thoughts, beyond what is possible': receipt(() => ({
+      usage: { prompt_tokens: 9_000_000, completion_tokens: 64, total_tokens: 9_000_064 },
+      hidden_tokens: 64,
+    })),
     'the model': receipt(() => ({ model: 'steady' })),
     'the endpoint': receipt(({ endpoint }) => ({ endpoint: endpoint === '/v1/messages' ? '/v1/completions' : '/v1/messages' })),
     'the job': receipt(() => ({ job_id: '00000000-0000-4000-8000-000000000000' })),

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import {
+  agreesWithReceipt,
   CLOCK_TOLERANCE_MS,
   decodeFrame,
   type Frame,
@@ -11,7 +12,10 @@ import {
   type KeyId,
   type ProviderId,
   type ProviderMessage,
+  promptTokenBound,
   toBase64,
+  UsageReader,
+  visibleTokenBound,
 } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, type ResponseOpener, sealRequest, sha256Hex } from '@inference/protocol/crypto';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -113,6 +117,7 @@ class Bench {
   lease(): ModelLease {
     return {
       thinkTags: { open: '<think>', close: '</think>' },
+      thinks: true,
       embedding: this.embedding,
       image: this.image,
       generate: (request) => {
@@ -541,6 +546,44 @@ function outcomeOf(bench: Bench, responses: ResponseOpener) {
   const failed = bench.sent.find(({ type }) => type === 'job_failed');
   return { text, receipt, finished: responses.finished, failure: failed?.type === 'job_failed' ? failed.failure : null };
 }
+
+test.each([
+  ['/v1/chat/completions', false],
+  ['/v1/chat/completions', true],
+  ['/v1/completions', false],
+  ['/v1/completions', true],
+  ['/v1/responses', false],
+  ['/v1/responses', true],
+  ['/v1/messages', false],
+  ['/v1/messages', true],
+] as const)('on %s (stream: %s) reports what its receipt says, within what the bytes allow', async (endpoint, stream) => {
+  const bench = new Bench();
+  const asked = endpoint === '/v1/completions' ? { prompt: 'Hi' } : endpoint === '/v1/responses' ? { input: 'Hi' } : {};
+  const limit = endpoint === '/v1/responses' ? { max_output_tokens: 9000 } : { max_tokens: 9000 };
+  const usage = endpoint.endsWith('completions') && stream ? { stream_options: { include_usage: true } } : {};
+  const messages = 'prompt' in asked || 'input' in asked ? { messages: undefined } : {};
+  const body = chat({ stream, ...asked, ...limit, ...usage, ...messages });
+  const { responses } = bench.submit(body, bench.context(body, { endpoint, stream, max_tokens: 9000, overrides: {} }));
+  await bench.settle();
+  const { generation } = bench.streams[0] as ScriptedStream;
+  generation.start({ job: 0, promptTokens: 11_000, cachedTokens: 10_000, startsInsideThinking: false });
+  generation.push({ text: '<think>hm</think>', tokens: 30 });
+  generation.push({ text: 'Hello', tokens: 1 });
+  // Tokens without any text, as broken models write them for ever.
+  generation.push({ text: '', tokens: 8000 });
+  generation.end({ job: 0, kind: 'finished', reason: 'length', completionTokens: 8031 });
+  await bench.settle();
+  const { text, receipt } = outcomeOf(bench, responses);
+  const reader = new UsageReader(endpoint, stream);
+  reader.push(Buffer.from(text));
+  const report = reader.end();
+  expect(report.length).toBeGreaterThan(0);
+  expect(agreesWithReceipt(report, receipt)).toBe(true);
+  expect(receipt.hidden_tokens).toBe(30);
+  expect(receipt.usage.prompt_tokens).toBe(promptTokenBound(body.length));
+  expect(receipt.usage.total_tokens).toBe(receipt.usage.prompt_tokens + receipt.usage.completion_tokens);
+  expect(receipt.usage.completion_tokens - 30).toBeLessThanOrEqual(visibleTokenBound(Buffer.byteLength(text)));
+});
 
 test.each([
   ['/v1/chat/completions', '"prompt_tokens_details":{"cached_tokens":7}'],

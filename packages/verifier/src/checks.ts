@@ -25,6 +25,8 @@ export type CheckName =
   | 'receipt_images'
   /** The receipt is that of an answer that came to its end, and not of one that was cancelled. */
   | 'receipt_finish'
+  /** The receipt counts the tokens that the answer reports to its client, and no more than its bytes can hold. Reported when it fails. */
+  | 'receipt_usage'
   /** The enclave key signed the attestation statement, and the statement is well formed. */
   | 'attestation_signature'
   /** The statement names the key that signed it. */

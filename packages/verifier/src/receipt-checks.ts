@@ -13,11 +13,14 @@ import { type Check, type CheckName, check } from './checks.js';
 import { sha256Hex } from './digest.js';
 import { verifyP256InBrowser } from './p256.js';
 import type { ResponseProof } from './response-proof.js';
+import { type SignedAnswer, usageCheck } from './usage-check.js';
 
 /** What the client knows of its own request. A member that is absent is not checked. */
 export interface Expected {
   /** Hexadecimal SHA-256 of the request body, byte for byte as sent. Without it a receipt of another request would pass. */
   readonly requestSha256?: string;
+  /** Length of the request body, which bounds the tokens of a prompt. */
+  readonly requestBytes?: number;
   /** `X-Inference-Job-ID`. */
   readonly jobId?: string;
   /** The `X-Inference-Nonce` that was sent. */
@@ -35,11 +38,11 @@ const PROBLEMS: Record<StatementProblem, string> = {
   unknown_critical: 'The receipt is signed but says something that this program does not know and must not ignore.',
 };
 
-/** Checks a receipt against the key, the hash of the signed response bytes and the client's expectations. */
+/** Checks a receipt against the key, the signed response bytes and the client's expectations. */
 export function receiptChecks(
   proof: ResponseProof,
   publicKey: Uint8Array,
-  responseSha256: string,
+  answer: SignedAnswer & { readonly sha256: string },
   expected: Expected,
 ): { readonly checks: readonly Check[]; readonly receipt: Receipt | null } {
   let receipt: Receipt;
@@ -60,7 +63,7 @@ export function receiptChecks(
     ),
     check(
       'receipt_response',
-      receipt.response_sha256 === responseSha256,
+      receipt.response_sha256 === answer.sha256,
       'The receipt names this response.',
       'The receipt was made for another response.',
     ),
@@ -72,6 +75,8 @@ export function receiptChecks(
       'The receipt says that the answer was cancelled before its end.',
     ),
   ];
+  const usage = usageCheck(receipt, answer, expected.requestBytes);
+  if (usage !== null) checks.push(usage);
   const compare = (name: CheckName, what: string, wanted: string | undefined, stated: string | undefined) => {
     if (wanted !== undefined) {
       checks.push(check(name, wanted === stated, `The receipt names the ${what} of this request.`, `The receipt names another ${what}.`));

@@ -10,6 +10,7 @@ import { enclaveKeyBytes, verifyP256InBrowser } from './p256.js';
 import { type Expected, receiptChecks } from './receipt-checks.js';
 import { type HeaderSource, proofFromHeaders, type ResponseProof } from './response-proof.js';
 import { splitSignedStream } from './signed-stream.js';
+import type { SignedAnswer } from './usage-check.js';
 
 /** The enclave key that is trusted: 65 bytes x963, or their base64 as in `se_public_key`. */
 export interface TrustedKey {
@@ -23,7 +24,7 @@ export type PlainAnswer = TrustedKey & { readonly body: Uint8Array } & ({ readon
 /** Verifies a plain answer. Never throws on anything that a peer sent: each defect is a failed check. */
 export function verifyResponse(answer: PlainAnswer): ResponseVerdict {
   const proof = 'headers' in answer ? proofFromHeaders(answer.headers) : answer;
-  return verdict([], answer.body, proof, answer);
+  return verdict([], { bytes: answer.body, stream: false }, proof, answer);
 }
 
 /** Verifies a streamed answer of any format, given its exact body bytes. Never throws on anything that a peer sent. */
@@ -38,17 +39,17 @@ export function verifyStream(body: Uint8Array, trusted: TrustedKey): ResponseVer
     'The stream ends with one signature event.',
     'The signature event names another answer or another model than the events before it.',
   );
-  return verdict([event], stream.signedBytes, stream.proof, trusted);
+  return verdict([event], { bytes: stream.signedBytes, stream: true }, stream.proof, trusted);
 }
 
-function verdict(before: readonly Check[], signedBytes: Uint8Array, proof: ResponseProof, trusted: TrustedKey): ResponseVerdict {
+function verdict(before: readonly Check[], answer: SignedAnswer, proof: ResponseProof, trusted: TrustedKey): ResponseVerdict {
   const key = enclaveKeyBytes(trusted.publicKey);
   if (key === null) {
     const malformed = check('public_key', false, '', 'The public key is not base64 of an uncompressed P-256 point.');
     return { verified: false, checks: [...before, malformed], receipt: null };
   }
-  const responseSha256 = sha256Hex(signedBytes);
-  const receipt = receiptChecks(proof, key, responseSha256, trusted.expected ?? {});
+  const responseSha256 = sha256Hex(answer.bytes);
+  const receipt = receiptChecks(proof, key, { ...answer, sha256: responseSha256 }, trusted.expected ?? {});
   const checks = [
     ...before,
     check('public_key', true, 'The public key is a point of P-256.', ''),

@@ -2,8 +2,8 @@ import { fromBase64, fromBase64Url, toBase64, toBase64Url, utf8 } from '@inferen
 import { describe, expect, test } from 'vitest';
 import type { CheckName, ResponseVerdict } from '../src/checks.js';
 import { sha256Hex } from '../src/digest.js';
-import { verifyResponse } from '../src/verify-response.js';
-import { generateEnclaveKey, proofFor, requestBody, sha256, signDer } from './signed-answers.js';
+import { verifyResponse, verifyStream } from '../src/verify-response.js';
+import { generateEnclaveKey, proofFor, requestBody, sha256, signatureEvent, signDer } from './signed-answers.js';
 
 const key = generateEnclaveKey();
 const body = utf8('{"choices":[{"message":{"role":"assistant","content":"Grüße 😀"}}]}');
@@ -138,6 +138,35 @@ describe('fails', () => {
     ['receipt_signature', { v: 2 }],
   ])('%s for a signed receipt with %j', (name, changes) => {
     expect(failed(verifyResponse({ ...answer, ...proofFor(key, body, { ...changes }) }))).toEqual([name]);
+  });
+
+  test.each([
+    ['the prompt', { usage: { prompt_tokens: 9, completion_tokens: 2, total_tokens: 11 } }],
+    ['the answer', { usage: { prompt_tokens: 1, completion_tokens: 3, total_tokens: 4 } }],
+    ['hidden tokens', { hidden_tokens: 1 }],
+    ['cached tokens', { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, cached_tokens: 1 } }],
+  ])('receipt_usage for a receipt that counts more of %s than the answer reports', (_, changes) => {
+    const details = { prompt_tokens_details: { cached_tokens: 0 }, completion_tokens_details: { reasoning_tokens: 0 } };
+    const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, ...details };
+    const reporting = utf8(JSON.stringify({ choices: [], usage }));
+    const honest = { ...answer, body: reporting, ...proofFor(key, reporting) };
+    expect(failed(verifyResponse(honest))).toEqual([]);
+    expect(failed(verifyResponse({ ...honest, ...proofFor(key, reporting, changes) }))).toEqual(['receipt_usage']);
+    const stream = utf8(`data: ${JSON.stringify({ choices: [], usage })}\n\n`);
+    const whole = (proof: ReturnType<typeof proofFor>) => Buffer.concat([stream, Buffer.from(signatureEvent(proof))]);
+    const event = (proof: ReturnType<typeof proofFor>) => verifyStream(whole(proof), { publicKey: key.x963 });
+    expect(failed(event(proofFor(key, stream, changes)))).toContain('receipt_usage');
+  });
+
+  test.each([
+    ['counts that do not add up', { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 4 } }],
+    ['more hidden tokens than tokens', { hidden_tokens: 3 }],
+    ['more tokens than the answer can hold', { usage: { prompt_tokens: 1, completion_tokens: 5000, total_tokens: 5001 } }],
+    ['more tokens than the request can hold', { usage: { prompt_tokens: 5000, completion_tokens: 2, total_tokens: 5002 } }],
+  ])('receipt_usage for %s, whatever the answer reports', (_, changes) => {
+    const known = { ...answer, expected: { ...expected, requestBytes: requestBody.length } };
+    expect(failed(verifyResponse({ ...known, ...proofFor(key, body, changes) }))).toEqual(['receipt_usage']);
+    expect(failed(verifyResponse(known))).toEqual([]);
   });
 
   test('for the signature of something that is no hash', () => {

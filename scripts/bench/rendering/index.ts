@@ -120,6 +120,8 @@ function renderer(endpoint: TextEndpoint): Serve {
       maxTokens: MAX_TOKENS,
       cacheScope: null,
       thinkTags: THINK_TAGS,
+      thinks: true,
+      requestBytes: 1000,
       generate: (request) => engine.generate(request),
       write: async () => {},
       pingAfterMs: 10_000,

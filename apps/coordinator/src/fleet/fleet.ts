@@ -18,6 +18,7 @@ import type { ReputationKeeper } from './reputation/reputation-book.js';
 import { type StandingEvent, Standings } from './reputation/standings.js';
 import type { Speed } from './scheduler/cost.js';
 import { type Demands, type Gate, gateOf, type Ineligible, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
+import { isPossibleRate, measuredRates } from './scheduler/possible-rate.js';
 import { type Decision, explain } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
@@ -237,6 +238,12 @@ export class Fleet {
   /** Takes in how fast a verified answer was. */
   learn(session: OnlineSession, model: string, sample: Sample): void {
     this.#models.learn(session, model, sample, this.#rules.now());
+  }
+
+  /** False when a rate is far beyond every machine of the model that was measured, this one included. */
+  couldDecode(session: OnlineSession, model: string, tokensPerSecond: number): boolean {
+    const members = this.#models.board(model)?.members() ?? [];
+    return isPossibleRate(tokensPerSecond, session.registration.hardware, measuredRates(members));
   }
 
   /** Takes in that a session answered a prompt with these prefixes, and what of it the signed receipt says that it knew before. */

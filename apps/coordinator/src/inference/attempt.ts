@@ -2,7 +2,16 @@
  * One try of a job on one provider: seals it, follows it through its phases, opens and hashes every frame and passes it on.
  * It ends in exactly one outcome, and whatever ends it early also stops the provider.
  */
-import { type Frame, INITIAL_CREDIT_BYTES, type JobCompleted, type JobContext, type JobFailure, toBase64 } from '@inference/protocol';
+import {
+  type Frame,
+  INITIAL_CREDIT_BYTES,
+  type JobCompleted,
+  type JobContext,
+  type JobFailure,
+  toBase64,
+  UsageReader,
+  type UsageReport,
+} from '@inference/protocol';
 import {
   type Encapsulation,
   type ResponseHash,
@@ -36,6 +45,8 @@ export type Outcome =
       readonly responseSha256: string;
       /** Of the response, hashed. */
       readonly bytes: number;
+      /** The usage that the response reports to its client. */
+      readonly reportedUsage: UsageReport;
       /** From the sending of the job. */
       readonly elapsedMs: number;
       /** From the sending of the job to the first response frame. */
@@ -84,6 +95,8 @@ export class Attempt implements JobSink {
   #opener: ResponseOpener | null = null;
   /** Null: the answer is no stream. */
   #lines: StreamLines | null = null;
+  /** Null: images, whose body is found and read when they are all there. */
+  #usage: UsageReader | null = null;
   #handle: JobHandle | null = null;
   #bytes = 0;
   readonly #startedAt = performance.now();
@@ -131,6 +144,7 @@ export class Attempt implements JobSink {
       const sealed = sealRequest(context, encapsulate(), body);
       this.#opener = sealed.responses;
       if (context.stream) this.#lines = new StreamLines();
+      if (context.endpoint !== '/v1/images/generations') this.#usage = new UsageReader(context.endpoint, context.stream);
       const message = {
         type: 'job',
         context,
@@ -223,6 +237,7 @@ export class Attempt implements JobSink {
       finished: this.#opener?.finished ?? false,
       responseSha256: this.#hash.digestHex(),
       bytes: this.#bytes,
+      reportedUsage: this.#usage?.end() ?? [],
       elapsedMs: now - this.#startedAt,
       firstContentMs: (this.#firstContentAt ?? now) - this.#startedAt,
       recalled: this.#phase === 'closing',
@@ -249,6 +264,7 @@ export class Attempt implements JobSink {
     if (!this.#credit.spend(plaintext.length)) return 'credit_exceeded';
     if (this.#lines?.take(plaintext) === false) return 'unverifiable';
     this.#hash.update(plaintext);
+    this.#usage?.push(plaintext);
     this.#bytes += plaintext.length;
     this.#patience.got(plaintext.length);
     this.#turnSince = this.#credit.isUsedUp ? null : this.#lastFrameAt;

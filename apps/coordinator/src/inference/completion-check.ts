@@ -4,6 +4,7 @@
  */
 import type { SignedParts } from '@inference/formats';
 import {
+  agreesWithReceipt,
   CLOCK_TOLERANCE_MS,
   canonicalJson,
   fromBase64,
@@ -14,9 +15,11 @@ import {
   type Receipt,
   StatementError,
   toBase64Url,
+  type UsageReport,
 } from '@inference/protocol';
 import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protocol/crypto';
 import type { Identity } from '../fleet/admission.js';
+import { type Bound, promptTokenBound, SILENT_TOKENS, settlementBounds } from '../ledger/settlement-bounds.js';
 
 /** What was found wrong first. A receipt field is named by itself. */
 export type CompletionProblem =
@@ -26,6 +29,8 @@ export type CompletionProblem =
   | 'receipt_statement'
   | 'response_body'
   | `receipt.${string}`
+  /** The signed counts: they are not those that the response reports (`reported`), or are beyond what is possible. */
+  | `usage.${Bound | 'reported' | 'hidden_tokens'}`
   | `image.${string}`;
 
 export type CompletionCheck =
@@ -43,6 +48,25 @@ export interface Produced {
   readonly responseSha256: string;
   /** When it said that it is done, by the clock that the context was issued by: that of the system may have been set in between. */
   readonly completedAt: number;
+  readonly reportedUsage: UsageReport;
+  readonly possible: PossibleUsage;
+}
+
+/** What bounds the counts of one job. */
+export interface PossibleUsage {
+  readonly requestBytes: number;
+  /** Of the response, hashed. */
+  readonly responseBytes: number;
+  readonly elapsedMs: number;
+  readonly hidden: HiddenBounds;
+}
+
+/** What bounds tokens that leave no bytes in an answer. */
+export interface HiddenBounds {
+  /** Whether the model writes think sections; null: not known. */
+  readonly thinks: boolean | null;
+  /** False: it is far more than the machine can decode, by what was measured. */
+  couldDecode(tokensPerSecond: number): boolean;
 }
 
 /** Both signatures are verified beside this thread, at the same time. */
@@ -56,7 +80,7 @@ export async function checkCompletion(message: JobCompleted, produced: Produced)
   ]);
   if (!signatureVerified) return bad('response_signature');
   if (receipt === null) return bad('receipt_statement');
-  const problem = receiptProblem(receipt.value, produced);
+  const problem = receiptProblem(receipt.value, produced) ?? usageProblem(receipt.value, produced);
   if (problem !== null) return bad(problem);
   const signed = {
     signature: message.signature,
@@ -99,6 +123,33 @@ function receiptProblem(
   if (receipt.started_at < context.issued_at - CLOCK_TOLERANCE_MS) return 'receipt.started_at';
   if (receipt.completed_at < receipt.started_at) return 'receipt.completed_at';
   return receipt.completed_at > completedAt + CLOCK_TOLERANCE_MS ? 'receipt.completed_at' : null;
+}
+
+/** What is impossible about the signed counts, or null. An agent keeps to these bounds, so that only a lie is beyond them. */
+function usageProblem(receipt: Receipt, { context, reportedUsage, possible }: Produced): CompletionProblem | null {
+  const { usage, hidden_tokens } = receipt;
+  if (!agreesWithReceipt(reportedUsage, receipt)) return 'usage.reported';
+  const { lowered } = settlementBounds(
+    {
+      promptTokens: usage.prompt_tokens,
+      cachedTokens: usage.cached_tokens ?? 0,
+      completionTokens: usage.completion_tokens,
+      hiddenTokens: hidden_tokens,
+    },
+    {
+      maxPromptTokens: promptTokenBound(possible.requestBytes),
+      maxCompletionTokens: context.max_tokens,
+      deliveredBytes: possible.responseBytes,
+      elapsedMs: possible.elapsedMs,
+    },
+  );
+  const [first] = lowered;
+  if (first !== undefined) return `usage.${first}`;
+  if (hidden_tokens === 0) return null;
+  const { hidden, elapsedMs } = possible;
+  if (hidden.thinks === false) return 'usage.hidden_tokens';
+  const tokensPerSecond = (1000 * Math.max(0, hidden_tokens - SILENT_TOKENS)) / Math.max(1, elapsedMs);
+  return hidden.couldDecode(tokensPerSecond) ? null : 'usage.time';
 }
 
 async function signatureVerifies(publicKey: Uint8Array, responseSha256: string, signature: string): Promise<boolean> {

@@ -2,7 +2,6 @@
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, Receipt, TrustLevel } from '@inference/protocol';
 import type { OnlineSession } from '../fleet/provider-session.js';
-import type { Bound } from '../ledger/settlement-bounds.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem } from './completion-check.js';
 import type { Entrant } from './race.js';
@@ -20,8 +19,6 @@ export interface Billed {
   readonly receipt: Receipt;
   readonly signed: SignedParts;
   readonly usage: JobUsage;
-  /** Bounds that the signed usage went over. */
-  readonly lowered: readonly Bound[];
   readonly charge: Charge;
 }
 

@@ -33,7 +33,16 @@ export async function settleAnswer(
   const tried = triedOn(session, run);
   const { identity } = session.registration;
   const completedAt = context.issued_at + outcome.elapsedMs;
-  const check = await checkAnswer(outcome, { context, provider: identity, completedAt }, delivery.parcel);
+  const possible = {
+    requestBytes: job.body.length,
+    responseBytes: outcome.bytes,
+    elapsedMs: outcome.elapsedMs,
+    hidden: {
+      thinks: session.models.find(({ id }) => id === context.model)?.thinks ?? null,
+      couldDecode: (tokensPerSecond: number) => fleet.couldDecode(session, context.model, tokensPerSecond),
+    },
+  };
+  const check = await checkAnswer(outcome, { context, provider: identity, completedAt, possible }, delivery.parcel);
   const { recalled } = outcome;
   if (!check.ok) {
     fleet.standings.faulted(identity.providerId, 'unverified', check.problem);
@@ -57,7 +66,8 @@ export async function settleAnswer(
     ...deliveredUsage(receipt, { delivered, signed: outcome.bytes }),
     images: job.images === null ? 0 : (receipt.usage.images ?? 0),
   };
-  const { lowered, ...usage } = settlementBounds(claimed, {
+  // The whole was found to be possible; this bounds the part of it that a client which left pays for.
+  const { lowered: _, ...usage } = settlementBounds(claimed, {
     maxImages: job.images?.count ?? 0,
     maxPromptTokens: promptTokenBound(job.body.length),
     maxCompletionTokens: context.max_tokens,
@@ -71,13 +81,15 @@ export async function settleAnswer(
     const { promptTokens, cachedTokens } = usage;
     const completionTokens = job.images === null ? usage.completionTokens : imageTokens(job.images);
     const { elapsedMs, firstContentMs } = outcome;
-    const { stream: streamed, model } = context;
+    const { stream, model } = context;
+    // Of a model that thought, the first content says nothing of its speed.
+    const streamed = stream && receipt.hidden_tokens === 0;
     fleet.learn(session, model, { promptTokens, cachedTokens, completionTokens, streamed, elapsedMs, firstContentMs, otherJobs });
   }
   const settling = span.part('inference.settlement');
   const charge = await bill.settle({ providerId: identity.providerId, ...usage });
   settling.end({ 'inference.outcome': charge.kind });
-  const billed = { receipt, signed, usage, lowered, charge };
+  const billed = { receipt, signed, usage, charge };
   if (gone.aborted) return { kind: 'client_gone', billed, ...tried };
   delivery.deliver(signed, chargedCost(charge));
   return { kind: 'delivered', billed, ...tried };
@@ -85,13 +97,13 @@ export async function settleAnswer(
 
 /** The signatures and the receipt, and what an answer holds beside its signed bytes. */
 async function checkAnswer(
-  { message, finished, recalled, responseSha256 }: Outcome & { kind: 'completed' },
-  produced: Pick<Produced, 'context' | 'provider' | 'completedAt'>,
+  { message, finished, recalled, responseSha256, reportedUsage }: Outcome & { kind: 'completed' },
+  produced: Pick<Produced, 'context' | 'provider' | 'completedAt' | 'possible'>,
   parcel: Parcel | undefined,
 ): Promise<CompletionCheck> {
   const signed = finished && parcel !== undefined ? parcel.signedSha256() : { sha256: responseSha256 };
   if ('problem' in signed) return { ok: false, problem: signed.problem };
-  const check = await checkCompletion(message, { ...produced, finished, recalled, responseSha256: signed.sha256 });
+  const check = await checkCompletion(message, { ...produced, finished, recalled, reportedUsage, responseSha256: signed.sha256 });
   const problem = check.ok && parcel !== undefined ? await parcel.examine(check.receipt) : null;
   return problem === null ? check : { ok: false, problem };
 }

@@ -3,6 +3,10 @@
  * not that they counted right: each bound here is one way in which a lying provider is kept from being paid for its lie.
  */
 
+import { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS, visibleTokenBound } from '@inference/protocol';
+
+export { promptTokenBound, SILENT_TOKENS, TEMPLATE_TOKENS };
+
 /** Counts as the provider signed them. Anything may stand here. */
 export interface ClaimedUsage {
   readonly promptTokens: number;
@@ -38,25 +42,8 @@ export interface BoundedUsage {
   readonly lowered: readonly Bound[];
 }
 
-/**
- * Tokens that a chat template may add by itself: a default system prompt, instructions for tools, the date. What it adds per
- * message is less than the JSON around that message, which is counted as bytes.
- */
-export const TEMPLATE_TOKENS = 512;
-
-/**
- * Tokens without a byte of their own in the answer: end tokens, a stop sequence that was withheld, and the characters that
- * several tokens make together.
- */
-export const SILENT_TOKENS = 64;
-
 /** Far faster than any machine decodes one sequence, small demonstration models included. */
 export const MOST_TOKENS_PER_SECOND = 20_000;
-
-/** Most prompt tokens that a request body can make: a token covers at least one byte of it, besides what the template adds. */
-export function promptTokenBound(bodyBytes: number): number {
-  return bodyBytes + TEMPLATE_TOKENS;
-}
 
 /**
  * The usage that may be billed. Each count is at most the claimed one, and:
@@ -98,7 +85,7 @@ export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): Bou
     completion = atMost(completion, possible, 'time');
   }
   const hiddenTokens = Math.min(claimed.hidden, completion);
-  const visible = atMost(completion - hiddenTokens, facts.deliveredBytes + SILENT_TOKENS, 'delivered_bytes');
+  const visible = atMost(completion - hiddenTokens, visibleTokenBound(facts.deliveredBytes), 'delivered_bytes');
   return {
     promptTokens,
     completionTokens: visible + hiddenTokens,

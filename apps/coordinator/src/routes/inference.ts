@@ -203,14 +203,13 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobE
 /** Counts as they were charged, which for an honest provider and a client that stayed is as they were signed. */
 function billedFacts(billed: Billed | null): Record<string, unknown> {
   if (billed === null) return { cost_micro_usd: 0 };
-  const { charge, usage, lowered } = billed;
+  const { charge, usage } = billed;
   return {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
     ...(usage.images ? { images: usage.images } : {}),
     cost_micro_usd: chargedCost(charge),
     ...(charge.kind === 'settled' ? {} : { charge: charge.kind }),
-    ...(lowered.length === 0 ? {} : { lowered }),
   };
 }
 

@@ -20,6 +20,8 @@ export interface ModelFacts {
   /** Tokens the model was trained for, prompt and answer together. */
   readonly trainedContext: number;
   readonly thinkTags: ThinkTags | null;
+  /** Whether it writes think sections, by its chat template; null: it has none to tell. */
+  readonly thinks: boolean | null;
   /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
   /** Null: the model makes no images. Without either it writes text. */
@@ -56,6 +58,7 @@ function imageModelFacts(path: string): ModelFacts {
     quantization: cleanLabel(quantization, 32, 'unknown'),
     trainedContext: promptTokens,
     thinkTags: null,
+    thinks: null,
     embedding: null,
     image: facts,
     fileBytes: bytes,
@@ -106,6 +109,8 @@ export function modelFacts(path: string, header: GgufHeader): ModelFacts {
   const embedding = embeddingFacts(header, architecture);
   if (embedding === 'reranker') throw new ModelFileError(`the model file ${path} holds a reranker, which is not supported`);
   const files = modelFiles(path, header);
+  const template = text(header, 'tokenizer.chat_template');
+  const thinkTags = thinkTagsOf(template);
   const fileName = basename(path, extname(path));
   const name = text(header, 'general.name')?.trim() || fileName;
   return {
@@ -116,7 +121,8 @@ export function modelFacts(path: string, header: GgufHeader): ModelFacts {
     trainedContext,
     embedding,
     image: null,
-    thinkTags: thinkTagsOf(text(header, 'tokenizer.chat_template')),
+    thinkTags,
+    thinks: template === null ? null : thinkTags !== null,
     fileBytes: files.bytes,
     files: files.paths,
     activeBytes: activeBytes(header, architecture, files.bytes),

@@ -182,6 +182,7 @@ export class ServedModel {
         ? { state: 'ready' }
         : { state: this.#state === 'loading' ? 'loading' : 'on_demand', load_ms: this.#expectedMs() }),
       ...(sha256 === null ? {} : { file_sha256: sha256 }),
+      ...(facts.thinks === null || facts.embedding !== null ? {} : { thinks: facts.thinks }),
       ...(facts.image === null ? {} : { image: { sizes: this.sizes.map(sizeText), max_images: MAX_IMAGES_OF_A_JOB } }),
     };
   }

@@ -6,11 +6,14 @@ import { failureOf } from './engine-failure.js';
 import { fieldNames } from './field-names.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
+import { signedPrompt, usageOf } from './signed-usage.js';
 
 export interface EmbeddingsOptions {
   readonly opened: ParsedEmbeddings;
   readonly envelope: Envelope;
   readonly model: Pick<ModelLease, 'embedding' | 'embed'>;
+  /** Of the request's body. */
+  readonly requestBytes: number;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;
   /** Aborted when the job is given up. */
@@ -18,7 +21,7 @@ export interface EmbeddingsOptions {
 }
 
 /** Throws {@link JobError}, or the signal's reason when the job was given up. */
-export async function answerEmbeddings({ opened, envelope, model, write, signal }: EmbeddingsOptions): Promise<Answered> {
+export async function answerEmbeddings({ opened, envelope, model, requestBytes, write, signal }: EmbeddingsOptions): Promise<Answered> {
   signal.throwIfAborted();
   const { request } = opened;
   if (model.embedding === null) throw new JobError('unsupported', { param: 'model' });
@@ -32,7 +35,7 @@ export async function answerEmbeddings({ opened, envelope, model, write, signal 
   try {
     const { vectors, promptTokens } = await embedding.result();
     signal.throwIfAborted();
-    const usage = { prompt_tokens: promptTokens, completion_tokens: 0, total_tokens: promptTokens };
+    const usage = usageOf(signedPrompt({ promptTokens }, requestBytes), 0);
     await write(embeddingsBody(envelope, { vectors, encoding: request.encoding, usage }));
     return { usage, hiddenTokens: 0, finishReason: 'stop', decodeTps: null };
   } catch (error) {

@@ -10,12 +10,15 @@ import { MAX_IMAGES_OF_A_JOB } from '../models/image/image-facts.js';
 import type { Answered } from './answer.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
+import { signedPrompt, usageOf } from './signed-usage.js';
 
 export interface ImagesOptions {
   readonly opened: ParsedImages;
   readonly envelope: Envelope;
   readonly overrides: Overrides;
   readonly model: Pick<ModelLease, 'image' | 'draw'>;
+  /** Of the request's body. */
+  readonly requestBytes: number;
   /** Each waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;
   readonly writeUnsigned: (bytes: Uint8Array) => Promise<void>;
@@ -56,7 +59,7 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
     for (const image of images) eraseLater(image);
     signal.throwIfAborted();
     if (images.length !== request.count) throw new JobError('engine_failed');
-    const usage = { prompt_tokens: promptTokens, completion_tokens: 0, total_tokens: promptTokens, images: images.length };
+    const usage = { ...usageOf(signedPrompt({ promptTokens }, options.requestBytes), 0), images: images.length };
     const body = imagesBody(envelope, {
       images: images.map((image, index) => {
         const url = urls?.[index];

@@ -15,6 +15,7 @@ import { JobError } from './job-error.js';
 import type { OpenedRequest } from './opened-request.js';
 import { orIdle } from './or-idle.js';
 import { Pace } from './pace.js';
+import { type OutputCounts, type PromptCounts, signedOutput, signedPrompt, usageOf } from './signed-usage.js';
 
 export interface AnswerOptions {
   readonly opened: OpenedRequest;
@@ -23,6 +24,10 @@ export interface AnswerOptions {
   /** Whose prompts this one may share a computed beginning with; null: nobody's. */
   readonly cacheScope: string | null;
   readonly thinkTags: ThinkTags | null;
+  /** What the offer of the model says of its thoughts. */
+  readonly thinks: boolean | null;
+  /** Of the request's body. */
+  readonly requestBytes: number;
   readonly generate: (request: GenerationRequest) => Generation;
   /** Waits while the reader is slow. */
   readonly write: (text: string) => Promise<void>;
@@ -46,6 +51,8 @@ export interface Answered {
   readonly imageSha256?: readonly string[];
 }
 
+/** More than the digits of the counts in a usage. */
+const USAGE_DIGITS = 32;
 /** Outputs of which none has the form that was asked for. A grammar sees to the form, so that already the second is luck. */
 const MAX_ATTEMPTS = 3;
 
@@ -89,14 +96,20 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
   const formed = form === null ? null : new Transcript({ showReasoning: false });
   const stream = request.stream ? answer.stream(envelope) : null;
   const plain = request.stream ? null : answer.plain(envelope);
+  /** UTF-16 units written, which are no more than the bytes. */
+  let written = 0;
+  const write = async (text: string) => {
+    written += text.length;
+    await options.write(text);
+  };
   const emit = async (events: readonly OutputEvent[]) => {
     for (const event of events) formed?.add(event);
-    if (stream !== null) await options.write(stream.render(...events));
+    if (stream !== null) await write(stream.render(...events));
     else plain?.add(...events);
   };
   let filter: OutputFilter | null = null;
   const begin = async () => {
-    const { promptTokens = 0, cachedTokens = 0 } = generation.started ?? {};
+    const { promptTokens, cachedTokens } = promptOf(options, generation);
     await emit([{ type: 'start', promptTokens, ...(cachedTokens === 0 ? {} : { cachedTokens }) }]);
     return outputFilter(options, generation);
   };
@@ -117,21 +130,40 @@ async function writeAnswer(options: AnswerOptions, generation: Generation): Prom
     signal.throwIfAborted();
     if (isDone(filter, request)) break;
   }
-  const usage = usageOf(generation, completionTokens);
+  const counted = (answerBytes: number): OutputCounts =>
+    signedOutput({ completionTokens, hiddenTokens: filter?.hiddenTokens ?? 0 }, { thinks: options.thinks, answerBytes });
+  const prompt = promptOf(options, generation);
   if (closing.aborted) {
-    return { usage, hiddenTokens: filter?.hiddenTokens ?? 0, finishReason: 'cancelled', ...ratesOf(pace, generation) };
+    const { hiddenTokens, ...output } = counted(written);
+    const usage = usageOf(prompt, output.completionTokens);
+    return { usage, hiddenTokens, finishReason: 'cancelled', ...ratesOf(pace, generation) };
   }
   const ended = filter !== null && isDone(filter, request) ? 'stop' : generation.outcome().reason;
   filter ??= await begin();
   const rest = filter.end();
-  const finish = finishEvent(filter, ended, usage);
   await emit(rest);
   const isWhole = ended === 'stop' && filter.stopSequence === null;
   if (isWhole && formed !== null && form !== null && !(await form.fits({ text: formed.text, calls: formed.toolCalls })))
     throw new FormMissed();
+  const { hiddenTokens, ...output } = counted(plain === null ? written : Number.POSITIVE_INFINITY);
+  const usage = usageOf(prompt, output.completionTokens);
+  const finish = finishEvent(filter, ended, usage, hiddenTokens);
   await emit([finish]);
-  if (plain !== null) await options.write(plain.body());
-  return { usage, hiddenTokens: finish.hiddenTokens, finishReason: finish.reason, ...ratesOf(pace, generation) };
+  if (plain !== null) {
+    let body = plain.body();
+    // A plain body holds its usage, so that its size is known only with one in it; another may have fewer digits.
+    const { completionTokens: possible } = counted(body.length - USAGE_DIGITS);
+    if (possible < usage.completion_tokens) {
+      Object.assign(usage, usageOf(prompt, possible));
+      body = plain.body();
+    }
+    await options.write(body);
+  }
+  return { usage, hiddenTokens, finishReason: finish.reason, ...ratesOf(pace, generation) };
+}
+
+function promptOf({ requestBytes }: Pick<AnswerOptions, 'requestBytes'>, { started }: Generation): Required<PromptCounts> {
+  return signedPrompt(started ?? { promptTokens: 0 }, requestBytes);
 }
 
 function ratesOf(pace: Pace, { started }: Generation): Pick<Answered, 'decodeTps' | 'prefillTps'> {
@@ -139,19 +171,9 @@ function ratesOf(pace: Pace, { started }: Generation): Pick<Answered, 'decodeTps
   return { decodeTps: pace.tokensPerSecond(), prefillTps: pace.promptTokensPerSecond(promptTokens - cachedTokens) };
 }
 
-function usageOf({ started }: Generation, completionTokens: number): Usage {
-  const { promptTokens = 0, cachedTokens = 0 } = started ?? {};
-  return {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: promptTokens + completionTokens,
-    ...(cachedTokens === 0 ? {} : { cached_tokens: cachedTokens }),
-  };
-}
-
 /** After the filter's end: what was withheld may itself have completed a stop sequence. */
-function finishEvent(filter: OutputFilter, ended: 'stop' | 'length', usage: Usage): FinishEvent {
-  const { stopSequence, hiddenTokens } = filter;
+function finishEvent(filter: OutputFilter, ended: 'stop' | 'length', usage: Usage, hiddenTokens: number): FinishEvent {
+  const { stopSequence } = filter;
   const called = stopSequence === null && ended === 'stop' && filter.startedToolCalls > 0;
   return {
     type: 'finish',

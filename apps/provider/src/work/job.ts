@@ -176,6 +176,7 @@ export class Job {
       const model = lease;
       const shared = {
         envelope: { responseId: context.response_id, created: context.created, model: context.model },
+        requestBytes: this.message.request_bytes,
         write: (text: string) => frames.write(text),
         signal,
       };
@@ -199,6 +200,7 @@ export class Job {
         maxTokens: context.max_tokens,
         cacheScope: context.cache_scope ?? null,
         thinkTags: model.thinkTags,
+        thinks: model.thinks,
         generate: (request) => work.watch(model.generate(request)),
         pingAfterMs: surroundings.pingAfterMs ?? PING_AFTER_MS,
         closing: this.#closing.signal,

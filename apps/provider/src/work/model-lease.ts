@@ -12,6 +12,8 @@ import { JobError } from './job-error.js';
 
 export interface ModelLease {
   readonly thinkTags: ThinkTags | null;
+  /** Whether it writes think sections, as its offer says; null: not known. */
+  readonly thinks: boolean | null;
   /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
   /** With the sizes that it makes on this machine, as `<width>x<height>`. Null: it makes no images; without either it writes text. */
@@ -27,9 +29,10 @@ export interface ModelLease {
 export async function leaseModel(models: ServedModels, id: string, signal: AbortSignal): Promise<ModelLease> {
   try {
     const { model, release } = await models.lease(id, signal);
-    const { thinkTags, embedding, image } = model.serving.facts;
+    const { thinkTags, thinks, embedding, image } = model.serving.facts;
     return {
       thinkTags,
+      thinks,
       embedding,
       image: image === null ? null : { ...image, sizes: model.sizes.map(sizeText) },
       generate: (request) => model.generate(request),

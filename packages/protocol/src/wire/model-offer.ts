@@ -31,6 +31,8 @@ export const ModelOfferSchema = Type.Object({
   load_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
   /** SHA-256 of the model's file, in hexadecimal; as the provider tells it. */
   file_sha256: Type.Optional(Sha256HexSchema),
+  /** Whether the model writes think sections, by its chat template. Left out: not known. Hidden tokens of a model that says no are a lie. */
+  thinks: Type.Optional(Type.Boolean()),
   /** There when `model_type` is `image`; an image model without it is given no work. */
   image: Type.Optional(ImageOfferSchema),
 });

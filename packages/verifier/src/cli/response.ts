@@ -122,6 +122,7 @@ function report(answer: Answer): Report {
   const jobId = answer.headers.get('x-inference-job-id');
   const expected = {
     requestSha256: sha256Hex(answer.request),
+    requestBytes: answer.request.length,
     ...(answer.nonce === null ? {} : { nonce: answer.nonce.trim() }),
     ...(jobId === undefined ? {} : { jobId }),
   };

@@ -1,0 +1,44 @@
+/**
+ * Whether a machine can have decoded as fast as it says, by what was measured of all machines of the model. Pure. The factor is generous:
+ * machines differ, and a measured rate may be that of a bad moment.
+ */
+import type { Hardware } from '@inference/protocol';
+import type { Member } from './board.js';
+import type { Speed } from './cost.js';
+
+export interface MeasuredRate {
+  readonly speed: Speed;
+  readonly hardware: Hardware;
+}
+
+/** Times a measured rate that another machine of the same memory bandwidth may be as fast. */
+const RATE_FACTOR = 16;
+/** Answers after which a rate is a reference for others. */
+export const MIN_RATE_SAMPLES = 16;
+/** Rates up to this are possible on any machine, in tokens per second. */
+export const ALWAYS_POSSIBLE_TPS = 256;
+/** Memory bandwidth of a machine that does not tell it, in GB/s. */
+const GUESSED_BANDWIDTH_GBS = 100;
+
+export function isPossibleRate(tokensPerSecond: number, hardware: Hardware, measured: Iterable<MeasuredRate>): boolean {
+  if (tokensPerSecond <= ALWAYS_POSSIBLE_TPS) return true;
+  let hasReference = false;
+  for (const { speed, hardware: other } of measured) {
+    if (speed.samples < MIN_RATE_SAMPLES) continue;
+    hasReference = true;
+    const bandwidthRatio = Math.max(1, bandwidthOf(hardware) / bandwidthOf(other));
+    if (tokensPerSecond <= RATE_FACTOR * bandwidthRatio * speed.decodeTps) return true;
+  }
+  return !hasReference;
+}
+
+/** The measured rates of the members of a board. */
+export function* measuredRates(
+  members: Iterable<Member<{ readonly registration: { readonly hardware: Hardware } }>>,
+): Iterable<MeasuredRate> {
+  for (const { subject, speed } of members) yield { speed, hardware: subject.registration.hardware };
+}
+
+function bandwidthOf({ bandwidth_gbs }: Hardware): number {
+  return bandwidth_gbs === 0 ? GUESSED_BANDWIDTH_GBS : bandwidth_gbs;
+}

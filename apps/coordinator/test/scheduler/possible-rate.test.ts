@@ -1,0 +1,27 @@
+import type { Hardware } from '@inference/protocol';
+import { expect, test } from 'vitest';
+import { ALWAYS_POSSIBLE_TPS, isPossibleRate, MIN_RATE_SAMPLES } from '../../src/fleet/scheduler/possible-rate.js';
+
+const machine = (bandwidth_gbs: number): Hardware => ({ chip_family: 'M4', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs });
+const measured = (decodeTps: number, samples = MIN_RATE_SAMPLES, bandwidth = 100) => ({
+  speed: { decodeTps, prefillTps: 1000, samples },
+  hardware: machine(bandwidth),
+});
+
+test('a rate is impossible that is far beyond every machine which was measured', () => {
+  expect(isPossibleRate(8000, machine(100), [measured(60), measured(40)])).toBe(false);
+  expect(isPossibleRate(900, machine(100), [measured(60), measured(40)])).toBe(true);
+  expect(isPossibleRate(ALWAYS_POSSIBLE_TPS, machine(100), [measured(1)])).toBe(true);
+});
+
+test('nothing is impossible before anybody was measured', () => {
+  expect(isPossibleRate(19_000, machine(100), [])).toBe(true);
+  expect(isPossibleRate(19_000, machine(100), [measured(5, MIN_RATE_SAMPLES - 1)])).toBe(true);
+});
+
+test('a machine with more memory bandwidth may be faster than those that were measured', () => {
+  expect(isPossibleRate(2000, machine(800), [measured(20)])).toBe(true);
+  expect(isPossibleRate(2000, machine(100), [measured(20)])).toBe(false);
+  // One that tells none is taken for a common one.
+  expect(isPossibleRate(2000, machine(0), [measured(20)])).toBe(false);
+});

@@ -1,0 +1,29 @@
+/** The receipt's counts: they add up, they are those that the answer itself reports, and they are possible for its bytes. */
+import { agreesWithReceipt, promptTokenBound, type Receipt, UsageReader, visibleTokenBound } from '@inference/protocol';
+import { type Check, check } from './checks.js';
+
+export interface SignedAnswer {
+  readonly bytes: Uint8Array;
+  readonly stream: boolean;
+}
+
+/** The check that failed, or null. `requestBytes`: of the request's body, where the client knows it. */
+export function usageCheck(receipt: Receipt, answer: SignedAnswer, requestBytes: number | undefined): Check | null {
+  const problem = usageProblem(receipt, answer, requestBytes);
+  return problem === null ? null : check('receipt_usage', false, '', problem);
+}
+
+function usageProblem(receipt: Receipt, { bytes, stream }: SignedAnswer, requestBytes: number | undefined): string | null {
+  const { usage, hidden_tokens, endpoint } = receipt;
+  const { prompt_tokens, completion_tokens, total_tokens, cached_tokens = 0 } = usage;
+  if (total_tokens !== prompt_tokens + completion_tokens || hidden_tokens > completion_tokens || cached_tokens > prompt_tokens) {
+    return "The receipt's counts do not add up.";
+  }
+  const reader = new UsageReader(endpoint, stream);
+  reader.push(bytes);
+  if (!agreesWithReceipt(reader.end(), receipt)) return 'The receipt counts other tokens than the answer reports.';
+  if (completion_tokens - hidden_tokens > visibleTokenBound(bytes.length))
+    return 'The receipt counts more tokens than the answer can hold.';
+  const isTooMany = requestBytes !== undefined && prompt_tokens > promptTokenBound(requestBytes);
+  return isTooMany ? 'The receipt counts more tokens of the prompt than the request can hold.' : null;
+}
