@@ -20,6 +20,7 @@ usage: scripts/verify-response.sh [options]
   --data JSON      whole request body, instead of a short question
   --path PATH      endpoint (default: /v1/chat/completions)
   --stream         ask for a streamed answer
+  --weights-sha256 HASH  require that the receipt names these weights
   --nonce          send a random nonce and require it in the receipt
   --save DIR       keep request, headers, body and attestation feed in DIR
   --from DIR       verify what --save kept, without any network
@@ -28,10 +29,10 @@ USAGE
   exit 2
 }
 
-base_url='' api_key='' model='' data='' path=/v1/chat/completions stream=no use_nonce=no save='' from='' flip=no
+base_url='' api_key='' model='' data='' path=/v1/chat/completions weights='' stream=no use_nonce=no save='' from='' flip=no
 while [ $# -gt 0 ]; do
   case $1 in
-    --base-url | --key | --model | --data | --path | --save | --from)
+    --base-url | --key | --model | --data | --path | --save | --from | --weights-sha256)
       [ $# -ge 2 ] || usage
       case $1 in
         --base-url) base_url=$2 ;;
@@ -41,6 +42,7 @@ while [ $# -gt 0 ]; do
         --path) path=$2 ;;
         --save) save=$2 ;;
         --from) from=$2 ;;
+        --weights-sha256) weights=$2 ;;
       esac
       shift 2
       ;;
@@ -369,5 +371,11 @@ awk -v endpoint="$(cat "$work/path.txt")" -v stream="$streamed" -v prompt="$(cou
       completion - hidden > bytes + 64 || prompt + 0 > request + 512 }' "$scratch/signed.bin" ||
   fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible'
 note 'receipt by the enclave key, for this request and this response'
+
+# ---- what computed the answer, by the word of the machine (receipts of version 2)
+
+[ -z "$weights" ] || names weights_sha256 "$weights" 'hash of weights'
+engine=$(member engine <"$scratch/receipt.json")
+[ -z "$engine" ] || note "computed by $engine with weights $(member weights_sha256 <"$scratch/receipt.json")"
 
 echo verified

@@ -199,6 +199,17 @@ describe('a plain answer of a dishonest server', () => {
   });
 });
 
+test('the weights that a receipt of version 2 names are shown, and required on request', async () => {
+  const weights_sha256 = 'a'.repeat(64);
+  behaviour = { receipt: { v: 2, engine: 'llama.cpp b1 cpu', weights_sha256, sampling: { temperature: '0.7' } } };
+  const result = await ask('--weights-sha256', weights_sha256);
+  expect(result).toEqual(verified);
+  expect(result.output).toContain(`computed by llama.cpp b1 cpu with weights ${weights_sha256}`);
+  expect(await ask('--weights-sha256', 'b'.repeat(64))).toEqual(failed(/^FAILED: receipt: it names another hash of weights/));
+  behaviour = {};
+  expect(await ask('--weights-sha256', weights_sha256)).toEqual(failed(/^FAILED: receipt: it names another hash of weights/));
+});
+
 describe('the counts of a receipt', () => {
   const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
   const details = { prompt_tokens_details: { cached_tokens: 0 }, completion_tokens_details: { reasoning_tokens: 0 } };

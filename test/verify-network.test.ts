@@ -144,6 +144,20 @@ describe('inference-verify response', () => {
     }
   });
 
+  it('shows the weights that the receipt names, and compares them on request', async () => {
+    const own = ['response', '--base-url', network.baseUrl, '--key', network.apiKey];
+    const weights = await knownWeights();
+    const answered = await inferenceVerify(...own, '--weights-sha256', weights);
+    expect(answered).toMatchObject({ code: 0, err: '' });
+    expect(answered.out).toContain(`weights   ${weights}`);
+    expect(answered.out).toMatch(/engine llama\.cpp/);
+    const others = await inferenceVerify(...own, '--weights-sha256', '0'.repeat(64));
+    expect(others.code).toBe(1);
+    expect(others.out).toMatch(/FAILED +receipt_weights/);
+    expect((await inferenceVerify(...own, '--weights-sha256', 'pico')).code).toBe(2);
+    expect((await inferenceVerify('network', network.baseUrl)).out).toContain(`weights of ${network.model}: ${weights}`);
+  });
+
   it('verifies a kept answer as of the time that its receipt states, and refuses headers that its record does not bear out', async () => {
     const kept = mkdtempSync(join(scratch, 'kept-'));
     const request = JSON.stringify({ model: network.model, messages: [{ role: 'user', content: 'Hello' }], max_tokens: 8 });
@@ -187,13 +201,35 @@ describe('inference-verify response', () => {
   });
 });
 
+/** The hash that every provider of the model tells, once each has computed it. */
+async function knownWeights(): Promise<string> {
+  const authorization = { authorization: `Bearer ${network.apiKey}` };
+  let told: readonly { readonly sha256: string; readonly provider_count: number }[] = [];
+  await expect
+    .poll(
+      async () => {
+        const model = await fetch(`${network.baseUrl}/v1/models/${network.model}`, { headers: authorization });
+        const { metadata } = (await model.json()) as { metadata: { provider_count: number; weights?: typeof told } };
+        told = metadata.weights ?? [];
+        return told.length === 1 && told[0]?.provider_count === metadata.provider_count;
+      },
+      { timeout: 30_000 },
+    )
+    .toBe(true);
+  return told[0]?.sha256 ?? '';
+}
+
 it('inference-verify receipt verifies a kept receipt by the key of the feed', async () => {
+  const weights = await knownWeights();
   const answer = await network.post('/v1/chat/completions', {
     model: network.model,
     messages: [{ role: 'user', content: 'Hello' }],
     max_tokens: 8,
   });
-  const claims = JSON.parse(Buffer.from(answer.headers.get('x-inference-receipt') ?? '', 'base64url').toString()) as { job_id: string };
+  const claims = JSON.parse(Buffer.from(answer.headers.get('x-inference-receipt') ?? '', 'base64url').toString()) as {
+    job_id: string;
+    weights_sha256: string;
+  };
   const receipt = await fetch(`${network.baseUrl}/v1/receipts/${claims.job_id}`, {
     headers: { authorization: `Bearer ${network.apiKey}` },
   });
@@ -201,6 +237,10 @@ it('inference-verify receipt verifies a kept receipt by the key of the feed', as
   writeFileSync(file, await receipt.text());
   const key = (await feed()).providers[0]?.se_public_key ?? '';
   expect(await inferenceVerify('receipt', file, '--key', key)).toMatchObject({ code: 0, out: expect.stringContaining(claims.job_id) });
+  expect(claims.weights_sha256).toBe(weights);
+  expect((await inferenceVerify('receipt', file, '--key', key, '--weights-sha256', weights)).code).toBe(0);
+  const other = await inferenceVerify('receipt', file, '--key', key, '--weights-sha256', '0'.repeat(64));
+  expect(other).toMatchObject({ code: 1, out: expect.stringContaining('does not name these weights') });
   const changed = JSON.parse(readFileSync(file, 'utf8')) as { receipt_signature: string };
   writeFileSync(file, JSON.stringify({ ...changed, receipt_signature: `AA${changed.receipt_signature.slice(2)}` }));
   expect((await inferenceVerify('receipt', file, '--key', key)).code).toBe(1);

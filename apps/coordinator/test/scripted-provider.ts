@@ -47,6 +47,8 @@ const PART_BYTES = 64 * 1024;
 export interface ProviderOptions {
   readonly models?: readonly string[];
   readonly slots?: number;
+  /** Version of the receipts that it registers to sign. Default: 1. */
+  readonly receiptVersion?: 1 | 2;
   /** Its models make images. */
   readonly image?: ImageOffer;
   readonly serial?: string;
@@ -238,6 +240,7 @@ export class ScriptedProvider {
       hardware: { chip_family: 'M4', cpu_cores: 12, gpu_cores: 38, bandwidth_gbs: 400 },
       models: this.offers(this.options.models ?? []),
       slots: this.options.slots ?? 4,
+      ...(this.options.receiptVersion === undefined ? {} : { receipt_version: this.options.receiptVersion }),
     };
     return (this.options.register ?? ((same) => same))(register);
   }

@@ -215,6 +215,7 @@ export class CoordinatorConnection {
       slots: models.slots,
       modelIds: () => models.ids(),
       lease: (id, signal) => leaseModel(models, id, signal),
+      receiptVersion: session.receiptVersion,
       send: (message) => session.send(message),
       sendFrame: (bytes, sent) => session.sendFrame(bytes, sent),
       onEnd: (event) => {

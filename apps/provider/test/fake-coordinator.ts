@@ -253,14 +253,21 @@ export class FakeCoordinator {
 
   private constructor(
     private readonly server: WebSocketServer,
-    { serverTime, version = 1 }: { serverTime?: number; version?: number },
+    { serverTime, version = 1, receipts }: { serverTime?: number; version?: number; receipts?: readonly number[] },
   ) {
     server.on('connection', (socket) => {
       socket.once('message', () => {
         const nonce = randomBytes(32).toString('base64');
         const sessionId = randomUUID();
         const session = new FakeProviderSession(socket, sessionId, nonce);
-        session.send({ type: 'welcome', version, session_id: sessionId, nonce, server_time: serverTime ?? Date.now() });
+        session.send({
+          type: 'welcome',
+          version,
+          session_id: sessionId,
+          nonce,
+          server_time: serverTime ?? Date.now(),
+          ...(receipts === undefined ? {} : { receipts: [...receipts] }),
+        });
         const waiting = this.#waiting.shift();
         if (waiting === undefined) this.#sessions.push(session);
         else waiting(session);
@@ -268,8 +275,16 @@ export class FakeCoordinator {
     });
   }
 
-  /** `serverTime`: what it takes for the time, where that is a lie. `version`: of the protocol that it speaks. */
-  static async listen({ port = 0, ...talk }: { port?: number; serverTime?: number; version?: number } = {}): Promise<FakeCoordinator> {
+  /** `serverTime`: what it takes for the time, where that is a lie. `version`: of the protocol that it speaks. `receipts`: versions that it takes. */
+  static async listen({
+    port = 0,
+    ...talk
+  }: {
+    port?: number;
+    serverTime?: number;
+    version?: number;
+    receipts?: readonly number[];
+  } = {}): Promise<FakeCoordinator> {
     const server = new WebSocketServer({ host: '127.0.0.1', port, path: '/provider/v1/socket' });
     await once(server, 'listening');
     return new FakeCoordinator(server, talk);

@@ -118,6 +118,7 @@ class Bench {
     return {
       thinkTags: { open: '<think>', close: '</think>' },
       thinks: true,
+      identity: { engine: 'llama.cpp b1 cpu', weightsSha256: 'a'.repeat(64), templateSha256: 'b'.repeat(64) },
       embedding: this.embedding,
       image: this.image,
       generate: (request) => {

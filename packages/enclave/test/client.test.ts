@@ -117,6 +117,10 @@ describe('opening', () => {
     await expect(open(command)).rejects.toMatchObject({ name: 'EnclaveError', code });
   });
 
+  it('takes a helper that says nothing of receipts for one that signs version 1 alone', async () => {
+    expect((await open(odd())).receiptVersions).toEqual([1]);
+  });
+
   it('fails in time when the helper says nothing', async () => {
     await expect(open(odd('A', '1', 'mute'), 700)).rejects.toMatchObject({ code: 'timeout' });
   });

@@ -82,6 +82,26 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       expect(value).toEqual({ v: 1, provider_id: sha256Hex(publicKey).slice(0, 32), key_id: keyId, ...asked });
     });
 
+    it('signs what computed an answer, in receipts of version 2', async () => {
+      expect((await helper.request('hello')).receipts).toEqual([2, 1]);
+      for (const computed of [
+        { engine: 'x' },
+        {
+          engine: 'llama.cpp b1234 metal (node-llama-cpp 3.14.2)',
+          weights_sha256: 'a'.repeat(64),
+          template_sha256: 'b'.repeat(64),
+          sampling: {
+            ...{ temperature: '0.7', top_p: '0', top_k: '40', min_p: '0.05' },
+            ...{ seed: '-9223372036854775808', frequency_penalty: '-2', presence_penalty: '1.5' },
+          },
+        },
+      ]) {
+        const receipt = receiptDraft({ v: 2, ...computed });
+        const reply = await helper.request('sign_response', { receipt });
+        expect(openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256).value).toMatchObject(receipt);
+      }
+    });
+
     it('signs the response hash over its digits, and the receipt with its own identity', async () => {
       const receipt = receiptDraft();
       const reply = await helper.request('sign_response', { receipt });
@@ -140,6 +160,8 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
     });
 
     const draft = receiptDraft();
+    const computed = { ...draft, v: 2, engine: 'llama.cpp b1 cpu' };
+    const sampled = (sampling: object) => ({ receipt: { ...computed, sampling } });
     const refused: [string, string, object][] = [
       ['attest', 'no agent', {}],
       ['attest', 'an agent without version', { agent: {} }],
@@ -175,6 +197,22 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
       ['sign_response', 'a receipt that is a list', { receipt: [draft] }],
       ['sign_response', 'a receipt that is null', { receipt: null }],
       ['sign_response', 'another version', { receipt: { ...draft, v: 2 } }],
+      ['sign_response', 'version 3', { receipt: { ...computed, v: 3 } }],
+      ['sign_response', 'an engine in version 1', { receipt: { ...draft, engine: 'llama.cpp' } }],
+      ['sign_response', 'a hash of weights in version 1', { receipt: { ...draft, weights_sha256: 'a'.repeat(64) } }],
+      ['sign_response', 'an empty engine', { receipt: { ...computed, engine: '' } }],
+      ['sign_response', 'an engine of 129 characters', { receipt: { ...computed, engine: 'e'.repeat(129) } }],
+      ['sign_response', 'an engine with a line feed', { receipt: { ...computed, engine: 'llama\n' } }],
+      ['sign_response', 'an engine in quotes', { receipt: { ...computed, engine: '"llama"' } }],
+      ['sign_response', 'weights that are no hash', { receipt: { ...computed, weights_sha256: 'abc' } }],
+      ['sign_response', 'a template that is no hash', { receipt: { ...computed, template_sha256: 'A'.repeat(64) } }],
+      ['sign_response', 'sampling without a temperature', sampled({ top_p: '1' })],
+      ['sign_response', 'an unknown member of sampling', sampled({ temperature: '1', mirostat: '2' })],
+      ['sign_response', 'a temperature that is a number', sampled({ temperature: 1 })],
+      ...['', '-', '.', '1.', '.5', '01', '1e5', '+1', '0x1', ' 1', '1,5', '1.5.1', '1'.repeat(21), `0.${'1'.repeat(21)}`].map(
+        (temperature) =>
+          ['sign_response', `a temperature of ${JSON.stringify(temperature)}`, sampled({ temperature })] as [string, string, object],
+      ),
       ['sign_response', 'a version that is true', { receipt: { ...draft, v: true } }],
       ['sign_response', 'an unknown member', { receipt: { ...draft, note: 'x' } }],
       ['sign_response', 'a provider id of the caller', { receipt: { ...draft, provider_id: 'a'.repeat(32) } }],

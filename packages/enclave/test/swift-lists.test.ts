@@ -1,6 +1,14 @@
 /** The lists and limits that the Swift helper keeps by hand are those of the contract's schemas. */
 import { readFileSync } from 'node:fs';
-import { EndpointSchema, FinishReasonSchema, MAX_KEY_LIFETIME_MS, OverridesSchema, UsageSchema } from '@inference/protocol';
+import {
+  EndpointSchema,
+  FinishReasonSchema,
+  MAX_KEY_LIFETIME_MS,
+  OverridesSchema,
+  RECEIPT_VERSIONS,
+  SamplingSchema,
+  UsageSchema,
+} from '@inference/protocol';
 import { describe, expect, it } from 'vitest';
 import { CONTRACT_VERSION, MAX_LINE_BYTES, ParameterSchemas, ReceiptDraftSchema } from '../src/contract/requests.js';
 
@@ -21,6 +29,11 @@ describe('the lists of the Swift helper', () => {
     expect(listAfter('let known: Set<String> =')).toEqual(Object.keys(ReceiptDraftSchema.properties).sort());
     expect(listAfter('of: "receipt.usage", allowed:')).toEqual(Object.keys(UsageSchema.properties).sort());
     expect(listAfter('of: "receipt.overrides", allowed:')).toEqual(Object.keys(OverridesSchema.properties).sort());
+  });
+
+  it('has the members of a sampling, and the versions of receipts', () => {
+    expect(listAfter('of: "receipt.sampling",')).toEqual(Object.keys(SamplingSchema.properties).sort());
+    expect(requests).toContain(`let receiptVersions: [Int64] = [${RECEIPT_VERSIONS.join(', ')}]\n`);
   });
 
   it('has the finish reasons', () => {

@@ -21,6 +21,8 @@ export type CheckName =
   | 'receipt_job'
   | 'receipt_nonce'
   | 'receipt_model'
+  /** The receipt names the weights that the client expects. */
+  | 'receipt_weights'
   /** The receipt names exactly these images, in this order. */
   | 'receipt_images'
   /** The receipt is that of an answer that came to its end, and not of one that was cancelled. */

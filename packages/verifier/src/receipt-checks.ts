@@ -26,6 +26,8 @@ export interface Expected {
   /** The `X-Inference-Nonce` that was sent. */
   readonly nonce?: string;
   readonly model?: string;
+  /** SHA-256 of the weights, as the receipt is to name it. */
+  readonly weightsSha256?: string;
   /** Bytes of the images that came, in the order of the answer, whether it held them or they were fetched from its URLs. */
   readonly images?: readonly Uint8Array[];
 }
@@ -86,6 +88,7 @@ export function receiptChecks(
   compare('receipt_job', 'job', expected.jobId, receipt.job_id);
   compare('receipt_nonce', 'nonce', expected.nonce, receipt.client_nonce);
   compare('receipt_model', 'model', expected.model, receipt.model);
+  compare('receipt_weights', 'hash of weights', expected.weightsSha256, receipt.weights_sha256);
   // No hash has a comma in it, so that joined lists are equal only when the lists are.
   compare('receipt_images', 'list of images', expected.images?.map(sha256Hex).join(), (receipt.image_sha256 ?? []).join());
   return { checks, receipt };

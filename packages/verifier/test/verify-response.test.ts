@@ -1,4 +1,4 @@
-import { fromBase64, fromBase64Url, toBase64, toBase64Url, utf8 } from '@inference/protocol';
+import { fromBase64, fromBase64Url, type JsonValue, toBase64, toBase64Url, utf8 } from '@inference/protocol';
 import { describe, expect, test } from 'vitest';
 import type { CheckName, ResponseVerdict } from '../src/checks.js';
 import { sha256Hex } from '../src/digest.js';
@@ -173,6 +173,36 @@ describe('fails', () => {
     const responseHash = 'inference/receipt/v1\0{}';
     const signature = toBase64(signDer(key, utf8(responseHash)));
     expect(failed(verifyResponse({ ...answer, responseHash, signature }))).toEqual(['response_hash', 'response_signature']);
+  });
+});
+
+describe('a receipt of version 2', () => {
+  const weights_sha256 = 'a'.repeat(64);
+  const computed = { v: 2, engine: 'llama.cpp b1 cpu', weights_sha256, template_sha256: 'b'.repeat(64), sampling: { temperature: '0.7' } };
+  const verdictFor = (changes: { readonly [member: string]: JsonValue }, weightsSha256?: string) =>
+    verifyResponse({
+      ...answer,
+      ...proofFor(key, body, changes),
+      expected: { ...expected, ...(weightsSha256 === undefined ? {} : { weightsSha256 }) },
+    });
+
+  test('says what computed the answer, and its weights are compared', () => {
+    expect(failed(verdictFor(computed))).toEqual([]);
+    expect(verdictFor(computed).receipt).toMatchObject(computed);
+    expect(failed(verdictFor(computed, weights_sha256))).toEqual([]);
+    expect(failed(verdictFor(computed, 'c'.repeat(64)))).toEqual(['receipt_weights']);
+    expect(failed(verdictFor({ v: 2, engine: 'x' }, weights_sha256))).toEqual(['receipt_weights']);
+    expect(failed(verdictFor({}, weights_sha256))).toEqual(['receipt_weights']);
+  });
+
+  test.each<[string, { readonly [member: string]: JsonValue }]>([
+    ['no engine', { v: 2, weights_sha256 }],
+    ['its members in version 1', { ...computed, v: 1 }],
+    ['a version of later', { ...computed, v: 3 }],
+    ['a temperature that is a number', { ...computed, sampling: { temperature: 0.7 } }],
+    ['no temperature', { ...computed, sampling: {} }],
+  ])('is refused with %s', (_, changes) => {
+    expect(failed(verdictFor(changes))).toEqual(['receipt_signature']);
   });
 });
 

@@ -6,6 +6,7 @@ import type { ImageOffer, ModelOffer, ModelType, ProviderId, TrustLevel } from '
 import type { WebSocket } from 'ws';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { DeviceEvidence } from '../attestation/evidence.js';
+import { AnswerLengths, type ComparedLength } from './answer-lengths.js';
 import { Explanations } from './decisions/explanations.js';
 import { Farewell, sayGoodbye } from './farewell.js';
 import { FirstSeen } from './first-seen.js';
@@ -56,6 +57,7 @@ export class Fleet {
   readonly #providers = new Map<ProviderId, OnlineSession>();
   readonly #models = new ModelBoards<OnlineSession>(new SpeedBook());
   readonly #warmth = new Warmth();
+  readonly #lengths: AnswerLengths;
   readonly explanations: Explanations<OnlineSession>;
   readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new FirstSeen((model) => this.#models.board(model) !== undefined);
@@ -77,6 +79,7 @@ export class Fleet {
     holdOf?: (providerId: ProviderId) => Hold | null;
   }) {
     this.#rules = options.rules;
+    this.#lengths = new AnswerLengths(options.rules.now);
     this.#onEvent = options.onEvent;
     this.#holdOf = options.holdOf ?? (() => null);
     this.standings = new Standings({
@@ -240,6 +243,20 @@ export class Fleet {
     this.#models.learn(session, model, sample, this.#rules.now());
   }
 
+  /** Takes in the signed counts of a whole answer of text that verified. */
+  counted(session: OnlineSession, model: string, tokens: Pick<ComparedLength, 'hiddenTokens' | 'completionTokens'>): void {
+    this.#lengths.add(session.registration.identity.providerId, model, tokens);
+  }
+
+  /** How long a session's answers are, by model, beside those of the model's other machines. */
+  answerLengths(session: OnlineSession): readonly { readonly model: string; readonly length: ComparedLength }[] {
+    const { providerId } = session.registration.identity;
+    return session.models.flatMap(({ id }) => {
+      const length = this.#lengths.compared(providerId, id, () => this.#providersOf(id));
+      return length === null ? [] : [{ model: id, length }];
+    });
+  }
+
   /** False when a rate is far beyond every machine of the model that was measured, this one included. */
   couldDecode(session: OnlineSession, model: string, tokensPerSecond: number): boolean {
     const members = this.#models.board(model)?.members() ?? [];
@@ -401,6 +418,10 @@ export class Fleet {
       this.#tellCapacity(session.models);
     }
     this.#onEvent({ type: 'left', session, end });
+  }
+
+  *#providersOf(model: string): Iterable<ProviderId> {
+    for (const { facts } of this.#models.board(model)?.members() ?? []) yield facts.providerId;
   }
 
   /** Whether it stands for its provider: no newer session of the same key has come, and it has not ended. */

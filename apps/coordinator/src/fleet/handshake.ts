@@ -2,7 +2,14 @@
  * The beginning of a provider's connection: hello, welcome, register, each in its turn and in time. It ends with statements that were
  * verified, or in a refusal.
  */
-import { type CoordinatorMessage, negotiateVersion, type ProviderMessage, type Register, type ToldAvailability } from '@inference/protocol';
+import {
+  type CoordinatorMessage,
+  negotiateVersion,
+  type ProviderMessage,
+  RECEIPT_VERSIONS,
+  type Register,
+  type ToldAvailability,
+} from '@inference/protocol';
 import { type Admitted, admit } from './admission.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
 import { newNonce } from './challenges.js';
@@ -63,7 +70,8 @@ export class Handshake {
     this.stop();
     this.#deadline = this.#expect();
     const server_time = this.#rules.now();
-    this.#events.welcome({ type: 'welcome', version, session_id: this.#sessionId, nonce: this.#nonce, server_time });
+    const receipts = [...RECEIPT_VERSIONS];
+    this.#events.welcome({ type: 'welcome', version, session_id: this.#sessionId, nonce: this.#nonce, server_time, receipts });
   }
 
   #register(message: Register): Registered {
@@ -75,6 +83,7 @@ export class Handshake {
       identity: admitted.identity,
       ...believedHardware(message.hardware, admitted.identity.attestation),
       slots: message.slots,
+      receiptVersion: message.receipt_version ?? 1,
       agentName: this.#agent.name,
       agentVersion: this.#agent.version,
       registeredAt: now,

@@ -3,6 +3,9 @@ import type { Hardware, ProviderMessage } from '@inference/protocol';
 import { believedDecodeTps, believedPrefillTps } from './hardware.js';
 import { type HostState, UNTROUBLED_HOST } from './scheduler/gates.js';
 
+/** As many as a provider may offer at once. */
+const MAX_MODELS = 64;
+
 export class ServiceRecord {
   /** Jobs as the provider reports them. */
   reportedJobs = 0;
@@ -17,6 +20,9 @@ export class ServiceRecord {
   placements = 0;
   /** The model of its newest job. */
   latestModel: string | null = null;
+
+  /** SHA-256 of the weights in the newest verified receipt of each model. */
+  readonly #signedWeights = new Map<string, string>();
 
   get requestsServed(): number {
     return this.#requestsServed;
@@ -38,6 +44,17 @@ export class ServiceRecord {
       power: load.power ?? power,
     };
     return thermal !== this.host.thermal || memoryPressure !== this.host.memoryPressure || power !== this.host.power;
+  }
+
+  /** The hash of a model's weights, as the enclave signed it in a receipt; undefined: in none yet. */
+  signedWeights(model: string): string | undefined {
+    return this.#signedWeights.get(model);
+  }
+
+  /** Takes in what a verified receipt says of the weights. */
+  signed(model: string, weightsSha256: string | undefined): void {
+    if (weightsSha256 === undefined) this.#signedWeights.delete(model);
+    else if (this.#signedWeights.has(model) || this.#signedWeights.size < MAX_MODELS) this.#signedWeights.set(model, weightsSha256);
   }
 
   /** A job counts: this many completion tokens were billed. */

@@ -46,6 +46,8 @@ export interface Registration {
   /** GiB; the attestation statement holds what was told. */
   readonly memoryGb: number;
   readonly slots: number;
+  /** Version of the receipts that it signs. */
+  readonly receiptVersion: 1 | 2;
   readonly agentName: string;
   readonly agentVersion: string;
   readonly registeredAt: number;

@@ -40,6 +40,8 @@ export type CompletionCheck =
 export interface Produced {
   readonly context: JobContext;
   readonly provider: Identity;
+  /** Of the receipts that it registered to sign. */
+  readonly receiptVersion: 1 | 2;
   /** The final frame was opened. */
   readonly finished: boolean;
   /** The provider was told to end the response where it stood. */
@@ -104,8 +106,9 @@ async function openedReceipt(message: JobCompleted, publicKey: Uint8Array): Prom
 /** The first field of a receipt that disagrees with the job, or null. */
 function receiptProblem(
   receipt: Receipt,
-  { context, provider, recalled, responseSha256, completedAt }: Produced,
+  { context, provider, receiptVersion, recalled, responseSha256, completedAt }: Produced,
 ): CompletionProblem | null {
+  if (receipt.v !== receiptVersion) return 'receipt.v';
   if (receipt.job_id !== context.job_id) return 'receipt.job_id';
   if (receipt.provider_id !== provider.providerId) return 'receipt.provider_id';
   if (receipt.se_key_sha256 !== provider.publicKeySha256) return 'receipt.se_key_sha256';

@@ -31,7 +31,7 @@ export async function settleAnswer(
 ): Promise<JobEnd> {
   const { session } = slot;
   const tried = triedOn(session, run);
-  const { identity } = session.registration;
+  const { identity, receiptVersion } = session.registration;
   const completedAt = context.issued_at + outcome.elapsedMs;
   const possible = {
     requestBytes: job.body.length,
@@ -42,7 +42,7 @@ export async function settleAnswer(
       couldDecode: (tokensPerSecond: number) => fleet.couldDecode(session, context.model, tokensPerSecond),
     },
   };
-  const check = await checkAnswer(outcome, { context, provider: identity, completedAt, possible }, delivery.parcel);
+  const check = await checkAnswer(outcome, { context, provider: identity, receiptVersion, completedAt, possible }, delivery.parcel);
   const { recalled } = outcome;
   if (!check.ok) {
     fleet.standings.faulted(identity.providerId, 'unverified', check.problem);
@@ -75,6 +75,7 @@ export async function settleAnswer(
     elapsedMs: outcome.elapsedMs,
   });
   session.record.served(usage.completionTokens);
+  session.record.signed(context.model, receipt.weights_sha256);
   fleet.remember(session, job.chain, usage.cachedTokens);
   // What fits into the first credit was never slowed by the client's reading.
   if ((outcome.bytes <= INITIAL_CREDIT_BYTES || job.images !== null) && !recalled) {
@@ -85,6 +86,10 @@ export async function settleAnswer(
     // Of a model that thought, the first content says nothing of its speed.
     const streamed = stream && receipt.hidden_tokens === 0;
     fleet.learn(session, model, { promptTokens, cachedTokens, completionTokens, streamed, elapsedMs, firstContentMs, otherJobs });
+  }
+  // Counts of a part, or of vectors and images, are no answer to compare.
+  if (!recalled && receipt.usage.completion_tokens > 0) {
+    fleet.counted(session, context.model, { hiddenTokens: receipt.hidden_tokens, completionTokens: receipt.usage.completion_tokens });
   }
   const settling = span.part('inference.settlement');
   const charge = await bill.settle({ providerId: identity.providerId, ...usage });
@@ -98,7 +103,7 @@ export async function settleAnswer(
 /** The signatures and the receipt, and what an answer holds beside its signed bytes. */
 async function checkAnswer(
   { message, finished, recalled, responseSha256, reportedUsage }: Outcome & { kind: 'completed' },
-  produced: Pick<Produced, 'context' | 'provider' | 'completedAt' | 'possible'>,
+  produced: Pick<Produced, 'context' | 'provider' | 'receiptVersion' | 'completedAt' | 'possible'>,
   parcel: Parcel | undefined,
 ): Promise<CompletionCheck> {
   const signed = finished && parcel !== undefined ? parcel.signedSha256() : { sha256: responseSha256 };

@@ -49,6 +49,16 @@ export function readFleet(metrics: Metrics, fleet: Fleet, waitingRoom: WaitingRo
       yield [{ state: 'used' }, session.jobs.used];
     }
   });
+  metrics.reading(
+    'provider_length_outliers',
+    'Models on providers whose answers count far more tokens than on others.',
+    ['kind'],
+    function* () {
+      for (const session of fleet.sessions()) {
+        for (const { length } of fleet.answerLengths(session)) if (length.outlier !== null) yield [{ kind: length.outlier }, 1];
+      }
+    },
+  );
   metrics.reading('models_served', 'Models that at least one provider serves.', [], () => [[{}, fleet.servedModels().length]]);
   metrics.reading('provider_messages', 'Answers to challenges and messages out of place since the start, by kind.', ['kind'], function* () {
     const running = [...fleet.sessions()].map((session) => session.counters);

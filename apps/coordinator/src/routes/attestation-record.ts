@@ -22,6 +22,7 @@ export function attestationRecord(fleet: Fleet, session: OnlineSession): Attesta
     memory_gb: attestation.memory_gb,
     gpu_cores: hardware.gpu_cores,
     models: session.models.map((model) => model.id),
+    weights: session.models.flatMap(({ id, file_sha256 }) => weightsOf(id, session.record.signedWeights(id), file_sha256)),
     secure_enclave: posture.secure_enclave,
     sip_enabled: posture.sip_enabled,
     secure_boot_enabled: posture.secure_boot_enabled,
@@ -47,6 +48,14 @@ export function attestationRecord(fleet: Fleet, session: OnlineSession): Attesta
           },
     trust_parts: trust.parts.map(({ name, state, reason }) => ({ part: name, state, reason })),
   };
+}
+
+type Weights = NonNullable<AttestationRecord['weights']>;
+
+/** What a receipt signed goes before what was offered. */
+function weightsOf(model: string, signed: string | undefined, offered: string | undefined): Weights {
+  if (signed !== undefined) return [{ model, sha256: signed, source: 'receipt' }];
+  return offered === undefined ? [] : [{ model, sha256: offered, source: 'offer' }];
 }
 
 export function publishedAnchor(anchor: TrustAnchor): PublishedAnchor {

@@ -59,6 +59,7 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
       trust_level: levels.includes('hardware') ? 'hardware' : 'self_signed',
       display_name: offer.display_name,
       ...(offer.model_type === 'image' ? imageFacts(offer.id, sessions) : {}),
+      ...weightsFacts(offer.id, sessions),
     },
   };
 }
@@ -77,6 +78,22 @@ function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | 
     max_input_tokens: contextLength,
     max_tokens: contextLength,
   };
+}
+
+/** Hashes of weights that are told of a model, those of the most machines first. */
+const MAX_WEIGHTS = 8;
+
+/** Which weights the machines say that they serve it with, and how many say so. Left out where none does. */
+function weightsFacts(model: string, sessions: ServedModel['sessions']) {
+  const counts = new Map<string, number>();
+  for (const session of sessions) {
+    const sha256 = session.models.find(({ id }) => id === model)?.file_sha256;
+    if (sha256 !== undefined) counts.set(sha256, (counts.get(sha256) ?? 0) + 1);
+  }
+  if (counts.size === 0) return {};
+  const weights = [...counts].map(([sha256, provider_count]) => ({ sha256, provider_count }));
+  const order = (a: (typeof weights)[0], b: (typeof weights)[0]) => b.provider_count - a.provider_count || (a.sha256 < b.sha256 ? -1 : 1);
+  return { weights: weights.sort(order).slice(0, MAX_WEIGHTS) };
 }
 
 /** What some of the machines make, all together. */

@@ -21,6 +21,11 @@ const Model = Type.Object({
     provider_count: count,
     attested_providers: count,
     trust_level: trustLevel,
+    weights: Type.Optional(
+      Type.Array(Type.Object({ sha256: Type.String(), provider_count: count }), {
+        description: 'SHA-256 of the weights that providers say they serve the model with, at most 8, and how many say so.',
+      }),
+    ),
     slots: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model: jobs that its providers run at once.' })),
     requests_last_5_minutes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model.' })),
     waiting_requests: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model.' })),

@@ -100,6 +100,8 @@ export interface EngineSettings {
 }
 
 export interface EngineFacts {
+  /** Name and build of the engine, and what it computes on: `llama.cpp b1234 metal`. */
+  readonly build?: string;
   readonly slots: number;
   /** What a stream really got; the engine may round the wish to what its cache allows. */
   readonly contextSize: number;

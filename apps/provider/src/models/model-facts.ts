@@ -1,4 +1,5 @@
 /** What a provider says of a model file: what it is for, the id clients pass, its names and limits, and how it thinks. */
+import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename, extname } from 'node:path';
 import { cleanLabel, type ModelType } from '@inference/protocol';
@@ -22,6 +23,8 @@ export interface ModelFacts {
   readonly thinkTags: ThinkTags | null;
   /** Whether it writes think sections, by its chat template; null: it has none to tell. */
   readonly thinks: boolean | null;
+  /** SHA-256 of its chat template; null: the file holds none. */
+  readonly templateSha256: string | null;
   /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
   /** Null: the model makes no images. Without either it writes text. */
@@ -59,6 +62,7 @@ function imageModelFacts(path: string): ModelFacts {
     trainedContext: promptTokens,
     thinkTags: null,
     thinks: null,
+    templateSha256: null,
     embedding: null,
     image: facts,
     fileBytes: bytes,
@@ -122,6 +126,7 @@ export function modelFacts(path: string, header: GgufHeader): ModelFacts {
     embedding,
     image: null,
     thinkTags,
+    templateSha256: template === null ? null : createHash('sha256').update(template).digest('hex'),
     thinks: template === null ? null : thinkTags !== null,
     fileBytes: files.bytes,
     files: files.paths,

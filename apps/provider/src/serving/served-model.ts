@@ -162,6 +162,13 @@ export class ServedModel {
     return facts !== null && 'contextSize' in facts ? facts.contextSize : this.serving.capacity.contextSize;
   }
 
+  /** Name and build of its engine, and what that computes on. */
+  get engineName(): string {
+    const facts = this.#engine?.facts ?? null;
+    if (facts !== null && 'device' in facts) return `${this.serving.facts.image?.engine ?? 'image engine'} ${facts.device}`;
+    return facts?.build ?? 'unknown';
+  }
+
   /** Sizes of the images that it makes here; none for other models. */
   get sizes(): readonly ImageSize[] {
     return this.serving.capacity.sizes ?? [];

@@ -7,6 +7,7 @@ import {
   AVAILABILITY_VERSION,
   CLOCK_TOLERANCE_MS,
   type CoordinatorMessage,
+  commonReceiptVersion,
   type Frame,
   fromBase64,
   type Hardware,
@@ -79,6 +80,7 @@ export class Session {
   #sessionId: string | null = null;
   #registered = false;
   #version = 0;
+  #receiptVersion: 1 | 2 = 1;
   /** Messages of types this build does not know, which are ignored. */
   unknownMessages = 0;
 
@@ -105,6 +107,11 @@ export class Session {
 
   get registered(): boolean {
     return this.#registered && this.#connection?.closed === false;
+  }
+
+  /** Version of the receipts that are signed in this session; known from the welcome on. */
+  get receiptVersion(): 1 | 2 {
+    return this.#receiptVersion;
   }
 
   /** The protocol version that is spoken; 0 before that is known. */
@@ -209,6 +216,7 @@ export class Session {
     if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
     this.#sessionId = welcome.session_id;
     this.#version = welcome.version;
+    this.#receiptVersion = commonReceiptVersion(welcome.receipts, enclave.receiptVersions);
     const skew = Date.now() - welcome.server_time;
     this.options.onClockSkew?.(skew, Math.abs(skew) > CLOCK_TOLERANCE_MS / 2);
     const [attestation, challenge] = await Promise.all([
@@ -233,6 +241,7 @@ export class Session {
       hardware: presence.hardware,
       models: [...presence.models(welcome.version)],
       slots: presence.slots,
+      ...(this.#receiptVersion === 1 ? {} : { receipt_version: this.#receiptVersion }),
       ...(presence.availability === undefined || welcome.version < AVAILABILITY_VERSION ? {} : { availability: presence.availability() }),
     });
   }

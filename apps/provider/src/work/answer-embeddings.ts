@@ -37,7 +37,7 @@ export async function answerEmbeddings({ opened, envelope, model, requestBytes, 
     signal.throwIfAborted();
     const usage = usageOf(signedPrompt({ promptTokens }, requestBytes), 0);
     await write(embeddingsBody(envelope, { vectors, encoding: request.encoding, usage }));
-    return { usage, hiddenTokens: 0, finishReason: 'stop', decodeTps: null };
+    return { usage, hiddenTokens: 0, finishReason: 'stop', computation: { usedTemplate: false, sampling: null }, decodeTps: null };
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;

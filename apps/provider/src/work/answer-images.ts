@@ -77,7 +77,8 @@ export async function answerImages(options: ImagesOptions): Promise<Answered> {
     }
     await writeUnsigned(bodyPartHeader(Buffer.byteLength(body)));
     await write(body);
-    return { usage, hiddenTokens: 0, finishReason: 'stop', decodeTps: null, imageSha256: images.map(sha256Hex) };
+    const computation = { usedTemplate: false, sampling: null };
+    return { usage, hiddenTokens: 0, finishReason: 'stop', computation, decodeTps: null, imageSha256: images.map(sha256Hex) };
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof DrawingError ? new JobError(error.end.kind) : error;

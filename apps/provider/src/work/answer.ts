@@ -8,6 +8,7 @@ import { sha256Hex } from '@inference/protocol/crypto';
 import { type Generation, GenerationError, type Piece } from '../engine/generation.js';
 import type { GenerationRequest } from '../engine/messages.js';
 import type { ThinkTags } from '../models/think-tags.js';
+import type { Computation } from './computed-by.js';
 import { failureOf } from './engine-failure.js';
 import { fieldNames } from './field-names.js';
 import { generationRequest } from './generation-request.js';
@@ -43,6 +44,7 @@ export interface Answered {
   readonly usage: Usage;
   readonly hiddenTokens: number;
   readonly finishReason: FinishReason;
+  readonly computation: Computation;
   /** Tokens per second from the first piece to the last, or null when there were too few to tell. */
   readonly decodeTps: number | null;
   /** Tokens per second of the prompt's part that was not known before; null as above, left out where nothing is measured. */
@@ -74,12 +76,15 @@ export async function answer(options: AnswerOptions): Promise<Answered> {
 async function attemptAnswer(options: AnswerOptions, attempt: number): Promise<Answered> {
   const { opened, signal, closing } = options;
   signal.throwIfAborted();
-  const generation = options.generate(generationRequest(opened.request, options, opened.form, attempt));
+  const request = generationRequest(opened.request, options, opened.form, attempt);
+  const generation = options.generate(request);
   const cancel = () => generation.cancel();
   signal.addEventListener('abort', cancel, { once: true });
   closing.addEventListener('abort', cancel, { once: true });
   try {
-    return await writeAnswer(options, generation);
+    const counts = opened.request.task === 'count';
+    const computation = { usedTemplate: request.prompt.type === 'chat', sampling: counts ? null : request.sampling };
+    return { ...(await writeAnswer(options, generation)), computation };
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof GenerationError ? failureOf(error, fieldNames(opened)) : error;
@@ -90,7 +95,7 @@ async function attemptAnswer(options: AnswerOptions, attempt: number): Promise<A
   }
 }
 
-async function writeAnswer(options: AnswerOptions, generation: Generation): Promise<Answered> {
+async function writeAnswer(options: AnswerOptions, generation: Generation): Promise<Omit<Answered, 'computation'>> {
   const { envelope, signal, closing } = options;
   const { request, answer, form } = options.opened;
   const formed = form === null ? null : new Transcript({ showReasoning: false });

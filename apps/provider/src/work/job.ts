@@ -5,9 +5,11 @@
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
 import { type Frame, fromBase64, type JobContext, type JobFailure, type JobMessage, type ProviderMessage } from '@inference/protocol';
 import { RequestOpener, responseHash, SealingError } from '@inference/protocol/crypto';
+import type { EmbeddingRequest } from '../engine/messages.js';
 import { type Answered, answer } from './answer.js';
 import { answerEmbeddings } from './answer-embeddings.js';
 import { answerImages } from './answer-images.js';
+import { computedBy, type ModelIdentity } from './computed-by.js';
 import type { OutputForms } from './form/output-forms.js';
 import { JobError } from './job-error.js';
 import type { ModelLease } from './model-lease.js';
@@ -29,6 +31,8 @@ export interface JobSurroundings extends FrameSink {
   readonly forms: Pick<OutputForms, 'form'>;
   /** Waits until a model is loaded. Throws {@link JobError}, or the signal's reason. */
   readonly lease: (model: string, signal: AbortSignal) => Promise<ModelLease>;
+  /** Version of the receipts that the coordinator takes. Default: 1. */
+  readonly receiptVersion?: 1 | 2;
   /** Silence after which a stream shows a sign of life, in milliseconds. Default: 10 s. */
   readonly pingAfterMs?: number;
   /** How long a cancelled stream may take to send the rest of what was written, in milliseconds. Default: 5 s. */
@@ -160,13 +164,13 @@ export class Job {
     const hash = responseHash();
     const frames = new ResponseFrames(this.#opener.responseSealer(), hash, surroundings, this.message.credit + this.#extraCredit, signal);
     this.#frames = frames;
-    const answered = await this.#answer(opened, frames);
+    const { answered, identity } = await this.#answer(opened, frames);
     await frames.finish();
-    await this.#sign(answered, hash.digestHex(), startedAt);
+    await this.#sign(answered, identity, hash.digestHex(), startedAt);
     return answered;
   }
 
-  async #answer(opened: Opened, frames: ResponseFrames): Promise<Answered> {
+  async #answer(opened: Opened, frames: ResponseFrames): Promise<{ readonly answered: Answered; readonly identity: ModelIdentity }> {
     const { context, surroundings } = this;
     const { signal } = this.#abort;
     const work = this.#reportWork();
@@ -174,6 +178,7 @@ export class Job {
     try {
       lease = await surroundings.lease(context.model, signal);
       const model = lease;
+      const { identity } = model;
       const shared = {
         envelope: { responseId: context.response_id, created: context.created, model: context.model },
         requestBytes: this.message.request_bytes,
@@ -181,10 +186,11 @@ export class Job {
         signal,
       };
       if (opened.kind === 'embeddings') {
-        return await answerEmbeddings({ ...shared, opened, model: { ...model, embed: (request) => work.watch(model.embed(request)) } });
+        const watched = { ...model, embed: (request: EmbeddingRequest) => work.watch(model.embed(request)) };
+        return { identity, answered: await answerEmbeddings({ ...shared, opened, model: watched }) };
       }
       if (opened.kind === 'images') {
-        return await answerImages({
+        const answered = await answerImages({
           ...shared,
           opened,
           overrides: context.overrides,
@@ -192,9 +198,10 @@ export class Job {
           writeUnsigned: (bytes) => frames.writeUnsigned(bytes),
           eraseLater: (bytes) => void this.#toErase.push(bytes),
         });
+        return { identity, answered };
       }
       if (model.embedding !== null || model.image !== null) throw new JobError('unsupported', { param: 'model' });
-      return await answer({
+      const answered = await answer({
         ...shared,
         opened,
         maxTokens: context.max_tokens,
@@ -205,6 +212,7 @@ export class Job {
         pingAfterMs: surroundings.pingAfterMs ?? PING_AFTER_MS,
         closing: this.#closing.signal,
       });
+      return { identity, answered };
     } finally {
       work.end();
       lease?.release();
@@ -244,10 +252,12 @@ export class Job {
     }
   }
 
-  async #sign(answered: Answered, responseSha256: string, startedAt: number): Promise<void> {
+  async #sign(answered: Answered, identity: ModelIdentity, responseSha256: string, startedAt: number): Promise<void> {
     const { context, surroundings } = this;
+    const version = surroundings.receiptVersion ?? 1;
     const draft: ReceiptDraft = {
-      v: 1,
+      v: version,
+      ...(version === 1 ? {} : computedBy(identity, answered.computation)),
       job_id: context.job_id,
       model: context.model,
       endpoint: context.endpoint,

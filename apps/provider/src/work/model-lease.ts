@@ -8,12 +8,15 @@ import type { EmbeddingFacts } from '../models/embedding-facts.js';
 import { type ImageFacts, sizeText } from '../models/image/image-facts.js';
 import type { ThinkTags } from '../models/think-tags.js';
 import { ModelUnavailable, type ServedModels } from '../serving/served-models.js';
+import type { ModelIdentity } from './computed-by.js';
 import { JobError } from './job-error.js';
 
 export interface ModelLease {
   readonly thinkTags: ThinkTags | null;
   /** Whether it writes think sections, as its offer says; null: not known. */
   readonly thinks: boolean | null;
+  /** What receipts say of the model. */
+  readonly identity: ModelIdentity;
   /** Null: the model makes no vectors. */
   readonly embedding: EmbeddingFacts | null;
   /** With the sizes that it makes on this machine, as `<width>x<height>`. Null: it makes no images; without either it writes text. */
@@ -29,10 +32,11 @@ export interface ModelLease {
 export async function leaseModel(models: ServedModels, id: string, signal: AbortSignal): Promise<ModelLease> {
   try {
     const { model, release } = await models.lease(id, signal);
-    const { thinkTags, thinks, embedding, image } = model.serving.facts;
+    const { thinkTags, thinks, templateSha256, embedding, image } = model.serving.facts;
     return {
       thinkTags,
       thinks,
+      identity: { engine: model.engineName, weightsSha256: model.serving.fileSha256(), templateSha256 },
       embedding,
       image: image === null ? null : { ...image, sizes: model.sizes.map(sizeText) },
       generate: (request) => model.generate(request),

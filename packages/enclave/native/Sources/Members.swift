@@ -67,6 +67,10 @@ enum TextPattern {
     case sha256Hex
     case uuid
     case base64Url32
+    /// A decimal number with at most 20 digits before and after its point, without leading zeros.
+    case decimal
+    /// Letters, digits and some marks, at most 128, the first a letter or a digit.
+    case engineName
     /// `http://` or `https://` and characters of RFC 3986, at most 512 in all.
     case url
 
@@ -75,6 +79,10 @@ enum TextPattern {
         switch self {
         case .sha256Hex: return bytes.count == 64 && bytes.allSatisfy(TextPattern.isHex)
         case .base64Url32: return bytes.count == 43 && bytes.allSatisfy(TextPattern.isBase64Url)
+        case .decimal: return TextPattern.isDecimal(bytes)
+        case .engineName:
+            guard let first = bytes.first, bytes.count <= 128, TextPattern.isAlphanumeric(first) else { return false }
+            return bytes.allSatisfy { TextPattern.isAlphanumeric($0) || " ._+()/:-".utf8.contains($0) }
         case .url:
             let scheme = ["https://", "http://"].first { text.hasPrefix($0) }
             guard let scheme, bytes.count > scheme.utf8.count, bytes.count <= 512 else { return false }
@@ -84,6 +92,24 @@ enum TextPattern {
             return bytes.enumerated().allSatisfy { index, byte in
                 [8, 13, 18, 23].contains(index) ? byte == UInt8(ascii: "-") : TextPattern.isHex(byte)
             }
+        }
+    }
+
+    private static func isDecimal(_ bytes: [UInt8]) -> Bool {
+        let digits = bytes.first == UInt8(ascii: "-") ? Array(bytes.dropFirst()) : bytes
+        let parts = digits.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let whole = parts.first, parts.allSatisfy({ (1...20).contains($0.count) && $0.allSatisfy(isDigit) }) else { return false }
+        return whole.count == 1 || whole.first != UInt8(ascii: "0")
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): return true
+        default: return false
         }
     }
 

@@ -16,7 +16,10 @@ final class Operations {
     func perform(_ request: Request) throws -> [String: JsonValue] {
         switch request {
         case .hello:
-            return ["contract": .integer(contractVersion), "kind": .string("secure_enclave"), "version": .string(helperVersion)]
+            return [
+                "contract": .integer(contractVersion), "kind": .string("secure_enclave"), "version": .string(helperVersion),
+                "receipts": .array(receiptVersions.map { .integer($0) }),
+            ]
         case .identity:
             return try currentSigner().identity
         case .attest(let agent):

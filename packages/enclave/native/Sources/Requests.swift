@@ -7,6 +7,8 @@ let longestLine = 64 * 1024
 private let longestKeyLife: Int64 = 60 * 60_000
 private let clockTolerance: Int64 = 120_000
 private let mostImages = 4
+/// Versions of the receipts that are signed.
+let receiptVersions: [Int64] = [2, 1]
 /// Endpoints whose answers are signed.
 private let endpoints = [
     "/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens",
@@ -85,11 +87,13 @@ struct ReceiptDraft {
     private static let known: Set<String> = [
         "v", "job_id", "model", "endpoint", "request_sha256", "overrides", "response_sha256", "image_sha256", "client_nonce",
         "usage", "hidden_tokens", "finish_reason", "started_at", "completed_at",
+        "engine", "weights_sha256", "template_sha256", "sampling",
     ]
 
     fileprivate init(_ value: JsonValue?) throws {
         let receipt = try Members(value, of: "receipt", allowed: ReceiptDraft.known)
-        guard receipt.value("v") == .integer(1) else { throw Refusal(.badRequest, "receipt.v is not 1") }
+        let version = try receipt.integer("v", atLeast: 1)
+        guard receiptVersions.contains(version) else { throw Refusal(.badRequest, "receipt.v is not known") }
         responseSha256 = try receipt.text("response_sha256", like: .sha256Hex)
         let usage = try ReceiptDraft.usage(receipt.value("usage"))
         let hidden = try receipt.integer("hidden_tokens", atLeast: 0)
@@ -98,7 +102,7 @@ struct ReceiptDraft {
         let completed = try receipt.integer("completed_at", atLeast: 0)
         guard completed >= started else { throw Refusal(.badRequest, "completed before it started") }
         var members: [String: JsonValue] = [
-            "v": .integer(1),
+            "v": .integer(version),
             "job_id": .string(try receipt.text("job_id", like: .uuid)),
             "model": .string(try receipt.text("model", 1...256)),
             "endpoint": .string(try receipt.text("endpoint", oneOf: endpoints)),
@@ -113,7 +117,35 @@ struct ReceiptDraft {
         ]
         if receipt.has("image_sha256") { members["image_sha256"] = try receipt.texts("image_sha256", like: .sha256Hex, atMost: mostImages) }
         if receipt.has("client_nonce") { members["client_nonce"] = .string(try receipt.text("client_nonce", like: .base64Url32)) }
+        for (name, value) in try ReceiptDraft.computedBy(receipt, version: version) { members[name] = value }
         self.members = members
+    }
+
+    /// What computed the answer: members of version 2 alone, which always has the engine.
+    private static func computedBy(_ receipt: Members, version: Int64) throws -> [String: JsonValue] {
+        guard version >= 2 else {
+            for name in ["engine", "weights_sha256", "template_sha256", "sampling"] where receipt.has(name) {
+                throw Refusal(.badRequest, "receipt.\(name) is no member of version 1")
+            }
+            return [:]
+        }
+        var members: [String: JsonValue] = ["engine": .string(try receipt.text("engine", like: .engineName))]
+        for name in ["weights_sha256", "template_sha256"] where receipt.has(name) {
+            members[name] = .string(try receipt.text(name, like: .sha256Hex))
+        }
+        if receipt.has("sampling") { members["sampling"] = try ReceiptDraft.sampling(receipt.value("sampling")) }
+        return members
+    }
+
+    private static func sampling(_ value: JsonValue?) throws -> JsonValue {
+        let sampling = try Members(
+            value, of: "receipt.sampling",
+            allowed: ["temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty"])
+        var members: [String: JsonValue] = ["temperature": .string(try sampling.text("temperature", like: .decimal))]
+        for name in ["top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty"] where sampling.has(name) {
+            members[name] = .string(try sampling.text(name, like: .decimal))
+        }
+        return .object(members)
     }
 
     private static func overrides(_ value: JsonValue?) throws -> JsonValue {

@@ -16,6 +16,8 @@ export interface Enclave {
   readonly publicKey: Uint8Array;
   readonly keyProtection: KeyProtection;
   readonly secureEnclave: boolean;
+  /** Versions of the receipts that its helper signs. */
+  readonly receiptVersions: readonly number[];
   /** Statement of the machine and its present posture. */
   attest(agent: Agent, signal?: AbortSignal): Promise<SignedStatement>;
   /** Answers a challenge (base64 of 32 bytes) of this session, with the present posture. */
@@ -59,6 +61,7 @@ export async function openEnclave(options: OpenEnclaveOptions): Promise<Enclave>
     publicKey: fromBase64(identity.publicKey),
     keyProtection: identity.keyProtection,
     secureEnclave: identity.secureEnclave,
+    receiptVersions: identity.receiptVersions,
     attest: async (agent, signal) => statement(await helper.request('attest', { agent }, signal)),
     answerChallenge: async (nonce, sessionId, signal) =>
       statement(await helper.request('answer_challenge', { nonce, session_id: sessionId }, signal)),

@@ -21,6 +21,7 @@ export interface HelperIdentity {
   readonly publicKey: string;
   readonly keyProtection: KeyProtection;
   readonly secureEnclave: boolean;
+  readonly receiptVersions: readonly number[];
 }
 
 export interface SupervisedHelperOptions {
@@ -158,6 +159,7 @@ export class SupervisedHelper {
       publicKey: result.se_public_key,
       keyProtection: result.key_protection,
       secureEnclave: result.secure_enclave,
+      receiptVersions: hello.receipts ?? [1],
     };
     if (this.#identity !== null && !sameIdentity(this.#identity, identity)) {
       this.#failed = new EnclaveError('key_changed', 'the enclave helper came back with another key; it is no longer used');

@@ -12,7 +12,13 @@ export type KeyProtection = Static<typeof KeyProtectionSchema>;
 
 /** Results by operation, without `id` and `ok`. */
 export const ResultSchemas = {
-  hello: Type.Object({ contract: Type.Integer(), kind: HelperKindSchema, version: Type.String({ maxLength: 64 }) }),
+  hello: Type.Object({
+    contract: Type.Integer(),
+    kind: HelperKindSchema,
+    version: Type.String({ maxLength: 64 }),
+    /** Versions of the receipts that it signs. Left out: 1. */
+    receipts: Type.Optional(Type.Array(Type.Integer(), { maxItems: 16 })),
+  }),
   identity: Type.Object({
     /** base64 of the 65-byte x963 public key. */
     se_public_key: Type.String({ pattern: '^[A-Za-z0-9+/]{87}=$' }),

@@ -15,7 +15,9 @@ import {
   MAX_KEY_LIFETIME_MS,
   type Posture,
   providerIdFromKeyHash,
+  RECEIPT_VERSIONS,
   type Receipt,
+  receiptVersionProblem,
   type SignedStatement,
   type StatementKind,
   statementBytes,
@@ -41,7 +43,7 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
     return kept;
   };
   return {
-    hello: () => ({ contract: CONTRACT_VERSION, kind: 'simulated', version: HELPER_VERSION }),
+    hello: () => ({ contract: CONTRACT_VERSION, kind: 'simulated', version: HELPER_VERSION, receipts: [...RECEIPT_VERSIONS] }),
     identity: () => ({ se_public_key: toBase64(key().publicKey), key_protection: 'software', secure_enclave: false }),
     attest: ({ agent }) => {
       const machine = readMachine(dataDir, profile, key().publicKey);
@@ -76,6 +78,8 @@ export function simulatedOperations(dataDir: string, profile: SimulatedMachine, 
       return signStatement(key(), 'key', statement);
     },
     sign_response: ({ receipt }) => {
+      const problem = receiptVersionProblem(receipt);
+      if (problem !== null) throw new Refusal('bad_request', `receipt${problem}`);
       const { usage } = receipt;
       if (usage.total_tokens !== usage.prompt_tokens + usage.completion_tokens) throw new Refusal('bad_request', 'usage does not add up');
       if (receipt.hidden_tokens > usage.completion_tokens) throw new Refusal('bad_request', 'more hidden tokens than tokens');

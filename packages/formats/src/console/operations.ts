@@ -50,6 +50,18 @@ export const AdminProviderSchema = Type.Object({
   placements: count,
   share_of_placements: Type.Number(),
   speeds: Type.Array(Type.Object({ model: Type.String(), prefill_tps: Type.Number(), decode_tps: Type.Number(), measured_jobs: count })),
+  /** Mean tokens per answer beside the medians of all machines of the model; `outlier` names a figure far beyond its median. */
+  answer_lengths: Type.Array(
+    Type.Object({
+      model: Type.String(),
+      answers: count,
+      hidden_tokens: Type.Number(),
+      completion_tokens: Type.Number(),
+      median_hidden_tokens: nullable(Type.Number()),
+      median_completion_tokens: nullable(Type.Number()),
+      outlier: nullable(Type.Enum(['hidden_tokens', 'completion_tokens'])),
+    }),
+  ),
   host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
   slots: count,
   running_jobs: count,

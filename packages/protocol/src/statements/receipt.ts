@@ -31,8 +31,34 @@ export const FinishReasonSchema = Type.Union([
 ]);
 export type FinishReason = Static<typeof FinishReasonSchema>;
 
+/** A decimal number as text, because numbers with fractions are written differently by different languages: `0.7`. */
+const DecimalSchema = Type.String({ pattern: '^-?(0|[1-9][0-9]{0,19})(\\.[0-9]{1,20})?$', maxLength: 42 });
+
+/** How tokens were drawn. What is left out was not applied; without a seed chance decided. */
+export const SamplingSchema = Type.Object({
+  temperature: DecimalSchema,
+  top_p: Type.Optional(DecimalSchema),
+  top_k: Type.Optional(DecimalSchema),
+  min_p: Type.Optional(DecimalSchema),
+  seed: Type.Optional(DecimalSchema),
+  frequency_penalty: Type.Optional(DecimalSchema),
+  presence_penalty: Type.Optional(DecimalSchema),
+});
+export type ReceiptSampling = Static<typeof SamplingSchema>;
+
+/** Receipts of version 2 say what computed the answer. All of it is the word of the agent, signed. */
+const computedBy = {
+  /** Name and build of the engine, and what it computed on. Every receipt of version 2 has it. */
+  engine: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 ._+()/:-]{0,127}$', maxLength: 128 }),
+  /** SHA-256 of the weights; of a model in several files, of their hashes in hexadecimal, one per line. Left out: not computed yet. */
+  weights_sha256: Sha256HexSchema,
+  /** SHA-256 of the chat template's UTF-8. Left out: none was applied. */
+  template_sha256: Sha256HexSchema,
+  sampling: SamplingSchema,
+} as const;
+
 export const ReceiptSchema = Type.Object({
-  v: Type.Literal(1),
+  v: Type.Union([Type.Literal(1), Type.Literal(2)]),
   job_id: JobIdSchema,
   provider_id: ProviderIdSchema,
   /** SHA-256 of the x963 enclave public key. */
@@ -53,8 +79,22 @@ export const ReceiptSchema = Type.Object({
   finish_reason: FinishReasonSchema,
   started_at: MillisecondsSchema,
   completed_at: MillisecondsSchema,
+  engine: Type.Optional(computedBy.engine),
+  weights_sha256: Type.Optional(computedBy.weights_sha256),
+  template_sha256: Type.Optional(computedBy.template_sha256),
+  sampling: Type.Optional(computedBy.sampling),
 });
 export type Receipt = Static<typeof ReceiptSchema>;
 
-export const openReceipt = statementOpener('receipt', ReceiptSchema);
-export const openReceiptAsync = asyncStatementOpener('receipt', ReceiptSchema);
+/** What computed an answer, as a receipt of version 2 says it. */
+export type ComputedBy = Required<Pick<Receipt, 'engine'>> & Pick<Receipt, 'weights_sha256' | 'template_sha256' | 'sampling'>;
+
+/** What is wrong with the members for the version that a receipt names, or null. */
+export function receiptVersionProblem(receipt: Pick<Receipt, 'v' | keyof ComputedBy>): string | null {
+  if (receipt.v === 2) return receipt.engine === undefined ? '/engine is missing in version 2' : null;
+  const extra = Object.keys(computedBy).find((member) => Object.hasOwn(receipt, member));
+  return extra === undefined ? null : `/${extra} is no member of version 1`;
+}
+
+export const openReceipt = statementOpener('receipt', ReceiptSchema, receiptVersionProblem);
+export const openReceiptAsync = asyncStatementOpener('receipt', ReceiptSchema, receiptVersionProblem);

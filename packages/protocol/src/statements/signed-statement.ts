@@ -40,6 +40,9 @@ export class StatementError extends Error {
   }
 }
 
+/** What a schema cannot say of a statement: the problem, or null. */
+export type StatementCheck<Value> = (value: Value) => string | null;
+
 /** The bytes an enclave signs: `"inference/<kind>/v1" 0x00 ‖ payload`. */
 export function statementBytes(kind: StatementKind, payload: Uint8Array): Uint8Array {
   return concatBytes(utf8(`inference/${kind}/v1\0`), payload);
@@ -60,8 +63,8 @@ export interface OpenedStatement<T> {
  * without some member names it in `crit`, as RFC 7515 section 4.1.11 has it for headers: an array of the names of members
  * that are there. Whoever does not know one of them refuses the statement.
  */
-export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema) {
-  const read = payloadReader(kind, schema);
+export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
+  const read = payloadReader(kind, schema, check);
   return (statement: SignedStatement, publicKey: Uint8Array, verify: VerifyP256): OpenedStatement<Static<Schema>> => {
     const { payload, signature } = decodeStatement(kind, statement);
     requireVerified(kind, verify(publicKey, statementBytes(kind, payload), signature));
@@ -70,8 +73,8 @@ export function statementOpener<Schema extends TSchema>(kind: StatementKind, sch
 }
 
 /** As {@link statementOpener}, for a verifier that works beside this thread. Rejects with {@link StatementError}. */
-export function asyncStatementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema) {
-  const read = payloadReader(kind, schema);
+export function asyncStatementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
+  const read = payloadReader(kind, schema, check);
   return async (statement: SignedStatement, publicKey: Uint8Array, verify: VerifyP256Async): Promise<OpenedStatement<Static<Schema>>> => {
     const { payload, signature } = decodeStatement(kind, statement);
     requireVerified(kind, await verify(publicKey, statementBytes(kind, payload), signature));
@@ -88,13 +91,21 @@ function requireVerified(kind: StatementKind, verified: boolean): void {
 }
 
 /** Reads the payload of a statement whose signature verified. */
-function payloadReader<Schema extends TSchema>(kind: StatementKind, schema: Schema): (payload: Uint8Array) => Static<Schema> {
+function payloadReader<Schema extends TSchema>(
+  kind: StatementKind,
+  schema: Schema,
+  check: StatementCheck<Static<Schema>> = () => null,
+): (payload: Uint8Array) => Static<Schema> {
   const validator = Compile(schema);
   const known = new Set(Object.keys((schema as { properties?: object }).properties ?? {}));
   return (payload) => {
     const value = parseCanonical(kind, payload);
     requireKnown(kind, value, known);
-    if (validator.Check(value)) return value as Static<Schema>;
+    if (validator.Check(value)) {
+      const problem = check(value as Static<Schema>);
+      if (problem === null) return value as Static<Schema>;
+      throw new StatementError(kind, 'bad_schema', problem);
+    }
     const [first] = validator.Errors(value);
     throw new StatementError(kind, 'bad_schema', `${first?.instancePath || '/'} ${first?.message ?? 'is not valid'}`);
   };

@@ -3,7 +3,7 @@
  * evidence that an outsider needs to compute it again. Members that are not listed may follow.
  */
 import Type, { type Static } from 'typebox';
-import { Base64Schema, MillisecondsSchema, ProviderIdSchema } from '../ids.js';
+import { Base64Schema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
 import { NoncePreimageSchema } from './nonce-preimage.js';
 import { PART_STATES, TRUST_PARTS, TRUST_REASONS } from './trust-parts.js';
@@ -30,6 +30,12 @@ export const AttestationRecordSchema = Type.Object({
   memory_gb: Type.Integer({ minimum: 0 }),
   gpu_cores: Type.Integer({ minimum: 0 }),
   models: Type.Array(Type.String()),
+  /** Models whose weights the provider told the hash of. Its own word: `receipt` if its enclave signed it in an answer. */
+  weights: Type.Optional(
+    Type.Array(
+      Type.Object({ model: Type.String(), sha256: Sha256HexSchema, source: Type.Union([Type.Literal('receipt'), Type.Literal('offer')]) }),
+    ),
+  ),
   secure_enclave: Type.Boolean(),
   sip_enabled: Type.Boolean(),
   secure_boot_enabled: Type.Boolean(),

@@ -17,6 +17,8 @@ export const WelcomeSchema = Type.Object({
   /** base64 of 32 random bytes. */
   nonce: Base64Schema,
   server_time: MillisecondsSchema,
+  /** Versions of receipts that are taken. Left out: 1. */
+  receipts: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
 });
 
 /** The provider is in the registry; `trust_level` is what it is worth now. A `trust` message with the details follows. */

@@ -26,6 +26,8 @@ export const RegisterSchema = Type.Object({
   models: Type.Array(ModelOfferSchema, { maxItems: 64 }),
   /** Jobs it runs at once. */
   slots: Type.Integer({ minimum: 1, maximum: 1024 }),
+  /** Version of the receipts that it signs in this session. Left out: 1. */
+  receipt_version: Type.Optional(Type.Union([Type.Literal(1), Type.Literal(2)])),
   /** Left out: it is serving. Told here already, so that nothing is routed to one that comes while its owner does not want it to. */
   availability: Type.Optional(ToldAvailabilitySchema),
 });

@@ -38,6 +38,12 @@ export function readArguments(args: readonly string[], options: Options) {
   }
 }
 
+/** The value of `--weights-sha256`. Throws {@link UsageError} for what is no hash. */
+export function hashOf(text: string | null): string | null {
+  if (text === null || /^[0-9a-f]{64}$/.test(text)) return text;
+  throw new UsageError('--weights-sha256 is 64 hexadecimal digits in lower case');
+}
+
 /** Text from elsewhere, without control characters that could forge lines or colours on a terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the terminal

@@ -76,5 +76,8 @@ function describe(verdict: RecordVerdict, record: AttestationRecord | undefined)
     const claimed = typeof value === 'boolean' ? `${claim}=${value}` : claim;
     return `  ${LABELS[result].padEnd(18)}  ${claimed.padEnd(width + 6)}  ${printable(explanation)}`;
   });
-  return [printable(`Provider ${verdict.providerId}${about}`), ...lines].join('\n');
+  const weights = (record?.weights ?? []).map(
+    ({ model, sha256, source }) => `  weights of ${model}: ${sha256} (${source === 'receipt' ? 'signed in a receipt' : 'offered'})`,
+  );
+  return [`Provider ${verdict.providerId}${about}`, ...weights].map(printable).concat(lines).join('\n');
 }

@@ -2,24 +2,26 @@
 import { fromBase64Url, openReceipt, type Receipt, StatementError, toBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
-import { type Command, printable, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, hashOf, printable, readArguments, UnavailableError, UsageError } from './command.js';
 import { readJson } from './download.js';
 
 export const receiptCommand: Command = {
-  usage: 'receipt FILE --key SE_PUBLIC_KEY',
+  usage: 'receipt FILE --key SE_PUBLIC_KEY [--weights-sha256 HASH]',
   summary: 'Verify a receipt from GET /v1/receipts/{job_id} by an enclave key (base64, as in the feed), and print what it states.',
   async run(args) {
-    const { positional, text } = readArguments(args, { key: { type: 'string' } });
+    const { positional, text } = readArguments(args, { key: { type: 'string' }, 'weights-sha256': { type: 'string' } });
+    const weights = hashOf(text('weights-sha256'));
     const key = enclaveKeyBytes(text('key') ?? '');
     if (positional === null || key === null) throw new UsageError('receipt needs a file and --key with the base64 of an enclave key');
     const { receipt, signature } = membersOf(await readJson(positional), positional);
     const claims = open(receipt, signature, key);
-    const verified = claims !== null && claims.se_key_sha256 === sha256Hex(key);
+    const isSigned = claims !== null && claims.se_key_sha256 === sha256Hex(key);
+    const verified = isSigned && (weights === null || claims.weights_sha256 === weights);
     return {
       verified,
       text: verified
         ? ['verified', ...JSON.stringify(claims, null, 2).split('\n').map(printable)].join('\n')
-        : 'NOT VERIFIED: this enclave key did not sign the receipt.',
+        : `NOT VERIFIED: ${isSigned ? 'the receipt does not name these weights' : 'this enclave key did not sign the receipt'}.`,
       json: { verified, claims },
     };
   },

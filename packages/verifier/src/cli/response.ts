@@ -4,11 +4,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import type { Receipt } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
 import { unsupportedHeaders } from '../provider-headers.js';
 import type { Finding } from '../record/finding.js';
 import { verifyResponse, verifyStream } from '../verify-response.js';
-import { type Command, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
+import { type Command, hashOf, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, downloadJson, readBytes, readJson, readText } from './download.js';
 import { downloadFeed, judge, NOT_PROVED, recordsOf } from './network.js';
 
@@ -30,6 +31,7 @@ const OPTIONS = {
   path: { type: 'string' },
   data: { type: 'string' },
   stream: { type: 'boolean' },
+  'weights-sha256': { type: 'string' },
 } as const;
 
 /** Large models on slow machines take their time. */
@@ -39,7 +41,7 @@ const ANSWER_TIMEOUT_MS = 600_000;
 const LAST_TIME_MS = 8.64e15;
 
 export const responseCommand: Command = {
-  usage: 'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream]',
+  usage: 'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream] [--weights-sha256 HASH]',
   summary:
     'Ask for an answer (the key may also stand in INFERENCE_API_KEY), or take a kept one, and verify bytes, signature, receipt and provider.',
   async run(args) {
@@ -56,7 +58,7 @@ export const responseCommand: Command = {
             stream: flag('stream'),
           })
         : await kept(from);
-    return report(answer);
+    return report(answer, hashOf(text('weights-sha256')));
   },
 };
 
@@ -115,7 +117,7 @@ function headersIn(text: string): Map<string, string> {
   return headers;
 }
 
-function report(answer: Answer): Report {
+function report(answer: Answer, weightsSha256: string | null): Report {
   const providerId = answer.headers.get('x-provider-id') ?? '';
   const published = recordsOf(answer.feed).find((each) => each.provider_id === providerId);
   const header = answer.headers.get('x-attestation-se-public-key') ?? '';
@@ -125,6 +127,7 @@ function report(answer: Answer): Report {
     requestBytes: answer.request.length,
     ...(answer.nonce === null ? {} : { nonce: answer.nonce.trim() }),
     ...(jobId === undefined ? {} : { jobId }),
+    ...(weightsSha256 === null ? {} : { weightsSha256 }),
   };
   const headers = Object.fromEntries(answer.headers);
   const trusted = { publicKey: published?.se_public_key ?? header, expected };
@@ -160,9 +163,35 @@ function report(answer: Answer): Report {
   const verified = verdict.verified && inFeed && consistent && unsupported.length === 0;
   return {
     verified,
-    text: [verified ? 'verified' : 'NOT VERIFIED', ...lines, '', ...(asOf === undefined ? [] : [asOfText(asOf)]), NOT_PROVED].join('\n'),
+    text: [
+      verified ? 'verified' : 'NOT VERIFIED',
+      ...lines,
+      '',
+      ...computationText(verdict.receipt),
+      ...(asOf === undefined ? [] : [asOfText(asOf)]),
+      NOT_PROVED,
+    ].join('\n'),
     json: { verified, checks: verdict.checks, receipt: verdict.receipt, provider: record ?? null, unsupported_headers: unsupported },
   };
+}
+
+/** What the machine says that it computed with. */
+function computationText(receipt: Receipt | null): string[] {
+  if (receipt?.engine === undefined) return [];
+  const { engine, weights_sha256, template_sha256, sampling } = receipt;
+  return [
+    `By the word of the machine, in the signed receipt: engine ${printable(engine)}`,
+    `  weights   ${weights_sha256 ?? 'not told'}`,
+    ...(template_sha256 === undefined ? [] : [`  template  ${template_sha256}`]),
+    ...(sampling === undefined
+      ? []
+      : [
+          `  sampling  ${Object.entries(sampling)
+            .map(([name, value]) => `${name}=${value}`)
+            .join(' ')}`,
+        ]),
+    '',
+  ];
 }
 
 function contradictions(findings: readonly Finding[]): string {

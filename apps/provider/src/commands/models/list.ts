@@ -80,5 +80,5 @@ function lineOf(row: Row): string {
   const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside what is left to you';
   const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
   const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
-  return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}`;
+  return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
 }

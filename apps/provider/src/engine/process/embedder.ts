@@ -5,7 +5,7 @@
 import type { LlamaEmbeddingContext, LlamaModel, Token } from 'node-llama-cpp';
 import type { EmbeddingRequest, Ended, EngineFacts, EngineSettings, FromEngine } from '../messages.js';
 import { type Tokenize, tokenizerOf } from './tokenizer.js';
-import { loadWeights } from './weights.js';
+import { buildOf, loadWeights } from './weights.js';
 
 export class Embedder {
   readonly #cancelled = new Set<number>();
@@ -25,7 +25,7 @@ export class Embedder {
     const { model, contextOptions } = await loadWeights(settings);
     const { contextSize, slots } = settings;
     const context = await model.createEmbeddingContext({ contextSize, batchSize: contextSize, ...contextOptions });
-    return new Embedder(model, context, { slots, contextSize }, send);
+    return new Embedder(model, context, { build: buildOf(model), slots, contextSize }, send);
   }
 
   /** Never rejects: whatever happens is reported as the end of the job. */

@@ -14,6 +14,7 @@ import { Sequences } from './sequences.js';
 import { StreamControl } from './stream.js';
 import { TextStream } from './text-stream.js';
 import { TextAssembler } from './token-text.js';
+import { buildOf } from './weights.js';
 
 export class Runtime {
   readonly #streams = new Map<number, StreamControl>();
@@ -35,7 +36,8 @@ export class Runtime {
   }
 
   get facts(): EngineFacts {
-    return { slots: this.loaded.context.totalSequences, contextSize: this.loaded.context.contextSize };
+    const { model, context } = this.loaded;
+    return { build: buildOf(model), slots: context.totalSequences, contextSize: context.contextSize };
   }
 
   /** Never rejects: whatever happens is reported as the end of the job. */

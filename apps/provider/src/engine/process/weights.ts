@@ -32,6 +32,12 @@ export async function loadWeights({
   }
 }
 
+/** Name and build of the engine, and what it computes on. */
+export function buildOf({ llama }: LlamaModel): string {
+  const { release } = llama.llamaCppRelease;
+  return `llama.cpp ${release} ${llama.gpu === false ? 'cpu' : llama.gpu}`;
+}
+
 /** What llama.cpp wrote of the cause, such as "unknown model architecture: 'x'"; its exception says only that it failed. */
 function reasonIn(log: string): string | null {
   return /error loading model(?: \w+)?: (.{1,300})/.exec(log)?.[1]?.trim() ?? null;
