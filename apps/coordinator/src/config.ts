@@ -6,6 +6,7 @@ import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES } from '@inference/protocol';
 import { type DeviceManagementSettings, readDeviceManagement } from './devices/settings.js';
 import { StartError } from './start-error.js';
+import { MAX_MATURITY_DAYS } from './store/ledger/activity.js';
 import { readTracing, type TracingSettings } from './tracing/settings.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -39,6 +40,8 @@ export interface Config {
   readonly providerSharePercent: number;
   /** Jobs that run on a machine of the account that asked cost nothing. */
   readonly ownMachinesFree: boolean;
+  /** Days after which earnings may be withdrawn; 0: at once. */
+  readonly earningsMaturityDays: number;
   /** Largest request body, in bytes; at most what the wire carries. */
   readonly maxRequestBytes: number;
   /** Bytes of request bodies that are in memory at once, over all clients. */
@@ -134,6 +137,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),
     providerSharePercent: integer(env, 'PROVIDER_SHARE_PERCENT', 90, 0, 100),
     ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
+    earningsMaturityDays: integer(env, 'EARNINGS_MATURITY_DAYS', flag(env, 'DEVELOPMENT') ? 0 : 7, 0, MAX_MATURITY_DAYS),
     ...readRequestBounds(env),
     drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
     deviceManagement: readDeviceManagement(env),

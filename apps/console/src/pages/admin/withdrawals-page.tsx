@@ -2,6 +2,7 @@
 import { useState } from 'react';
 import { PageHeader } from '../../ui/page-header.js';
 import { Segmented } from '../../ui/segmented.js';
+import { EarningsConcentration } from './earnings-concentration.js';
 import { WithdrawalTable } from './withdrawal-table.js';
 
 const STATES = [
@@ -21,7 +22,10 @@ export function Page() {
         about="Newest first. The amounts have left the balances already; whoever ends one first decides how."
         actions={<Segmented label="State" value={state} options={STATES} onValue={setState} />}
       />
-      <WithdrawalTable accountId={null} state={state === 'all' ? null : state} />
+      <div className="stack">
+        <WithdrawalTable accountId={null} state={state === 'all' ? null : state} />
+        <EarningsConcentration />
+      </div>
     </>
   );
 }
