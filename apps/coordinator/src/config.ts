@@ -6,7 +6,6 @@ import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES } from '@inference/protocol';
 import { type DeviceManagementSettings, readDeviceManagement } from './devices/settings.js';
 import { StartError } from './start-error.js';
-import { MAX_MATURITY_DAYS } from './store/ledger/activity.js';
 import { readTracing, type TracingSettings } from './tracing/settings.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -184,6 +183,8 @@ const MAX_HELD_BYTES = 256 * 1024 * 1024;
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
 const MAX_RETENTION_DAYS = 36_500;
+/** As the ledger keeps days (`store/ledger/activity`). */
+const MAX_MATURITY_DAYS = 365;
 /** A week. */
 const MAX_IMAGE_URL_SECONDS = 604_800;
 const MAX_IMAGE_STORE_MB = 2 ** 24;

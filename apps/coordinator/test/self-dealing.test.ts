@@ -101,7 +101,7 @@ describeDatabases('self-dealing', (fresh) => {
     const begun = Math.floor(Date.now() / DAY);
     await ask(payer, model);
     const ended = Math.floor(Date.now() / DAY);
-    const [{ at }] = (await balanceOf(earner)).maturing as [{ at: string }];
+    const at = (await balanceOf(earner)).maturing?.[0]?.at ?? '';
     expect([begun, ended].map((day) => new Date((day + 8) * DAY).toISOString())).toContain(at);
 
     const earned = (await harness.money(earner.accountId)).balance;

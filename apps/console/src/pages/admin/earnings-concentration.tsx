@@ -12,19 +12,17 @@ type Pair = AdminEarningsConcentration['data'][number];
 
 export function EarningsConcentration() {
   const { data, error, refetch } = useEarningsConcentration();
-  if (data === undefined && error !== null) {
+  if (error !== null && data === undefined) {
     return <ErrorState what="Earnings by payer" error={error} onRetry={() => void refetch()} />;
   }
-  const about =
-    data === undefined
-      ? 'Owners who earn mostly from one account.'
-      : `Owners with at least ${data.min_share_percent}% of their earnings, and ${formatUsd(data.min_micro_usd)}, from one account since ${data.from}. Check these before you pay them.`;
+  if (data === undefined) return null;
+  const about = `Owners with at least ${data.min_share_percent}% of their earnings, and ${formatUsd(data.min_micro_usd)}, from one account since ${data.from}. Check these before you pay them.`;
   return (
     <Card title="Earnings from one payer" about={about} flush>
       <Table
         caption="Owners and the account that pays most of their earnings"
         columns={COLUMNS}
-        rows={data?.data}
+        rows={data.data}
         rowKey={({ owner, provider_id, payer }) => `${owner?.id ?? provider_id} ${payer.id}`}
         empty={<p className="card-empty">No owner earns mostly from one account.</p>}
         stacked
