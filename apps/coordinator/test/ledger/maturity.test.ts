@@ -7,7 +7,7 @@ import { openLedger } from '../../src/ledger/sql-ledger.js';
 import { checkLedger } from '../../src/store/ledger/check.js';
 import { linkProvider, unlinkProvider } from '../../src/store/ledger/links.js';
 import { pruneHistory } from '../../src/store/ledger/retention.js';
-import { migrate } from '../../src/store/open-database.js';
+import { maturingEarnings } from '../../src/store/migrations/0047-maturing-earnings.js';
 import { earningsConcentration } from '../../src/store/payer-earnings.js';
 import type { Database } from '../../src/store/tables.js';
 import { describeDatabases, type TestDatabase } from '../databases.js';
@@ -199,8 +199,7 @@ describeDatabases('earnings', (fresh) => {
       await pay('bob');
       await sql`drop table pending_earnings`.execute(database);
       await sql`drop table payer_earnings`.execute(database);
-      await sql`delete from kysely_migration where name = '0047_maturing_earnings'`.execute(database);
-      await migrate(database);
+      await maturingEarnings.up(database);
       expect(await withdrawable('ann')).toBe(90);
       await pay('bob');
       expect(await ledger.balance('ann')).toEqual({ balance: 180, reserved: 0, withdrawable: 90 });
