@@ -167,6 +167,8 @@ describe('the official OpenAI client', () => {
     expect(models[0]).toMatchObject({
       id: network.model,
       object: 'model',
+      context_length: expect.any(Number),
+      max_output_tokens: expect.any(Number),
       metadata: { model_type: 'text', quantization: '8bit', provider_count: 2, attested_providers: 2, trust_level: 'self_signed' },
     });
   });

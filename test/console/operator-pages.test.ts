@@ -165,6 +165,8 @@ describeInBrowser('an operator', () => {
     const page = await openPage('/admin/withdrawals', { signedInAs: operator });
     const dialog = dialogOf(page);
     const row = (amount: string) => page.getByRole('row').filter({ hasText: owner.accountId }).filter({ hasText: amount });
+    const pairs = page.getByRole('table', { name: 'Owners and the account that pays most of their earnings' });
+    await pairs.getByRole('row').filter({ hasText: owner.email }).getByText('100%').first().waitFor();
     await look(page, 'admin-withdrawals-asked');
     await row('$1.01').getByRole('button', { name: 'Reject' }).click();
     await dialog.getByText('goes back to the balance', { exact: false }).waitFor();

@@ -98,6 +98,8 @@ export interface AppOptions {
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
   readonly now?: () => number;
   readonly random?: () => number;
+  /** Longest wait for another process that holds the lock of the database file, in milliseconds. */
+  readonly databaseBusyMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
   readonly deviceTickMs?: number;
   /** Pause between two questions of an agent whose owner has not approved its code yet. */
@@ -140,7 +142,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const directory = join(config.dataDir, 'coordinator');
   const database = await openDatabase(
     config.databaseUrl === null
-      ? { file: join(directory, 'coordinator.db') }
+      ? { file: join(directory, 'coordinator.db'), ...(options.databaseBusyMs === undefined ? {} : { busyMs: options.databaseBusyMs }) }
       : { url: config.databaseUrl, onConnectionLost: (error) => log.warn({ error: errorFacts(error) }, 'database connection lost') },
   );
   const onWriteError = (error: unknown): void => log.error({ error: errorFacts(error) }, 'database write failed');

@@ -39,6 +39,8 @@ export interface Config {
   readonly providerSharePercent: number;
   /** Jobs that run on a machine of the account that asked cost nothing. */
   readonly ownMachinesFree: boolean;
+  /** Days after which earnings may be withdrawn; 0: at once. */
+  readonly earningsMaturityDays: number;
   /** Largest request body, in bytes; at most what the wire carries. */
   readonly maxRequestBytes: number;
   /** Bytes of request bodies that are in memory at once, over all clients. */
@@ -134,6 +136,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     challengeIntervalMs: 1000 * integer(env, 'CHALLENGE_INTERVAL_SECONDS', 300, 1, 86_400),
     providerSharePercent: integer(env, 'PROVIDER_SHARE_PERCENT', 90, 0, 100),
     ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
+    earningsMaturityDays: integer(env, 'EARNINGS_MATURITY_DAYS', flag(env, 'DEVELOPMENT') ? 0 : 7, 0, MAX_MATURITY_DAYS),
     ...readRequestBounds(env),
     drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
     deviceManagement: readDeviceManagement(env),
@@ -180,6 +183,8 @@ const MAX_HELD_BYTES = 256 * 1024 * 1024;
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
 const MAX_RETENTION_DAYS = 36_500;
+/** As the ledger keeps days (`store/ledger/activity`). */
+const MAX_MATURITY_DAYS = 365;
 /** A week. */
 const MAX_IMAGE_URL_SECONDS = 604_800;
 const MAX_IMAGE_STORE_MB = 2 ** 24;

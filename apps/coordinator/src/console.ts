@@ -144,7 +144,7 @@ export async function openConsole(parts: ConsoleParts): Promise<Console> {
   addOAuth(server, { codes: deviceCodes, links: parts.machineLinks, limits, publicOrigin: config.console.publicOrigin });
   addUsageRoutes(api, { database, now });
   const adminGuard = requireAdmin(keys, door);
-  addAdminRoutes(server, adminGuard, { accounts, machines, book, deposits, withdrawals, ledger, processor, now, log });
+  addAdminRoutes(server, adminGuard, { database, accounts, machines, book, deposits, withdrawals, ledger, processor, now, log });
   if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });
 
   const stopPruning = startPruning(auth, (error) => log.error({ error: errorFacts(error) }, 'expired sessions could not be removed'));

@@ -47,9 +47,9 @@ export async function openMoney(parts: MoneyParts): Promise<Money> {
     completionPerMillion: microUsd(completionPerMillion),
     perImage: microUsd(perImage),
   };
-  const { providerSharePercent, ownMachinesFree } = config;
+  const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
   const prices = await PriceBook.open({ database, defaults, now, onError });
-  const opened = await openLedger({ database, providerSharePercent, ownMachinesFree, onError, now });
+  const opened = await openLedger({ database, providerSharePercent, ownMachinesFree, maturityDays, onError, now });
   const ledger = observedLedger(parts.wrapLedger?.(opened) ?? opened, parts.onStep);
   const billing = new Billing({ ledger, prices, timings, now, onProblem: (problem) => logBilling(log, problem) });
   const retention = new UsageRetention({

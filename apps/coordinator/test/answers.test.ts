@@ -185,6 +185,22 @@ describe('what is published', () => {
       display_name: MODEL,
     });
     expect(await (await harness.get(`/v1/models/${MODEL}`)).json()).toMatchObject(list.data[0] ?? {});
+    const limits = {
+      context_length: 4096,
+      max_output_tokens: 4096,
+      top_provider: { context_length: 4096, max_completion_tokens: 4096 },
+    };
+    expect(list.data[0]).toMatchObject(limits);
+    expect(await (await harness.get(`/v1/models/${MODEL}`)).json()).toMatchObject(limits);
+    // A machine with a longer context comes, and goes.
+    const long = await harness.provider({
+      register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, context_length: 32_768 })) }),
+    });
+    const contextLength = async () =>
+      ((await (await harness.get(`/v1/models/${MODEL}`)).json()) as { context_length: number }).context_length;
+    await harness.until(async () => (await contextLength()) === 32_768);
+    long.close();
+    await harness.until(async () => (await contextLength()) === 4096);
     expect((await harness.get('/v1/models/none')).status).toBe(404);
     const feed = (await (await harness.get('/v1/providers/attestation', null)).json()) as { providers: Record<string, unknown>[] };
     expect(feed.providers[0]).toMatchObject({

@@ -139,6 +139,7 @@ export function ledgerWith(ledger: Ledger, steps: Partial<Ledger>): Ledger {
     requestWithdrawal: (request) => ledger.requestWithdrawal(request),
     endWithdrawal: (id, end, at) => ledger.endWithdrawal(id, end, at),
     balance: (accountId) => ledger.balance(accountId),
+    pendingEarnings: (accountId) => ledger.pendingEarnings(accountId),
     linkProvider: (providerId, accountId, at) => ledger.linkProvider(providerId, accountId, at),
     sweep: (liveJobs, olderThan) => ledger.sweep(liveJobs, olderThan),
     close: () => ledger.close(),

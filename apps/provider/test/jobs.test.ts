@@ -587,25 +587,33 @@ test.each([
 });
 
 test.each([
-  ['/v1/chat/completions', '"prompt_tokens_details":{"cached_tokens":7}'],
-  ['/v1/messages', '"cache_read_input_tokens":7'],
-] as const)('on %s says in answer and receipt what was reused of the scope that the context names', async (endpoint, said) => {
-  const bench = new Bench();
-  const body = chat({ stream: false, max_tokens: 20 });
-  const cacheScope = 'ab'.repeat(16);
-  const changes = { endpoint, stream: false, max_tokens: 20, overrides: {}, cache_scope: cacheScope };
-  const { responses } = bench.submit(body, bench.context(body, changes));
-  await bench.settle();
-  const { generation, request } = bench.streams[0] as ScriptedStream;
-  expect(request.cacheScope).toBe(cacheScope);
-  generation.start({ job: 0, promptTokens: 11, cachedTokens: 7, startsInsideThinking: false });
-  generation.push({ text: 'Hi', tokens: 1 });
-  generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: 1 });
-  await bench.settle();
-  const { text, receipt } = outcomeOf(bench, responses);
-  expect(receipt.usage).toEqual({ prompt_tokens: 11, completion_tokens: 1, total_tokens: 12, cached_tokens: 7 });
-  expect(text).toContain(said);
-});
+  ['/v1/chat/completions', {}, '"prompt_tokens_details":{"cached_tokens":7}'],
+  [
+    '/v1/messages',
+    { cache_control: { type: 'ephemeral' } },
+    '"input_tokens":4,"cache_creation_input_tokens":0,"cache_read_input_tokens":7',
+  ],
+  ['/v1/messages', {}, '"input_tokens":11,"cache_creation_input_tokens":0,"cache_read_input_tokens":0'],
+] as const)(
+  'on %s with %j says in answer and receipt what was reused of the scope that the context names',
+  async (endpoint, members, said) => {
+    const bench = new Bench();
+    const body = chat({ stream: false, max_tokens: 20, ...members });
+    const cacheScope = 'ab'.repeat(16);
+    const changes = { endpoint, stream: false, max_tokens: 20, overrides: {}, cache_scope: cacheScope };
+    const { responses } = bench.submit(body, bench.context(body, changes));
+    await bench.settle();
+    const { generation, request } = bench.streams[0] as ScriptedStream;
+    expect(request.cacheScope).toBe(cacheScope);
+    generation.start({ job: 0, promptTokens: 11, cachedTokens: 7, startsInsideThinking: false });
+    generation.push({ text: 'Hi', tokens: 1 });
+    generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: 1 });
+    await bench.settle();
+    const { text, receipt } = outcomeOf(bench, responses);
+    expect(receipt.usage).toEqual({ prompt_tokens: 11, completion_tokens: 1, total_tokens: 12, cached_tokens: 7 });
+    expect(text).toContain(said);
+  },
+);
 
 describe('a cancelled job', () => {
   async function started(request: Record<string, unknown>, options: { credit?: number; closeTimeoutMs?: number } = {}) {

@@ -365,6 +365,13 @@ describe('what was earned', () => {
     expect(text).toMatch(/^ {2}Mon 2026-10-26 +\$0\.000011/m);
     expect(text).toContain('Withdrawable     $0.000023');
     expect(text).toContain('$12.345678 by the account, with all 2 machines');
+    expect(text).not.toContain('Pending');
+    const maturing = [
+      { at: '2026-11-01T00:00:00.000Z', amount_micro_usd: 1_000_000 },
+      { at: '2026-11-02T00:00:00.000Z', amount_micro_usd: 234_567 },
+    ];
+    const pending = { ...earnings, account: { ...earnings.account, pending_micro_usd: 1_234_567, maturing } };
+    expect(earningsLines(pending, viewOf(pending, []))).toContain('Pending          $1.234567; $1.000000 on 2026-11-01');
   });
 
   it('stands beside how busy the machine was, which is kept over restarts and knows no sleep', () => {

@@ -26,9 +26,9 @@ function clientOf(Sdk: typeof Anthropic, output: readonly OutputEvent[]) {
 }
 
 const usage = {
-  input_tokens: 7,
+  input_tokens: 11,
   cache_creation_input_tokens: 0,
-  cache_read_input_tokens: 4,
+  cache_read_input_tokens: 0,
   output_tokens: 7,
   output_tokens_details: { thinking_tokens: 3 },
   cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
@@ -94,11 +94,34 @@ describe.each(SDKS)('through the official SDK %s', (_, Sdk) => {
     for await (const event of await client.messages.create({ ...body, stream: true })) {
       types.push(event.type);
       if (event.type === 'message_start') {
-        expect(event.message).toMatchObject({ content: [], stop_reason: null, usage: { input_tokens: 7, output_tokens: 0 } });
+        expect(event.message).toMatchObject({ content: [], stop_reason: null, usage: { input_tokens: 11, output_tokens: 0 } });
       }
     }
     const block = (deltas: number) => ['content_block_start', ...Array<string>(deltas).fill('content_block_delta'), 'content_block_stop'];
     expect(types).toEqual(['message_start', ...block(1), ...block(2), ...block(1), 'message_delta', 'message_stop']);
+  });
+
+  const cache_control = { type: 'ephemeral' as const };
+  const cached = { type: 'text' as const, text: 'Hello', cache_control };
+  const result = { type: 'tool_result' as const, tool_use_id: 'call_a', content: [cached] };
+  const called = { role: 'assistant' as const, content: [{ type: 'tool_use' as const, id: 'call_a', name: 'f', input: {} }] };
+  const tool = { name: 'f', input_schema: { type: 'object' as const } };
+  it.each<[string, object, boolean]>([
+    ['at the top', { cache_control }, true],
+    ['in the system prompt', { system: [cached] }, true],
+    ['in a message', { messages: [{ role: 'user', content: [cached] }] }, true],
+    ['in a tool result', { tools: [tool], messages: [body.messages[0], called, { role: 'user', content: [result] }] }, true],
+    ['in a tool', { tools: [{ ...tool, cache_control }] }, true],
+    ['that is null', { system: [{ ...cached, cache_control: null }] }, false],
+    ['only in name', { tools: [{ ...tool, input_schema: { type: 'object', properties: { cache_control: {} } } }] }, false],
+  ])('cached tokens are reported apart with a cache_control %s', async (_where, members, apart) => {
+    const { client } = clientOf(Sdk, outputs.text);
+    const split = { input_tokens: apart ? 7 : 11, cache_creation_input_tokens: 0, cache_read_input_tokens: apart ? 4 : 0 };
+    expect((await client.messages.create({ ...body, ...members })).usage).toMatchObject(split);
+    for await (const event of await client.messages.create({ ...body, ...members, stream: true })) {
+      if (event.type === 'message_start') expect(event.message.usage).toMatchObject(split);
+      if (event.type === 'message_delta') expect(event.usage).toMatchObject(split);
+    }
   });
 
   it('counts tokens', async () => {

@@ -36,7 +36,17 @@ export const MachineEarningsSchema = Type.Object({
     { maxItems: 100_000 },
   ),
   /** Of the account, with all of its machines. */
-  account: Type.Object({ machines: Count, earned_total_micro_usd: MicroUsd, withdrawable_micro_usd: MicroUsd }),
+  account: Type.Object({
+    machines: Count,
+    earned_total_micro_usd: MicroUsd,
+    withdrawable_micro_usd: MicroUsd,
+    /** Earnings that cannot be withdrawn yet. Left out, as `maturing` is, where there are none. */
+    pending_micro_usd: Type.Optional(MicroUsd),
+    /** When they can be (ISO 8601, UTC), the earliest first. */
+    maturing: Type.Optional(
+      Type.Array(Type.Object({ at: Type.String({ maxLength: 32 }), amount_micro_usd: MicroUsd }), { maxItems: 1000 }),
+    ),
+  }),
   /** ISO 8601, UTC. */
   server_time: Type.String({ maxLength: 32 }),
 });

@@ -1,10 +1,10 @@
 /**
  * Delivery of a stream: the provider's bytes as they come, unchanged. What arrives within one turn of the event loop goes out
- * in one write; credit returns only for what the client has drained; comments fill silence, and only between two events.
+ * in one write, a window at a time; credit returns only for what the client has taken; comments fill silence, and only between two events.
  */
 import { type AnswerFormat, type ApiError, type Envelope, type SignedParts, SSE_COMMENT, type TextFormat } from '@inference/formats';
 import type { OnlineSession } from '../fleet/provider-session.js';
-import type { ClientConnection } from './client-connection.js';
+import { CLIENT_WINDOW_BYTES, type ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import type { JobObserver } from './job-observer.js';
 import { providerHeaders, signatureHeaders } from './response-headers.js';
@@ -42,7 +42,7 @@ export class StreamDelivery implements Delivery {
   /** When the first of what is pending came; null while the client is what it waits for. */
   #oldestAt: number | null = null;
   #flush: NodeJS.Immediate | null = null;
-  /** Written, but not drained by the client. */
+  /** Written while the client is behind: no credit was returned for it. */
   #undrained = 0;
   #keepAlive: NodeJS.Timeout | null = null;
   #lastByte = NEW_LINE;
@@ -62,7 +62,7 @@ export class StreamDelivery implements Delivery {
   }
 
   get delivered(): number {
-    return this.#written - this.#undrained;
+    return Math.max(0, this.#written - this.#options.client.untaken);
   }
 
   begin(session: OnlineSession, grant: (bytes: number) => void): void {
@@ -135,12 +135,14 @@ export class StreamDelivery implements Delivery {
     this.#flush = null;
     if (this.#over || this.#pending.length === 0 || (this.#stalled && !last)) return;
     const [first] = this.#pending;
-    const chunk = this.#pending.length === 1 && first !== undefined ? first : Buffer.concat(this.#pending);
-    this.#pending = [];
+    const all = this.#pending.length === 1 && first !== undefined ? first : Buffer.concat(this.#pending);
+    const chunk = last ? all : all.subarray(0, CLIENT_WINDOW_BYTES);
+    this.#pending = chunk.length === all.length ? [] : [all.subarray(chunk.length)];
     this.#observe();
     this.#secondLastByte = chunk.length > 1 ? (chunk[chunk.length - 2] as number) : this.#lastByte;
     this.#lastByte = chunk[chunk.length - 1] as number;
     this.#write(chunk, chunk.length);
+    if (this.#pending.length > 0 && !this.#stalled) this.#flush ??= setImmediate(() => this.#writePending());
   }
 
   /** Content goes out now. */

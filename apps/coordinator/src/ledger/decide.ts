@@ -16,6 +16,7 @@ import type {
   WithdrawalRequest,
 } from './ledger.js';
 import { LedgerError } from './ledger-error.js';
+import { firstPendingDay } from './maturity.js';
 import { type MicroUsd, MOST_PER_STEP, microUsd } from './money.js';
 import { costOf } from './prices.js';
 import type { Step } from './steps.js';
@@ -27,6 +28,8 @@ export interface Terms {
   readonly providerSharePercent: number;
   /** A job that one's own provider answers costs nothing and earns nothing. */
   readonly ownMachinesFree: boolean;
+  /** Whole days after which earnings may be withdrawn; 0: at once. */
+  readonly maturityDays: number;
   /** Id of this coordinator among the holders. */
   readonly holder: string;
 }
@@ -45,7 +48,7 @@ export function decide(draft: Draft, step: Step, terms: Terms): StepOutcome {
     case 'deposit':
       return deposit(draft, step.deposit);
     case 'request_withdrawal':
-      return requestWithdrawal(draft, step.request);
+      return requestWithdrawal(draft, step.request, terms);
     case 'end_withdrawal':
       return endWithdrawal(draft, step.id, step.end, step.at);
     default:
@@ -53,9 +56,9 @@ export function decide(draft: Draft, step: Step, terms: Terms): StepOutcome {
   }
 }
 
-/** What may be paid out of a balance: earnings that are there, less what deposited money does not cover of the holds. */
-export function withdrawableOf(row: Readonly<BalanceRow>): MicroUsd {
-  return microUsd(Math.max(0, Math.min(row.earned, row.balance - row.reserved)));
+/** What may be paid out of a balance: earnings that are there and have matured, less what deposited money does not cover of the holds. */
+export function withdrawableOf(row: Readonly<BalanceRow>, pending: number): MicroUsd {
+  return microUsd(Math.max(0, Math.min(row.earned - pending, row.balance - row.reserved)));
 }
 
 function reserve(draft: Draft, reservation: Reservation, terms: Terms): ReserveOutcome {
@@ -126,13 +129,16 @@ function settle(draft: Draft, settlement: Settlement, terms: Terms): SettleOutco
 
   // Deposited money is spent first, so that only what was earned can ever be paid out.
   const balance = draft.balance(job.account_id);
-  const ofEarnings = Math.max(0, cost - (balance.balance - balance.earned));
+  const ofEarnings = (amount: number): number => Math.max(0, amount - (balance.balance - balance.earned));
   const fees = { account: FEES, amount: fee, earned: 0 };
-  const postings =
-    owner === job.account_id
-      ? [{ account: owner, amount: earned - cost, earned: earned - ofEarnings }, fees]
-      : [{ account: job.account_id, amount: -cost, earned: -ofEarnings }, { account: owner, amount: earned, earned }, fees];
+  // An own machine's share goes back as the kind of money that was spent, so the account only spends the fee.
+  const own = owner === job.account_id;
+  const postings = own
+    ? [{ account: owner, amount: -fee, earned: -ofEarnings(fee) }, fees]
+    : [{ account: job.account_id, amount: -cost, earned: -ofEarnings(cost) }, { account: owner, amount: earned, earned }, fees];
+  const ofDeposits = earned - Math.min(earned, ofEarnings(cost));
   draft.post(`job:${jobId}`, at, postings);
+  if (!own && earned > 0) draft.earn(owner, job.account_id, { earned, ofDeposits }, at);
   draft.hold(job.account_id, job.api_key_id, -job.amount);
   draft.spend(job.api_key_id, cost);
   draft.putJob({
@@ -179,13 +185,15 @@ function deposit(draft: Draft, { eventId, accountId, amount, source, at }: Depos
   return { kind: 'deposited' };
 }
 
-function requestWithdrawal(draft: Draft, { id, accountId, amount, at }: WithdrawalRequest): WithdrawalOutcome {
+function requestWithdrawal(draft: Draft, { id, accountId, amount, at }: WithdrawalRequest, { maturityDays }: Terms): WithdrawalOutcome {
   const known = draft.withdrawal(id);
   if (known !== undefined) {
     if (known.account_id !== accountId || known.amount !== amount) throw new LedgerError('conflict', 'the withdrawal id was used before');
     return { kind: 'requested' };
   }
-  const withdrawable = withdrawableOf(draft.balance(accountId));
+  const firstDay = firstPendingDay(at, maturityDays);
+  const pending = draft.pending(accountId).reduce((sum, { day, amount: earned }) => (day >= firstDay ? sum + earned : sum), 0);
+  const withdrawable = withdrawableOf(draft.balance(accountId), pending);
   if (amount > withdrawable) return { kind: 'insufficient', withdrawable };
   draft.post(`withdrawal:${id}:requested`, at, [
     { account: accountId, amount: -amount, earned: -amount },

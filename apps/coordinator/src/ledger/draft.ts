@@ -3,7 +3,7 @@
  * A step first works out everything that can fail and then changes the draft, so a failed step leaves no trace in it.
  */
 
-import { addActivity, HOUR_MS, MINUTE_MS, noActivity, QUARTER_MS } from '../store/ledger/activity.js';
+import { addActivity, DAY_MS, HOUR_MS, MINUTE_MS, noActivity, QUARTER_MS } from '../store/ledger/activity.js';
 import type { Changes } from '../store/ledger/changes.js';
 import type { Ground } from '../store/ledger/ground.js';
 import type { AccountHour, MinuteCounts } from '../store/ledger/totals.js';
@@ -26,6 +26,8 @@ export class Draft {
   readonly #minutes = new Map<number, MinuteCounts>();
   readonly #hours = new Map<string, AccountHour>();
   readonly #quarters = new Map<string, Tables['machine_quarters']>();
+  readonly #pending = new Map<string, Tables['pending_earnings']>();
+  readonly #payers = new Map<string, Tables['payer_earnings']>();
 
   constructor(ground: Ground) {
     this.#ground = ground;
@@ -56,6 +58,11 @@ export class Draft {
 
   withdrawal(id: string): Readonly<WithdrawalRow> | undefined {
     return this.#withdrawals.get(id) ?? this.#ground.withdrawals.get(id);
+  }
+
+  /** Earnings of an account per day, old days included. Only of accounts whose pending earnings were loaded. */
+  pending(account: string): readonly Readonly<Tables['pending_earnings']>[] {
+    return [...this.#ground.pending, ...this.#pending.values()].filter((row) => row.account === account);
   }
 
   putJob(row: JobRow): void {
@@ -134,6 +141,17 @@ export class Draft {
     row.earned += job.earned;
   }
 
+  /** Adds earnings that one account got from another, on the day of `at`. `ofDeposits`: the part that was paid from deposited money. */
+  earn(earner: string, payer: string, { earned, ofDeposits }: { readonly earned: number; readonly ofDeposits: number }, at: number): void {
+    const day = Math.floor(at / DAY_MS);
+    const pendingKey = `${day} ${earner}`;
+    const pending = this.#pending.get(pendingKey) ?? { account: earner, day, amount: 0 };
+    this.#pending.set(pendingKey, { ...pending, amount: pending.amount + earned });
+    const payerKey = JSON.stringify([day, earner, payer]);
+    const paid = this.#payers.get(payerKey) ?? { earner, payer, day, earned: 0, of_deposits: 0 };
+    this.#payers.set(payerKey, { ...paid, earned: paid.earned + earned, of_deposits: paid.of_deposits + ofDeposits });
+  }
+
   countMinute(at: number, promptTokens: number, completionTokens: number): void {
     const minute = Math.floor(at / MINUTE_MS);
     let row = this.#minutes.get(minute);
@@ -165,6 +183,8 @@ export class Draft {
       minutes: [...this.#minutes.values()],
       hours: [...this.#hours.values()],
       quarters: [...this.#quarters.values()],
+      pending: [...this.#pending.values()],
+      payers: [...this.#payers.values()],
     };
   }
 }

@@ -75,8 +75,15 @@ export interface Balance {
   /** What the account has, holds of running jobs included. */
   readonly balance: MicroUsd;
   readonly reserved: MicroUsd;
-  /** Earnings that may be paid out: never deposited money, never what running jobs hold. */
+  /** Earnings that may be paid out: matured ones, never deposited money, never what running jobs hold. */
   readonly withdrawable: MicroUsd;
+}
+
+/** Earnings that have not matured. */
+export interface PendingEarnings {
+  readonly total: MicroUsd;
+  /** The earliest first; `at` is when the amount matures. The amounts sum to `total`. */
+  readonly maturing: readonly { readonly at: number; readonly amount: MicroUsd }[];
 }
 
 export interface Ledger {
@@ -96,9 +103,12 @@ export interface Ledger {
   /** Ends a requested withdrawal; a rejected one is credited again. */
   endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome>;
   balance(accountId: string): Promise<Balance>;
+  /** The part of an account's earnings that cannot be withdrawn yet. */
+  pendingEarnings(accountId: string): Promise<PendingEarnings>;
   /**
    * Makes an account the one that a provider earns for, from now on. Earnings kept for a provider without an owner move to
-   * it, with their place in the statistics; what it earned for an earlier owner stays with that one.
+   * it, with their place in the statistics; of those, what the account itself had paid from deposited money comes back as
+   * deposited money. What it earned for an earlier owner stays with that one.
    */
   linkProvider(providerId: ProviderId, accountId: string, at: number): Promise<void>;
   /**

@@ -28,6 +28,7 @@ export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
     requestWithdrawal: (request) => watch('request_withdrawal', ledger.requestWithdrawal(request), kind),
     endWithdrawal: (id, end, at) => watch('end_withdrawal', ledger.endWithdrawal(id, end, at), kind),
     balance: (accountId) => ledger.balance(accountId),
+    pendingEarnings: (accountId) => ledger.pendingEarnings(accountId),
     linkProvider: (providerId, accountId, at) => ledger.linkProvider(providerId, accountId, at),
     sweep: (liveJobs, olderThan) => ledger.sweep(liveJobs, olderThan),
     close: () => ledger.close(),

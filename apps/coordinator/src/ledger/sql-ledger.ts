@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JobId } from '@inference/protocol';
 import { dialectOf } from '../store/dialect.js';
-import { HOUR_MS } from '../store/ledger/activity.js';
+import { HOUR_MS, MAX_MATURITY_DAYS } from '../store/ledger/activity.js';
 import { changesWriter } from '../store/ledger/changes.js';
 import { groundLoader } from '../store/ledger/ground.js';
 import { abandonedJobs, ownReservedJobs, recordHolder, removeHolder } from '../store/ledger/holders.js';
@@ -24,6 +24,7 @@ import type {
   DepositOutcome,
   EndWithdrawalOutcome,
   Ledger,
+  PendingEarnings,
   Reservation,
   ReserveOutcome,
   Settlement,
@@ -33,7 +34,8 @@ import type {
   WithdrawalRequest,
 } from './ledger.js';
 import { LedgerError } from './ledger-error.js';
-import { microUsd } from './money.js';
+import { firstPendingDay, maturesAt } from './maturity.js';
+import { type MicroUsd, microUsd } from './money.js';
 import { checkAccount, checkStep, needsOf, type Step } from './steps.js';
 
 export interface LedgerOptions {
@@ -41,6 +43,8 @@ export interface LedgerOptions {
   /** Whole percent of a job's cost that its provider earns, 0 to 100. */
   readonly providerSharePercent: number;
   readonly ownMachinesFree: boolean;
+  /** Whole days after which earnings may be withdrawn, 0 (at once) to {@link MAX_MATURITY_DAYS}. Default 0. */
+  readonly maturityDays?: number;
   /** Hears of failed work that nobody waits for: heartbeats, the release of abandoned holds. */
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
@@ -72,12 +76,23 @@ class SqlLedger implements Ledger {
   #heart: NodeJS.Timeout | null = null;
   #beating: Promise<void> | null = null;
 
-  constructor({ database, providerSharePercent, ownMachinesFree, onError, now = Date.now, patienceMs = PATIENCE_MS }: LedgerOptions) {
+  constructor({
+    database,
+    providerSharePercent,
+    ownMachinesFree,
+    maturityDays = 0,
+    onError,
+    now = Date.now,
+    patienceMs = PATIENCE_MS,
+  }: LedgerOptions) {
     if (!Number.isInteger(providerSharePercent) || providerSharePercent < 0 || providerSharePercent > 100) {
       throw new RangeError("the provider's share must be a whole percentage from 0 to 100");
     }
+    if (!Number.isInteger(maturityDays) || maturityDays < 0 || maturityDays > MAX_MATURITY_DAYS) {
+      throw new RangeError(`earnings must mature after 0 to ${MAX_MATURITY_DAYS} whole days`);
+    }
     this.#database = database;
-    this.#terms = { providerSharePercent, ownMachinesFree, holder: randomUUID() };
+    this.#terms = { providerSharePercent, ownMachinesFree, maturityDays, holder: randomUUID() };
     this.#onError = onError;
     this.#now = now;
     this.#patienceMs = patienceMs;
@@ -132,7 +147,23 @@ class SqlLedger implements Ledger {
   async balance(accountId: string): Promise<Balance> {
     const row = await this.#database.selectFrom('balances').selectAll().where('account', '=', accountId).executeTakeFirst();
     if (row === undefined) return { balance: microUsd(0), reserved: microUsd(0), withdrawable: microUsd(0) };
-    return { balance: microUsd(row.balance), reserved: microUsd(row.reserved), withdrawable: withdrawableOf(row) };
+    // Read after the balance: earnings that come between the two are then missing from what may be withdrawn.
+    const pending = sumOf(await this.#pendingDays(accountId));
+    return { balance: microUsd(row.balance), reserved: microUsd(row.reserved), withdrawable: withdrawableOf(row, pending) };
+  }
+
+  async pendingEarnings(accountId: string): Promise<PendingEarnings> {
+    const row = await this.#database.selectFrom('balances').select('earned').where('account', '=', accountId).executeTakeFirst();
+    const days = await this.#pendingDays(accountId);
+    // Of spent earnings the oldest went first.
+    let left = row?.earned ?? 0;
+    const maturing: { at: number; amount: MicroUsd }[] = [];
+    for (const { day, amount } of days.reverse()) {
+      const present = Math.min(amount, left);
+      if (present > 0) maturing.push({ at: maturesAt(day, this.#terms.maturityDays), amount: microUsd(present) });
+      left -= present;
+    }
+    return { total: microUsd(sumOf(maturing)), maturing: maturing.reverse() };
   }
 
   async linkProvider(providerId: string, accountId: string, at: number): Promise<void> {
@@ -150,6 +181,19 @@ class SqlLedger implements Ledger {
     await this.#beating;
     await this.#steps.close();
     await removeHolder(this.#database, this.#terms.holder).catch(this.#onError);
+  }
+
+  /** The earliest first. At most one row per day. */
+  async #pendingDays(accountId: string): Promise<{ readonly day: number; readonly amount: number }[]> {
+    const { maturityDays } = this.#terms;
+    if (maturityDays === 0) return [];
+    return this.#database
+      .selectFrom('pending_earnings')
+      .select(['day', 'amount'])
+      .where('account', '=', accountId)
+      .where('day', '>=', firstPendingDay(this.#now(), maturityDays))
+      .orderBy('day')
+      .execute();
   }
 
   async #submit(step: Step): Promise<StepOutcome> {
@@ -202,4 +246,8 @@ class SqlLedger implements Ledger {
     const released = await Promise.all(jobIds.map((id) => this.release(id as JobId, at)));
     return released.filter((one) => one).length;
   }
+}
+
+function sumOf(parts: readonly { readonly amount: number }[]): number {
+  return parts.reduce((sum, { amount }) => sum + amount, 0);
 }

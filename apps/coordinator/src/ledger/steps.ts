@@ -67,7 +67,7 @@ export function checkStep(step: Step): void {
 /** The rows that these steps read. */
 export function needsOf(steps: readonly Step[]): GroundNeeds {
   const needs = { jobs: new Set<string>(), providers: new Set<string>(), accounts: new Set<string>(), keys: new Set<string>() };
-  const moneyNeeds = { deposits: new Set<string>(), withdrawals: new Set<string>() };
+  const moneyNeeds = { deposits: new Set<string>(), withdrawals: new Set<string>(), maturing: new Set<string>() };
   for (const step of steps) {
     switch (step.type) {
       case 'reserve':
@@ -89,6 +89,7 @@ export function needsOf(steps: readonly Step[]): GroundNeeds {
       case 'request_withdrawal':
         moneyNeeds.withdrawals.add(step.request.id);
         needs.accounts.add(step.request.accountId);
+        moneyNeeds.maturing.add(step.request.accountId);
         break;
       case 'end_withdrawal':
         moneyNeeds.withdrawals.add(step.id);

@@ -20,6 +20,8 @@ import type { EndOutcome, Withdrawals } from '../payments/withdrawals.js';
 import type { AccountBook, ListedAccount } from '../store/account-book.js';
 import type { OwnedMachines } from '../store/owned-machines.js';
 import type { PaymentBook, Withdrawal } from '../store/payment-book.js';
+import type { Database } from '../store/tables.js';
+import { addEarningsConcentration } from './admin-earnings.js';
 import { bytesOf } from './body-bytes.js';
 import { MAX_CONSOLE_BODY_BYTES } from './console/console-api.js';
 import { depositBody, withdrawalBody } from './console/money.js';
@@ -32,7 +34,8 @@ export interface AdminRoutes {
   readonly book: PaymentBook;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  readonly ledger: Pick<Ledger, 'balance' | 'linkProvider'>;
+  readonly database: Database;
+  readonly ledger: Pick<Ledger, 'balance' | 'linkProvider' | 'pendingEarnings'>;
   readonly machines: OwnedMachines;
   readonly processor: PaymentProcessor | null;
   readonly now: () => number;
@@ -48,6 +51,7 @@ export function addAdminRoutes(server: FastifyInstance, guard: onRequestHookHand
   const options = { onRequest: guard, bodyLimit: MAX_CONSOLE_BODY_BYTES };
   addAccounts(server, options, routes);
   addMoney(server, options, routes);
+  addEarningsConcentration(server, guard, routes);
   const linkOf = bodyReader(LinkMachineSchema);
   server.post<ById>('/admin/v1/providers/:id/link', options, async (request) => {
     const providerId = providerIdOf(request.params.id);
@@ -78,6 +82,7 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
       balance_micro_usd: balance,
       reserved_micro_usd: reserved,
       withdrawable_micro_usd: withdrawable,
+      pending_micro_usd: (await ledger.pendingEarnings(account.id)).total,
       machines: (await machines.list(account.id)).map(({ providerId }) => providerId),
     };
   });

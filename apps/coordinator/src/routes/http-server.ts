@@ -7,10 +7,11 @@ import type { Socket } from 'node:net';
 import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
+import { isUnavailable } from '../store/retry.js';
 import { isHealthPath } from './health.js';
 import { closePipelined } from './pipelined-responses.js';
 import type { RequestBodies } from './request-bodies.js';
-import { sendError } from './send-error.js';
+import { databaseUnavailable, sendError } from './send-error.js';
 
 export interface HttpServerOptions {
   readonly maxRequestBytes: number;
@@ -125,7 +126,10 @@ function answerErrors(server: FastifyInstance, log: Log): void {
       reply.removeHeader('connection');
       sendError(reply, error);
     } else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
-    else {
+    else if (isUnavailable(error)) {
+      log.warn({ request: request.id, error: errorFacts(error) }, 'database unavailable');
+      sendError(reply, databaseUnavailable());
+    } else {
       log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
       sendError(reply, apiError('internal'));
     }

@@ -14,6 +14,7 @@ import type { JobRunner } from '../inference/job-runner.js';
 import type { Tracer, TraceSpan } from '../inference/job-trace.js';
 import { PlainDelivery } from '../inference/plain-delivery.js';
 import type { PrefixHashes } from '../inference/prefix-hashes.js';
+import { SendQueues } from '../inference/send-queues.js';
 import { StreamDelivery } from '../inference/stream-delivery.js';
 import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../inference/timings.js';
 import { microUsd } from '../ledger/money.js';
@@ -36,9 +37,10 @@ export interface InferenceRoutes {
 }
 
 export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
+  const queues = new SendQueues();
   for (const { const: endpoint } of EndpointSchema.anyOf) {
     // Images have a route of their own, because of what happens before and after the job.
-    if (endpoint !== '/v1/images/generations') addEndpoint(server, guard, routes, endpoint);
+    if (endpoint !== '/v1/images/generations') addEndpoint(server, guard, routes, endpoint, queues);
   }
 }
 
@@ -47,13 +49,14 @@ function addEndpoint(
   guard: onRequestHookHandler,
   routes: InferenceRoutes,
   endpoint: Exclude<Endpoint, '/v1/images/generations'>,
+  queues: SendQueues,
 ): void {
   server.post(endpoint, { onRequest: guard }, async (request, reply) => {
     const key = keyOf(request);
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
     requireModel(key, job.facts.model);
     reply.hijack();
-    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
     const span = beginSpan(routes, request, job);
     await serve(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
   });

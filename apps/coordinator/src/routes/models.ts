@@ -13,18 +13,19 @@ const OWNER = 'inference-network';
 
 export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
   const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
+  const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
   server.get('/v1/models', { onRequest: guard }, async (request) => {
     const models = fleet.servedModels();
-    const list = { object: 'list', data: models.map(modelEntry) };
+    const list = { object: 'list', data: models.map(entryOf) };
     if (!isMessagesClient(request)) return list;
-    const data = models.map((model) => ({ ...modelEntry(model), ...messagesMembers(model) }));
+    const data = models.map((model) => ({ ...entryOf(model), ...messagesMembers(model) }));
     return { ...list, data, has_more: false, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
   });
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
     const model = fleet.servedModels().find(({ offer }) => offer.id === request.params['*']);
     if (model === undefined) return sendError(reply, apiError('model_not_found', { param: 'model' }));
-    const { metadata, ...entry } = modelEntry(model);
+    const { metadata, ...entry } = entryOf(model);
     const ofMessages = isMessagesClient(request) ? messagesMembers(model) : {};
     reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });
   });
@@ -61,6 +62,21 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
       ...(offer.model_type === 'image' ? imageFacts(offer.id, sessions) : {}),
       ...weightsFacts(offer.id, sessions),
     },
+  };
+}
+
+/**
+ * How long prompt and answer may be, under the names of OpenRouter's list: the largest context among the machines that serve the
+ * model now. An answer may take all of it that the prompt leaves. Null while no machine serves it.
+ */
+function limitsOf({ offer }: ServedModel, fleet: Fleet) {
+  if (offer.model_type === 'image') return {};
+  const contextLength = fleet.contextLength(offer.id, null);
+  const maxOutputTokens = offer.model_type === 'text' ? contextLength : null;
+  return {
+    context_length: contextLength,
+    max_output_tokens: maxOutputTokens,
+    top_provider: { context_length: contextLength, max_completion_tokens: maxOutputTokens },
   };
 }
 

@@ -11,11 +11,23 @@ const count = Type.Integer({ minimum: 0 });
 const trustLevel = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
 const texts = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
 
+const tokensOrNull = (description: string) => Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description });
+
 const Model = Type.Object({
   id: Type.String(),
   object: Type.Literal('model'),
   created: Type.Integer({ description: 'Seconds since 1970.' }),
   owned_by: Type.String(),
+  context_length: Type.Optional(
+    tokensOrNull('Tokens of prompt and answer together: the most that a machine that serves the model now offers. Not of image models.'),
+  ),
+  max_output_tokens: Type.Optional(tokensOrNull('Most tokens of an answer, as far as the prompt leaves them. Not of image models.')),
+  top_provider: Type.Optional(
+    Type.Object(
+      { context_length: tokensOrNull('As above.'), max_completion_tokens: tokensOrNull('As max_output_tokens.') },
+      { description: 'The same under the names of other lists.' },
+    ),
+  ),
   metadata: Type.Object({
     ...texts('model_type', 'quantization', 'display_name'),
     provider_count: count,

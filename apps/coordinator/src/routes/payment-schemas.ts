@@ -25,8 +25,17 @@ export const UsageQuerySchema = Type.Object({
 const Balance = Type.Object({
   balance_micro_usd: microUsd,
   balance_usd: usd,
-  withdrawable_micro_usd: count,
+  withdrawable_micro_usd: Type.Integer({ minimum: 0, description: 'Matured earnings, in micro-USD.' }),
   withdrawable_usd: usd,
+  pending_micro_usd: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Earnings that cannot be withdrawn yet; left out, as the next two, where there are none.' }),
+  ),
+  pending_usd: Type.Optional(usd),
+  maturing: Type.Optional(
+    Type.Array(Type.Object({ at: Type.String({ description: 'ISO 8601, UTC.' }), amount_micro_usd: count }), {
+      description: 'When the pending earnings can be withdrawn, the earliest first.',
+    }),
+  ),
 });
 
 const UsageEntry = Type.Object({

@@ -5,7 +5,7 @@
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { Ledger } from '../ledger/ledger.js';
+import type { Ledger, PendingEarnings } from '../ledger/ledger.js';
 import { formatUsd, microUsd } from '../ledger/money.js';
 import type { Database } from '../store/tables.js';
 import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../store/usage-entries.js';
@@ -24,17 +24,23 @@ const PRIVATE = { 'cache-control': 'no-store' };
 export function addPayments(
   server: FastifyInstance,
   guard: onRequestHookHandler,
-  parts: { readonly database: Database; readonly ledger: Pick<Ledger, 'balance'> },
+  parts: { readonly database: Database; readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'> },
 ): void {
   const { database, ledger } = parts;
   server.get('/v1/payments/balance', { onRequest: guard }, async (request, reply) => {
-    const { balance, withdrawable } = await ledger.balance(accountOf(request));
+    const account = accountOf(request);
+    const { balance, withdrawable } = await ledger.balance(account);
+    const pending = await ledger.pendingEarnings(account);
     reply.headers(PRIVATE);
     return {
       balance_micro_usd: balance,
       balance_usd: formatUsd(balance),
       withdrawable_micro_usd: withdrawable,
       withdrawable_usd: formatUsd(withdrawable),
+      // The object of the specification has no more members than those above.
+      ...(pending.total === 0
+        ? {}
+        : { pending_micro_usd: pending.total, pending_usd: formatUsd(pending.total), maturing: maturingBody(pending) }),
     };
   });
   server.get(PATH, { onRequest: guard }, (request, reply) => {
@@ -42,6 +48,11 @@ export function addPayments(
     reply.headers({ ...PRIVATE, vary: 'accept' });
     return wanted.csv ? sendCsv(database, wanted, reply) : sendPage(database, wanted, reply);
   });
+}
+
+/** When pending earnings can be withdrawn. */
+export function maturingBody({ maturing }: PendingEarnings): { at: string; amount_micro_usd: number }[] {
+  return maturing.map(({ at, amount }) => ({ at: new Date(at).toISOString(), amount_micro_usd: amount }));
 }
 
 interface WantedUsage {

@@ -10,7 +10,7 @@ import type { Database, Tables } from './tables.js';
 
 /** Where the data is: a file of our own, or a PostgreSQL database. */
 export type DatabaseTarget =
-  | { readonly file: string }
+  | { readonly file: string /** Longest wait for another process that holds the lock. */; readonly busyMs?: number }
   | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
 
 /** What a server that was reached refuses somebody who sets one up (PostgreSQL, appendix A), by SQLSTATE. */
@@ -31,7 +31,7 @@ export async function openDatabase(target: DatabaseTarget): Promise<Database> {
     await first.destroy();
     return new Kysely<Tables>({ dialect: postgresDialect(target) });
   }
-  return migrated(sqliteDialect(target.file));
+  return migrated(sqliteDialect(target.file, target.busyMs));
 }
 
 /** Runs the migrations that have not run yet. Throws {@link StartError} when one fails or when the database is from a newer program. */

@@ -8,12 +8,19 @@ const PASSING =
 const PASSING_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/;
 
+const VIOLATION = /^(23505|SQLITE_CONSTRAINT_(?:UNIQUE|PRIMARYKEY))$/;
+
 const FIRST_PAUSE_MS = 4;
 const LONGEST_PAUSE_MS = 500;
 
 /** Whether the transaction may be tried again. A unique violation may: another coordinator was faster, and its row is there now. */
 export function mayPass(error: unknown): boolean {
   return PASSING.test(reasonOf(error)) || (error instanceof Error && PASSING_MESSAGES.test(error.message));
+}
+
+/** Whether the database could not be reached, or did not take what was asked in time. */
+export function isUnavailable(error: unknown): boolean {
+  return mayPass(error) && !VIOLATION.test(reasonOf(error));
 }
 
 /**

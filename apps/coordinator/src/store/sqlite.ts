@@ -1,7 +1,7 @@
 /**
  * The embedded database: one file, a write-ahead log, foreign keys enforced. A commit is on the disk when its promise resolves,
  * because the file holds money; it is brought there beside this thread. Prepared statements are kept, as preparing costs more than
- * running most of them.
+ * running most of them. While another process holds the write lock, writers wait without this thread, and reads go on.
  */
 import { chmodSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,32 +17,44 @@ import {
   SqliteDriver,
 } from 'kysely';
 import { reasonOf, StartError } from '../start-error.js';
+import { Turns } from './turns.js';
 import { WalFile } from './wal-file.js';
 
-const BUSY_TIMEOUT_MS = 5000;
+/** SQLite's own wait for locks, which blocks this thread. Only while the file is opened. */
+const OPEN_TIMEOUT_MS = 5000;
+/** Longest wait of a statement or a transaction for another process that holds the write lock, in milliseconds. */
+const BUSY_MS = 5000;
+/** Pauses between two tries to get the lock, in milliseconds; each is twice the one before. */
+const FIRST_PAUSE_MS = 1;
+const MAX_PAUSE_MS = 50;
 const CACHE_KIB = 64 * 1024;
 /** Pages of the log after which they are moved into the file: few enough that moving them takes milliseconds. */
 const CHECKPOINT_PAGES = 4000;
 /** Different statements are few; beyond this somebody builds them with values inside, and the oldest go. */
 const MOST_KEPT_STATEMENTS = 1000;
 
-/** Kysely's dialect for a database file, which is created where there is none. Throws {@link StartError}. */
-export function sqliteDialect(file: string): SqliteDialect {
-  return new FileDialect(openFile(file), new WalFile(`${file}-wal`));
+/**
+ * Kysely's dialect for a database file, which is created where there is none. A write fails with `SQLITE_BUSY` when another process
+ * holds the write lock for longer than `busyMs`. Throws {@link StartError}.
+ */
+export function sqliteDialect(file: string, busyMs = BUSY_MS): SqliteDialect {
+  return new FileDialect(openFile(file), new WalFile(`${file}-wal`), busyMs);
 }
 
 class FileDialect extends SqliteDialect {
   readonly #sqlite: Sqlite.Database;
   readonly #adapter: FileAdapter;
+  readonly #busyMs: number;
 
-  constructor(sqlite: Sqlite.Database, wal: WalFile) {
+  constructor(sqlite: Sqlite.Database, wal: WalFile, busyMs: number) {
     super({ database: sqlite });
     this.#sqlite = sqlite;
     this.#adapter = new FileAdapter(wal);
+    this.#busyMs = busyMs;
   }
 
   override createDriver(): Driver {
-    return new FileDriver(this.#sqlite, this.#adapter);
+    return new FileDriver(this.#sqlite, this.#adapter, this.#busyMs);
   }
 
   override createAdapter(): DialectAdapter {
@@ -67,42 +79,99 @@ export class FileAdapter extends SqliteAdapter {
   }
 }
 
-/** SQLite itself does not wait for the disk; this does, where it holds up nobody else's work. */
+/**
+ * SQLite itself does not wait for the disk; this does, where it holds up nobody else's work. There is one connection. Whoever waits
+ * for another process's lock gives it to others meanwhile, so that reads go on.
+ */
 class FileDriver extends SqliteDriver {
   readonly #sqlite: Sqlite.Database;
   readonly #adapter: FileAdapter;
+  readonly #busyMs: number;
   readonly #statements: KeptStatements;
-  /** There is one, which takes turns. */
+  /** Of the connection. */
+  readonly #turns = new Turns();
+  /** Of those who wait for another process: the first of them tries, in the order in which they came. */
+  readonly #lockTurns = new Turns();
+  #raw: DatabaseConnection | null = null;
   #connection: DatabaseConnection | null = null;
 
-  constructor(sqlite: Sqlite.Database, adapter: FileAdapter) {
+  constructor(sqlite: Sqlite.Database, adapter: FileAdapter, busyMs: number) {
     const statements = new KeptStatements(sqlite);
     super({ database: statements });
     this.#sqlite = sqlite;
     this.#adapter = adapter;
+    this.#busyMs = busyMs;
     this.#statements = statements;
   }
 
   override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection();
-    this.#connection ??= {
-      executeQuery: async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
-        const result = connection.executeQuery<R>(query);
-        // It has run by now. What is written within a transaction waits for its commit.
-        if (this.#statements.latestReads || this.#sqlite.inTransaction) return result;
-        const written = await result;
-        await this.#adapter.wal.flush();
-        return written;
-      },
-      streamQuery: <R>(query: CompiledQuery, chunkSize?: number) => connection.streamQuery<R>(query, chunkSize),
-    };
+    await this.#turns.take();
+    this.#connection ??= await this.#connect();
     return this.#connection;
   }
 
+  override async releaseConnection(): Promise<void> {
+    this.#turns.pass();
+  }
+
   /** Takes the write lock when a transaction begins: one that first reads and then writes could not wait for another's end. */
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+  override async beginTransaction(): Promise<void> {
+    await this.#patiently((raw) => raw.executeQuery(CompiledQuery.raw('begin immediate')));
+    // Only now: while it waited, another transaction may have set this.
     this.#adapter.commitIsQuick = false;
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** The driver's own connection is taken once and kept: its turns are those of this class. */
+  async #connect(): Promise<DatabaseConnection> {
+    const raw = await super.acquireConnection();
+    this.#raw = raw;
+    return {
+      executeQuery: async <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
+        // The lock is there. What is written within a transaction waits for its commit.
+        if (this.#sqlite.inTransaction) return raw.executeQuery<R>(query);
+        const reads = this.#statements.prepare(query.sql).readonly;
+        const result = await this.#patiently(() => raw.executeQuery<R>(query), reads);
+        if (!reads) await this.#adapter.wal.flush();
+        return result;
+      },
+      streamQuery: <R>(query: CompiledQuery, chunkSize?: number) => raw.streamQuery<R>(query, chunkSize),
+    };
+  }
+
+  /**
+   * Runs a statement, again and again while another process holds the lock, for `busyMs` at most. The caller holds the
+   * connection before and afterwards, and not in between.
+   */
+  async #patiently<R>(run: (raw: DatabaseConnection) => Promise<R>, reads = false): Promise<R> {
+    const raw = this.#raw;
+    if (raw === null) throw new Error('the connection was not acquired');
+    // A read needs no lock, so it does not wait behind writers.
+    if (reads || this.#lockTurns.isFree) {
+      try {
+        return await run(raw);
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+      }
+    }
+    const deadline = performance.now() + this.#busyMs;
+    this.#turns.pass();
+    await this.#lockTurns.take();
+    try {
+      for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+        await this.#turns.take();
+        try {
+          return await run(raw);
+        } catch (error) {
+          if (!isBusy(error) || performance.now() + pause > deadline) throw error;
+        }
+        this.#turns.pass();
+        await new Promise((resolve) => {
+          setTimeout(resolve, pause);
+        });
+      }
+    } finally {
+      this.#lockTurns.pass();
+    }
   }
 
   override async commitTransaction(connection: DatabaseConnection): Promise<void> {
@@ -116,20 +185,21 @@ class FileDriver extends SqliteDriver {
   }
 }
 
+/** Whether a database file refused a statement because another process holds its lock. */
+function isBusy(error: unknown): boolean {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
+}
+
 class KeptStatements {
   readonly #sqlite: Sqlite.Database;
   readonly #statements = new Map<string, Sqlite.Statement>();
-  /** The statement that was asked for last changes nothing. */
-  latestReads = true;
 
   constructor(sqlite: Sqlite.Database) {
     this.#sqlite = sqlite;
   }
 
   prepare(text: string): Sqlite.Statement {
-    const statement = this.#statements.get(text) ?? this.#prepareNew(text);
-    this.latestReads = statement.readonly;
-    return statement;
+    return this.#statements.get(text) ?? this.#prepareNew(text);
   }
 
   close(): void {
@@ -156,7 +226,7 @@ class KeptStatements {
 function openFile(file: string): Sqlite.Database {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    const sqlite = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS });
+    const sqlite = new Sqlite(file, { timeout: OPEN_TIMEOUT_MS });
     chmodSync(file, 0o600);
     sqlite.pragma('journal_mode = WAL');
     // The log's header and its move into the file wait for the disk; commits do not, see the driver.
@@ -166,6 +236,8 @@ function openFile(file: string): Sqlite.Database {
     sqlite.pragma('foreign_keys = ON');
     sqlite.pragma(`cache_size = -${CACHE_KIB}`);
     sqlite.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+    // From here on the driver waits, without this thread.
+    sqlite.pragma('busy_timeout = 0');
     return sqlite;
   } catch (error) {
     throw new StartError(`The database ${file} cannot be opened: ${reasonOf(error)}.`, { cause: error });

@@ -6,6 +6,14 @@ interface Account {
   earned: bigint;
   reserved: bigint;
 }
+interface Payment {
+  readonly earner: string;
+  readonly payer: string;
+  readonly at: number;
+  readonly earned: bigint;
+  /** Part of it that comes back as earnings where the payer is, or becomes, the earner. */
+  readonly restored: bigint;
+}
 interface Job {
   readonly reservation: Reservation;
   readonly amount: bigint;
@@ -25,10 +33,16 @@ export class ReferenceLedger {
   readonly #deposits = new Set<string>();
   readonly #withdrawals = new Map<string, { request: WithdrawalRequest; state: string }>();
   readonly #share: bigint;
+  /** Every payment from one account to another, in the order of settlement. */
+  #payments: Payment[] = [];
+  readonly #maturityDays: number;
+  readonly #now: number;
   fees = 0n;
 
-  constructor(sharePercent: number) {
+  constructor(sharePercent: number, { maturityDays, now }: { readonly maturityDays: number; readonly now: number }) {
     this.#share = big(sharePercent);
+    this.#maturityDays = maturityDays;
+    this.#now = now;
   }
 
   account(id: string): Account {
@@ -62,10 +76,17 @@ export class ReferenceLedger {
     this.#unhold(job);
     const payer = this.account(r.accountId);
     const ofDeposit = least(cost, payer.deposited);
+    const ofEarnings = cost - ofDeposit;
     payer.deposited -= ofDeposit;
-    payer.earned -= cost - ofDeposit;
+    payer.earned -= ofEarnings;
     const earned = (cost * this.#share) / 100n;
-    this.account(this.owners.get(s.providerId) ?? `provider:${s.providerId}`).earned += earned;
+    const earner = this.owners.get(s.providerId) ?? `provider:${s.providerId}`;
+    const payment = { earner, payer: r.accountId, at: s.at, earned, restored: least(earned, ofEarnings) };
+    if (earner === r.accountId) this.#restore(payment);
+    else {
+      this.account(earner).earned += earned;
+      this.#payments.push(payment);
+    }
     this.fees += cost - earned;
     this.#key(r.apiKeyId).spent += cost;
     job.state = 'settled';
@@ -91,7 +112,7 @@ export class ReferenceLedger {
   requestWithdrawal(request: WithdrawalRequest): string {
     if (this.#withdrawals.has(request.id)) return 'requested';
     const account = this.account(request.accountId);
-    const withdrawable = least(account.earned, account.deposited + account.earned - account.reserved);
+    const withdrawable = this.withdrawable(request.accountId);
     if (big(request.amount) > withdrawable) return `insufficient ${withdrawable}`;
     account.earned -= big(request.amount);
     this.#withdrawals.set(request.id, { request, state: 'requested' });
@@ -108,12 +129,36 @@ export class ReferenceLedger {
   }
 
   link(providerId: string, accountId: string): void {
-    const unclaimed = this.account(`provider:${providerId}`);
-    if (!this.owners.has(providerId)) {
-      this.account(accountId).earned += unclaimed.earned;
-      unclaimed.earned = 0n;
+    const unclaimed = `provider:${providerId}`;
+    const waiting = this.owners.has(providerId) ? [] : this.#payments.filter(({ earner }) => earner === unclaimed);
+    this.#payments = this.#payments.filter((payment) => !waiting.includes(payment));
+    for (const payment of waiting) {
+      this.account(unclaimed).earned -= payment.earned;
+      if (payment.payer === accountId) this.#restore(payment);
+      else {
+        this.account(accountId).earned += payment.earned;
+        this.#payments.push({ ...payment, earner: accountId });
+      }
     }
     this.owners.set(providerId, accountId);
+  }
+
+  /** Earnings that matured, as far as they are there and no job holds them. */
+  withdrawable(accountId: string): bigint {
+    const { deposited, earned, reserved } = this.account(accountId);
+    const day = (at: number): number => Math.floor(at / 86_400_000);
+    const pending = this.#payments
+      .filter(({ earner, at }) => earner === accountId && day(at) + this.#maturityDays >= day(this.#now))
+      .reduce((sum, payment) => sum + payment.earned, 0n);
+    const free = least(earned - pending, deposited + earned - reserved);
+    return free > 0n ? free : 0n;
+  }
+
+  /** An account's own machine earned: the money goes back as what it was. */
+  #restore({ payer, earned, restored }: Payment): void {
+    const account = this.account(payer);
+    account.earned += restored;
+    account.deposited += earned - restored;
   }
 
   #cost({ price }: Reservation, prompt: number, completion: number, images: number): bigint {

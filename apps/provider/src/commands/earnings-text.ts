@@ -34,10 +34,21 @@ export function earningsLines(earnings: MachineEarnings, view: EarningsView): st
   ];
 }
 
-function accountLines({ machines, earned_total_micro_usd, withdrawable_micro_usd }: MachineEarnings['account']): string[] {
+function accountLines({
+  machines,
+  earned_total_micro_usd,
+  withdrawable_micro_usd,
+  pending_micro_usd = 0,
+  maturing: [next] = [],
+}: MachineEarnings['account']): string[] {
   const all = machines === 1 ? 'this machine' : `all ${machines} machines`;
   return [
     `Withdrawable     ${dollars(withdrawable_micro_usd)}`,
+    ...(pending_micro_usd === 0
+      ? []
+      : [
+          `Pending          ${dollars(pending_micro_usd)}${next === undefined ? '' : `; ${dollars(next.amount_micro_usd)} on ${next.at.slice(0, 10)}`}`,
+        ]),
     `Earned in all    ${dollars(earned_total_micro_usd)} by the account, with ${all}`,
   ];
 }

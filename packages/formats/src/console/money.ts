@@ -8,8 +8,14 @@ export const ConsoleBalanceSchema = Type.Object({
   /** Held for requests that run now; part of the balance. */
   reserved_micro_usd: microUsd,
   reserved_usd: usd,
+  /** Matured earnings. */
   withdrawable_micro_usd: microUsd,
   withdrawable_usd: usd,
+  /** Earnings that cannot be withdrawn yet; part of the balance. */
+  pending_micro_usd: microUsd,
+  pending_usd: usd,
+  /** When the pending earnings can be withdrawn, the earliest first. At most one entry per day. */
+  maturing: Type.Array(Type.Object({ at: time, amount_micro_usd: microUsd })),
 });
 export type ConsoleBalance = Static<typeof ConsoleBalanceSchema>;
 

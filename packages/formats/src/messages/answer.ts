@@ -9,6 +9,8 @@ import { MessagesStreamRenderer } from './render-stream.js';
 export interface MessagesAnswerOptions {
   /** Think sections are shown as thinking blocks. */
   readonly showReasoning: boolean;
+  /** The request has a `cache_control`: cached tokens are reported apart. */
+  readonly usesCacheControl: boolean;
 }
 
 export function messagesAnswer(options: MessagesAnswerOptions): AnswerFormat {

@@ -36,17 +36,27 @@ function stopReason({ reason, stopSequence }: FinishEvent): 'end_turn' | 'max_to
   }
 }
 
-/** `input_tokens` are those that no cache held, as the real API counts them. The sum of the two is the prompt. */
-export function inputUsage(promptTokens: number, cachedTokens: number) {
+/**
+ * `input_tokens` are those that no cache held, as the real API counts them. The sum of the two is the prompt. Without `cache_control`
+ * the real API reads no cache: clients that do not use it take `input_tokens` for the whole prompt.
+ */
+export function inputUsage(promptTokens: number, cached: number, { usesCacheControl }: CacheReporting) {
+  const cachedTokens = usesCacheControl ? cached : 0;
   return { input_tokens: promptTokens - cachedTokens, cache_creation_input_tokens: 0, cache_read_input_tokens: cachedTokens };
 }
 
-export function usageOf({ usage, hiddenTokens }: FinishEvent) {
+export function usageOf({ usage, hiddenTokens }: FinishEvent, reporting: CacheReporting) {
   return {
-    ...inputUsage(usage.prompt_tokens, usage.cached_tokens ?? 0),
+    ...inputUsage(usage.prompt_tokens, usage.cached_tokens ?? 0, reporting),
     output_tokens: usage.completion_tokens,
     output_tokens_details: { thinking_tokens: hiddenTokens },
   };
+}
+
+/** Whether cached tokens are reported apart. */
+export interface CacheReporting {
+  /** The request has a `cache_control`. */
+  readonly usesCacheControl: boolean;
 }
 
 /**

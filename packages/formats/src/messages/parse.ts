@@ -10,6 +10,7 @@ import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
+import { usesCacheControl } from './cache-control.js';
 import { promptOf } from './conversation.js';
 import { countAnswer } from './count-answer.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
@@ -35,7 +36,7 @@ export function parseMessages(bytes: Uint8Array): ParsedRequest {
   return {
     request,
     facts: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
-    answer: messagesAnswer({ showReasoning: showsThinking(body) }),
+    answer: messagesAnswer({ showReasoning: showsThinking(body), usesCacheControl: usesCacheControl(body) }),
   };
 }
 

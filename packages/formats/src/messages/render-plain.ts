@@ -7,10 +7,12 @@ import { blockOf, endOf, messageOf, usageOf } from './message.js';
 
 export class MessagesPlainRenderer implements PlainRenderer {
   readonly #envelope: Envelope;
+  readonly #options: MessagesAnswerOptions;
   readonly #transcript: Transcript;
 
   constructor(envelope: Envelope, options: MessagesAnswerOptions) {
     this.#envelope = envelope;
+    this.#options = options;
     this.#transcript = new Transcript(options);
   }
 
@@ -22,6 +24,6 @@ export class MessagesPlainRenderer implements PlainRenderer {
     const finish = this.#transcript.finished();
     this.#transcript.addEmptyText();
     const blocks = this.#transcript.items.map((item) => blockOf(item, this.#envelope));
-    return JSON.stringify(messageOf(this.#envelope, blocks, endOf(finish), usageOf(finish)));
+    return JSON.stringify(messageOf(this.#envelope, blocks, endOf(finish), usageOf(finish, this.#options)));
   }
 }

@@ -13,7 +13,7 @@ const PING = sseEvent('ping', '{"type":"ping"}');
 
 export class MessagesStreamRenderer implements StreamRenderer {
   readonly #envelope: Envelope;
-  readonly #showReasoning: boolean;
+  readonly #options: MessagesAnswerOptions;
   #start: { readonly promptTokens: number; readonly cachedTokens?: number } | null = null;
   #opened = false;
   readonly #items: Transcript;
@@ -24,7 +24,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
 
   constructor(envelope: Envelope, options: MessagesAnswerOptions) {
     this.#envelope = envelope;
-    this.#showReasoning = options.showReasoning;
+    this.#options = options;
     this.#items = new Transcript(options);
   }
 
@@ -48,7 +48,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
         if (event.text === '') return '';
         return this.#item(event) + this.#delta(`{"type":"text_delta","text":${sseString(event.text)}}`);
       case 'reasoning':
-        if (!this.#showReasoning || event.text === '') return '';
+        if (!this.#options.showReasoning || event.text === '') return '';
         return this.#item(event) + this.#delta(`{"type":"thinking_delta","thinking":${sseString(event.text)}}`);
       case 'tool_call_start':
         return this.#item(event);
@@ -92,7 +92,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     if (this.#opened) return '';
     if (this.#start === null) throw new Error('output before the start event');
     this.#opened = true;
-    const usage = { ...inputUsage(this.#start.promptTokens, this.#start.cachedTokens ?? 0), output_tokens: 0 };
+    const usage = { ...inputUsage(this.#start.promptTokens, this.#start.cachedTokens ?? 0, this.#options), output_tokens: 0 };
     const message = messageOf(this.#envelope, [], endOf(null), usage);
     return sseEvent('message_start', sseJson({ type: 'message_start', message }));
   }
@@ -101,7 +101,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     const empty = this.#visible ? '' : this.#open({ type: 'text', text: '', logprobs: [] });
     const blocks = empty + this.#close();
     this.#finished = true;
-    const delta = sseJson({ type: 'message_delta', delta: endOf(finish), usage: usageOf(finish) });
+    const delta = sseJson({ type: 'message_delta', delta: endOf(finish), usage: usageOf(finish, this.#options) });
     return blocks + sseEvent('message_delta', delta) + sseEvent('message_stop', '{"type":"message_stop"}');
   }
 }

@@ -57,6 +57,7 @@ function Account({ account }: { readonly account: AdminAccountView }) {
           <Stat label="Balance" value={<Money microUsd={account.balance_micro_usd} />} />
           <Stat label="Held for running requests" value={<Money microUsd={account.reserved_micro_usd} />} />
           <Stat label="May be withdrawn" value={<Money microUsd={account.withdrawable_micro_usd} />} />
+          <Stat label="Pending earnings" value={<Money microUsd={account.pending_micro_usd} />} />
           <Stat label="Machines" value={account.machines.length} />
         </Stats>
         {account.machines.length === 0 ? null : (

@@ -5,6 +5,7 @@ import type {
   AdminActionPage,
   AdminCatalogue,
   AdminDepositPage,
+  AdminEarningsConcentration,
   AdminHealth,
   AdminPriceHistory,
   AdminPriceList,
@@ -113,6 +114,13 @@ export function useDeposits(accountId: string | null) {
 
 export function useAdminWithdrawals(state: string | null, accountId: string | null) {
   return usePaged<ConsoleWithdrawalPage>('/admin/v1/withdrawals', 'withdrawals', { state, account_id: accountId });
+}
+
+export function useEarningsConcentration() {
+  return useQuery({
+    queryKey: [...ADMIN, 'earnings', 'concentration'],
+    queryFn: ({ signal }) => api.get<AdminEarningsConcentration>('/admin/v1/earnings/concentration', { signal }),
+  });
 }
 
 export function useActions(subject: string | null) {

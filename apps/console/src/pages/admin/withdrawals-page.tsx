@@ -2,6 +2,8 @@
 import { useState } from 'react';
 import { PageHeader } from '../../ui/page-header.js';
 import { Segmented } from '../../ui/segmented.js';
+import { EarningsConcentration } from './earnings-concentration.js';
+import { useAdminWithdrawals } from './queries.js';
 import { WithdrawalTable } from './withdrawal-table.js';
 
 const STATES = [
@@ -14,6 +16,8 @@ type Shown = (typeof STATES)[number]['value'];
 
 export function Page() {
   const [state, setState] = useState<Shown>('requested');
+  const shown = state === 'all' ? null : state;
+  const { data } = useAdminWithdrawals(shown, null);
   return (
     <>
       <PageHeader
@@ -21,7 +25,11 @@ export function Page() {
         about="Newest first. The amounts have left the balances already; whoever ends one first decides how."
         actions={<Segmented label="State" value={state} options={STATES} onValue={setState} />}
       />
-      <WithdrawalTable accountId={null} state={state === 'all' ? null : state} />
+      <div className="stack">
+        <WithdrawalTable accountId={null} state={shown} />
+        {/* The table above changes its height until it is loaded. */}
+        {data === undefined ? null : <EarningsConcentration />}
+      </div>
     </>
   );
 }

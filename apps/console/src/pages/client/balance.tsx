@@ -35,6 +35,9 @@ export function Page() {
               <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
               <Stat label="Held for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
               <Stat label="Earned, to withdraw" value={data && <Money microUsd={data.withdrawable_micro_usd} />} />
+              {data === undefined || data.pending_micro_usd === 0 ? null : (
+                <Stat label="Earned, pending" value={<Money microUsd={data.pending_micro_usd} />} />
+              )}
             </Stats>
           ) : (
             <ErrorState error={error} what="The balance" onRetry={() => void refetch()} />

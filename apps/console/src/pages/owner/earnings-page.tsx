@@ -60,6 +60,9 @@ export function Page() {
             label="May be withdrawn"
             value={balance.data === undefined ? undefined : <Money microUsd={balance.data.withdrawable_micro_usd} />}
           />
+          {balance.data === undefined || balance.data.pending_micro_usd === 0 ? null : (
+            <Stat label="Pending" value={<Money microUsd={balance.data.pending_micro_usd} />} />
+          )}
         </Stats>
         {rows === undefined && earnings.error !== null ? (
           <ErrorState what="Your earnings" error={earnings.error} onRetry={() => void earnings.refetch()} />

@@ -11,6 +11,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog.js';
 import { Field } from '../../ui/field.js';
 import { formatUsd } from '../../ui/money.js';
 import { Skeleton } from '../../ui/skeleton.js';
+import { Time } from '../../ui/time.js';
 import { useToast } from '../../ui/toast.js';
 import { readUsd, typedUsd, wholeCents } from '../usd.js';
 import { PayoutAccount } from './payout-account.js';
@@ -37,9 +38,32 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
         ) : (
           <WithdrawForm least={least} most={most} />
         )}
+        <PendingEarnings balance={balance} />
         {settings.payouts ? <PayoutAccount /> : <p className="small muted">The operator of this network pays withdrawals by hand.</p>}
       </div>
     </Card>
+  );
+}
+
+/** Dates of {@link PendingEarnings} that are listed one by one. */
+const MAX_DATES = 10;
+
+/** When earnings that have not matured can be withdrawn. */
+function PendingEarnings({ balance: { pending_micro_usd, maturing } }: { readonly balance: ConsoleBalance }) {
+  if (pending_micro_usd === 0) return null;
+  const later = maturing.slice(MAX_DATES).reduce((sum, { amount_micro_usd }) => sum + amount_micro_usd, 0);
+  return (
+    <div className="small">
+      <p>{formatUsd(pending_micro_usd)} is pending. Earnings can be withdrawn after a waiting period, in which payments can be disputed.</p>
+      <ul>
+        {maturing.slice(0, MAX_DATES).map(({ at, amount_micro_usd }) => (
+          <li key={at}>
+            {formatUsd(amount_micro_usd)} on <Time at={at} as="date" />
+          </li>
+        ))}
+        {later === 0 ? null : <li>{formatUsd(later)} after that</li>}
+      </ul>
+    </div>
   );
 }
 

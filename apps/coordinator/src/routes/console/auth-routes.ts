@@ -9,9 +9,10 @@ import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../.
 import type { KnownDevices } from '../../accounts/known-devices.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import { errorFacts, type Log } from '../../log.js';
+import { isUnavailable } from '../../store/retry.js';
 import { bytesOf } from '../body-bytes.js';
 import { clientNetwork } from '../client-network.js';
-import { sendError } from '../send-error.js';
+import { databaseUnavailable, sendError } from '../send-error.js';
 import { countedEmail, type SignInBlock, type SignInClient } from '../sign-in-limits.js';
 import { type ConsoleDoor, changes, headersOf, MAX_CONSOLE_BODY_BYTES } from './console-api.js';
 import { consoleOrigin, hasBearer, isForeign, isJson } from './origin.js';
@@ -121,13 +122,17 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
     // Nobody is there to be answered.
     if (reply.raw.destroyed) return refuse('internal');
     routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
-    return refuse('internal');
+    return isUnavailable(error) ? sendError(reply, databaseUnavailable()) : refuse('internal');
   }
   const signedIn = answer.ok && answer.headers.getSetCookie().some((cookie) => cookie.includes(SESSION_COOKIE));
   if (signedIn && attempt !== null && client !== null) {
     attempt.takeBack();
     signIns.succeeded(client);
     answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), client.email));
+  }
+  if (await wasNotStored(routes.auth, answer, textMember(request, 'email'))) {
+    attempt?.takeBack();
+    return sendError(reply, databaseUnavailable());
   }
   await pass(answer, reply);
 }
@@ -161,6 +166,14 @@ function leaving(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
   reply.raw.once('close', () => left.abort(new Error('the client has left')));
   return left.signal;
+}
+
+/** The library blames the client when the database refuses a new user, also where nobody has that address. */
+async function wasNotStored(auth: Auth, answer: Response, email: string | null): Promise<boolean> {
+  if (email === null || answer.status < 400) return false;
+  if (!(await answer.clone().text()).includes('"FAILED_TO_CREATE_USER"')) return false;
+  const { internalAdapter } = await auth.$context;
+  return (await internalAdapter.findUserByEmail(email)) === null;
 }
 
 /** Longest texts that are stored; an e-mail address by RFC 5321 section 4.5.3.1. */

@@ -23,13 +23,14 @@ import type { Withdrawals } from '../../payments/withdrawals.js';
 import type { DepositOrder, PaymentBook, Withdrawal } from '../../store/payment-book.js';
 import type { Database } from '../../store/tables.js';
 import { earningDays } from '../../store/usage-days.js';
+import { maturingBody } from '../payments.js';
 import type { ConsoleApi } from './console-api.js';
 import { dayRangeOf, dayText } from './day-range.js';
 import { isoTime, isoTimeOrNull, pageOf, toPage } from './page.js';
 
 export interface MoneyRoutes {
   readonly database: Database;
-  readonly ledger: Pick<Ledger, 'balance'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
   readonly book: PaymentBook;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
@@ -56,6 +57,7 @@ export function addMoneyRoutes(api: ConsoleApi, routes: MoneyRoutes): void {
 function addReports(api: ConsoleApi, { database, ledger, now }: MoneyRoutes): void {
   api.add({ method: 'GET', path: '/balance', answer: ConsoleBalanceSchema }, async ({ who }) => {
     const { balance, reserved, withdrawable } = await ledger.balance(who.account.id);
+    const pending = await ledger.pendingEarnings(who.account.id);
     return {
       balance_micro_usd: balance,
       balance_usd: formatUsd(balance),
@@ -63,6 +65,9 @@ function addReports(api: ConsoleApi, { database, ledger, now }: MoneyRoutes): vo
       reserved_usd: formatUsd(reserved),
       withdrawable_micro_usd: withdrawable,
       withdrawable_usd: formatUsd(withdrawable),
+      pending_micro_usd: pending.total,
+      pending_usd: formatUsd(pending.total),
+      maturing: maturingBody(pending),
     };
   });
 
@@ -115,7 +120,7 @@ function addDeposits(api: ConsoleApi, { book, deposits, processor, development, 
   );
 }
 
-function addWithdrawals(api: ConsoleApi, { book, withdrawals, processor, now, log }: MoneyRoutes): void {
+function addWithdrawals(api: ConsoleApi, { ledger, book, withdrawals, processor, now, log }: MoneyRoutes): void {
   api.add({ method: 'GET', path: '/withdrawals', answer: ConsoleWithdrawalPageSchema }, async ({ who, query }) => {
     const { limit, after } = pageOf(query);
     const rows = await book.listWithdrawals({ accountId: who.account.id, state: null, limit: limit + 1, after });
@@ -128,7 +133,9 @@ function addWithdrawals(api: ConsoleApi, { book, withdrawals, processor, now, lo
       requireAmount(body.amount_micro_usd, MIN_WITHDRAWAL_MICRO_USD);
       const { id, outcome } = await withdrawals.request(who.account.id, body.amount_micro_usd);
       if (outcome.kind === 'insufficient') {
-        const most = `At most ${formatUsd(outcome.withdrawable)} USD can be withdrawn.`;
+        const { total } = await ledger.pendingEarnings(who.account.id);
+        const later = total === 0 ? '' : ` ${formatUsd(total)} USD of earnings are pending and can be withdrawn later.`;
+        const most = `At most ${formatUsd(outcome.withdrawable)} USD can be withdrawn.${later}`;
         throw new RequestError('conflict', 'amount_micro_usd', most);
       }
       const row = await book.findWithdrawal(id);

@@ -12,13 +12,14 @@ import { accountEarnings, type MachineQuarter, machineQuarters } from '../../sto
 import { readMachineToken } from '../../store/machine-tokens.js';
 import type { Database } from '../../store/tables.js';
 import { presentedKey } from '../authenticate.js';
+import { maturingBody } from '../payments.js';
 import type { RateLimits } from '../rate-limits.js';
 import { sendError } from '../send-error.js';
 import { dayNamer, firstDay, isTimeZone } from './local-days.js';
 
 export interface MachineRoutes {
   readonly database: Database;
-  readonly ledger: Pick<Ledger, 'balance'>;
+  readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
   readonly limits: RateLimits;
   readonly now: () => number;
 }
@@ -46,10 +47,11 @@ export function addMachineEarnings(server: FastifyInstance, routes: MachineRoute
     const from = firstDay(to, days);
     // The first day may begin this much before it does in UTC.
     const since = Date.parse(`${from}T00:00:00Z`) - DAY_MS;
-    const [quarters, { machines, total }, { withdrawable }, name] = await Promise.all([
+    const [quarters, { machines, total }, { withdrawable }, pending, name] = await Promise.all([
       machineQuarters(database, { providerId, accountId, from: since }),
       accountEarnings(database, accountId),
       ledger.balance(accountId),
+      ledger.pendingEarnings(accountId),
       nameOfAccount(database, accountId),
     ]);
     const answer: MachineEarnings = {
@@ -60,7 +62,12 @@ export function addMachineEarnings(server: FastifyInstance, routes: MachineRoute
       from,
       to,
       data: byDay(quarters, dayOf, from, to),
-      account: { machines, earned_total_micro_usd: total, withdrawable_micro_usd: withdrawable },
+      account: {
+        machines,
+        earned_total_micro_usd: total,
+        withdrawable_micro_usd: withdrawable,
+        ...(pending.total === 0 ? {} : { pending_micro_usd: pending.total, maturing: maturingBody(pending) }),
+      },
       server_time: new Date(now()).toISOString(),
     };
     return reply.header('cache-control', 'no-store').send(answer);

@@ -17,6 +17,13 @@ export const MINUTE_MS = 60_000;
 /** Of `machine_quarters`. */
 export const QUARTER_MS = 900_000;
 export const QUARTERS_KEPT = 100 * 24 * 4;
+export const DAY_MS = 86_400_000;
+/** Days that `payer_earnings` covers. */
+export const PAYER_DAYS_KEPT = 100;
+/** `day` of the row that old earnings of an unclaimed machine are folded into. */
+export const FOLDED_DAY = -1;
+/** Longest time that earnings may take to mature, in days. */
+export const MAX_MATURITY_DAYS = 365;
 
 export const MACHINE_COUNTS = ['jobs', 'prompt_tokens', 'completion_tokens', 'images', 'earned'] as const;
 

@@ -26,6 +26,8 @@ export interface Changes {
   readonly minutes: readonly MinuteCounts[];
   readonly hours: readonly AccountHour[];
   readonly quarters: readonly Tables['machine_quarters'][];
+  readonly pending: readonly Tables['pending_earnings'][];
+  readonly payers: readonly Tables['payer_earnings'][];
 }
 
 export type WriteChanges = (transaction: Database, changes: Changes) => Promise<void>;
@@ -52,6 +54,14 @@ export function changesWriter(): WriteChanges {
     [...quarterKey, ...MACHINE_COUNTS],
     addOnConflict('machine_quarters', quarterKey, MACHINE_COUNTS),
   );
+  const pending = rowWriter(
+    'pending_earnings',
+    ['account', 'day', 'amount'],
+    addOnConflict('pending_earnings', ['account', 'day'], ['amount']),
+  );
+  const payerKey = ['earner', 'payer', 'day'] as const;
+  const payerSums = ['earned', 'of_deposits'] as const;
+  const payers = rowWriter('payer_earnings', [...payerKey, ...payerSums], addOnConflict('payer_earnings', payerKey, payerSums));
   const totals = totalsWriter();
 
   return async (transaction, changes) => {
@@ -69,6 +79,8 @@ export function changesWriter(): WriteChanges {
     if (changes.hours.length > 0) await totals(transaction, changes.minutes, changes.hours);
     // After the totals, whose rows are locked first: so two writers of the same quarter take turns.
     await quarters.write(transaction, changes.quarters);
+    await pending.write(transaction, changes.pending);
+    await payers.write(transaction, changes.payers);
   };
 }
 

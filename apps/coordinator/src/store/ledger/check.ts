@@ -5,7 +5,7 @@
 import { sql } from 'kysely';
 import { dialectOf } from '../dialect.js';
 import type { Database } from '../tables.js';
-import { ACTIVITY, HOUR_MS, QUARTER_MS, QUARTERS_KEPT, WINDOWS } from './activity.js';
+import { ACTIVITY, DAY_MS, HOUR_MS, MAX_MATURITY_DAYS, PAYER_DAYS_KEPT, QUARTER_MS, QUARTERS_KEPT, WINDOWS } from './activity.js';
 import { oldestHour } from './totals.js';
 
 export interface LedgerFigures {
@@ -48,7 +48,8 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
       for (const row of rows.slice(0, MOST_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
       if (rows.length > MOST_NAMED) problems.push(`${kind}: and ${rows.length - MOST_NAMED} more`);
     };
-    for (const [kind, query] of [...moneyChecks(), ...holdChecks(), ...useChecks()]) name(kind, await rowsOf(view, query));
+    for (const [kind, query] of [...moneyChecks(), ...holdChecks(), ...useChecks(), ...earningChecks()])
+      name(kind, await rowsOf(view, query));
     for (const [kind, query] of await windowChecks(view)) name(kind, await rowsOf(view, query));
     return { figures: await figures(view), problems };
   });
@@ -176,6 +177,42 @@ function useChecks(): Check[] {
         ) as parts where quarter >= ${quarterFrom} and quarter > (select coalesce(max(quarter), 0) from machine_quarters) - ${sql.lit(QUARTERS_CHECKED)}
         group by quarter, provider_id, model, earner
         having sum(jobs) <> 0 or sum(tokens) <> 0 or sum(images) <> 0 or sum(earned) <> 0`,
+    ],
+  ];
+}
+
+/** Earnings per day and per payer against job rows, for the days whose rows are all still there. */
+function earningChecks(): Check[] {
+  const dayMs = sql.lit(DAY_MS);
+  const day = sql`jobs.ended_at / ${dayMs}`;
+  const wholeFrom = sql`coalesce((select at + ${sql.lit(DAY_MS - 1)} from ledger_marks where name = 'jobs_pruned_before'), 0) / ${dayMs}`;
+  const pendingFrom = sql`coalesce((select at / ${dayMs} + 1 from ledger_marks where name = 'earnings_pending_since'), 0)`;
+  const newest = sql`(select coalesce(max("hour"), 0) * ${sql.lit(HOUR_MS)} / ${dayMs} from network_totals)`;
+  const earner = sql`coalesce(owners.first_owner, unclaimed.claimed_by, jobs.earner)`;
+  const earnings = (columns: ReturnType<typeof sql>) => sql`select ${columns} from jobs
+      left join provider_owners as owners on jobs.earner like 'provider:%' and owners.provider_id = substr(jobs.earner, 10)
+      left join unclaimed_accounts as unclaimed on unclaimed.account = jobs.earner
+      where jobs.state = 'settled' and jobs.earner is not null and jobs.earned > 0 and ${earner} <> jobs.account_id`;
+  return [
+    [
+      'what an account earned on a day is not what its jobs say',
+      check`select account, day, sum(amount) as amount_less_jobs from (
+          select account, day, amount from pending_earnings
+          union all ${earnings(sql`${earner}, ${day}, -jobs.earned`)}
+        ) as parts where day >= ${wholeFrom} and day >= ${pendingFrom} and day > ${newest} - ${sql.lit(MAX_MATURITY_DAYS)}
+        group by account, day having sum(amount) <> 0`,
+    ],
+    [
+      'what an account earned from another is not what its jobs say',
+      check`select earner, payer, day, sum(earned) as earned_less_jobs from (
+          select earner, payer, day, earned from payer_earnings
+          union all ${earnings(sql`${earner}, jobs.account_id, ${day}, -jobs.earned`)}
+        ) as parts where day >= ${wholeFrom} and day > ${newest} - ${sql.lit(PAYER_DAYS_KEPT - 1)}
+        group by earner, payer, day having sum(earned) <> 0`,
+    ],
+    [
+      'an account earned more from deposited money than it earned',
+      check`select earner, payer, day, earned, of_deposits from payer_earnings where of_deposits < 0 or of_deposits > earned`,
     ],
   ];
 }

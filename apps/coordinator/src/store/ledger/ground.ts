@@ -18,6 +18,8 @@ export interface GroundNeeds {
   readonly keys: Set<string>;
   readonly deposits: Set<string>;
   readonly withdrawals: Set<string>;
+  /** Accounts whose pending earnings are asked for. */
+  readonly maturing: Set<string>;
 }
 
 export interface Ground {
@@ -28,6 +30,7 @@ export interface Ground {
   readonly keys: Map<string, Tables['key_spend']>;
   readonly deposits: Set<string>;
   readonly withdrawals: Map<string, Tables['withdrawals']>;
+  readonly pending: readonly Tables['pending_earnings'][];
 }
 
 export type LoadGround = (transaction: Database, needs: GroundNeeds) => Promise<Ground>;
@@ -40,6 +43,11 @@ export function unclaimedAccount(providerId: string): string {
 /** Whether an account holds what a provider earned for nobody yet. */
 export function isUnclaimed(account: string): boolean {
   return account.startsWith(UNCLAIMED);
+}
+
+/** The provider whose earnings an unclaimed account holds. */
+export function providerOfUnclaimed(account: string): string {
+  return account.split(':')[1] ?? '';
 }
 
 const UNCLAIMED = 'provider:';
@@ -80,6 +88,9 @@ export function groundLoader(): LoadGround {
   const withdrawals = new IdQuery<Tables['withdrawals']>((database, ids) =>
     locked(database, database.selectFrom('withdrawals').select(WITHDRAWAL_COLUMNS).where('id', 'in', ids).orderBy('id'), 'update'),
   );
+  const pending = new IdQuery<Tables['pending_earnings']>((database, ids) =>
+    database.selectFrom('pending_earnings').select(['account', 'day', 'amount']).where('account', 'in', ids),
+  );
   const newOwners = rowWriter('provider_owners', ['provider_id', 'account_id', 'first_owner', 'linked_at'], (insert) =>
     insert.onConflict((conflict) => conflict.doNothing()),
   );
@@ -114,6 +125,8 @@ export function groundLoader(): LoadGround {
     for (const row of withdrawalRows) accounts.add(row.account_id);
     const balanceRows = await balances.read(transaction, accounts);
     const keyRows = await keys.read(transaction, keyIds);
+    // After the balances: whoever adds to these rows holds the lock of the account's balance.
+    const pendingRows = await pending.read(transaction, needs.maturing);
     return {
       jobs: new Map(jobRows.map((row) => [row.job_id, row])),
       owners: ownerOf,
@@ -121,6 +134,7 @@ export function groundLoader(): LoadGround {
       keys: new Map(keyRows.map((row) => [row.api_key_id, row])),
       deposits: new Set(depositRows.map((row) => row.event_id)),
       withdrawals: new Map(withdrawalRows.map((row) => [row.id, row])),
+      pending: pendingRows,
     };
   };
 }

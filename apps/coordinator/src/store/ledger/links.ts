@@ -31,6 +31,7 @@ export async function linkProvider(
   await transaction.updateTable('unclaimed_accounts').set({ claimed_by: accountId }).where('account', '=', current).execute();
   await moveEarnings(transaction, current, accountId, `link:${providerId}:${at}`, at);
   await moveRollUps(transaction, current, accountId);
+  await movePayers(transaction, current, accountId);
   return 'linked';
 }
 
@@ -87,17 +88,25 @@ async function moveEarnings(transaction: Database, from: string, to: string, eve
   ).execute();
   const amount = rows.find((row) => row.account === from)?.balance ?? 0;
   if (amount === 0) return;
+  const paid = await transaction
+    .selectFrom('payer_earnings')
+    .select((select) => select.fn.sum<number | null>('of_deposits').as('deposits'))
+    .where('earner', '=', from)
+    .where('payer', '=', to)
+    .executeTakeFirstOrThrow();
+  // What the new owner had paid from deposited money comes back as deposited money.
+  const earned = amount - Math.min(amount, paid.deposits ?? 0);
   await transaction
     .insertInto('postings')
     .values([
       { event, account: from, amount: -amount, earned: -amount, at },
-      { event, account: to, amount, earned: amount, at },
+      { event, account: to, amount, earned, at },
     ])
     .execute();
   await transaction.updateTable('balances').set({ balance: 0, earned: 0 }).where('account', '=', from).execute();
   await transaction
     .insertInto('balances')
-    .values({ account: to, balance: amount, reserved: 0, earned: amount })
+    .values({ account: to, balance: amount, reserved: 0, earned })
     .onConflict((conflict) =>
       conflict.column('account').doUpdateSet((set) => ({
         balance: set('balances.balance', '+', set.ref('excluded.balance')),
@@ -132,4 +141,41 @@ async function moveRollUps(transaction: Database, from: string, to: string): Pro
       on conflict (${sql.ref(key)}, account) do update set ${added}`.execute(transaction);
     await transaction.deleteFrom(table).where('account', '=', from).execute();
   }
+}
+
+/**
+ * Moves who paid, and when it was earned. What the new owner paid itself is no earning of its own. Call it after the roll-ups,
+ * whose lock makes writers take turns.
+ */
+async function movePayers(transaction: Database, from: string, to: string): Promise<void> {
+  const own = await transaction
+    .deleteFrom('payer_earnings')
+    .where('earner', '=', from)
+    .where('payer', '=', to)
+    .returning(['day', 'earned'])
+    .execute();
+  const ownOf = new Map(own.map(({ day, earned }) => [day, earned]));
+  const pending = await transaction.deleteFrom('pending_earnings').where('account', '=', from).returning(['day', 'amount']).execute();
+  for (const { day, amount } of pending) {
+    // Earnings from before `earnings_pending_since` have a payer but are not pending.
+    const left = Math.max(0, amount - (ownOf.get(day) ?? 0));
+    if (left === 0) continue;
+    await transaction
+      .insertInto('pending_earnings')
+      .values({ account: to, day, amount: left })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['account', 'day'])
+          .doUpdateSet((set) => ({ amount: set('pending_earnings.amount', '+', set.ref('excluded.amount')) })),
+      )
+      .execute();
+  }
+  await sql`
+    insert into payer_earnings (earner, payer, day, earned, of_deposits)
+    select ${to}, payer, day, earned, of_deposits from payer_earnings where earner = ${from}
+    on conflict (earner, payer, day) do update set
+      earned = payer_earnings.earned + excluded.earned, of_deposits = payer_earnings.of_deposits + excluded.of_deposits`.execute(
+    transaction,
+  );
+  await transaction.deleteFrom('payer_earnings').where('earner', '=', from).execute();
 }

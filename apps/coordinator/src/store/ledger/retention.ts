@@ -5,13 +5,26 @@
  */
 import { sql } from 'kysely';
 import type { Database, Tables } from '../tables.js';
-import { ACTIVITY, FOLDED_HOUR, HOUR_MS, MINUTE_MS, QUARTER_MS, QUARTERS_KEPT, WINDOW_HOURS } from './activity.js';
+import {
+  ACTIVITY,
+  DAY_MS,
+  FOLDED_DAY,
+  FOLDED_HOUR,
+  HOUR_MS,
+  MAX_MATURITY_DAYS,
+  MINUTE_MS,
+  PAYER_DAYS_KEPT,
+  QUARTER_MS,
+  QUARTERS_KEPT,
+  WINDOW_HOURS,
+} from './activity.js';
 import { locked } from './ground.js';
 import { lockNetwork } from './totals.js';
 
 /** Rows that one transaction removes, so that nobody waits long for it. */
 const SLICE = 500;
 const MINUTES_KEPT = 2 * 24 * 60;
+const PENDING_DAYS_KEPT = MAX_MATURITY_DAYS + 2;
 
 export interface Pruned {
   readonly jobs: number;
@@ -125,7 +138,38 @@ async function foldHours(database: Database, slices: (prune: () => Promise<numbe
   await database.deleteFrom('minute_totals').where('minute', '<', minute).execute();
   const quarter = Math.floor((newest * HOUR_MS) / QUARTER_MS) - QUARTERS_KEPT;
   await database.deleteFrom('machine_quarters').where('quarter', '<', quarter).execute();
-  return slices(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
+  const today = Math.floor((newest * HOUR_MS) / DAY_MS);
+  await database
+    .deleteFrom('pending_earnings')
+    .where('day', '<', today - PENDING_DAYS_KEPT)
+    .execute();
+  const hours = await slices(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
+  await slices(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - PAYER_DAYS_KEPT)));
+  return hours;
+}
+
+/** Removes one day of who paid whom. What unclaimed machines earned stays: their next owner may be the payer. */
+async function foldPayerDay(transaction: Database, before: number): Promise<number> {
+  await lockNetwork(transaction);
+  const first = await transaction
+    .selectFrom('payer_earnings')
+    .select('day')
+    .where('day', '>', FOLDED_DAY)
+    .where('day', '<', before)
+    .orderBy('day')
+    .limit(1)
+    .executeTakeFirst();
+  if (first === undefined) return 0;
+  await sql`
+    insert into payer_earnings (earner, payer, day, earned, of_deposits)
+    select earner, payer, cast(${FOLDED_DAY} as bigint), earned, of_deposits from payer_earnings
+    where day = ${first.day} and earner like 'provider:%'
+    on conflict (earner, payer, day) do update set
+      earned = payer_earnings.earned + excluded.earned, of_deposits = payer_earnings.of_deposits + excluded.of_deposits`.execute(
+    transaction,
+  );
+  const gone = await transaction.deleteFrom('payer_earnings').where('day', '=', first.day).executeTakeFirst();
+  return Number(gone.numDeletedRows);
 }
 
 /** Folds one hour, of those that no window includes any more. */

@@ -85,8 +85,31 @@ export interface LedgerTables {
     earned: number;
   };
 
-  /** How far history was pruned: job rows that ended, and postings made, before `at` are gone or being removed. */
-  ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before'; at: number };
+  /**
+   * Earnings of each account per UTC day, from which the part that has not matured is computed. Earnings that restore what the
+   * account itself had spent have no row. Spending changes nothing here: matured earnings are spent before pending ones.
+   */
+  pending_earnings: { account: string /** Milliseconds since 1970 divided by 86,400,000. */; day: number; amount: number };
+  /**
+   * What each account earned from each other account per UTC day. Kept for a hundred days; older rows of unclaimed machines are
+   * folded into day `-1`.
+   */
+  payer_earnings: {
+    /** As in `jobs`, or who claimed the machine since. */
+    earner: string;
+    /** Id of the account that paid. Never the earner. */
+    payer: string;
+    day: number;
+    earned: number;
+    /** Part of `earned` that the payer took from deposited money. Returned to it as such if it claims the machine. */
+    of_deposits: number;
+  };
+
+  /**
+   * `…_pruned_before`: job rows that ended, and postings made, before `at` are gone or being removed. `earnings_pending_since`:
+   * earnings up to `at` were there before maturity was introduced and count as matured.
+   */
+  ledger_marks: { name: 'jobs_pruned_before' | 'postings_pruned_before' | 'earnings_pending_since'; at: number };
   /** Coordinators that hold money for running jobs, and when they last said that they live. */
   ledger_holders: { id: string; seen_at: number };
 }

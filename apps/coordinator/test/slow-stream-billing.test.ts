@@ -1,0 +1,129 @@
+/** A client that is behind and leaves pays for what its machine had taken, not for what lay in the coordinator's kernel. */
+import http from 'node:http';
+import net from 'node:net';
+import { utf8 } from '@inference/protocol';
+import { afterEach, expect, it } from 'vitest';
+import { CLIENT_WINDOW_BYTES } from '../src/inference/client-connection.js';
+import { SendQueues } from '../src/inference/send-queues.js';
+import { type Harness, MODEL, startHarness, until } from './harness.js';
+import type { ScriptedJob } from './scripted-provider.js';
+
+/** 12,000 tokens in 3 MB: less than the kernel takes for a client that reads nothing. */
+const TOKENS = 12_000;
+const TOKEN_BYTES = 250;
+const EVENT = `data: {"choices":[],"text":"${'x'.repeat(TOKEN_BYTES - 34)}"}\n\n`;
+
+let harness: Harness | null = null;
+afterEach(async () => {
+  await harness?.close();
+  harness = null;
+});
+
+/** Writes every token as soon as it has the credit for it. `waits`: it has none. */
+async function answerAtLength(job: ScriptedJob): Promise<void> {
+  const event = utf8(EVENT);
+  job.accept();
+  while (job.tokens < TOKENS && !job.cancelled.aborted) {
+    job.tokens++;
+    await job.pushWithinCredit(event);
+  }
+  if (job.cancelled.aborted) return;
+  job.push(new Uint8Array(), true);
+  job.complete();
+}
+
+function ask({ url, apiKey }: Harness): Promise<http.IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      `${url}/v1/chat/completions`,
+      { method: 'POST', headers: { 'x-api-key': apiKey }, agent: false },
+      (response) => {
+        response.pause();
+        response.on('error', () => {});
+        resolve(response);
+      },
+    );
+    request.on('error', reject);
+    request.end(JSON.stringify({ model: MODEL, stream: true, max_tokens: TOKENS, messages: [{ role: 'user', content: 'hi' }] }));
+  });
+}
+
+/** Reads so many bytes, as fast as they come, and then nothing. */
+async function read(response: http.IncomingMessage, bytes: number): Promise<void> {
+  for (let left = bytes; left > 0; ) {
+    const part = response.read(Math.min(left, Math.max(1, response.readableLength))) as Buffer | null;
+    if (part === null) await new Promise((resolve) => response.once('readable', resolve));
+    else left -= part.length;
+  }
+}
+
+it.runIf(process.platform === 'linux').each([
+  ['nothing', 0],
+  ['802 tokens', 802],
+])('that read %s of 12,000 tokens pays for little more', async (_what, tokens) => {
+  const running = await startHarness();
+  harness = running;
+  const provider = await running.provider({ onJob: (job) => void answerAtLength(job) });
+  const response = await ask(running);
+  await read(response, tokens * TOKEN_BYTES);
+  const job = [...provider.jobs.values()][0] as ScriptedJob;
+  // Until it may send no more; where nobody looks into the kernel, until all is sent.
+  let [before, same] = [-1, 0];
+  await until(async () => {
+    same = job.credit < TOKEN_BYTES && job.sent === before ? same + 1 : 0;
+    before = job.sent;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    return same === 5 || job.over;
+  });
+  response.destroy();
+  await until(() => running.jobLines().length === 1);
+  const { completion_tokens } = running.jobLines()[0] as { completion_tokens: number };
+  // All that it read, but for a window that it may have acknowledged after the last look.
+  expect(completion_tokens).toBeGreaterThanOrEqual(tokens - CLIENT_WINDOW_BYTES / TOKEN_BYTES);
+  // What its own kernel took without being read, and a window.
+  expect(completion_tokens).toBeLessThan(tokens + 3500);
+});
+
+it('a client that reads on gets every byte of a long stream, and pays for all of it', async () => {
+  const running = await startHarness();
+  harness = running;
+  await running.provider({ onJob: (job) => void answerAtLength(job) });
+  const response = await ask(running);
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  expect(text.split(EVENT)).toHaveLength(TOKENS + 1);
+  expect(text).toContain('se_signature');
+  await until(() => running.jobLines().length === 1);
+  expect(running.jobLines()[0]).toMatchObject({ status: 'delivered', completion_tokens: TOKENS });
+});
+
+it.runIf(process.platform === 'linux').each(['127.0.0.1', '::1', '::'])('the send queue of a connection to %s is known', async (host) => {
+  const accepted: net.Socket[] = [];
+  const server = net.createServer((socket) => void accepted.push(socket.on('error', () => {})));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  const { port } = server.address() as net.AddressInfo;
+  const client = net.connect(port, host === '::' ? '127.0.0.1' : host);
+  client.pause();
+  await until(() => accepted.length === 1);
+  const [socket] = accepted as [net.Socket];
+  const queues = new SendQueues();
+  expect(await queues.unacknowledged(socket)).toBe(0);
+  socket.write(Buffer.alloc(2 * 1024 * 1024));
+  await until(async () => ((await queues.unacknowledged(socket)) ?? 0) > 100_000);
+  client.resume();
+  await until(async () => (await queues.unacknowledged(socket)) === 0);
+  client.destroy();
+  socket.destroy();
+  expect(await queues.unacknowledged(socket)).toBeNull();
+  server.close();
+});
+
+it('a system that lists no connections is asked once', async () => {
+  let reads = 0;
+  const queues = new SendQueues(() => {
+    reads++;
+    return Promise.reject(new Error('no such file'));
+  }, true);
+  const socket = { localAddress: '127.0.0.1', localPort: 1, remoteAddress: '127.0.0.1', remotePort: 2 } as net.Socket;
+  expect([await queues.unacknowledged(socket), await queues.unacknowledged(socket), reads]).toEqual([null, null, 1]);
+});
