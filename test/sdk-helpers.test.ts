@@ -48,7 +48,7 @@ describe('the OpenAI client', () => {
   });
 
   it('puts a stream together as it puts a plain answer', async () => {
-    const request = { model: network.model, messages, temperature: 0 };
+    const request = { model: network.model, messages, temperature: 0, seed: 1 };
     const plain = await network.openai.chat.completions.create(request);
     const stream = network.openai.chat.completions.stream({ ...request, stream_options: { include_usage: true } });
     let shown = '';

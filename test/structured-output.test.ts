@@ -120,7 +120,7 @@ describe('chat completions', () => {
   });
 
   it('carry log probabilities that make up the content, streamed or not', async () => {
-    const body = { model: network.model, ...chat, max_tokens: 20, temperature: 0, logprobs: true, top_logprobs: 2 };
+    const body = { model: network.model, ...chat, max_tokens: 20, temperature: 0, seed: 1, logprobs: true, top_logprobs: 2 };
     const plain = await network.openai.chat.completions.create(body);
     const entries = plain.choices[0]?.logprobs?.content ?? [];
     expect(entries.map(({ token }) => token).join('')).toBe(plain.choices[0]?.message.content);

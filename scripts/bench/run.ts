@@ -1,4 +1,9 @@
-/** `npm run bench -- [--peer] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler] [images]`: runs the named benches, or all of them. `--peer`: the engine is compared with llama.cpp's own server too. Exits 1 when one misses a target. */
+/**
+ * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler] [images]`: runs the named
+ * benches, or all of them. `--peer`: the engine is compared with llama.cpp's own server too. Exits 1 when one misses a target.
+ * `--smoke`: seconds of each; no target counts, but each must come to its end and print its figures.
+ */
+import { startProgress } from '../progress.js';
 import { benchAttestation } from './attestation/index.js';
 import { benchAgainstPeer } from './engine/against-peer.js';
 import { benchEngine } from './engine/index.js';
@@ -8,6 +13,7 @@ import { benchReads } from './ledger/reads.js';
 import { benchRelay } from './relay/index.js';
 import { benchRendering } from './rendering/index.js';
 import { benchScheduler } from './scheduler/index.js';
+import { isSmoke } from './size.js';
 
 const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   relay: benchRelay,
@@ -19,20 +25,33 @@ const BENCHES: Readonly<Record<string, () => Promise<boolean>>> = {
   scheduler: benchScheduler,
   images: benchImages,
 };
+const OPTIONS = ['--peer', '--smoke'];
 
 const options = process.argv.slice(2).filter((argument) => argument.startsWith('--'));
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const withPeer = options.includes('--peer');
-const unknown = [...names.filter((name) => BENCHES[name] === undefined), ...options.filter((option) => option !== '--peer')];
+const unknown = [...names.filter((name) => BENCHES[name] === undefined), ...options.filter((option) => !OPTIONS.includes(option))];
 if (unknown.length > 0) {
   console.error(`unknown bench ${unknown.join(', ')}; there are: ${Object.keys(BENCHES).join(', ')}`);
   process.exit(2);
 }
 
+let figures = 0;
+const print = console.log;
+console.log = (...parts: unknown[]) => {
+  if (/\d/.test(parts.join(' '))) figures++;
+  print(...parts);
+};
+
 let met = true;
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (names.length > 0 && !names.includes(name)) continue;
-  console.log(`\n== ${name}`);
-  met = (await bench()) && met;
+  print(`\n== ${name}`);
+  figures = 0;
+  const progress = startProgress({ figures: () => `${name}, ${figures} lines of figures so far`, print });
+  const isMet = await bench();
+  progress.stop();
+  if (figures === 0) throw new Error(`the bench ${name} printed no figures`);
+  met = (isMet || isSmoke) && met;
 }
 process.exit(met ? 0 : 1);

@@ -16,6 +16,7 @@ import { startFaultNetwork } from '../../test/support/faults/network.js';
 import { residentBytes } from '../../test/support/memory.js';
 import { descendantsOf, isAlive } from '../../test/support/processes.js';
 import { type Access, ask, BadAnswer } from '../../test/support/verified-client.js';
+import { startProgress } from '../progress.js';
 import { generator } from './random.js';
 
 const MAIN = fileURLToPath(new URL('../../apps/provider/dist/main.js', import.meta.url));
@@ -25,6 +26,8 @@ const RECOVERY_MS = 90_000;
 const MIB = 2 ** 20;
 /** A model whose process dies three times within ten minutes is set aside for a minute and more, as it should be. */
 const ENGINE_KILLS_MS = 5.5 * 60_000;
+/** A fault may take such a part of a run. */
+const LONG_FAULTS = 10;
 /** Of one process over the second half, in which the agent is not killed. */
 const MAX_GROWTH = 48 * MIB;
 
@@ -35,6 +38,8 @@ interface Fault {
   readonly strike: () => Promise<void>;
   /** Shortest time between two of its kind, in milliseconds. */
   readonly everyMs?: number;
+  /** Takes so long itself, in milliseconds; a short run leaves long faults out. */
+  readonly longestMs?: number;
 }
 
 interface Recovery {
@@ -81,15 +86,27 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
     },
     { name: 'restart', kills: true, strike: async () => void (await owner('restart')) },
   ];
-  const OTHERS: readonly Fault[] = [
+  const ANY: readonly Fault[] = [
     { name: 'engine killed', kills: false, everyMs: ENGINE_KILLS_MS, strike: async () => kill(await childOf('engine/process')) },
     { name: 'enclave helper killed', kills: false, strike: async () => kill(await childOf('simulated/main')) },
-    { name: 'agent asleep, briefly', kills: false, strike: async () => freeze([await agentPid()], between(500, 5_000)) },
-    { name: 'agent asleep, until it is given up', kills: false, strike: async () => freeze([await agentPid()], between(20_000, 45_000)) },
+    { name: 'agent asleep, briefly', kills: false, longestMs: 5_000, strike: async () => freeze([await agentPid()], between(500, 5_000)) },
+    {
+      name: 'agent asleep, until it is given up',
+      kills: false,
+      longestMs: 45_000,
+      strike: async () => freeze([await agentPid()], between(20_000, 45_000)),
+    },
     { name: 'coordinator killed', kills: false, strike: async () => kill(coordinator()) },
-    { name: 'coordinator frozen', kills: false, strike: async () => freeze([coordinator()], between(500, 40_000)) },
-    { name: 'both frozen', kills: false, strike: async () => freeze([await agentPid(), coordinator()], between(1_000, 20_000)) },
+    { name: 'coordinator frozen', kills: false, longestMs: 40_000, strike: async () => freeze([coordinator()], between(500, 40_000)) },
+    {
+      name: 'both frozen',
+      kills: false,
+      longestMs: 20_000,
+      strike: async () => freeze([await agentPid(), coordinator()], between(1_000, 20_000)),
+    },
   ];
+
+  const OTHERS = ANY.filter(({ longestMs = 0 }) => longestMs <= (minutes * 60_000) / LONG_FAULTS);
 
   const problems: string[] = [];
   const recoveries: Recovery[] = [];
@@ -99,6 +116,10 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   const until = began + minutes * 60_000;
   const half = began + minutes * 30_000;
   let before: Sizes | null = null;
+  const progress = startProgress({
+    until,
+    figures: () => `${recoveries.length} faults, ${client.counts.verified} answers verified, ${problems.length} problems`,
+  });
   try {
     await owner('start');
     if (!(await client.verifiedWithin(RECOVERY_MS))) problems.push('the agent did not serve in the beginning');
@@ -132,6 +153,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   } catch (error) {
     problems.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
+  progress.stop();
   await client.stop();
   await owner('stop').catch((error: unknown) => problems.push(`stop: ${error}`));
   const left = descendantsOf(process.pid).filter(({ command }) => command.includes(dataDir));

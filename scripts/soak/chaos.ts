@@ -12,6 +12,7 @@ import { bytesOf, type LightJob } from '../../test/support/light/job.js';
 import { residentBytes } from '../../test/support/memory.js';
 import { SlowClient } from '../../test/support/slow-client.js';
 import { ask, BadAnswer, ENDPOINTS } from '../../test/support/verified-client.js';
+import { startProgress } from '../progress.js';
 import { generator } from './random.js';
 
 const BAD_AGENTS = 8;
@@ -21,6 +22,7 @@ const MAX_GROWTH = 300 * 1024 * 1024;
 const stopped = (job: LightJob): Promise<void> =>
   new Promise((resolve) => job.closing.addEventListener('abort', () => resolve(), { once: true }));
 
+/** All but the first are faults. */
 const BEHAVIOURS: readonly Behaviour[] = [
   (job) => job.answer(),
   (job) => job.fail({ code: 'busy' }),
@@ -50,12 +52,17 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   const traffic = startTraffic({ access: steady, model: 'steady', clients: 4 });
   const wild = await faults.customers.customer();
   const until = Date.now() + minutes * 60_000;
-  const counts = { verified: 0, refused: 0, broken: 0, left: 0, agents: 0 };
+  const counts = { verified: 0, refused: 0, broken: 0, left: 0, agents: 0, faults: 0 };
   const bad: string[] = [];
 
+  const misbehave: Behaviour = (job) => {
+    const behaviour = pick(BEHAVIOURS);
+    if (behaviour !== BEHAVIOURS[0]) counts.faults++;
+    return behaviour(job);
+  };
   const agents = async (): Promise<void> => {
     while (Date.now() < until) {
-      const agent = await LightAgent.join({ url, models: ['wild'], onJob: (job) => pick(BEHAVIOURS)(job) }).catch(() => null);
+      const agent = await LightAgent.join({ url, models: ['wild'], onJob: misbehave }).catch(() => null);
       counts.agents++;
       if (agent === null) continue;
       await Promise.race([agent.gone, new Promise((resolve) => setTimeout(resolve, 2000 + random() * 8000))]);
@@ -89,6 +96,11 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
     }
   };
 
+  const progress = startProgress({
+    until: performance.now() + until - Date.now(),
+    figures: () =>
+      `${counts.faults} faults, ${traffic.answered + counts.verified} answers verified, ${traffic.failures.length + bad.length} problems`,
+  });
   const before = await residentBytes(faults.coordinatorPid());
   let most = before;
   const report = setInterval(() => {
@@ -98,6 +110,7 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   }, 1000);
   await Promise.all([...Array.from({ length: BAD_AGENTS }, agents), ...Array.from({ length: CLIENTS }, clients)]);
   clearInterval(report);
+  progress.stop();
   await traffic.stop();
   honest.leave();
   const money = [...(await faults.customers.audit(wild, [], 'others too')), ...(await faults.customers.ledgerProblems())];

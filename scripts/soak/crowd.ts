@@ -9,16 +9,18 @@ import { makeKeys } from '../../test/support/light/agent.js';
 import { startLightFleet } from '../../test/support/light/fleet.js';
 import { processorSeconds, residentBytes } from '../../test/support/memory.js';
 import { waitUntilGone } from '../../test/support/processes.js';
+import { startProgress } from '../progress.js';
 
 const MODELS = 50;
-const TRAFFIC_MS = 10_000;
 const RETURN_MS = 120_000;
 
-export async function crowd(size: number): Promise<boolean> {
+export async function crowd(size: number, trafficSeconds: number): Promise<boolean> {
   const faults = await startFaultNetwork({ env: { LOG_LEVEL: 'warn' } });
   const mega = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
   const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`;
   const print = (what: string, value: string): void => console.log(`${what.padEnd(52)} ${value}`);
+  let state = 'making keys';
+  const progress = startProgress({ figures: () => state });
   let at = performance.now();
   const keys = Array.from({ length: size }, makeKeys);
   print(`keys of ${size} agents`, seconds(at));
@@ -27,6 +29,7 @@ export async function crowd(size: number): Promise<boolean> {
   const cpuOf = (): Promise<number> => processorSeconds(faults.coordinatorPid());
   let coordinatorCpu = await cpuOf();
   at = performance.now();
+  state = 'agents register';
   const fleet = await startLightFleet({
     url: faults.network.baseUrl,
     size,
@@ -43,8 +46,14 @@ export async function crowd(size: number): Promise<boolean> {
   coordinatorCpu = await cpuOf();
   const access = await faults.customers.customer();
   const traffic = startTraffic({ access, model: 'crowd', clients: 8, pauseMs: 0 });
-  await new Promise((resolve) => setTimeout(resolve, TRAFFIC_MS));
+  const told = startProgress({
+    until: performance.now() + trafficSeconds * 1000,
+    figures: () => `${traffic.answered} answers verified, ${traffic.failures.length} failed`,
+  });
+  progress.stop();
+  await new Promise((resolve) => setTimeout(resolve, trafficSeconds * 1000));
   await traffic.stop();
+  told.stop();
   const times = [...traffic.times].sort((a, b) => a - b);
   const used = fleet.agents.filter(({ counts }) => counts.jobs > 0).length;
   print('verified answers, one after the other at 8 clients', `${traffic.answered}, ${traffic.failures.length} failed`);
@@ -59,7 +68,9 @@ export async function crowd(size: number): Promise<boolean> {
   process.kill(pid, 'SIGKILL');
   await waitUntilGone([pid]);
   const registrations = (): number => fleet.agents.filter(({ counts }) => counts.registrations > 1).length;
+  const returning = startProgress({ until: at + RETURN_MS, figures: () => `${registrations()} of ${size} agents are back` });
   while (registrations() < size && performance.now() - at < RETURN_MS) await new Promise((resolve) => setTimeout(resolve, 50));
+  returning.stop();
   print('all back after the coordinator was killed', `${seconds(at)} (${registrations()} of ${size})`);
   const problems = [...(await faults.customers.audit(access, [], 'others too')), ...(await faults.customers.ledgerProblems())];
   for (const problem of [...traffic.failures.slice(0, 5), ...problems]) console.error(`PROBLEM: ${problem}`);

@@ -1,5 +1,5 @@
 /**
- * `npm run soak -- crowd [agents]`, `npm run soak -- chaos [minutes] [seed]` and `npm run soak -- agent [minutes] [seed]`: what takes
+ * `npm run soak -- crowd [agents] [seconds of traffic]`, `npm run soak -- chaos [minutes] [seed]` and `npm run soak -- agent [minutes] [seed]`: what takes
  * too long for the tests. Builds nothing; exits with 1 when something does not hold.
  */
 import { agent } from './agent.js';
@@ -11,13 +11,13 @@ const numbers = rest.map(Number);
 const held = await ((): Promise<boolean> => {
   switch (name) {
     case 'crowd':
-      return crowd(numbers[0] ?? 2000);
+      return crowd(numbers[0] ?? 2000, numbers[1] ?? 10);
     case 'chaos':
       return chaos(numbers[0] ?? 10, numbers[1] ?? 1);
     case 'agent':
       return agent(numbers[0] ?? 30, numbers[1] ?? 1);
     default:
-      console.error('npm run soak -- crowd [agents] | chaos [minutes] [seed] | agent [minutes] [seed]');
+      console.error('npm run soak -- crowd [agents] [seconds of traffic] | chaos [minutes] [seed] | agent [minutes] [seed]');
       return Promise.resolve(false);
   }
 })();

@@ -1,8 +1,9 @@
 /**
  * Run before every test file that shares its process with others: a file that leaves a variable of the environment changed,
- * fake timers, replaced global functions or another working directory behind fails.
+ * fake timers, replaced global functions, another working directory or processes behind fails.
  */
 import { afterAll, expect, vi } from 'vitest';
+import { leftProcesses } from './left-processes.js';
 
 interface Shared {
   readonly environment: NodeJS.ProcessEnv;
@@ -20,5 +21,16 @@ function shared(): Shared {
   return { environment, directory: process.cwd(), fakeTimers: vi.isFakeTimers(), functions };
 }
 
+/** A process whose parent was killed takes a while to notice. */
+const ENDING_MS = 30_000;
+
 const before = shared();
-afterAll(() => expect(shared()).toEqual(before));
+const leftBefore = new Set(leftProcesses().map(({ pid, startedAt }) => `${pid} ${startedAt}`));
+const leftByThisFile = () => leftProcesses().filter(({ pid, startedAt }) => !leftBefore.has(`${pid} ${startedAt}`));
+
+afterAll(async () => {
+  expect(shared()).toEqual(before);
+  const end = performance.now() + ENDING_MS;
+  while (leftByThisFile().length > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(leftByThisFile(), 'processes that this file left behind').toEqual([]);
+}, 2 * ENDING_MS);

@@ -59,10 +59,11 @@ export class SlowClient {
     return Buffer.concat(this.#parts);
   }
 
-  /** Reads until this many bytes came; resolves early at the end. */
+  /** Reads until this many bytes came, a part of one rounded up; resolves early at the end. */
   async readBytes(bytes: number): Promise<void> {
     const response = await this.response;
-    let left = bytes;
+    // A stream gives 0 bytes of a part of one, and reading on would never leave the microtasks.
+    let left = Math.ceil(bytes);
     while (left > 0) {
       const part = response.read(Math.min(left, Math.max(1, response.readableLength))) as Buffer | null;
       if (part !== null) {

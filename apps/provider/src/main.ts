@@ -1,20 +1,25 @@
 /** Entry of the command line: finds the command and runs it. */
-import { findCommand, overview, unknownCommand, usageOf } from './commands/commands.js';
+import { interpret } from './commands/command-line.js';
 import { EXIT } from './commands/exit-codes.js';
 import { runCommand } from './commands/run-command.js';
 import { agentVersion } from './version.js';
 
-const typed = process.argv.slice(2);
-const found = findCommand(typed);
-if (typed[0] === '--version') {
-  process.stdout.write(`${agentVersion()}\n`);
-} else if (found === null) {
-  const asked = typed[0] === '--help' || typed[0] === '-h' || typed[0] === 'help';
-  if (asked) process.stdout.write(overview());
-  else process.stderr.write(typed.length === 0 ? overview() : unknownCommand(typed));
-  process.exitCode = asked ? EXIT.fine : EXIT.wrongUse;
-} else if (found.args.includes('--help') || found.args.includes('-h')) {
-  process.stdout.write(usageOf(found.command));
-} else {
-  process.exit(await runCommand(found.command, found.args));
+const line = interpret(process.argv.slice(2));
+switch (line.kind) {
+  case 'run':
+    process.exit(await runCommand(line.command, line.args));
+    break;
+  case 'help':
+    process.stdout.write(line.text);
+    process.exitCode = EXIT.fine;
+    break;
+  case 'version':
+    process.stdout.write(`${agentVersion()}\n`);
+    break;
+  case 'wrong':
+    process.stderr.write(line.text);
+    process.exitCode = EXIT.wrongUse;
+    break;
+  default:
+    line satisfies never;
 }

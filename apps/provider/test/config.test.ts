@@ -7,7 +7,7 @@ import { parse } from 'smol-toml';
 import { afterAll, describe, expect, it } from 'vitest';
 import { DEFAULTS } from '../src/config/config.js';
 import { dataDirOf } from '../src/config/data-dir.js';
-import { editConfig, withChange } from '../src/config/edit-config.js';
+import { editConfig, type TomlValue, withChange } from '../src/config/edit-config.js';
 import { lineAndColumn, locate } from '../src/config/locate.js';
 import { nearest } from '../src/config/nearest.js';
 import { ConfigError, parseConfig, readConfig } from '../src/config/read-config.js';
@@ -197,6 +197,119 @@ describe('changing a setting', () => {
     expect(parseConfig(out, 'x')).toEqual({ ...before, availability: { ...before.availability, windows: [] } });
     const comments = (toml: string): string[] => (toml.match(/#.*/g) ?? []).filter((comment) => !/none|two/.test(comment));
     expect(comments(out)).toEqual(comments(text));
+  });
+
+  it('keeps lines of spaces in a text, and sets a whole table', () => {
+    const text = '[[availability.windows]]\nfrom = "01:00"\nto = "02:00"\n\n[notes]\ntext = """\n   \nend\n"""\n';
+    const set = withChange(text, { path: ['availability', 'windows'], value: windows });
+    expect(parse(set)).toEqual({ ...parse(text), availability: { windows } });
+    const table = withChange('# mine\n[models] # of mine\nslots = 2 # few\nkeep = "idle"\n', {
+      path: ['models'],
+      value: { slots: 3, context: 4096 },
+    });
+    expect(parse(withChange('[[models]]\na = 1\n[[models]]\n', { path: ['models'], value: { b: 1 } }))).toEqual({ models: { b: 1 } });
+    expect(table).toBe('# mine\n[models] # of mine\nslots = 3 # few\ncontext = 4096\n');
+  });
+
+  /** Statements of a file. `@` stands for a comment at the end of the line, before the path that it is about. */
+  const layouts: Readonly<Record<string, readonly (readonly string[])[]>> = {
+    coordinator: [
+      [],
+      ['coordinator = "https://a" @coordinator'],
+      ['coordinator = """https://a\n   \n# no comment"""@coordinator', ''],
+      ["coordinator = '''\n\t\n[no.table]\n'''", '', '   '],
+    ],
+    models: [
+      [],
+      ['models.slots = 2 @models.slots', 'models."a b".c = 1 @models.a b', 'models."a b".d = 2 @models.a b'],
+      ['models = { slots = 2, "a b" = { c = 1 } } @models'],
+      [
+        '[models] @models',
+        'slots = 2 @models.slots',
+        '# above keep',
+        'keep = """\n  \n"""',
+        '',
+        '[models."a b"] @models.a b',
+        'c = 1 @models.a b',
+      ],
+    ],
+    availability: [
+      [],
+      ['[availability] @availability', 'windows = [ # none\n  { from = "1" } ]', 'on = true @availability.on'],
+      [
+        '[availability]',
+        'on = true @availability.on',
+        '',
+        '[[availability.windows]] @availability.windows',
+        'from = "1" @availability.windows',
+      ],
+      [
+        '[[availability.windows]] @availability.windows',
+        'note = """\n   \n"""',
+        '# above to',
+        'to = "2" @availability.windows',
+        '',
+        '[other]',
+        'a = 1 @other',
+        '[[availability.windows]]',
+        'to = "3"',
+      ],
+    ],
+    last: [[], ['# above last', '[last] @last', "text = '''\n   \n \n'''", 'end = 1 @last'], ['[last]']],
+  };
+  const anyText = fc
+    .record({
+      parts: fc.tuple(...Object.values(layouts).map((each) => fc.constantFrom(...each))),
+      newline: fc.constantFrom('\n', '\n', '\r\n'),
+      end: fc.constantFrom('\n', ''),
+    })
+    .map(({ parts, newline, end }) => `${parts.flat().join('\n')}${end}`.replaceAll('@', '# on ').replaceAll('\n', newline));
+  const anyChange = fc
+    .record({
+      path: fc.constantFrom<readonly [string] | readonly [string, string]>(
+        ['coordinator'],
+        ['models'],
+        ['models', 'slots'],
+        ['models', 'a b'],
+        ['availability'],
+        ['availability', 'windows'],
+        ['last', 'text'],
+        ['new', 'key'],
+      ),
+      isOut: fc.boolean(),
+      one: fc.constantFrom<TomlValue>(5, 'x\n  \ny', true),
+      many: fc.constantFrom<TomlValue>([], windows, [...windows, ...windows], { from: '1' }),
+      table: fc.constantFrom<TomlValue>({ slots: 1 }, { on: false, windows }, { 'a b': [1], keep: 'k' }, {}),
+    })
+    .map(({ path, isOut, one, many, table }) => ({
+      path,
+      value: isOut ? null : path.length === 1 && path[0] !== 'coordinator' ? table : path[1] === 'windows' ? many : one,
+    }));
+  const settings = (text: string): Record<string, object | undefined> => JSON.parse(JSON.stringify(parse(text)));
+  /** A table with nothing in it is the same as none. */
+  const filled = (value: object): object =>
+    Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined && JSON.stringify(each) !== '{}'));
+
+  it('gives the settings that were asked for, and keeps the comments of all others', () => {
+    fc.assert(
+      fc.property(anyText, anyChange, (text, { path, value }) => {
+        const wanted: Record<string, unknown> = settings(text);
+        const [section, key] = path;
+        if (key === undefined) wanted[section] = value ?? undefined;
+        else wanted[section] = filled({ ...(wanted[section] as object), [key]: value ?? undefined });
+        const changed = withChange(text, { path, value });
+        const found = settings(changed);
+        if (key !== undefined && found[section] !== undefined) found[section] = filled(found[section]);
+        expect(filled(found)).toEqual(filled(wanted));
+        const name = path.join('.');
+        for (const comment of text.match(/# (on|above) [\w .]+/g) ?? []) {
+          const owner = comment.slice('# on '.length).trim();
+          if (comment.startsWith('# above') || !(owner === name || owner.startsWith(`${name}.`))) expect(changed).toContain(comment.trim());
+        }
+        expect(withChange(changed, { path, value })).toBe(changed);
+      }),
+      { numRuns: 500, seed: 36 },
+    );
   });
 
   it('puts a setting of the top below the others, and not against the next table', () => {

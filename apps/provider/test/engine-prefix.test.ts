@@ -5,6 +5,8 @@ import type { Generation } from '../src/engine/generation.js';
 import { ask, collect, conversation, startDemoEngine } from './demo-model.js';
 
 const [alice, bob, carol] = ['a'.repeat(32), 'b'.repeat(32), 'c'.repeat(32)] as const;
+/** Prompt tokens that a repeatable request always computes. */
+const SLICE = 64;
 const question = 'What is the capital of France?';
 
 let engine: Engine;
@@ -17,6 +19,21 @@ async function run(generation: Generation) {
   const answer = await collect(generation);
   return { ...answer, cachedTokens: generation.started?.cachedTokens ?? 0 };
 }
+
+test('a seeded conversation computes anew what was generated, and the end of its prompt', async () => {
+  const sampling = { seed: 5 };
+  const long = `Repeat after me: ${'the red boat went over the sea '.repeat(20)}`;
+  const first = await run(engine.generate({ ...ask(long, 20, sampling), cacheScope: alice }));
+  const again = await run(engine.generate({ ...ask(long, 20, sampling), cacheScope: alice }));
+  expect(again.cachedTokens).toBe(first.promptTokens - SLICE);
+  const messages = [
+    { role: 'user', content: long },
+    { role: 'assistant', content: first.text },
+    { role: 'user', content: 'Thank you.' },
+  ] as const;
+  const second = await run(engine.generate({ ...ask('', 20, sampling), prompt: conversation(messages), cacheScope: alice }));
+  expect(second.cachedTokens).toBe(Math.min(first.promptTokens, second.promptTokens - SLICE));
+});
 
 test.each([
   ['greedy', {}],

@@ -1,5 +1,5 @@
 /**
- * Requests with a seed, or with temperature 0, give the same text each time: alone and under load, with a cold and with a
+ * Requests with a seed give the same text each time, also at temperature 0: alone and under load, with a cold and with a
  * warm cache, on weights whose kernels compute a row the same way in any batch (the demo model), on those that do not (half
  * precision), and where such streams are kept apart, as on a GPU.
  */
@@ -28,13 +28,14 @@ const models: [string, () => string, boolean][] = [
 
 const scope = 'a'.repeat(32);
 const words = 'the red boat went over the sea to the far land and came back '.repeat(6);
-/** Prompts of fewer tokens than a slice, of several, and of so many that attention takes another path. */
+/** Prompts of fewer tokens than a slice, of one and of several slices, and of more than a batch holds. */
 const requests: GenerationRequest[] = [
-  ask('Tell me a story about Mia.', 40),
+  ask('Tell me a story about Mia.', 40, { seed: 10 }),
   ask('Tell me a story about Mia.', 40, { temperature: 1.5, seed: 11 }),
-  ask(`Tell me about this: ${words}`, 40),
+  ask(`Tell me about this: ${words}`, 40, { seed: 13 }),
   ask(`Tell me about this: ${words}`, 40, { temperature: 1, seed: 12, topP: 0.9 }),
-  ask(`Tell me about all this: ${words.repeat(2)}`, 20),
+  ask(`Tell me about all this: ${words.repeat(2)}`, 20, { seed: 14 }),
+  ask(`Tell me about very much: ${words.repeat(9)}`, 20, { seed: 15 }),
 ].map((request) => ({ ...request, cacheScope: scope }));
 
 /** The log probabilities of each token. After the first ones it reads no more before `until`, so that the engine has to pause it. */
@@ -56,7 +57,7 @@ function firstDifference(one: readonly string[], other: readonly string[]): Read
 describe.each(models)('on %s', (_what, modelPath, keepApart) => {
   let engine: Engine;
   beforeAll(async () => {
-    engine = await Engine.start({ settings: { modelPath: modelPath(), slots: 6, contextSize: 2048, gpu: 'none', keepApart } });
+    engine = await Engine.start({ settings: { modelPath: modelPath(), slots: 6, contextSize: 4096, gpu: 'none', keepApart } });
   });
   afterAll(() => engine.close());
 
@@ -89,7 +90,7 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
   });
 
   test('numbers are the same to the last bit beside others that join, leave, pause and leave gaps between', async () => {
-    const wanted = { ...ask('Tell me a story about Mia.', 350), logprobs: 20 };
+    const wanted = { ...ask('Tell me a story about Mia.', 350, { seed: 16 }), logprobs: 20 };
     const alone = await numbers(engine.generate(wanted));
     expect(alone.length).toBeGreaterThan(20);
     // The first sequences are taken in order; those that end early leave gaps between the ids of the others.
@@ -98,6 +99,16 @@ describe.each(models)('on %s', (_what, modelPath, keepApart) => {
     const quick = Promise.all([first, third].map((generation) => numbers(generation as Generation)));
     const slow = numbers(paused as Generation, quick);
     for (const beside of [...(await quick), await slow]) expect(firstDifference(beside, alone)).toBeNull();
+  });
+
+  test('temperature 0 without a seed is repeatable on an idle engine, and reuses all that is known', async () => {
+    const plain = { ...ask(`Tell me about that: ${words}`, 20), logprobs: 3 };
+    const first = await numbers(engine.generate(plain));
+    expect(firstDifference(await numbers(engine.generate(plain)), first)).toBeNull();
+    await collect(engine.generate({ ...plain, cacheScope: scope }));
+    const again = engine.generate({ ...plain, cacheScope: scope });
+    const { promptTokens } = await collect(again);
+    expect(again.started?.cachedTokens).toBe(promptTokens - 1);
   });
 
   test('a second turn gives the text that it gives when all of it is computed anew', async () => {

@@ -33,13 +33,15 @@ test('a model is pulled, listed, used, served and removed', async () => {
   expect(failed).toMatchObject({ code: 1, stderr: 'There is no model mine; models list shows those there are.\n' });
 });
 
-test('what cannot be understood is wrong use, and a bare `models` is told what there is', async () => {
+test('what cannot be understood is wrong use, and a bare `models` lists them', async () => {
   const refused = async (...args: string[]) => (await run(...args).catch((error: unknown) => error)) as { code: number; stderr: string };
   expect(await refused('list', '--jsno')).toMatchObject({ code: 2, stderr: expect.stringContaining('(did you mean --json?)') });
   expect(await refused('use', 'mine', '--keep', 'forever')).toMatchObject({ code: 2, stderr: expect.stringContaining('--keep must be') });
   expect(await refused('pull', demoModel(), '--sha256', 'ab')).toMatchObject({ code: 2 });
   expect(await refused('pull', demoModel(), '--id', '')).toMatchObject({ code: 2, stderr: expect.stringContaining('--id needs a value.') });
-  expect((await refused()).stderr).toContain('It is one of: models pull, models list, models use, models rm.');
+  expect((await refused('lost')).stderr).toContain('There is no command "models lost" (did you mean models list?).');
+  expect((await run()).stdout).toBe((await run('list')).stdout);
+  expect((await run('--help')).stdout).toContain('models pull');
 });
 
 test('serve takes several models, each with how long it stays', () => {

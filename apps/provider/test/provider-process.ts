@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { descendantsOf } from '../../../test/support/processes.js';
 
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
@@ -64,9 +65,18 @@ export class ProviderProcess {
     return new Error(`the provider has ended:\n${this.stdout}\n${this.stderr}`);
   }
 
-  /** Ends the process if it still runs, and removes its data. */
+  /** Ends the process and its children if they still run, and removes its data. */
   async dispose(): Promise<void> {
+    // A child that is stopped would not notice that its parent is gone.
+    const children = this.child.pid === undefined ? [] : descendantsOf(this.child.pid);
     this.child.kill('SIGKILL');
+    for (const { pid } of children) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // Gone with its parent.
+      }
+    }
     await this.exit;
     rmSync(this.dataDir, { recursive: true, force: true });
   }

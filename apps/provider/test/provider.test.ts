@@ -118,7 +118,7 @@ test('strips think sections and counts their tokens', async () => {
 });
 
 test('honours max_tokens exactly and stops at stop sequences', async () => {
-  const story = { messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], temperature: 0 };
+  const story = { messages: [{ role: 'user', content: 'Tell me a story about Mia.' }], temperature: 0, seed: 1 };
   const cut = await session.submit({ ...story, max_tokens: 5 });
   expect(cut.receipt).toMatchObject({ finish_reason: 'length', usage: { completion_tokens: 5 } });
   const whole = JSON.parse((await session.submit({ ...story, max_tokens: 60 })).body).choices[0].message.content as string;

@@ -30,7 +30,7 @@ function leave(sequences: Sequences, scope: string | null, tokens: readonly Toke
 
 test('a second turn finds all of the first', () => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 3, grain: 1, window: null });
+  const sequences = new Sequences(native, { count: 3, grain: 1, minRest: 1, window: null });
   const id = leave(sequences, 'a', prompt(1, 2, 3, 4));
   const held = sequences.take({ prompt: prompt(1, 2, 3, 4, 5, 6), scope: 'a', repeatable: false });
   expect(held).toMatchObject({ id, tokens: [1, 2, 3, 4] });
@@ -39,7 +39,7 @@ test('a second turn finds all of the first', () => {
 
 test('what differs is cut off, and the last token of a prompt is always computed', () => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 1, grain: 1, window: null });
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, 'a', prompt(1, 2, 3, 4));
   const other = sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false });
   expect(other?.tokens).toEqual([1, 2]);
@@ -59,7 +59,7 @@ test.each([
   ['no scope, of what had none', null, null],
 ])('%s finds nothing', (_what, left, wanted) => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 1, grain: 1, window: null });
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, left, prompt(1, 2, 3));
   expect(sequences.take({ prompt: prompt(1, 2, 3, 4), scope: wanted, repeatable: false })?.tokens).toEqual([]);
   expect(native.wiped).toContain(0);
@@ -67,14 +67,14 @@ test.each([
 
 test('what has no scope is wiped as soon as it is given back', () => {
   const native = memory();
-  const sequences = new Sequences(native, { count: 1, grain: 1, window: null });
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window: null });
   leave(sequences, null, prompt(1, 2, 3));
   expect(native.wiped).toEqual([0]);
 });
 
 test('the longest beginning is taken; where there is none, an empty sequence, then the one that was idle longest', () => {
   let now = 0;
-  const sequences = new Sequences(memory(), { count: 3, grain: 1, window: null, now: () => ++now });
+  const sequences = new Sequences(memory(), { count: 3, grain: 1, minRest: 1, window: null, now: () => ++now });
   const short = leave(sequences, 'a', prompt(1, 2));
   const longer = leave(sequences, 'a', prompt(1, 2, 3));
   // The second went to the first's place, as it began alike.
@@ -88,13 +88,16 @@ test('the longest beginning is taken; where there is none, an empty sequence, th
 
 test('a repeatable request reuses only what is the same each time, to whole slices', () => {
   const tokens = Array.from({ length: 10 }, (_, index) => index as Token);
-  for (const [repeatable, grain, expected] of [
-    [10, 1, 9],
-    [7, 1, 7],
-    [10, 4, 8],
-    [3, 4, 0],
+  for (const [repeatable, grain, minRest, expected] of [
+    [10, 1, 1, 9],
+    [7, 1, 1, 7],
+    [10, 4, 1, 8],
+    [3, 4, 1, 0],
+    [10, 1, 6, 4],
+    [3, 1, 6, 3],
+    [10, 1, 64, 0],
   ] as const) {
-    const sequences = new Sequences(memory(), { count: 1, grain, window: null });
+    const sequences = new Sequences(memory(), { count: 1, grain, minRest, window: null });
     leave(sequences, 'a', tokens, repeatable);
     expect(sequences.take({ prompt: tokens, scope: 'a', repeatable: true })?.tokens).toHaveLength(expected);
   }
@@ -106,7 +109,7 @@ test.each([
   ['a window that still reaches far enough back', memory(1), 1, 2],
   ['a window that has moved on', memory(2), 1, 0],
 ])('%s keeps what it can', (_what, native, window, expected) => {
-  const sequences = new Sequences(native, { count: 1, grain: 1, window });
+  const sequences = new Sequences(native, { count: 1, grain: 1, minRest: 1, window });
   leave(sequences, 'a', prompt(1, 2, 3));
   expect(sequences.take({ prompt: prompt(1, 2, 9), scope: 'a', repeatable: false })?.tokens).toHaveLength(expected);
 });
@@ -114,7 +117,7 @@ test.each([
 test('what lies idle is wiped in time', () => {
   let now = 0;
   const native = memory();
-  const sequences = new Sequences(native, { count: 2, grain: 1, window: null, now: () => now });
+  const sequences = new Sequences(native, { count: 2, grain: 1, minRest: 1, window: null, now: () => now });
   leave(sequences, 'a', prompt(1, 2, 3));
   now = 99;
   expect(sequences.wipeIdle(100)).toBe(true);

@@ -15,9 +15,10 @@ import { FLEET_TIMINGS, maxChallengeAge } from '../../../apps/coordinator/src/fl
 import { trustMessage } from '../../../apps/coordinator/src/fleet/trust-message.js';
 import { DeviceWorld } from '../../../apps/coordinator/test/attestation/device-world.js';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
+import { sized } from '../size.js';
 
-const REGISTRATIONS = 300;
-const CHALLENGES = 3000;
+const REGISTRATIONS = sized(300, 10);
+const CHALLENGES = sized(3000, 30);
 const PROVIDERS = 10_000;
 const TARGET_REGISTRATION_MS = 5;
 const TARGET_SHARE_OF_CORE = 0.05;

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FakeCoordinator, type FakeProviderSession } from '../../../apps/provider/test/fake-coordinator.js';
 import { childrenOf, ProviderProcess } from '../../../apps/provider/test/provider-process.js';
+import { startProgress } from '../../progress.js';
 import { cpuSeconds, median } from '../statistics.js';
 import { findOrBuildPeer, type Peer, startPeer } from './peer.js';
 
@@ -93,12 +94,14 @@ async function compareStreams(
   target: number,
 ): Promise<boolean> {
   const rounds: { peer: Measured; agent: Measured }[] = [];
+  const progress = startProgress({ figures: () => `${name}, ${streams} streams: ${rounds.length} of ${ROUNDS} rounds` });
   await measure(sides.peer, streams, bias, 500);
   await measure(sides.agent, streams, bias, 500);
   for (let round = 0; round < ROUNDS; round++) {
     const peer = await measure(sides.peer, streams, bias, ROUND_MS);
     rounds.push({ peer, agent: await measure(sides.agent, streams, bias, ROUND_MS) });
   }
+  progress.stop();
   // Of neighbours in time, as the load of a machine comes and goes.
   const ratio = median(rounds.map(({ peer, agent }) => agent.tokensPerSecond / peer.tokensPerSecond));
   const cpuRatio = median(rounds.map(({ peer, agent }) => agent.cpuPerToken / peer.cpuPerToken));

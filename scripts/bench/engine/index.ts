@@ -1,7 +1,7 @@
 /**
  * Bench of the way from engine to client: tokens per second through a whole network (agent, sealing, signing, coordinator,
  * HTTP) against plain node-llama-cpp on the same model, by turns in the same run. The model has random weights and the shape
- * of the demo model, so that answers do not end early.
+ * of the demo model, so that answers do not end early. Then the time to the first token of long prompts.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,15 +11,17 @@ import { fileURLToPath } from 'node:url';
 import { type Child, spawnChild } from '../../network/child.js';
 import { type Network, startNetwork } from '../../network/network.js';
 import { runLoad } from '../load.js';
+import { sized } from '../size.js';
 import { median } from '../statistics.js';
+import { benchFirstToken } from './first-token.js';
 
-const STREAMS = [1, 4, 16];
+const STREAMS = sized([1, 4, 16], [1, 4]);
 /** Tokens of an answer; the model is made so that it hardly ever ends one by itself. */
-const GENERATED_TOKENS = 256;
+const GENERATED_TOKENS = sized(256, 32);
 /** With a number of its own for each request, so that nothing is answered from a warm prefix alone. */
 const QUESTION = 'Please write about number {} and what it is good for.';
-const ROUNDS = 3;
-const ROUND_SECONDS = 4;
+const ROUNDS = sized(3, 1);
+const ROUND_SECONDS = sized(4, 0.5);
 const TARGET = 0.9;
 const SHAPE = [
   '--arch',
@@ -55,7 +57,7 @@ export async function benchEngine(): Promise<boolean> {
       env: process.env,
       logFile: join(directory, 'alone.log'),
     });
-    await alone.message;
+    await Promise.race([alone.message, alone.exited.then(() => Promise.reject(new Error(`the engine ended: ${alone?.lastWords()}`)))]);
     network = await startNetwork({
       port: 0,
       providers: 1,
@@ -66,7 +68,11 @@ export async function benchEngine(): Promise<boolean> {
     });
     let met = true;
     for (const streams of STREAMS) met = (await compare(alone, network, streams)) && met;
-    return met;
+    await network.stop();
+    network = undefined;
+    await alone.stop(3000);
+    alone = undefined;
+    return (await benchFirstToken(directory, model)) && met;
   } finally {
     await network?.stop();
     await alone?.stop(3000);
@@ -76,7 +82,7 @@ export async function benchEngine(): Promise<boolean> {
 
 async function compare(alone: Child, network: Network, streams: number): Promise<boolean> {
   const rates: { alone: number[]; network: number[] } = { alone: [], network: [] };
-  await throughNetwork(network, streams, 1);
+  await throughNetwork(network, streams, sized(1, 0.2));
   for (let round = 0; round < ROUNDS; round++) {
     rates.alone.push(await aloneRate(alone, streams));
     rates.network.push(await throughNetwork(network, streams, ROUND_SECONDS));

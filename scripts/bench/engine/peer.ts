@@ -2,7 +2,7 @@
  * llama.cpp's own server, to compare with: found by `LLAMA_SERVER`, or built once, in the cache folder of the user, from the
  * sources that come with node-llama-cpp (so both sides are one release). Building takes about ten minutes on two cores.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { homedir } from 'node:os';
@@ -43,22 +43,30 @@ export async function startPeer(program: string, model: string, streams: number,
   const args = ['-m', model, '--host', '127.0.0.1', '--port', String(port), '-t', '1', '-tb', '1', '--threads-http', '2', '--jinja'];
   args.push('-np', String(streams), '-c', String(streams * contextSize), '--no-warmup');
   const child = spawn(program, args, { stdio: 'ignore' });
+  const ended = new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
   const url = `http://127.0.0.1:${port}`;
-  await untilHealthy(url, child);
+  const end = ended.then((how) => Promise.reject(new Error(`llama.cpp's server ended: ${how}`)));
+  const starting = new AbortController();
+  try {
+    await Promise.race([untilHealthy(url, starting.signal), end]);
+  } finally {
+    starting.abort();
+  }
   return {
     url,
     pid: child.pid ?? 0,
-    stop: () =>
-      new Promise((resolve) => {
-        child.once('exit', () => resolve());
-        child.kill('SIGKILL');
-      }),
+    stop: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
   };
 }
 
-async function untilHealthy(url: string, child: ChildProcess): Promise<void> {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`llama.cpp's server ended with exit code ${child.exitCode}`);
+async function untilHealthy(url: string, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
     const answer = await fetch(`${url}/health`).catch(() => null);
     await answer?.arrayBuffer();
     if (answer?.ok === true) return;

@@ -11,15 +11,16 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { ScriptedProvider } from '../../../apps/coordinator/test/scripted-provider.js';
 import { startCoordinatorAlone, startNetwork } from '../../network/network.js';
+import { sized } from '../size.js';
 import { cpuSeconds, median } from '../statistics.js';
 
-const ROUNDS = 3;
+const ROUNDS = sized(3, 1);
 const TARGET_SHARE = 0.02;
 const NO_RATE_LIMITS = { RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' };
 const SIZE = '256x256';
-const IMAGES = 40;
+const IMAGES = sized(40, 1);
 const LARGE_SIZE = '1024x1024';
-const LARGE_IMAGES = 12;
+const LARGE_IMAGES = sized(12, 1);
 
 interface Gateway {
   readonly baseUrl: string;

@@ -12,11 +12,12 @@ import { checkLedger } from '../../../apps/coordinator/dist/store/ledger/check.j
 import { openDatabase } from '../../../apps/coordinator/dist/store/open-database.js';
 import type { Database } from '../../../apps/coordinator/dist/store/tables.js';
 import { dropSpares, freshPostgres } from '../../../apps/coordinator/test/fresh-database.js';
+import { sized } from '../size.js';
 import { median } from '../statistics.js';
 import { fund, type JobsResult, runJobs } from './jobs.js';
 
-const ROUNDS = 5;
-const JOBS = 4000;
+const ROUNDS = sized(5, 1);
+const JOBS = sized(4000, 200);
 
 interface Targets {
   readonly perSecond: number;

@@ -10,16 +10,17 @@ import type { OnlineSession } from '../../../apps/coordinator/src/fleet/provider
 import type { FleetView } from '../../../apps/coordinator/src/stats/network-stats.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/stats/public-statistics.js';
 import { openDatabase } from '../../../apps/coordinator/src/store/open-database.js';
+import { sized } from '../size.js';
 import { median, percentile } from '../statistics.js';
 import { writeHistory } from './history.js';
 
-const JOBS = 10_000_000;
+const JOBS = sized(10_000_000, 20_000);
 const ACCOUNTS = 5000;
 const PROVIDERS = 500;
 const DAYS = 365;
 const TARGET_MS = 5;
-const ROUNDS = 100;
-const WARM_UP = 10;
+const ROUNDS = sized(100, 2);
+const WARM_UP = sized(10, 1);
 
 /** Prints the figures on SQLite. True when every answer takes less CPU time than the target: it waits for nothing else. */
 export async function benchReads(): Promise<boolean> {
@@ -79,14 +80,13 @@ function madeUpFleet(): FleetView {
     const id = index.toString(16).padStart(32, '0');
     return {
       registration: {
-        identity: { providerId: id, attestation: { chip_name: 'Apple M4 Max', memory_gb: 128 } },
+        identity: { providerId: id, attestation: { chip_name: 'Apple M4 Max' } },
+        memoryGb: 128,
         hardware: { chip_family: 'M4', cpu_cores: 16, gpu_cores: 40, bandwidth_gbs: 546 },
       },
       models: [{ id: `model-${index % 20}` }, { id: `model-${(index + 1) % 20}` }],
       currentModel: `model-${index % 20}`,
-      decodeTps: 60 + (index % 10) / 10,
-      requestsServed: index,
-      tokensGenerated: index * 100,
+      record: { decodeTps: 60 + (index % 10) / 10, requestsServed: index, tokensGenerated: index * 100 },
       trust: () => ({ level: 'hardware' }),
     } as unknown as OnlineSession;
   });

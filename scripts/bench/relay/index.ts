@@ -7,17 +7,18 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Metrics } from '../../../apps/coordinator/dist/metrics/metrics.js';
+import { sized } from '../size.js';
 import { cpuSeconds, median, percentile, residentBytes } from '../statistics.js';
 import { PLAIN_ANSWER, requestBody, STREAM_END, STREAM_TOKENS } from './answers.js';
 import type { ClosedLoad, ClosedResult, PacedLoad, PacedResult } from './load-generator.js';
 import { Processes, type Side } from './sides.js';
 
-const ROUNDS = 3;
-const ROUND_MS = 3000;
+const ROUNDS = sized(3, 1);
+const ROUND_MS = sized(3000, 300);
 const AT_ONCE = 32;
 /** Answers before a side is measured, and the longest time they are waited for. */
-const WARM_ANSWERS = 4000;
-const WARM_STREAMS = 400;
+const WARM_ANSWERS = sized(4000, 100);
+const WARM_STREAMS = sized(400, 40);
 const WARM_MS = 20_000;
 
 /** Streams that come at a pace, so that a token's way can be timed. */
@@ -30,8 +31,14 @@ interface PacedTrial {
 }
 
 /** Fifty streams at a time, twenty that begin in each second. */
-const FIFTY: PacedTrial = { streams: 50, rounds: 4, tokens: 50, everyMs: 50, overMs: 2500 };
-const MANY: PacedTrial = { streams: 5000, rounds: 1, tokens: 25, everyMs: 1000, overMs: 12_000 };
+const FIFTY: PacedTrial = sized(
+  { streams: 50, rounds: 4, tokens: 50, everyMs: 50, overMs: 2500 },
+  { streams: 5, rounds: 1, tokens: 10, everyMs: 50, overMs: 250 },
+);
+const MANY: PacedTrial = sized(
+  { streams: 5000, rounds: 1, tokens: 25, everyMs: 1000, overMs: 12_000 },
+  { streams: 50, rounds: 1, tokens: 3, everyMs: 200, overMs: 400 },
+);
 /** A stream whose tokens come each second and that was still for this long was starved. */
 const STARVED_MS = 4000;
 const GIB = 1024 ** 3;
@@ -134,7 +141,7 @@ async function firstToken(processes: Processes, load: Load): Promise<boolean> {
   print(`time to the first token, ${FIFTY.streams} streams at once`);
   const results: [PacedResult[], PacedResult[]] = [[], []];
   await pacedLoad(load, sides[1], { ...FIFTY, rounds: 1 });
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     for (const [index, side] of sides.entries()) results[index]?.push(await pacedLoad(load, side, FIFTY));
   }
   const added = (of: (result: PacedResult) => readonly number[], share: number): number => {

@@ -8,12 +8,13 @@ import type { Engine } from '../../../apps/provider/src/engine/engine.js';
 import { answer } from '../../../apps/provider/src/work/answer.js';
 import { generationRequest } from '../../../apps/provider/src/work/generation-request.js';
 import { startDemoEngine } from '../../../apps/provider/test/demo-model.js';
+import { sized } from '../size.js';
 import { cpuSeconds, median } from '../statistics.js';
 
 const STREAMS = 8;
-const ROUNDS = 5;
+const ROUNDS = sized(5, 1);
 /** Answers one after the other on each stream in one measurement. */
-const ANSWERS = 3;
+const ANSWERS = sized(3, 1);
 const MAX_TOKENS = 200;
 /** Most that may be added to the engine's time for a token. */
 const TARGET = 0.05;

@@ -11,14 +11,15 @@ import { costOf, type Speed, tariffOf, traitsOf } from '../../../apps/coordinato
 import { ineligibility, type ProviderFacts, UNTROUBLED_HOST } from '../../../apps/coordinator/src/fleet/scheduler/gates.js';
 import { type PlacementRequest, schedule } from '../../../apps/coordinator/src/fleet/scheduler/schedule.js';
 import { type Jobs, type Prefix, Warmth } from '../../../apps/coordinator/src/fleet/scheduler/warmth.js';
+import { sized } from '../size.js';
 import { percentile } from '../statistics.js';
 
-const PROVIDERS = 10_000;
+const PROVIDERS = sized(10_000, 200);
 const MODELS = 50;
-const PICKS = 20_000;
-const SCANS = 100;
+const PICKS = sized(20_000, 400);
+const SCANS = sized(100, 4);
 const NOW = 1_000_000;
-const CONVERSATIONS = 20_000;
+const CONVERSATIONS = sized(20_000, 400);
 const MOST_BLOCKS = 40;
 const NOBODY = '' as ProviderId;
 /** Microseconds at the median. */

@@ -7,6 +7,8 @@ export interface Command {
   readonly summary: string;
   /** The arguments, after `inference-provider`. */
   readonly usage: string;
+  /** Also runs where only the first word of its name is typed. */
+  readonly isDefault?: true;
   /** Runs it with the arguments after its name. Resolves with the exit code of the process. */
   readonly run: (args: readonly string[]) => Promise<number>;
 }

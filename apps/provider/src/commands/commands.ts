@@ -1,5 +1,5 @@
 /** The table of all commands, how one is found from what was typed, and the list of them for those who ask. */
-import { didYouMean } from '../config/nearest.js';
+import { didYouMean, nearest } from '../config/nearest.js';
 import { bugreportCommand } from './bugreport.js';
 import type { Command } from './command.js';
 import { doctorCommand } from './doctor.js';
@@ -79,16 +79,34 @@ export function overview(commands: readonly Command[] = COMMANDS): string {
   );
 }
 
+/** The commands of two words that begin with this one. */
+export function groupOf(word: string, commands: readonly Command[] = COMMANDS): readonly Command[] {
+  return commands.filter(({ name }) => name.startsWith(`${word} `));
+}
+
 /** What a command line gets that names no command. */
 export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
-  const names = commands.map(({ name }) => name);
   const [first = '', second] = typed;
+  const hint = '`inference-provider --help` lists them.';
+  const group = groupOf(first, commands).map(({ name }) => name);
+  if (group.length > 0) {
+    const isAlone = second === undefined || second.startsWith('-');
+    // Of the commands of a group none is meant more than another where only the group is named.
+    const meant = isAlone
+      ? null
+      : nearest(
+          second,
+          group.map((name) => name.slice(first.length + 1)),
+        );
+    const own = commands.some(({ name }) => name === first) ? [first] : [];
+    const which = meant === null ? `. It is one of: ${[...own, ...group].join(', ')}.` : ` (did you mean ${first} ${meant}?).`;
+    return `There is no command ${JSON.stringify(isAlone ? first : `${first} ${second}`)}${which} ${hint}\n`;
+  }
+  const names = commands.map(({ name }) => name);
   const two = second === undefined || second.startsWith('-') ? first : `${first} ${second}`;
-  const group = names.filter((name) => name.startsWith(`${first} `));
-  // Of the commands of a group none is meant more than another where only the group is named.
-  const meant = group.length > 0 && two === first ? '' : didYouMean(two, names) || didYouMean(first, names);
-  const one = group.length > 0 ? ` It is one of: ${group.join(', ')}.` : '';
-  return `There is no command ${JSON.stringify(group.length > 0 ? two : first)}${meant}.${meant === '' ? one : ''} \`inference-provider --help\` lists them.\n`;
+  const firsts = [...new Set(names.map((name) => name.split(' ')[0] as string))];
+  const meant = didYouMean(two, names) || didYouMean(first, firsts);
+  return `There is no command ${JSON.stringify(first)}${meant}. ${hint}\n`;
 }
 
 /** What `COMMAND --help` gets. */

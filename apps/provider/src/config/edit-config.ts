@@ -6,7 +6,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { writePrivateFile } from '../files/private-file.js';
 import type { Config } from './config.js';
-import { locate, type Place, pointer } from './locate.js';
+import { locate, type Places, pointer } from './locate.js';
 import { configText, parseConfig } from './read-config.js';
 
 export type TomlValue = string | number | boolean | readonly TomlValue[] | { readonly [key: string]: TomlValue };
@@ -33,54 +33,99 @@ export function editConfig(path: string, changes: readonly Change[]): Config {
 export function withChange(text: string, { path, value }: Change): string {
   const places = locate(text);
   const old = places.get(pointer(path));
-  if (value === null) return old === undefined ? text : without(text, places, path, old);
-  if (old?.kind === 'value') return splice(text, old.from, old.to, inline(value));
-  // What has headers of its own ([[a.b]]) is taken out, and stands as a value then.
-  if (old !== undefined) return withChange(without(text, places, path, old), { path, value });
+  if (value === null) return without(text, places, path);
+  if (old !== undefined && ownValues(places).has(pointer(path))) return splice(text, old.from, old.to, inline(value));
   const [section, key] = path;
-  const line = (name: string): string => `${name} = ${inline(value)}\n`;
-  if (key === undefined) return insertBeforeTables(text, line(section));
-  const table = places.get(pointer([section]));
-  if (table === undefined)
-    return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${text === '' ? '' : '\n'}[${section}]\n${line(key)}`;
-  if (table.kind === 'header') return insertAfter(text, table.to, line(key));
-  if (text[table.from] !== '{') return insertBeforeTables(text, line(`${section}.${key}`));
-  const isEmpty = /^\{\s*\}$/.test(text.slice(table.from, table.to));
-  return splice(text, table.from + 1, table.from + 1, ` ${key} = ${inline(value)}${isEmpty ? ' ' : ','}`);
+  if (key !== undefined) return inserted(without(text, places, path), section, key, value);
+  const members = membersOf(places, section);
+  const isList = old?.kind === 'header' && text.startsWith('[[', old.start);
+  if (isTable(value) && !isList && (old !== undefined || members.length > 0)) return withMembers(text, section, members, value);
+  return insertBeforeTables(without(text, places, path), `${keyText(section)} = ${inline(value)}\n`);
 }
 
-function without(text: string, places: ReturnType<typeof locate>, path: Change['path'], old: Place): string {
-  if (old.kind === 'header') {
-    let left = text;
-    for (let index = 0; ; index++) {
-      const element = places.get(pointer([...path, index]));
-      if (element === undefined) break;
-      left = `${left.slice(0, element.from)}${' '.repeat(element.to - element.from)}${left.slice(element.to)}`;
-    }
-    return left.replace(/^ +\n/gm, '');
+/** A table of several statements keeps its header, layout and comments: its settings change one by one. */
+function withMembers(text: string, section: string, members: readonly string[], value: Readonly<Record<string, TomlValue>>): string {
+  const gone = members
+    .filter((member) => !Object.hasOwn(value, member))
+    .map((member): Change => ({ path: [section, member], value: null }));
+  const set = Object.entries(value).map(([member, each]): Change => ({ path: [section, member], value: each }));
+  const changed = [...gone, ...set].reduce(withChange, text);
+  return locate(changed).has(pointer([section])) || set.length > 0 ? changed : insertBeforeTables(changed, `${keyText(section)} = {}\n`);
+}
+
+/** The text with a setting that it does not hold yet. */
+function inserted(text: string, section: string, key: string, value: TomlValue): string {
+  const places = locate(text);
+  const line = `${keyText(key)} = ${inline(value)}\n`;
+  const table = places.get(pointer([section]));
+  if (table === undefined)
+    return `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${text === '' ? '' : '\n'}[${keyText(section)}]\n${line}`;
+  if (table.kind === 'header') return insertAfter(text, table.to, line);
+  if (!ownValues(places).has(pointer([section]))) return insertBeforeTables(text, `${keyText(section)}.${line}`);
+  const isEmpty = /^\{\s*\}$/.test(text.slice(table.from, table.to));
+  return splice(text, table.from + 1, table.from + 1, ` ${line.trimEnd()}${isEmpty ? ' ' : ','}`);
+}
+
+/** The text without what a path names: values, headers, and tables below them. Comments on lines of their own stay. */
+function without(text: string, places: Places, path: Change['path']): string {
+  const name = pointer(path);
+  const values = ownValues(places);
+  const under = [...places].filter(([each]) => each === name || each.startsWith(`${name}/`));
+  const headers = new Set(under.filter(([, { kind }]) => kind === 'header').map(([, { start }]) => start));
+  const spans = [...headers].map((start) => ({ start, to: start }));
+  for (const [each, { start, to }] of under) if (values.has(each)) spans.push({ start, to });
+  // The last first, so that offsets before it stay right; what lies within another goes with it.
+  const outer = spans.filter((one) => !spans.some((other) => other.start < one.start && one.to < other.to));
+  const ofTables = [...places].filter(([each]) => values.has(each)).map(([, place]) => place);
+  return outer
+    .sort((one, other) => other.start - one.start)
+    .reduce((left, { start, to }) => {
+      const isMember = ofTables.some((place) => place.from < start && to < place.to);
+      return isMember ? withoutMember(left, start, to) : withoutLines(left, start, to);
+    }, text);
+}
+
+/** Takes out a statement with its lines, and one of two empty lines that would meet. */
+function withoutLines(text: string, start: number, to: number): string {
+  const before = text.slice(0, text.lastIndexOf('\n', start - 1) + 1);
+  const end = text.indexOf('\n', to);
+  const after = end < 0 ? '' : text.slice(end + 1);
+  const meets = before === '' || /\n\r?\n$/.test(before);
+  return before + (meets ? after.replace(/^\r?\n/, '') : after);
+}
+
+/** Takes a member out of an inline table, with one comma beside it. */
+function withoutMember(text: string, start: number, to: number): string {
+  const after = /^\s*,\s*/.exec(text.slice(to));
+  if (after !== null) return splice(text, start, to + after[0].length, '');
+  const before = /,\s*$/.exec(text.slice(0, start));
+  return splice(text, start - (before?.[0].length ?? 0), to, '');
+}
+
+/** Names of the places that are a value of their own; `a` in `a.b = 1` is none. */
+function ownValues(places: Places): ReadonlySet<string> {
+  const names = new Map<number, string>();
+  for (const [name, { kind, from }] of places) {
+    if (kind === 'value' && name.length > (names.get(from) ?? '').length) names.set(from, name);
   }
-  const lineStart = text.lastIndexOf('\n', old.key - 1) + 1;
-  const end = text.indexOf('\n', old.to);
-  const lineEnd = end < 0 ? text.length : end + 1;
-  // Alone on its line, be it behind the name of its table and a dot.
-  if (/^[ \t]*(?:[\w"'-]+[ \t]*\.[ \t]*)?$/.test(text.slice(lineStart, old.key)) && /^[ \t]*(#.*)?\n?$/.test(text.slice(old.to, lineEnd))) {
-    return splice(text, lineStart, lineEnd, '');
-  }
-  // In an inline table: with one comma beside it.
-  const after = /^\s*,\s*/.exec(text.slice(old.to));
-  if (after !== null) return splice(text, old.key, old.to + after[0].length, '');
-  const before = /,\s*$/.exec(text.slice(0, old.key));
-  return splice(text, old.key - (before?.[0].length ?? 0), old.to, '');
+  return new Set(names.values());
+}
+
+/** Keys of a table. */
+function membersOf(places: Places, section: string): string[] {
+  const prefix = `${pointer([section])}/`;
+  const own = [...places.keys()].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length).split('/')[0] as string);
+  return [...new Set(own)].map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 function insertBeforeTables(text: string, line: string): string {
-  const first = [...locate(text).values()]
-    .filter(({ kind }) => kind === 'header')
-    .reduce((least, { from }) => Math.min(least, from), text.length);
+  const places = [...locate(text).values()];
+  const first = places.filter(({ kind }) => kind === 'header').reduce((min, { from }) => Math.min(min, from), text.length);
   const head = text.slice(0, first);
   if (first === text.length) return `${head}${head === '' || head.endsWith('\n') ? '' : '\n'}${line}`;
-  // Above the header and the comment lines that belong to it.
-  const comment = /(?:^[ \t]*#.*\n)*[ \t]*(?![\s\S])/m.exec(head)?.index ?? first;
+  // Above the header and the comment lines that belong to it; a line of a text in several lines is no comment.
+  const last = places.filter(({ from }) => from < first).reduce((max, { to }) => Math.max(max, to), 0);
+  const comment = last + (/(?:^[ \t]*#.*\n)*[ \t]*(?![\s\S])/m.exec(head.slice(last))?.index ?? first - last);
   const before = text.slice(0, comment);
   const settings = before.trimEnd();
   if (settings === '') return `${before}${line}\n${text.slice(comment)}`;
@@ -102,6 +147,15 @@ function inline(value: TomlValue): string {
   if (typeof value === 'string') return JSON.stringify(value).replaceAll('\u007f', '\\u007f');
   if (typeof value !== 'object') return String(value);
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`;
-  const pairs = Object.entries(value as Readonly<Record<string, TomlValue>>).map(([key, each]) => `${key} = ${inline(each)}`);
+  const pairs = Object.entries(value as Readonly<Record<string, TomlValue>>).map(([key, each]) => `${keyText(key)} = ${inline(each)}`);
   return pairs.length === 0 ? '{}' : `{ ${pairs.join(', ')} }`;
+}
+
+function isTable(value: TomlValue): value is Readonly<Record<string, TomlValue>> {
+  return typeof value === 'object' && !Array.isArray(value);
+}
+
+/** A bare key, or a quoted one. */
+function keyText(key: string): string {
+  return /^[\w-]+$/.test(key) ? key : inline(key);
 }

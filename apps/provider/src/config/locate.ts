@@ -6,6 +6,8 @@
 export interface Place {
   /** A table with a header of its own, or the value of a key (also one of several keys joined by dots). */
   readonly kind: 'header' | 'value';
+  /** Offset at which the header, or the whole key with its dots, begins. */
+  readonly start: number;
   /** Offset of the key, or of the first bracket of an element. */
   readonly key: number;
   /** Offsets of the value; of a table, from its header to the end of its last line. */
@@ -62,16 +64,17 @@ class Walk {
       if (length !== undefined) path.push(length - 1);
     }
     this.#skip(/\s*\]{1,2}/y);
+    const place: Place = { kind: 'header', start, key: start, from: start, to: this.#at };
     if (isArray) {
       // A header of an array that exists has stepped into its last element.
       if (typeof path.at(-1) === 'number') path.pop();
       const name = pointer(path);
       const index = this.#lengths.get(name) ?? 0;
       this.#lengths.set(name, index + 1);
-      this.#note(path, { kind: 'header', key: start, from: start, to: this.#at });
+      this.#note(path, place);
       path.push(index);
     }
-    this.#note(path, { kind: 'header', key: start, from: start, to: this.#at });
+    this.#note(path, place);
     return path;
   }
 
@@ -86,8 +89,9 @@ class Walk {
     this.#skip(/\s*=[ \t]*/y);
     const from = this.#at;
     this.#value(path);
+    const start = starts[0] ?? from;
     for (const [index, at] of starts.entries()) {
-      this.#note(path.slice(0, table.length + index + 1), { kind: 'value', key: at, from, to: this.#at });
+      this.#note(path.slice(0, table.length + index + 1), { kind: 'value', start, key: at, from, to: this.#at });
     }
   }
 
@@ -114,7 +118,7 @@ class Walk {
         else {
           const from = this.#at;
           this.#value([...path, index]);
-          this.#note([...path, index], { kind: 'value', key: from, from, to: this.#at });
+          this.#note([...path, index], { kind: 'value', start: from, key: from, from, to: this.#at });
         }
       }
       this.#at++;
@@ -140,7 +144,7 @@ class Walk {
 
   /** A table reaches to the end of what stands in it. */
   #stretch(table: readonly (string | number)[]): void {
-    if (table.length > 0) this.#note(table, { kind: 'header', key: this.#at, from: this.#at, to: this.#at });
+    if (table.length > 0) this.#note(table, { kind: 'header', start: this.#at, key: this.#at, from: this.#at, to: this.#at });
   }
 }
 

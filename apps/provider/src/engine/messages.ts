@@ -49,7 +49,7 @@ export type PromptInput =
   | { readonly type: 'text'; readonly text: string };
 
 export interface Sampling {
-  /** 0 is greedy. */
+  /** 0 takes the most likely token. Without a seed, rounding may turn a close call under load. */
   readonly temperature: number;
   readonly topP: number | null;
   readonly topK: number | null;

@@ -18,6 +18,7 @@ export const modelsListCommand: Command = {
   name: 'models list',
   summary: 'Lists the models with what they need and the speed to expect.',
   usage: USAGE,
+  isDefault: true,
   run: (args) => orSentence(() => run(args)),
 };
 

@@ -8,7 +8,7 @@ import { type NativeContext, nativeTokens } from './native.js';
 import type { Outbox } from './outbox.js';
 import { RawLogprobs } from './raw-logprobs.js';
 import type { Repeatability } from './repeatability.js';
-import { type Rows, rowsOf } from './rows.js';
+import { rowsOf } from './rows.js';
 import type { Held, Sequences } from './sequences.js';
 import type { TextStream } from './text-stream.js';
 
@@ -54,6 +54,8 @@ export class Decoder {
   #sweep: NodeJS.Timeout | null = null;
   /** Of prompts, as measured; decides how much of one fits into a round. */
   #msPerToken = 0;
+  /** Time that slices of repeatable prompts took beyond their rounds while streams were running, in milliseconds. */
+  #overdrawnMs = 0;
 
   constructor(private readonly options: DecoderOptions) {
     this.#logprobs = new RawLogprobs(options.context, options.model);
@@ -85,10 +87,15 @@ export class Decoder {
           this.#writeAll();
           await full;
         }
+        if (ready.length === 0) {
+          this.#overdrawnMs = 0;
+          await this.#readSlice(false);
+          continue;
+        }
         const begin = performance.now();
-        if (ready.length > 0) await this.#decodeAll(ready);
-        do await this.#readSlice(ready.length > 0);
-        while (ready.length > 0 && this.#prompts.length > 0 && performance.now() - begin < PROMPT_MS);
+        await this.#decodeAll(ready);
+        while ((await this.#readSlice(true)) && performance.now() - begin < PROMPT_MS);
+        this.#overdrawnMs = Math.max(0, this.#overdrawnMs - PROMPT_MS);
         continue;
       }
       this.#writeAll();
@@ -140,15 +147,16 @@ export class Decoder {
 
   async #decode(batch: readonly Running[]): Promise<void> {
     const { context, repeatability } = this.options;
-    const { leastRows } = repeatability;
     // llama.cpp decodes neighbours together only when they come in the order of their ids.
     const ordered = [...batch].sort((a, b) => a.held.id - b.held.id);
-    const least = batch.some(({ stream }) => stream.options.repeatable) ? (leastRows ?? 1) : 1;
-    const ids = ordered.map(({ held }) => held.id);
-    const rows = rowsOf(ids, least);
-    context.initBatch(rows.reduce((sum, { own }) => sum + own, 0));
+    const least = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.leastRows ?? 1) : 1;
+    const rows = rowsOf(
+      ordered.map(({ held }) => held.id),
+      least,
+    );
+    context.initBatch(rows.reduce((sum, own) => sum + own, 0));
     const places = ordered.map(({ held, next }, index) => {
-      const { own } = rows[index] as Rows;
+      const own = rows[index] as number;
       // The logits of copies are wanted too: rows without are left out of the last layer.
       return context.addToBatch(
         held.id,
@@ -159,22 +167,22 @@ export class Decoder {
     });
     await this.#compute(ordered, places, () => {
       for (const [index, { held, next }] of ordered.entries()) {
-        const { own, together } = rows[index] as Rows;
-        this.#hold(held, [next as Token], leastRows !== null && together >= leastRows);
-        if (own > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
+        // Attention is computed row by row here, and in tiles in a slice of a prompt.
+        this.#hold(held, [next as Token], false);
+        if ((rows[index] as number) > 1) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
       }
     });
   }
 
-  /** Reads a part of the prompt whose turn it is; `busy`: while other streams are running. */
-  async #readSlice(busy: boolean): Promise<void> {
-    const running = this.#prompts.shift();
-    if (running === undefined) return;
+  /** Reads a part of the prompt whose turn it is; `busy`: while other streams are running. Resolves to whether there was one. */
+  async #readSlice(busy: boolean): Promise<boolean> {
+    const running = this.#takePrompt(busy);
+    if (running === undefined) return false;
     const { context, repeatability, outbox } = this.options;
     const { held, stream } = running;
     const { prompt, repeatable } = stream.options;
     const at = held.tokens.length;
-    const part = prompt.slice(at, at + this.#sliceTokens(repeatable, at, busy));
+    const part = prompt.slice(at, at + this.#sliceTokens(running, busy));
     const isLast = at + part.length === prompt.length;
     const padding = repeatable ? Math.max(0, (repeatability.leastRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
@@ -184,27 +192,41 @@ export class Decoder {
     else this.#prompts.push(running);
     const begin = performance.now();
     await this.#compute(isLast ? [running] : [], [...places], () => {
-      this.#hold(held, part, this.#isSame(at, part.length, rows.length));
+      this.#hold(held, part, this.#isSame(at, part.length));
       if (padding > 0) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
     });
-    if (part.length >= LEAST_SLICE) this.#msPerToken = (performance.now() - begin) / part.length;
+    const took = performance.now() - begin;
+    if (part.length >= LEAST_SLICE) this.#msPerToken = took / part.length;
+    if (busy && repeatable) this.#overdrawnMs += took;
     outbox.worked();
+    return true;
   }
 
-  #sliceTokens(repeatable: boolean, at: number, busy: boolean): number {
+  /** While running streams are owed time for the slices of repeatable prompts, only other prompts have their turn. */
+  #takePrompt(busy: boolean): Running | undefined {
+    const index = busy && this.#overdrawnMs >= PROMPT_MS ? this.#prompts.findIndex(({ stream }) => !stream.options.repeatable) : 0;
+    return index < 0 ? undefined : this.#prompts.splice(index, 1)[0];
+  }
+
+  #sliceTokens({ held, stream }: Running, busy: boolean): number {
     const { repeatability, batchTokens } = this.options;
+    const { prompt, repeatable } = stream.options;
+    const at = held.tokens.length;
     // Always cut at the same places, whatever was reused.
     if (repeatable && repeatability.leastRows === null) return repeatability.slice - (at % repeatability.slice);
-    const most = repeatable ? repeatability.slice : batchTokens;
-    if (!busy) return most;
-    if (this.#msPerToken === 0) return LEAST_SLICE;
-    return Math.max(LEAST_SLICE, Math.min(most, Math.floor(PROMPT_MS / this.#msPerToken)));
+    const min = repeatable ? repeatability.slice : LEAST_SLICE;
+    const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
+    const wanted = busy ? Math.max(min, Math.min(batchTokens, fitting)) : batchTokens;
+    if (!repeatable) return wanted;
+    // Of equal size, so that the last is none too small.
+    const left = prompt.length - at;
+    return Math.ceil(left / Math.max(1, Math.ceil(left / batchTokens), Math.floor(left / wanted)));
   }
 
   /** Whether a part of a prompt, decoded by itself, is the same each time. */
-  #isSame(at: number, tokens: number, rows: number): boolean {
+  #isSame(at: number, tokens: number): boolean {
     const { leastRows, slice } = this.options.repeatability;
-    return leastRows === null ? tokens === slice && at % slice === 0 : tokens <= slice && rows >= leastRows;
+    return leastRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
   }
 
   #hold(held: Held, tokens: readonly Token[], isSame: boolean): void {

@@ -6,9 +6,12 @@
 import type { LlamaModel, Token } from 'node-llama-cpp';
 import { type NativeContext, type NativeSampler, nativeTokens, newSampler } from './native.js';
 
-/** Most prompt tokens of a repeatable stream in one batch, on a processor and elsewhere. From 64 rows on processors take attention in tiles. */
-const PROCESSOR_SLICE = 63;
-const SLICE = 64;
+/** Rows from which ggml's processor backend computes attention in tiles (`GGML_FA_TILE_Q`), with other sums than row by row. */
+const TILE_ROWS = 64;
+/** Prompt tokens of one batch where only the same cut gives the same numbers. Others wait for a whole one, so no larger. */
+const FIXED_SLICE = 128;
+/** Two slices of which the second does not begin where a tile of the whole would. */
+const UNEVEN_SLICE = TILE_ROWS + 1;
 /** Logits that are compared, beside the sum over all. */
 const TOP = 40;
 /** Tokens that are read before those that are asked about. */
@@ -26,11 +29,11 @@ const TELLING_SIZE = 16_384;
 
 export interface Repeatability {
   /**
-   * A row is the same in any computation of at least so many rows, and in any cut of a prompt into slices. Null: only in
-   * the same cut, and alone.
+   * A generated token is the same in any batch of at least so many rows, and a prompt in any cut into slices of at least
+   * `slice` tokens. Null: the token only alone, and the prompt only cut at multiples of `slice`.
    */
   readonly leastRows: 1 | 2 | null;
-  /** Prompt tokens of a repeatable stream that are decoded at once. */
+  /** Prompt tokens of a repeatable stream in one batch: the minimum, or the exact number where `leastRows` is null. */
   readonly slice: number;
 }
 
@@ -44,11 +47,14 @@ export interface Asked {
 
 /** Leaves the context empty. */
 export async function findRepeatability(asked: Asked): Promise<Repeatability> {
-  if (!asked.mayShare) return { leastRows: null, slice: SLICE };
+  const apart: Repeatability = { leastRows: null, slice: FIXED_SLICE };
+  if (!asked.mayShare) return apart;
   const probe = new Probe(asked);
   try {
-    for (const leastRows of [1, 2] as const) if (await probe.holds(leastRows)) return { leastRows, slice: PROCESSOR_SLICE };
-    return { leastRows: null, slice: PROCESSOR_SLICE };
+    for (const leastRows of [1, 2] as const) {
+      if (await probe.holds(leastRows)) return (await probe.holdsInSlices()) ? { leastRows, slice: TILE_ROWS } : apart;
+    }
+    return apart;
   } finally {
     probe.end();
   }
@@ -86,9 +92,38 @@ class Probe {
     return (await this.#next(asked, leastRows, 1)) === alone[asked - PROMPT];
   }
 
+  /** The last tokens of a prompt that is read at once, and in two slices. */
+  async holdsInSlices(): Promise<boolean> {
+    const whole = await this.#lastRows([2 * UNEVEN_SLICE]);
+    return (await this.#lastRows([UNEVEN_SLICE, UNEVEN_SLICE])) === whole;
+  }
+
   end(): void {
     this.#clear();
     this.#sampler.dispose();
+  }
+
+  /** The logits of the last rows of a prompt that is read in these slices. */
+  async #lastRows(slices: readonly number[]): Promise<string> {
+    const { context } = this.asked;
+    this.#clear();
+    let at = 0;
+    let places: Uint32Array = new Uint32Array(0);
+    for (const slice of slices) {
+      const tokens = nativeTokens(Array.from({ length: slice }, (_, index) => this.#token(at + index)));
+      context.initBatch(slice);
+      places = context.addToBatch(
+        0,
+        at,
+        tokens,
+        Uint32Array.from({ length: this.#steps }, (_, row) => slice - this.#steps + row),
+      );
+      await context.decodeBatch();
+      at += slice;
+    }
+    const rows: string[] = [];
+    for (const place of places) rows.push(await this.#logits(place));
+    return rows.join('\n');
   }
 
   #clear(): void {
@@ -115,8 +150,13 @@ class Probe {
       context.addToBatch(other, position - PROMPT, nativeTokens([this.#token(position + other)]), Uint32Array.of(0));
     }
     await context.decodeBatch();
-    const sampled = await context.sampleToken(place, this.#sampler, false, false, [[], false, false, false, TOP], true);
+    const logits = await this.#logits(place);
     context.removeTokenCellsFromSequence(0, position + 1, -1);
+    return logits;
+  }
+
+  async #logits(place: number): Promise<string> {
+    const sampled = await this.asked.context.sampleToken(place, this.#sampler, false, false, [[], false, false, false, TOP], true);
     return `${sampled[3]?.join()} ${sampled[4]}`;
   }
 

@@ -9,7 +9,7 @@ import { GrammarError, grammarState } from './grammar.js';
 import type { LoadedModel } from './load.js';
 import { type NativeSampler, nativeGrammar, newSampler } from './native.js';
 import type { Outbox } from './outbox.js';
-import { isRepeatable, samplerConfig } from './sampling.js';
+import { samplerConfig } from './sampling.js';
 import { Sequences } from './sequences.js';
 import { StreamControl } from './stream.js';
 import { TextStream } from './text-stream.js';
@@ -26,10 +26,11 @@ export class Runtime {
     private readonly outbox: Outbox,
   ) {
     const { model, context, native, repeatability } = loaded;
+    const { leastRows, slice } = repeatability;
     const sequences = new Sequences(native, {
       count: context.totalSequences,
-      // Where any cut of a prompt gives the same, reuse may end anywhere.
-      grain: repeatability.leastRows === null ? repeatability.slice : 1,
+      // Where any cut of a prompt gives the same, reuse may end anywhere, as long as a slice is left.
+      ...(leastRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
       window: model.fileInsights.swaSize ?? null,
     });
     this.#decoder = new Decoder({ context: native, model, sequences, repeatability, batchTokens: context.batchSize, outbox });
@@ -93,7 +94,7 @@ export class Runtime {
       prompt: tokens,
       startsInsideThinking,
       scope: request.cacheScope,
-      repeatable: isRepeatable(request.sampling),
+      repeatable: request.sampling.seed !== null,
       limit,
       sampler,
       text,

@@ -39,11 +39,6 @@ export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig 
   };
 }
 
-/** The client counts on the same text each time: it named a seed, or left nothing to chance. */
-export function isRepeatable(sampling: Sampling): boolean {
-  return sampling.seed !== null || sampling.temperature === 0;
-}
-
 /** Folds any integer into the 32 bits that llama.cpp takes, around the one value it treats as random. */
 export function seed32(seed: number): number {
   const folded = Number(BigInt.asUintN(32, BigInt(Math.trunc(seed))));

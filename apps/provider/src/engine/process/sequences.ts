@@ -30,6 +30,8 @@ export interface SequencesOptions {
   readonly count: number;
   /** Repeatable reuse ends at a multiple of this. */
   readonly grain: number;
+  /** Tokens at the end of a prompt that a repeatable request always computes. */
+  readonly minRest: number;
   /** Positions before the first needed one that a sliding window has to reach back to. Null: the model sees all. */
   readonly window: number | null;
   readonly now?: () => number;
@@ -97,8 +99,9 @@ export class Sequences {
     let length = 0;
     while (length < most && held.tokens[length] === prompt[length]) length++;
     if (!repeatable) return length;
-    const same = Math.min(length, held.repeatable);
-    return same - (same % this.options.grain);
+    const { grain, minRest } = this.options;
+    const same = Math.max(0, Math.min(length, held.repeatable, prompt.length - minRest));
+    return same - (same % grain);
   }
 
   /** False when the memory could not keep just the beginning. */

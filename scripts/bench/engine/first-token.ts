@@ -1,0 +1,87 @@
+/**
+ * Time to the first token of cold prompts through a whole network: sampled as usual, at temperature 0, and with a seed, by
+ * turns. A seed may take 1.5 times as long, and temperature 0 no longer than usual.
+ */
+import { join } from 'node:path';
+import { startNetwork } from '../../network/network.js';
+import { sized } from '../size.js';
+import { median } from '../statistics.js';
+
+/** Prompt tokens, and how often each kind is asked. */
+const PROMPTS: readonly (readonly [tokens: number, rounds: number])[] = sized(
+  [
+    [1_200, 5],
+    [4_400, 5],
+    [15_000, 3],
+  ],
+  [[300, 1]],
+);
+const KINDS = {
+  usual: { temperature: 1, target: null },
+  'temperature 0': { temperature: 0, target: 1.2 },
+  'with a seed': { temperature: 1, seed: 7, target: 1.5 },
+} as const;
+type Kind = keyof typeof KINDS;
+
+/** Comes to five tokens for six letters in the vocabulary of the model. */
+const TEXT = 'The quick brown fox jumps over the lazy dog and runs to the sea. ';
+const NO_RATE_LIMITS = { RATE_LIMIT_ADDRESS: '0', RATE_LIMIT_KEY: '0' };
+
+/** Resolves to whether every target was met. */
+export async function benchFirstToken(directory: string, modelPath: string): Promise<boolean> {
+  const network = await startNetwork({
+    port: 0,
+    providers: 1,
+    dataDir: join(directory, 'first-token'),
+    modelPath,
+    providerArgs: ['--slots', '2', '--context', '16384'],
+    coordinatorEnv: { LOG_LEVEL: 'warn', ...NO_RATE_LIMITS },
+  });
+  let asked = 0;
+  const firstToken = async (kind: Kind, tokens: number): Promise<{ readonly ms: number; readonly tokens: number }> => {
+    const { target: _, ...sampling } = KINDS[kind];
+    // The number comes first, so that no prompt begins like another.
+    const content = `${asked++} ${TEXT.repeat(Math.ceil((2 * tokens) / TEXT.length))}`.slice(0, Math.round(tokens * 1.19));
+    const body = { model: network.models[0], messages: [{ role: 'user', content }], max_tokens: 1, ...sampling };
+    const begin = performance.now();
+    const response = await fetch(`${network.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${network.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    const ms = performance.now() - begin;
+    if (!response.ok) throw new Error(`answer ${response.status}: ${text.slice(0, 300)}`);
+    const { usage } = JSON.parse(text) as { usage: { prompt_tokens: number; prompt_tokens_details?: { cached_tokens?: number } } };
+    if ((usage.prompt_tokens_details?.cached_tokens ?? 0) > 64) throw new Error('the prompt was not cold');
+    return { ms, tokens: usage.prompt_tokens };
+  };
+  try {
+    await firstToken('usual', 300);
+    let met = true;
+    for (const [size, rounds] of PROMPTS) {
+      const times: Record<Kind, number[]> = { usual: [], 'temperature 0': [], 'with a seed': [] };
+      let tokens = 0;
+      for (let round = 0; round < rounds; round++) {
+        for (const kind of Object.keys(KINDS) as Kind[]) {
+          const answer = await firstToken(kind, size);
+          times[kind].push(answer.ms);
+          tokens = answer.tokens;
+        }
+      }
+      const parts = (Object.keys(KINDS) as Kind[]).map((kind) => {
+        const { target } = KINDS[kind];
+        // Of neighbours in time, as the load of a machine comes and goes.
+        const ratio = median(times[kind].map((ms, round) => ms / (times.usual[round] as number)));
+        const isMet = target === null || ratio <= target;
+        met = met && isMet;
+        const verdict = target === null ? '' : `, ratio ${ratio.toFixed(2)} (target: at most ${target}): ${isMet ? 'met' : 'MISSED'}`;
+        return `${kind} ${median(times[kind]).toFixed(0)} ms${verdict}`;
+      });
+      console.log(`first token of a cold prompt, ${String(tokens).padStart(6)} tokens: ${parts.join('; ')}`);
+    }
+    return met;
+  } finally {
+    await network.stop();
+  }
+}

@@ -1,0 +1,32 @@
+/** What the peer bench makes of a server that dies, by its own exit or by a signal. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import { startPeer } from './peer.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'peer-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function program(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text, { mode: 0o755 });
+  return path;
+}
+
+it.each([
+  ['a signal', '#!/bin/sh\nkill -KILL $$\n', 'ended: SIGKILL'],
+  ['an exit', '#!/bin/sh\nexit 3\n', 'ended: exit code 3'],
+])('a server that dies at its start, by %s, is told of', async (name, text, message) => {
+  await expect(startPeer(program(name.replace(' ', '-'), text), 'model', 1, 512)).rejects.toThrow(message);
+});
+
+it('a server that was killed can be stopped', async () => {
+  const serve =
+    "require('node:http').createServer((_, response) => response.end()).listen(process.argv[process.argv.indexOf('--port') + 1])";
+  const peer = await startPeer(program('healthy', `#!${process.execPath}\n${serve};\n`), 'model', 1, 512);
+  process.kill(peer.pid, 'SIGKILL');
+  await peer.stop();
+  await peer.stop();
+  await expect(fetch(`${peer.url}/health`)).rejects.toThrow();
+});

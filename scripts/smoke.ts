@@ -1,0 +1,58 @@
+/**
+ * `npm run smoke`: a short run of every soak and bench, so that CI notices when one no longer comes to its end. Targets do not
+ * count. Soaks run beside the benches, as each leaves a core idle much of the time.
+ */
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** Far more than any of them takes on a busy machine. */
+const LIMIT_MS = 6 * 60_000;
+
+interface Run {
+  readonly name: string;
+  readonly args: readonly string[];
+  /** In its output, so that a program that does nothing is noticed. */
+  readonly prints: RegExp;
+}
+
+const soak = (prints: RegExp, ...args: readonly string[]): Run => ({
+  name: `soak ${args.join(' ')}`,
+  args: ['scripts/soak/run.ts', ...args],
+  prints,
+});
+const bench = (name: string): Run => ({ name: `bench ${name}`, args: ['scripts/bench/run.ts', '--smoke', name], prints: /\d/ });
+
+const LANES: readonly (readonly Run[])[] = [
+  [soak(/ordinary: [1-9]/, 'chaos', '0.15'), soak(/30 of 30/, 'crowd', '30', '1'), soak(/answers: [1-9]\d* verified/, 'agent', '0.4')],
+  ['relay', 'engine', 'ledger', 'reads', 'attestation', 'rendering', 'scheduler', 'images'].map(bench),
+];
+
+const failed = (await Promise.all(LANES.map(runAll))).flat();
+for (const name of failed) console.error(`FAILED: ${name}`);
+process.exit(failed.length === 0 ? 0 : 1);
+
+async function runAll(runs: readonly Run[]): Promise<string[]> {
+  const failures: string[] = [];
+  for (const run of runs) if (!(await holds(run))) failures.push(run.name);
+  return failures;
+}
+
+async function holds({ name, args, prints }: Run): Promise<boolean> {
+  const begun = performance.now();
+  const child = spawn(process.execPath, ['--import', 'tsx', ...args], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const output of [child.stdout, child.stderr]) output.on('data', (data: Buffer) => (said += data.toString()));
+  const limit = setTimeout(() => {
+    said += `\nended after ${LIMIT_MS / 1000} s\n`;
+    child.kill('SIGKILL');
+  }, LIMIT_MS);
+  const how = await new Promise<string>((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(signal ?? `exit code ${code}`));
+  });
+  clearTimeout(limit);
+  const isFine = how === 'exit code 0' && prints.test(said);
+  console.log(`\n== ${name}: ${isFine ? 'fine' : how} after ${((performance.now() - begun) / 1000).toFixed(0)} s\n${said.trim()}`);
+  return isFine;
+}
