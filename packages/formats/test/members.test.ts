@@ -1,8 +1,15 @@
 /** Members of requests that are not known, have no effect, or ask for what is not done: none of them vanishes without a word. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { CHAT_MEMBERS } from '../src/chat-completions/members.js';
+import { COMPLETION_MEMBERS } from '../src/completions/members.js';
+import { EMBEDDINGS_MEMBERS } from '../src/embeddings/members.js';
 import { RequestError } from '../src/errors.js';
 import type { ParseOptions } from '../src/format.js';
 import { formatFor } from '../src/formats.js';
+import { IMAGES_MEMBERS } from '../src/images/members.js';
+import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from '../src/messages/members.js';
+import { RESPONSES_MEMBERS } from '../src/responses/members.js';
 
 type Endpoint = Parameters<typeof formatFor>[0];
 
@@ -300,4 +307,19 @@ describe('tools that the Messages format defines and the client runs', () => {
     expect(Object.keys(tools[0]?.parameters.properties as object)).toEqual(expect.arrayContaining(properties));
     expect(refusal(MESSAGES, { tools: [{ type, name: 'other' }] }).param).toBe('tools[0].name');
   });
+});
+
+it('whatever is ignored is listed in the documentation', () => {
+  const text = readFileSync(new URL('../../../docs/clients.md', import.meta.url), 'utf8');
+  for (const table of [
+    CHAT_MEMBERS,
+    COMPLETION_MEMBERS,
+    RESPONSES_MEMBERS,
+    MESSAGES_MEMBERS,
+    COUNT_TOKENS_MEMBERS,
+    EMBEDDINGS_MEMBERS,
+    IMAGES_MEMBERS,
+  ]) {
+    expect([...table.ignored].filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
+  }
 });
