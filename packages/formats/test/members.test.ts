@@ -119,6 +119,13 @@ function tool(name: string, members: object = {}) {
   return { type: 'function', function: { name, ...members } };
 }
 
+it('a request full of names that nobody knows is read about as quickly as any other', () => {
+  const made = Object.fromEntries(Array.from({ length: 30_000 }, (_, index) => [`completion_${index}`, 1]));
+  const { ignored } = parse(CHAT, { messages: [{ ...messages[0], ...made }] });
+  expect(ignored).toHaveLength(100);
+  expect(parse(MESSAGES, made, { unknownMembers: 'refuse_misspelt' }).ignored).toHaveLength(100);
+});
+
 describe('what has no effect is named', () => {
   it.each<[Endpoint, object, readonly string[]]>([
     [CHAT, { user: 'u', metadata: { a: 'b' }, store: true, provider: { order: ['a'] } }, ['user', 'metadata', 'store', 'provider']],
@@ -204,6 +211,15 @@ describe('what cannot be done is refused by name', () => {
       grammar: '',
     };
     expect(parse(CHAT, neutral)).toMatchObject({ ignored: [], request: textRequest(CHAT, {}) });
+  });
+
+  it("unless the format's own member says the same", () => {
+    const both = { max_tokens: 5, max_output_tokens: 5 };
+    for (const endpoint of [CHAT, '/v1/completions', RESPONSES, MESSAGES] as const) {
+      expect(textRequest(endpoint, both).maxTokens, endpoint).toBe(5);
+      const other = endpoint === RESPONSES ? 'max_tokens' : 'max_output_tokens';
+      expect(refusal(endpoint, { ...both, [other]: 6 }).param, endpoint).toBe(other);
+    }
   });
 
   it.each<[Endpoint, string]>([

@@ -26,6 +26,8 @@ import { DEFAULT_MAX_TOKENS } from './timings.js';
 
 /** Of a body, on average. */
 const BYTES_PER_TOKEN = 4;
+/** More do not fit into the header that tells them. */
+const MAX_IGNORED = 100;
 /** Most answers are shorter than their limit. Tokens. */
 const TYPICAL_COMPLETION = 400;
 
@@ -78,7 +80,7 @@ export function readJobRequest(input: RequestInput & { readonly endpoint: Exclud
   const { request, facts, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
   // Vectors are made of all of a text: nothing of it is remembered.
   const chain = request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId);
-  return jobOf(input, { facts, answer, chain, images: null, ignored });
+  return jobOf(input, { facts, answer, chain, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
 }
 
 type ImagesEndpoint = '/v1/images/generations';

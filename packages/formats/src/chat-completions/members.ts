@@ -1,6 +1,6 @@
 /** Members of a chat completion request: what has no effect here, and what is refused (see docs/clients.md). */
 import { StructuredOutputsSchema } from '../constraints.js';
-import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS } from '../members/common-members.js';
+import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import {
   ChatCompletionRequestSchema,
@@ -47,7 +47,7 @@ export const CHAT_MEMBERS = memberTable({
     best_of: { neutral: [1] },
     echo: {},
     suffix: {},
-    max_output_tokens: { advice: 'Use max_completion_tokens.' },
+    max_output_tokens: otherLimit('max_completion_tokens'),
     input: { advice: 'Use messages, or POST /v1/responses.' },
     prompt: { advice: 'Use messages, or POST /v1/completions.' },
     system: { advice: 'Send it as a message of the role "system".' },

@@ -1,6 +1,6 @@
 /** Members of a legacy completion request: what has no effect here, and what is refused (see docs/clients.md). */
 import { RESPONSE_FORMAT, STREAM_OPTIONS, STRUCTURED_OUTPUTS } from '../chat-completions/members.js';
-import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS } from '../members/common-members.js';
+import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { CompletionRequestSchema } from './schema.js';
 
@@ -12,8 +12,8 @@ export const COMPLETION_MEMBERS = memberTable({
   ignored: `${BOOKKEEPING} ${ENGINE_HINTS} store service_tier`,
   refused: {
     ...FOREIGN_CONSTRAINTS,
-    max_completion_tokens: { advice: 'Use max_tokens.' },
-    max_output_tokens: { advice: 'Use max_tokens.' },
+    max_completion_tokens: otherLimit('max_tokens'),
+    max_output_tokens: otherLimit('max_tokens'),
     top_logprobs: { neutral: [0], advice: 'Use logprobs.' },
     messages: ONLY_TEXT,
     tools: ONLY_TEXT,

@@ -14,7 +14,15 @@ export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token retu
   dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers mirostat_tau mirostat_eta xtc_threshold dynatemp_exponent`;
 
 const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
-const LIMIT = { neutral: [-1], advice: 'Use max_tokens.' };
+/** Names of one limit in different formats. */
+const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
+
+/** A limit by the name of another format, which is fine beside the same limit by its own name. */
+export function otherLimit(own: string): Refusal {
+  return { neutral: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
+}
+
+const LIMIT = otherLimit('max_tokens');
 const STOP = { advice: 'Use stop.' };
 
 /** Samplers and constraints of other servers that this network's engine has no counterpart for. */

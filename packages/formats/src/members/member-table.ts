@@ -11,6 +11,8 @@ import { nearestName } from './nearest-name.js';
 export interface Refusal {
   /** Values that ask for nothing beside null; default: false, and empty texts, arrays and objects. */
   readonly neutral?: readonly unknown[];
+  /** Members of the same object that say the same: their value asks for nothing more. */
+  readonly sameAs?: readonly string[];
   /** What to do instead, as a sentence. */
   readonly advice?: string;
 }
@@ -79,6 +81,9 @@ interface Place {
   readonly ignored: Set<string>;
 }
 
+/** Omissions that are told. Near names are looked for as many times, so that a request full of made-up names costs little. */
+const MAX_IGNORED = 100;
+
 /** Names that are told: any other text in the place of a name is the client's own. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
 
@@ -91,9 +96,11 @@ function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, 
       continue;
     }
     const refusal = table.refused.get(name);
-    if (refusal !== undefined) refuseUnlessNeutral(place.path + name, value, refusal);
-    else if (table.ignored.has(name)) {
-      if (!isEmpty(value)) place.ignored.add(place.shown + name);
+    if (refusal !== undefined) {
+      const isSaid = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
+      if (!isSaid) refuseUnlessNeutral(place.path + name, value, refusal);
+    } else if (table.ignored.has(name)) {
+      if (!isEmpty(value) && place.ignored.size < MAX_IGNORED) place.ignored.add(place.shown + name);
     } else meetUnknown(name, table, place);
   }
 }
@@ -113,11 +120,13 @@ function refuseUnlessNeutral(path: string, value: unknown, { neutral, advice }: 
 }
 
 function meetUnknown(name: string, table: MemberTable, { path, shown, unknown, wording, ignored }: Place): void {
+  const isRefused = table.isClosed && unknown === 'refuse';
+  if (!isRefused && (ignored.size >= MAX_IGNORED || ignored.has(shown + name))) return;
   const isName = NAME.test(name);
   if (unknown !== 'ignore') {
     const meant = isName ? nearestName(name, [...table.read, ...table.ignored]) : null;
     if (meant !== null) throw new RequestError('unknown_parameter', path + name, `${wording(path + name)} (did you mean \`${meant}\`?)`);
-    if (table.isClosed && unknown === 'refuse') {
+    if (isRefused) {
       if (isName) throw new RequestError('unknown_parameter', path + name, `${wording(path + name)}.`);
       throw new RequestError('unknown_parameter', null, 'The request has a member whose name is not known.');
     }

@@ -27,7 +27,7 @@ export function nearestNames(typed: string, known: Iterable<string>, max: number
 /** Letters that may differ. Short names differ in one letter from too many others. */
 function changesAllowed(length: number): number {
   if (length <= 3) return 0;
-  return length <= 6 ? 1 : Math.min(3, Math.floor(length / 4) + 1);
+  return length <= 6 ? 1 : 2;
 }
 
 /** Letters that changed places count as one change: `fromat` is near `format`. */

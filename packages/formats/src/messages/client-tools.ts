@@ -88,7 +88,7 @@ const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
 ]);
 
 /** Tools that find other tools. All tools are described to the model from the start, so nothing is lost without them. */
-const TOOL_SEARCH = /^tool_search_tool_/;
+const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
 
 export function findsTools({ type }: MessagesTool): boolean {
   return isGiven(type) && TOOL_SEARCH.test(type);

@@ -1,6 +1,6 @@
 /** Members of Messages and token counting requests: what has no effect here, and what is refused (see docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
-import { BOOKKEEPING, FOREIGN_CONSTRAINTS } from '../members/common-members.js';
+import { BOOKKEEPING, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import {
   CountTokensRequestSchema,
@@ -12,7 +12,7 @@ import {
   ToolSchema,
 } from './schema.js';
 
-const LIMIT = { advice: 'Use max_tokens.' };
+const LIMIT = otherLimit('max_tokens');
 const STOP = { advice: 'Use stop_sequences.' };
 const SAMPLING = {};
 const { stop_sequence: _stop, stop_sequences: _stops, ...CONSTRAINTS } = FOREIGN_CONSTRAINTS;

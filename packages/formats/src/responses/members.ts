@@ -1,13 +1,13 @@
 /** Members of a Responses request: what has no effect here, and what is refused (see docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
-import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS } from '../members/common-members.js';
+import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { FormatSchema, ReasoningSchema, ResponsesRequestSchema, TextSchema, ToolSchema } from './schema.js';
 
 /** Members that the response repeats. */
 const ECHOED = /\b(?:metadata|user|safety_identifier|prompt_cache_key)\s/g;
 
-const LIMIT = { advice: 'Use max_output_tokens.' };
+const LIMIT = otherLimit('max_output_tokens');
 
 export const RESPONSES_MEMBERS = memberTable({
   schema: ResponsesRequestSchema,
@@ -16,6 +16,10 @@ export const RESPONSES_MEMBERS = memberTable({
   refused: {
     ...FOREIGN_CONSTRAINTS,
     ...refuseConstraints('Use text.format.'),
+    n_predict: LIMIT,
+    num_predict: LIMIT,
+    max_length: LIMIT,
+    max_new_tokens: LIMIT,
     max_tokens: LIMIT,
     max_completion_tokens: LIMIT,
     messages: { advice: 'Use input.' },
@@ -29,7 +33,11 @@ export const RESPONSES_MEMBERS = memberTable({
   },
   within: {
     stream_options: memberTable({ schema: {}, ignored: 'include_obfuscation include_usage', isClosed: true }),
-    reasoning: memberTable({ schema: ReasoningSchema, ignored: 'summary generate_summary context mode', isClosed: true }),
+    reasoning: memberTable({
+      schema: ReasoningSchema,
+      ignored: 'summary generate_summary context mode exclude max_tokens',
+      isClosed: true,
+    }),
     text: memberTable({
       schema: TextSchema,
       ignored: 'verbosity',

@@ -43,7 +43,7 @@ export function parseResponses(bytes: Uint8Array, options: ParseOptions = {}): P
     responseFormat: textFormatOf(body),
     sampling: samplingOf({ ...body, logit_bias: null }),
     logprobs: logprobsOf(body),
-    thinking: body.reasoning?.effort === 'none' ? false : null,
+    thinking: body.reasoning?.effort === 'none' ? false : (body.reasoning?.enabled ?? null),
     stop: stopOf(body.stop),
   };
   const { model, maxTokens } = request;

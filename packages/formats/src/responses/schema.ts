@@ -75,7 +75,8 @@ export const FormatSchema = Type.Object(
 );
 
 export const TextSchema = Type.Object({ format: nullable(FormatSchema, 'an object with a type'), verbosity: text });
-export const ReasoningSchema = Type.Object({ effort: text, summary: text });
+/** `enabled` as OpenRouter has it. */
+export const ReasoningSchema = Type.Object({ effort: text, summary: text, enabled: flag });
 
 export const ResponsesRequestSchema = Type.Object(
   {
