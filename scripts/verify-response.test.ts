@@ -330,6 +330,14 @@ describe('a streamed answer of a dishonest server', () => {
     expect(verifyStream(readFileSync(join(kept, 'body.bin')), { publicKey }).verified).toBe(false);
   });
 
+  test('may carry its signature in a comment', async () => {
+    const inComment = (text: string) => text.replace(/^data: \{.*?("se_signature":.*)$/m, ': inference-signature {$1');
+    behaviour = { body: inComment };
+    expect(await ask('--stream')).toEqual(verified);
+    behaviour = { body: (text) => inComment(text).replace('Grüße', 'Grüsse') };
+    expect(await ask('--stream')).toEqual(failed(/^FAILED: response hash/));
+  });
+
   test('without the terminator is still signed', async () => {
     behaviour = { body: (text) => text.replace('data: [DONE]\n\n', '') };
     expect(await ask('--stream')).toEqual(verified);

@@ -115,6 +115,63 @@ describe('the official OpenAI client', () => {
   });
 });
 
+describe('chat completions', () => {
+  const hi = { messages: [{ role: 'user' as const, content: question }], max_tokens: 20, temperature: 0 };
+
+  it('name the engine and the tier, whole and streamed', async () => {
+    const request = { model: network.model, ...hi, service_tier: 'auto' as const };
+    const whole = await network.openai.chat.completions.create(request);
+    expect(whole.system_fingerprint).toMatch(/^fp_[0-9a-f]{12}$/);
+    expect(whole.service_tier).toBe('default');
+    for await (const chunk of await network.openai.chat.completions.create({ ...request, stream: true })) {
+      if (chunk.choices.length === 0) continue;
+      expect([chunk.system_fingerprint, chunk.service_tier]).toEqual([whole.system_fingerprint, 'default']);
+    }
+  });
+
+  it('serve clients that read a choice out of every event, and are verified', async () => {
+    const headers = { 'X-Inference-Signature': 'comment' };
+    const stream = await network.openai.chat.completions.create({ model: network.model, ...hi, stream: true }, { headers });
+    let text = '';
+    // As old snippets do: an event without choices would throw here.
+    for await (const chunk of stream) text += (chunk.choices[0] as (typeof chunk.choices)[number]).delta.content ?? '';
+    expect(text).toBe(answer);
+    const raw = await network.post('/v1/chat/completions', { model: network.model, ...hi, stream: true }, { headers });
+    const trusted = { publicKey: raw.headers.get('x-attestation-se-public-key') ?? '' };
+    expect(verifyStream(new Uint8Array(await raw.arrayBuffer()), trusted)).toMatchObject({ verified: true });
+  });
+
+  it('call functions as the predecessor of tools had them, and read the result', async () => {
+    const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+    const functions = [{ name: 'get_weather', description: 'Get the weather for a city', parameters }];
+    const messages = [{ role: 'user' as const, content: 'What is the weather in Paris?' }];
+    const request = { model: network.model, messages, functions, temperature: 0 };
+    const { choices } = await network.openai.chat.completions.create(request);
+    const message = choices[0]?.message;
+    expect(choices[0]?.finish_reason).toBe('function_call');
+    expect(message?.function_call?.name).toBe('get_weather');
+    expect(JSON.parse(message?.function_call?.arguments ?? '')).toEqual({ city: 'Paris' });
+    let streamed = '';
+    for await (const chunk of await network.openai.chat.completions.create({ ...request, stream: true })) {
+      streamed += chunk.choices[0]?.delta.function_call?.arguments ?? '';
+    }
+    expect(streamed).toBe(message?.function_call?.arguments);
+    const next = await network.openai.chat.completions.create({
+      model: network.model,
+      temperature: 0,
+      max_tokens: 20,
+      functions,
+      function_call: 'none',
+      messages: [
+        ...messages,
+        { role: 'assistant', content: null, function_call: message?.function_call ?? null },
+        { role: 'function', name: 'get_weather', content: 'Sunny.' },
+      ],
+    });
+    expect(next.choices[0]?.message.content).toMatch(/\w/);
+  });
+});
+
 describe('every format', () => {
   const bodies = (): [string, Record<string, unknown>][] => [
     ['/v1/chat/completions', { messages: [{ role: 'user', content: question }] }],

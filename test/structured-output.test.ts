@@ -105,6 +105,29 @@ describe('chat completions', () => {
     }
   });
 
+  it.each<[string, object, RegExp]>([
+    ['response_format', { response_format: { type: 'json_object', schema } }, /^\{/],
+    ['guided_json', { guided_json: schema }, /^\{/],
+    ['structured_outputs', { structured_outputs: { json: schema } }, /^\{/],
+    ['format', { format: schema }, /^\{/],
+    ['guided_choice', { guided_choice: ['positive', 'negative'] }, /^(positive|negative)$/],
+    ['guided_regex', { guided_regex: '[A-Z]{3}-\\d{1,4}' }, /^[A-Z]{3}-\d{1,4}$/],
+  ])('have the form that other servers are asked for as %s', async (_what, form, expected) => {
+    const whole = await network.post('/v1/chat/completions', { model: network.model, ...chat, ...form });
+    const { choices } = (await whole.json()) as OpenAI.ChatCompletion;
+    const text = choices[0]?.message.content ?? '';
+    expect(text).toMatch(expected);
+    if (text.startsWith('{')) expect(fits(text), text).toBe(true);
+  });
+
+  it('say why and where the limit is when a schema counts too much', async () => {
+    const response_format = asked('many', { type: 'array', items: { type: 'integer' }, minItems: 5000 });
+    const refused = await network.post('/v1/chat/completions', { model: network.model, ...chat, response_format });
+    const { error } = (await refused.json()) as { error: { param: string; message: string } };
+    expect([refused.status, error.param]).toEqual([400, 'response_format.json_schema.schema.minItems']);
+    expect(error.message).toMatch(/minItems is limited to 1000 here: answers are held to the schema while they are written/);
+  });
+
   it('that ask for what cannot be promised are refused by the place in the schema', async () => {
     const impossible = { type: 'object', properties: { tags: { type: 'array', uniqueItems: true } } };
     const refused = await network.post('/v1/chat/completions', {

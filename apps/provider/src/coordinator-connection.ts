@@ -34,6 +34,8 @@ import type { SealingKeys } from './work/sealing-keys.js';
 const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
 /** How long a command waits for what the coordinator says to a new sign-in, in milliseconds. */
 const LINK_MS = 5_000;
+/** The agent pins its engine, so that its version stands for the engine's build. */
+const ENGINE_BUILD = `${agentVersion()} ${process.platform} ${process.arch}`;
 
 export interface CoordinatorConnectionOptions {
   readonly daemon: Pick<DaemonOptions, 'dataDir' | 'drainMs' | 'enrol' | 'log' | 'simulatedManagement' | 'socketUrl'>;
@@ -214,7 +216,7 @@ export class CoordinatorConnection {
       forms: this.#forms,
       slots: models.slots,
       modelIds: () => models.ids(),
-      lease: (id, signal) => leaseModel(models, id, signal),
+      lease: (id, signal) => leaseModel(models, id, ENGINE_BUILD, signal),
       receiptVersion: session.receiptVersion,
       send: (message) => session.send(message),
       sendFrame: (bytes, sent) => session.sendFrame(bytes, sent),

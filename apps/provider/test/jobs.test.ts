@@ -121,6 +121,7 @@ class Bench {
       identity: { engine: 'llama.cpp b1 cpu', weightsSha256: 'a'.repeat(64), templateSha256: 'b'.repeat(64) },
       embedding: this.embedding,
       image: this.image,
+      systemFingerprint: 'fp_0123456789ab',
       generate: (request) => {
         const commands: StreamCommand[] = [];
         const generation = new Generation(this.streams.length, (command) => {
@@ -770,6 +771,25 @@ test('tool calls become calls with ids of their own', async () => {
   expect(stream.request.prompt).toMatchObject({ tools: [{ type: 'function', function: { name: 'weather', description: '' } }] });
 });
 
+test('calls of the Messages format have ids as that format names them, and functions are called one at a time', async () => {
+  const messagesTool = { name: 'weather', input_schema: weather.function.parameters };
+  const { body } = await answerTo({ max_tokens: 50, tools: [messagesTool] }, callOf('Lima'), { ...messagesContext, max_tokens: 50 });
+  expect(body.content).toEqual([
+    { type: 'tool_use', id: expect.stringMatching(/^toolu_[0-9a-f]{24}$/), name: 'weather', input: { city: 'Lima' } },
+  ]);
+  const legacy = await answerTo({ functions: [weather.function] }, [...callOf('Lima'), ...callOf('Rome')]);
+  expect(legacy.body.choices[0]).toMatchObject({
+    finish_reason: 'function_call',
+    message: { content: null, function_call: { name: 'weather', arguments: '{"city": "Lima"}' } },
+  });
+  expect(legacy.body.choices[0].message).not.toHaveProperty('tool_calls');
+});
+
+test('the model and its engine have a fingerprint', async () => {
+  const { body } = await answerTo({ service_tier: 'auto' }, ['Hi']);
+  expect(body).toMatchObject({ system_fingerprint: 'fp_0123456789ab', service_tier: 'default' });
+});
+
 test('without parallel calls the first one ends the answer', async () => {
   const texts = [...callOf('Lima'), ...callOf('Rome')];
   const { body, receipt, stream } = await answerTo({ tools: [weather], parallel_tool_calls: false }, texts);
@@ -906,6 +926,20 @@ test.each<[string, Record<string, unknown>, string, Partial<JobContext>]>([
   expect(await bench.failureOf(body, bench.context(body, context))).toEqual({ code: 'unsupported', param });
   expect(bench.sent.some(({ type }) => type === 'job_accepted')).toBe(false);
   expect(bench.streams).toHaveLength(0);
+});
+
+const longItems = { type: 'object', properties: { ['a'.repeat(40)]: { type: 'array', minItems: 5000 } } };
+
+test.each<[string, object, string, number]>([
+  ['items', { type: 'array', minItems: 5000 }, 'response_format.json_schema.schema.minItems', 1000],
+  ['items at a long place', longItems, 'response_format.json_schema.schema...minItems', 1000],
+  ['characters', { type: 'string', minLength: 20_000 }, 'response_format.json_schema.schema.minLength', 10_000],
+  ['repetitions', { type: 'string', pattern: '^a{2000}$' }, 'response_format.json_schema.schema.pattern', 1000],
+  ['pattern', { type: 'string', pattern: 'a'.repeat(1001) }, 'response_format.json_schema.schema.pattern', 1000],
+])('a schema that counts too many %s is refused with the limit', async (_what, schema, param, limit) => {
+  const bench = new Bench();
+  const body = chat({ response_format: strictly(schema) });
+  expect(await bench.failureOf(body, bench.context(body))).toEqual({ code: 'unsupported', param, limit });
 });
 
 test('what no grammar can promise is left out where nothing was to be promised', async () => {

@@ -1,6 +1,8 @@
 /** Forms with schemas of clients are made beside the agent's loop: none keeps others waiting, and none is waited for too long. */
 import { formatFor, type ParsedRequest, type TextFormat } from '@inference/formats';
 import { afterAll, describe, expect, test } from 'vitest';
+import type { Grammar } from '../src/engine/grammar/grammar.js';
+import { GrammarMachine } from '../src/engine/grammar/machine.js';
 import { OutputForms } from '../src/work/form/output-forms.js';
 import type { JobError } from '../src/work/job-error.js';
 import { crowding } from './crowding-schema.js';
@@ -38,6 +40,15 @@ function failureOf(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
+/** Whether the grammar lets a text end as it is. */
+function accepts(grammar: Grammar | undefined, text: string): boolean {
+  if (grammar === undefined) throw new Error('there is no grammar');
+  const machine = new GrammarMachine(grammar);
+  let state = machine.start();
+  for (const character of text) state = machine.step(state, character.codePointAt(0) ?? 0);
+  return state.length > 0 && machine.rest(state) === '';
+}
+
 describe('forms', () => {
   test('of schemas are what the schema says, and hold outputs against it', async () => {
     const form = await forms.form(colour, going);
@@ -45,6 +56,27 @@ describe('forms', () => {
     expect(form?.grammar.rules.length).toBeGreaterThan(0);
     expect(await form?.fits({ text: '{"colour":"red"}', calls: [] })).toBe(true);
     expect(await form?.fits({ text: '{"colour":"grey"}', calls: [] })).toBe(false);
+  });
+
+  test.each<[object, readonly string[], readonly string[]]>([
+    [{ guided_choice: ['yes', 'no', 'none'] }, ['yes', 'no', 'none'], ['non', 'y', '"yes"', 'yes ', '']],
+    [{ guided_regex: '[A-Z]{2}-\\d+' }, ['AB-1', 'ZZ-4711'], ['A-1', 'AB-', ' AB-1', 'AB-1x']],
+    [{ regex: 'a|b"c' }, ['a', 'b"c'], ['b', 'ab"c', 'b\\"c']],
+  ])('of texts are the texts themselves (%j)', async (asked, fitting, others) => {
+    const form = await forms.form(chat(asked), going);
+    expect(form?.isWhole).toBe(true);
+    for (const text of fitting) expect(accepts(form?.grammar, text), text).toBe(true);
+    for (const text of others) expect(accepts(form?.grammar, text), text).toBe(false);
+    expect(await form?.fits({ text: fitting[0] ?? '', calls: [] })).toBe(true);
+  });
+
+  test.each<[object, object]>([
+    [{ guided_regex: '(' }, { code: 'invalid_request', param: 'guided_regex' }],
+    [{ guided_regex: 'a{2000}' }, { code: 'unsupported', param: 'guided_regex', limit: 1000 }],
+    [{ guided_json: { type: 'array', uniqueItems: true } }, { code: 'unsupported', param: 'guided_json.uniqueItems' }],
+    [{ structured_outputs: { json: { type: 'banana' } } }, { code: 'invalid_request', param: 'structured_outputs.json.type' }],
+  ])('that are refused name the field that holds them (%j)', async (asked, failure) => {
+    expect(await failureOf(forms.form(chat(asked), going))).toEqual(failure);
   });
 
   test('are none where nothing is demanded', async () => {

@@ -113,7 +113,9 @@ function draw(candidates: Candidates, sampling: Sampling, history: readonly numb
   let left = candidates.map(([token, logit]): [number, number] => {
     const times = count(token);
     const penalty = times * sampling.frequencyPenalty + (times > 0 ? sampling.presencePenalty : 0);
-    return [token, Math.fround(logit + (bias.get(token) ?? 0) - penalty)];
+    const biased = Math.fround(logit + (bias.get(token) ?? 0));
+    const repetition = times > 0 ? (sampling.repetitionPenalty ?? 1) : 1;
+    return [token, Math.fround((biased > 0 ? biased / repetition : biased * repetition) - penalty)];
   });
   const sorted = () => [...left].sort((a, b) => b[1] - a[1]);
   if (sampling.temperature === 0) return sorted()[0]?.[0] as number;
@@ -184,6 +186,8 @@ const settings: [string, Partial<Sampling>][] = [
   ['top_k, top_p and min_p', { temperature: 1.7, topK: 9, topP: 0.9, minP: 0.1 }],
   ['frequency_penalty', { frequencyPenalty: 0.5 }],
   ['presence_penalty', { presencePenalty: 1.5 }],
+  ['repetition_penalty', { repetitionPenalty: 1.3 }],
+  ['temperature 0 with all penalties', { temperature: 0, repetitionPenalty: 1.1, frequencyPenalty: 0.2, presencePenalty: 0.3 }],
   ['rewards', { frequencyPenalty: -0.1, presencePenalty: -1 }],
   [
     'logit_bias',

@@ -63,6 +63,15 @@ export const ERRORS = {
     retry: false,
     message: 'The request asks for something this service does not offer.',
   },
+  /** The request has a member that its format does not. */
+  unknown_parameter: {
+    status: 400,
+    type: request,
+    code: 'unknown_parameter',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The request has a member that is not known.',
+  },
   /** The official SDK then sends the whole conversation, and no `thread`. */
   thread_unsupported: {
     status: 400,

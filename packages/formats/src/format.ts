@@ -1,10 +1,11 @@
 /** What every format is made of: reading a request, and writing its answer down to the byte. */
 import type { Endpoint } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors.js';
+import type { UnknownMembers } from './members/member-table.js';
 import type { OutputEvent } from './output-event.js';
 import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';
 
-/** What the coordinator decided for a response; it stays the same in every chunk. */
+/** What is decided for a response before it begins; it stays the same in every chunk. */
 export interface Envelope {
   /** Begins with the format's `idPrefix`. */
   readonly responseId: string;
@@ -12,6 +13,8 @@ export interface Envelope {
   readonly created: number;
   /** Model id as the client sees it. */
   readonly model: string;
+  /** Names the engine build and the weights that answer (`system_fingerprint`). The machine that renders knows it. */
+  readonly systemFingerprint?: string;
 }
 
 /** All that a coordinator needs to know of a request body. Nothing else of the body guides it. */
@@ -35,6 +38,9 @@ export interface ImageFacts {
   /** Whether the answer names addresses of the images, or holds them. */
   readonly delivery: ImageRequest['delivery'];
 }
+
+/** How a stream carries its signature: as an event, or as a comment, which clients never see. */
+export type SignatureForm = 'event' | 'comment';
 
 /** Renders a stream's signed bytes. Nothing may follow the finish event. */
 export interface StreamRenderer {
@@ -64,10 +70,15 @@ export interface SignedParts {
 export interface AnswerFormat {
   /** What ids of responses in this format begin with, such as `chatcmpl-`. */
   readonly idPrefix: string;
+  /** What ids of tool calls begin with. Default: `call_`. */
+  readonly callIdPrefix?: 'toolu_';
   stream(envelope: Envelope): StreamRenderer;
   plain(envelope: Envelope): PlainRenderer;
-  /** What ends a stream after its signed bytes: the signature, and the terminator where the format has one. */
-  signatureEvent(envelope: Envelope, signed: SignedParts): string;
+  /**
+   * What ends a stream after its signed bytes: the signature, and the terminator where the format has one. `form` decides where
+   * the format has an event for it (default: `event`); the others have the comment alone.
+   */
+  signatureEvent(envelope: Envelope, signed: SignedParts, form?: SignatureForm): string;
   /** Error inside a stream that has begun. No terminator follows it. */
   streamError(error: ApiError, requestId?: string): string;
 }
@@ -77,12 +88,19 @@ export interface ParsedRequest {
   readonly facts: RequestFacts;
   /** `/v1/responses` answers in one of two formats; which of them, the body says. */
   readonly answer: AnswerFormat;
+  /** Members and tools of the request that have no effect, such as `tools[3] (web_search)`. */
+  readonly ignored: readonly string[];
+}
+
+export interface ParseOptions {
+  /** Default: `ignore`. The coordinator, which sees requests first, refuses. */
+  readonly unknownMembers?: UnknownMembers;
 }
 
 export interface TextFormat {
   readonly endpoint: Endpoint;
   /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
-  parse(body: Uint8Array): ParsedRequest;
+  parse(body: Uint8Array, options?: ParseOptions): ParsedRequest;
   /** Error before anything was answered. `requestId` is shown where the format has a place for it. */
   error(error: ApiError, requestId?: string): HttpError;
 }
@@ -92,12 +110,13 @@ export interface ParsedEmbeddings {
   readonly request: EmbeddingRequest;
   readonly facts: RequestFacts;
   readonly answer: AnswerFormat;
+  readonly ignored: readonly string[];
 }
 
 export interface EmbeddingFormat {
   readonly endpoint: Endpoint;
   /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
-  parse(body: Uint8Array): ParsedEmbeddings;
+  parse(body: Uint8Array, options?: ParseOptions): ParsedEmbeddings;
   error(error: ApiError, requestId?: string): HttpError;
 }
 
@@ -107,11 +126,12 @@ export interface ParsedImages {
   /** `model` is null where the client leaves the choice to the coordinator, which then says it in the job's context. */
   readonly facts: Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageFacts };
   readonly answer: AnswerFormat;
+  readonly ignored: readonly string[];
 }
 
 export interface ImageFormat {
   readonly endpoint: Endpoint;
   /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
-  parse(body: Uint8Array): ParsedImages;
+  parse(body: Uint8Array, options?: ParseOptions): ParsedImages;
   error(error: ApiError, requestId?: string): HttpError;
 }

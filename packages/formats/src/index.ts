@@ -13,6 +13,8 @@ export * from './images/answer.js';
 export * from './images/size.js';
 export { readJsonBody } from './json-body.js';
 export * from './json-value.js';
+export type { UnknownMembers } from './members/member-table.js';
+export { nearestNames } from './members/nearest-name.js';
 export * from './oauth-error.js';
 export * from './open-ai-error.js';
 export { type OpenApiOptions, openApiDocument } from './openapi/document.js';

@@ -9,6 +9,6 @@ export function parsedJson(json: string): unknown {
   }
 }
 
-export function isJsonObject(value: unknown): boolean {
+export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

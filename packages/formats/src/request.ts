@@ -70,7 +70,18 @@ export type ResponseFormat =
   | { readonly type: 'text' }
   /** Any JSON object. */
   | { readonly type: 'json_object' }
-  | { readonly type: 'json_schema'; readonly name: string; readonly schema: JsonSchema; readonly strict: boolean };
+  | {
+      readonly type: 'json_schema';
+      readonly name: string;
+      readonly schema: JsonSchema;
+      readonly strict: boolean;
+      /** Where the client put the schema, if not where its format has it. */
+      readonly field?: string;
+    }
+  /** One of these texts, as it is. */
+  | { readonly type: 'choice'; readonly choices: readonly string[]; readonly field: string }
+  /** A text that the regular expression (ECMA-262) matches as a whole. */
+  | { readonly type: 'regex'; readonly pattern: string; readonly field: string };
 
 /** Null means that the client did not ask for it. */
 export interface Sampling {
@@ -90,6 +101,8 @@ export interface Sampling {
   readonly frequencyPenalty: number | null;
   /** -2 to 2. */
   readonly presencePenalty: number | null;
+  /** Above 0; what logits of tokens that the output already has are divided by, or multiplied with where they are negative. */
+  readonly repetitionPenalty: number | null;
 }
 
 /** The internal job of every text format. */

@@ -33,6 +33,8 @@ const logit_bias = nullable(
   `an object of up to ${MOST_BIASES} token numbers, each with a number from -100 to 100`,
 );
 const penalty = nullable(PENALTY, 'a number from -2 to 2');
+/** Not in OpenAI's formats; llama.cpp and Ollama call it `repeat_penalty`. */
+const repetition_penalty = nullable(Type.Number({ exclusiveMinimum: 0, maximum: 10 }), 'a number above 0 and up to 10');
 
 /** The parameters of OpenAI's formats. */
 export const OPEN_AI_SAMPLING = {
@@ -43,6 +45,8 @@ export const OPEN_AI_SAMPLING = {
   seed,
   frequency_penalty: penalty,
   presence_penalty: penalty,
+  repetition_penalty,
+  repeat_penalty: repetition_penalty,
 };
 /** Of those that write one token after the other in the client's sight. */
 export const COMPLETION_SAMPLING = { ...OPEN_AI_SAMPLING, logit_bias };
@@ -56,11 +60,14 @@ interface SamplingFields {
   readonly seed?: number | null;
   readonly frequency_penalty?: number | null;
   readonly presence_penalty?: number | null;
+  readonly repetition_penalty?: number | null;
+  readonly repeat_penalty?: number | null;
 }
 
 export function samplingOf(body: SamplingFields): Sampling {
   // A nucleus of mass 0 holds the most likely token alone. Engines read 0 in different ways, so it is said as greedy.
   const greedy = body.top_p === 0;
+  const repetition = body.repetition_penalty ?? body.repeat_penalty ?? 1;
   return {
     temperature: greedy ? 0 : (body.temperature ?? DEFAULT_TEMPERATURE),
     topP: greedy ? null : (body.top_p ?? null),
@@ -71,5 +78,6 @@ export function samplingOf(body: SamplingFields): Sampling {
     seed: body.seed ?? null,
     frequencyPenalty: body.frequency_penalty ?? null,
     presencePenalty: body.presence_penalty ?? null,
+    repetitionPenalty: repetition === 1 ? null : repetition,
   };
 }

@@ -6,12 +6,22 @@ import type { Tool, ToolChoice } from './request.js';
 export const NO_PARAMETERS = { type: 'object', properties: {} } as const;
 
 /** Tools that are called by the same name could not be told apart. Throws RequestError. */
-export function requireDistinctNames(tools: readonly Tool[]): void {
+export function requireDistinctNames(tools: readonly Tool[], field = 'tools'): void {
   const names = new Set<string>();
   for (const { name } of tools) {
-    if (names.has(name)) reject('tools', 'tools must have different names.');
+    if (names.has(name)) reject(field, `${field} must have different names.`);
     names.add(name);
   }
+}
+
+/** Refuses a tool that is no function of the client's, by its type. Throws RequestError. */
+export function refuseToolType(type: string, path: string): never {
+  return refuse(path, `${path} is ${quotedType(type)}, which is not supported here. Remove it, or offer it as a function.`);
+}
+
+/** Types of tools are told where they read as such: any other text in their place is the client's own. */
+export function quotedType(type: string): string {
+  return /^[a-z][a-z0-9_.:-]{0,63}$/i.test(type) ? `a tool of type "${type}"` : 'a tool of a type that is not known';
 }
 
 /** The choice, if these tools allow it. Throws RequestError where a call is demanded that cannot be made. */

@@ -40,7 +40,7 @@ const claudeCode = {
   ],
   tools: [
     { name: 'Bash', description: 'Runs it.', input_schema: schema, defer_loading: true, eager_input_streaming: true },
-    { type: 'web_search_20250305', name: 'web_search', max_uses: 8 },
+    { type: 'tool_search_tool_regex_20251119', name: 'tool_search_tool_regex' },
   ],
   metadata: { user_id: '{"device":"d"}' },
   max_tokens: 32000,
@@ -371,7 +371,7 @@ describe('messages are refused, with the field named, for', () => {
     ],
     ['a tool without schema', 'tools[0].input_schema', { tools: [{ name: 'f' }] }],
     ['a choice of no tool', 'tool_choice', { tool_choice: { type: 'tool', name: 'f' } }],
-    ['any of no tools', 'tool_choice', { tools: [{ type: 'bash_20250124', name: 'bash' }], tool_choice: { type: 'any' } }],
+    ['any of no tools', 'tool_choice', { tools: [{ type: 'tool_search_tool_bm25_20251119', name: 'f' }], tool_choice: { type: 'any' } }],
     ['an unknown choice', 'tool_choice.type', { tool_choice: { type: 'required' } }],
     ['unknown thinking', 'thinking.type', { thinking: { type: 'deep' } }],
     ['a conversation that is kept here', 'thread', { thread: { type: 'continue', previous_message_id: 'msg_1' } }],
@@ -390,7 +390,7 @@ describe('messages are refused, with the field named, for', () => {
 it('members of items and tools that are null are absent', () => {
   const item = { type: null, role: 'user', content: 'Go', id: null, call_id: null, name: null, arguments: null };
   const call = { type: 'function_call', role: null, call_id: 'call_1', name: 'f', arguments: '{}', content: null };
-  const tools = [{ type: 'web_search', name: null, description: null, parameters: null, strict: null }];
+  const tools = [{ type: 'web_search', external_web_access: false, name: null, description: null, parameters: null, strict: null }];
   const { request } = parse('/v1/responses', { model: 'm', input: [item, call], tools });
   expect(request.prompt).toMatchObject({
     messages: [
@@ -419,7 +419,11 @@ describe('responses are refused, with the field named, for', () => {
     ['a stored prompt', 'prompt', { prompt: { id: 'p' } }],
     ['an answer later', 'background', { background: true }],
     ['a required call without tools', 'tool_choice', { tool_choice: 'required' }],
-    ['a choice of a tool that is not served', 'tool_choice', { tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }],
+    [
+      'a choice of a tool that is not served',
+      'tool_choice',
+      { tools: [{ type: 'web_search', external_web_access: true }], tool_choice: { type: 'web_search' } },
+    ],
     ['a function without name', 'tools[0].name', { tools: [{ type: 'function' }] }],
     ['a schema without name', 'text.format.name', { text: { format: { type: 'json_schema', schema } } }],
     ['an unknown format', 'text.format', { text: { format: { type: 'grammar' } } }],

@@ -73,11 +73,12 @@ describe('an image request', () => {
     expect(facts).toMatchObject({ model: 'm', providerSerial: 'S1' });
   });
 
-  it('takes null for absent, and fields that it does not know', () => {
+  it('takes null for absent, and fields without effect, which it names', () => {
     const nothing = { model: null, n: null, size: null, response_format: null, output_format: null, quality: null, seed: null };
-    expect(parse({ prompt: 'x', ...nothing, stream: false, user: 'u', background: 'opaque', moderation: 'low', style: 'vivid' })).toEqual(
-      parse({ prompt: 'x' }),
-    );
+    expect(parse({ prompt: 'x', ...nothing, stream: false, user: 'u', background: 'opaque', moderation: 'low', style: 'vivid' })).toEqual({
+      ...parse({ prompt: 'x' }),
+      ignored: ['user', 'moderation', 'style'],
+    });
   });
 
   it.each([

@@ -159,7 +159,10 @@ describe('through the official SDK', () => {
       temperature: 0.5,
       max_output_tokens: 20,
       metadata: { a: 'b' },
-      tools: [{ type: 'function', name: 'f', parameters, strict: true }, { type: 'web_search' }],
+      tools: [
+        { type: 'function', name: 'f', parameters, strict: true },
+        { type: 'namespace', name: 'n', description: 'd', tools: [] },
+      ],
       tool_choice: { type: 'function', name: 'f' },
       text: { format: { type: 'json_schema', name: 's', schema: { type: 'object' }, strict: true } },
       prompt_cache_key: 'k',

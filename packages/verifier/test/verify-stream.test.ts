@@ -22,6 +22,16 @@ test('a stream as it was signed passes every check', () => {
   expect(verdict.receipt?.model).toBe('pico');
 });
 
+test('a chat stream may carry its signature in a comment, without and with the terminator', () => {
+  const { responseHash, signature, receipt, receiptSignature } = proofFor(key, utf8(signed));
+  const members = { se_signature: signature, response_hash: responseHash, receipt, receipt_signature: receiptSignature };
+  const comment = `: inference-signature ${JSON.stringify(members)}\n\n`;
+  expect(verify(signed + comment + DONE).verified).toBe(true);
+  expect(verify(signed + comment).verified).toBe(true);
+  expect(verify(signed + comment + chunk('more') + DONE).verified).toBe(false);
+  expect(verify(signed.replace('end', 'and') + comment + DONE).verified).toBe(false);
+});
+
 test('comments between events, wherever they are, change nothing', () => {
   const comments = [KEEP_ALIVE, `:\n\n: data: {"se_signature":"x"}\n\n${KEEP_ALIVE}`];
   for (const comment of comments) {

@@ -14,7 +14,7 @@ describe('the form of a key', () => {
   });
 
   it('comes to the body and back', () => {
-    const form = { name: 'ci', spendLimit: '2.50', expiresOn: '2026-02-28', models: ['a/b'] };
+    const form = { name: 'ci', spendLimit: '2.50', expiresOn: '2026-02-28', models: ['a/b'], signatureForm: 'comment' as const };
     const made = keyBody(form, NOW);
     if (made.kind !== 'body') throw new Error(made.problem);
     expect(made.body.spend_limit_micro_usd).toBe(2_500_000);
@@ -31,6 +31,7 @@ describe('the form of a key', () => {
       expires_at: made.body.expires_at ?? null,
       spend_limit_micro_usd: made.body.spend_limit_micro_usd ?? null,
       models: made.body.models ?? null,
+      signature_form: made.body.signature_form ?? null,
     };
     expect(keyForm(key)).toEqual(form);
   });

@@ -7,6 +7,7 @@ import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { ExpectedModels } from '../fleet/expected-models.js';
 import type { Fleet } from '../fleet/fleet.js';
 import { makesImages } from './image-work.js';
+import { unknownModel } from './unknown-model.js';
 
 export interface ImageWish {
   /** Null: any model. */
@@ -120,7 +121,7 @@ export class ImageSupply {
       return { kind: 'refused', error, reason: 'other_model_type' };
     }
     if (offered.size === 0 || this.#expected.has(model)) return { kind: 'nobody' };
-    return { kind: 'refused', error: apiError('model_not_found', { param: 'model' }), reason: 'model_not_found' };
+    return { kind: 'refused', error: unknownModel(model, offered.keys()), reason: 'model_not_found' };
   }
 }
 

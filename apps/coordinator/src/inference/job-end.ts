@@ -5,6 +5,7 @@ import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem } from './completion-check.js';
 import type { Entrant } from './race.js';
+import { unknownModel } from './unknown-model.js';
 import type { Seat } from './waiting-room.js';
 
 /** How a job ended, for the log, the ledger and the statistics. */
@@ -47,9 +48,9 @@ export function failed(tried: Tried, error: ApiError, reason: string): JobEnd & 
   return { kind: 'failed', error, reason, ...tried };
 }
 
-/** The end of a job for a model that nobody serves. `expected`: somebody may again before long. */
-export function unserved(expected: boolean): JobEnd & { kind: 'failed' } {
-  if (!expected) return failed(UNTRIED, apiError('model_not_found', { param: 'model' }), 'model_not_found');
+/** The end of a job for a model that nobody serves. `expected`: somebody may again before long. `listed`: names of models that are served. */
+export function unserved(model: string, expected: boolean, listed: Iterable<string>): JobEnd & { kind: 'failed' } {
+  if (!expected) return failed(UNTRIED, unknownModel(model, listed), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
   return failed(UNTRIED, apiError('no_provider', { param: 'model', message }), 'none_serving');
 }

@@ -10,6 +10,8 @@ import {
   type ParsedImages,
   RequestError,
   type RequestFacts,
+  type SignatureForm,
+  type UnknownMembers,
 } from '@inference/formats';
 import { type Endpoint, fromBase64Url, type JobContext, type JobId, type TrustLevel } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -24,6 +26,8 @@ import { DEFAULT_MAX_TOKENS } from './timings.js';
 
 /** Of a body, on average. */
 const BYTES_PER_TOKEN = 4;
+/** More do not fit into the header that tells them. */
+const MAX_IGNORED = 100;
 /** Most answers are shorter than their limit. Tokens. */
 const TYPICAL_COMPLETION = 400;
 
@@ -48,6 +52,9 @@ export interface JobRequest {
   readonly clientNonce: string | null;
   /** Least trust that the client asks of the machine, or null: what the model asks. */
   readonly trustFloor: TrustLevel | null;
+  readonly signatureForm: SignatureForm;
+  /** Members and tools of the request that have no effect. */
+  readonly ignored: readonly string[];
 }
 
 /** What a request says beside its body, and who sent it. */
@@ -60,16 +67,20 @@ export interface RequestInput {
   readonly nonceHeader: string | undefined;
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
+  readonly signatureHeader: string | undefined;
+  /** What the key asks for where the header does not; null: nothing. */
+  readonly keySignatureForm: SignatureForm | null;
+  readonly unknownMembers: UnknownMembers;
   /** Milliseconds. */
   readonly now: number;
 }
 
 /** Reads a request for text or vectors. Throws RequestError naming what is wrong with it. */
 export function readJobRequest(input: RequestInput & { readonly endpoint: Exclude<Endpoint, ImagesEndpoint> }): JobRequest {
-  const { request, facts, answer } = formatFor(input.endpoint).parse(input.body);
+  const { request, facts, answer, ignored } = formatFor(input.endpoint).parse(input.body, input);
   // Vectors are made of all of a text: nothing of it is remembered.
   const chain = request.task === 'embed' ? [] : input.prefixHashes.chain(request, input.accountId);
-  return jobOf(input, { facts, answer, chain, images: null });
+  return jobOf(input, { facts, answer, chain, images: null, ignored: ignored.slice(0, MAX_IGNORED) });
 }
 
 type ImagesEndpoint = '/v1/images/generations';
@@ -77,16 +88,17 @@ type ImagesEndpoint = '/v1/images/generations';
 /** The job of an image request that was read, for the model and the size that it comes to. Throws RequestError for a bad header. */
 export function imageJobRequest(
   input: RequestInput,
-  { facts, answer }: Pick<ParsedImages, 'facts' | 'answer'>,
+  { facts, answer, ignored }: Pick<ParsedImages, 'facts' | 'answer' | 'ignored'>,
   { model, images }: { readonly model: string; readonly images: ImageWork },
 ): JobRequest {
-  return jobOf(input, { facts: { ...facts, model }, answer, chain: [], images });
+  return jobOf(input, { facts: { ...facts, model }, answer, chain: [], images, ignored });
 }
 
-function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' | 'chain' | 'images'>): JobRequest {
+function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' | 'chain' | 'images' | 'ignored'>): JobRequest {
   const { facts, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);
+  const signatureForm = readSignatureForm(input.signatureHeader) ?? input.keySignatureForm ?? 'event';
   const jobId = newJobId(input.now);
   return {
     jobId,
@@ -100,6 +112,7 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
     requestSha256: sha256Hex(input.body),
     clientNonce,
     trustFloor,
+    signatureForm,
   };
 }
 
@@ -167,4 +180,11 @@ function readTrustFloor(header: string | undefined): TrustLevel | null {
   const level = header.trim().toLowerCase();
   if (level === 'hardware' || level === 'self_signed') return level;
   throw new RequestError('invalid_request', 'X-Inference-Trust', 'X-Inference-Trust must be hardware or self_signed.');
+}
+
+function readSignatureForm(header: string | undefined): SignatureForm | null {
+  if (header === undefined) return null;
+  const form = header.trim().toLowerCase();
+  if (form === 'event' || form === 'comment') return form;
+  throw new RequestError('invalid_request', 'X-Inference-Signature', 'X-Inference-Signature must be event or comment.');
 }

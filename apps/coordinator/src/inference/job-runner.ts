@@ -126,7 +126,13 @@ export class JobRunner {
     const { fleet, expected, billing, trustFloor, timings, now } = this.#options;
     const { model, providerSerial, stream } = job.facts;
     // For image jobs somebody was found, or waited for, before.
-    if (job.images === null && !fleet.serves(model)) return unserved(expected.has(model));
+    if (job.images === null && !fleet.serves(model)) {
+      return unserved(
+        model,
+        expected.has(model),
+        fleet.servedModels().map(({ offer }) => offer.id),
+      );
+    }
     const wanted = modelTypeOf(job.endpoint);
     if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');
     fleet.explanations.asked(model);

@@ -58,11 +58,23 @@ function judgeReported(failure: JobFailure): FailureVerdict {
 
 function clientError(failure: JobFailure): ApiError {
   const param = failure.param === undefined ? {} : { param: failure.param };
-  if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, 'is not offered for this model.'));
+  if (failure.code === 'unsupported') return apiError('unsupported_parameter', atField(failure, unsupportedFault(failure)));
   if (failure.code !== 'context_length_exceeded') return apiError('invalid_request', atField(failure, 'is not valid.'));
   const { limit, actual } = failure;
   if (limit === undefined || actual === undefined) return apiError('context_length_exceeded', param);
   return apiError('context_length_exceeded', { tooLong: { limit, actual }, ...param });
+}
+
+/** Fields that hold a JSON Schema, or parts of one. */
+const SCHEMA_FIELD = /schema|^tools|^guided_|^structured_outputs|^format|^response_format\.value/;
+
+/** Answers are held to a schema by a grammar, whose size grows with what the schema counts. */
+function unsupportedFault({ param = '', limit }: JobFailure): string {
+  if (limit !== undefined) {
+    return `is limited to ${limit} here: answers are held to the schema while they are written, which takes more memory with each more to count. Lower it, or leave it out and check it yourself.`;
+  }
+  if (!SCHEMA_FIELD.test(param)) return 'is not offered for this model.';
+  return 'cannot be enforced while the answer is written: the keyword is not supported, or the schema is too complex. Simplify it, or set strict to false where the format has it.';
 }
 
 /** The field at fault stands in the message as well, because the Messages format has no other place for it. */

@@ -5,12 +5,14 @@ import type { OnlineSession } from '../fleet/provider-session.js';
 import type { MicroUsd } from '../ledger/money.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
-import { providerHeaders, signatureHeaders } from './response-headers.js';
+import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';
 
 export interface PlainOptions {
   readonly client: ClientConnection;
   readonly format: Pick<TextFormat, 'error'>;
   readonly requestId: string;
+  /** What of the request has no effect. */
+  readonly ignored: readonly string[];
 }
 
 export class PlainDelivery implements Delivery {
@@ -54,7 +56,7 @@ export class PlainDelivery implements Delivery {
   }
 
   deliver(signed: SignedParts, cost: MicroUsd | null): void {
-    const { client } = this.#options;
+    const { client, ignored } = this.#options;
     if (client.gone || this.#session === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
@@ -63,6 +65,7 @@ export class PlainDelivery implements Delivery {
       'Content-Length': body.length,
       ...providerHeaders(this.#session),
       ...signatureHeaders(signed),
+      ...ignoredHeader(ignored),
       ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),
     });
     client.end(body);

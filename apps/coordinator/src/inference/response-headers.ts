@@ -34,6 +34,21 @@ export function signatureHeaders(signed: SignedParts): Headers {
   };
 }
 
+/** Characters of the header, which some proxies take only so long. */
+const MAX_IGNORED_LENGTH = 1024;
+
+/** Names what of a request has no effect. Nothing where all of it has. */
+export function ignoredHeader(ignored: readonly string[]): Headers {
+  if (ignored.length === 0) return {};
+  let shown = '';
+  for (const [index, name] of ignored.entries()) {
+    const next = `${shown}${index === 0 ? '' : ', '}${headerText(name)}`;
+    if (next.length > MAX_IGNORED_LENGTH) return { 'X-Inference-Ignored': `${shown}, ...` };
+    shown = next;
+  }
+  return { 'X-Inference-Ignored': shown };
+}
+
 function describe({ attestation, providerId, publicKey }: Identity): Headers {
   const serial = headerText(attestation.serial_number);
   return {
@@ -47,7 +62,7 @@ function describe({ attestation, providerId, publicKey }: Identity): Headers {
   };
 }
 
-/** Providers choose these texts; only visible ASCII goes into a header. */
+/** Providers and clients choose these texts; only visible ASCII goes into a header. */
 function headerText(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').trim();
 }

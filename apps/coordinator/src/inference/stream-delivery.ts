@@ -2,12 +2,20 @@
  * Delivery of a stream: the provider's bytes as they come, unchanged. What arrives within one turn of the event loop goes out
  * in one write, a window at a time; credit returns only for what the client has taken; comments fill silence, and only between two events.
  */
-import { type AnswerFormat, type ApiError, type Envelope, type SignedParts, SSE_COMMENT, type TextFormat } from '@inference/formats';
+import {
+  type AnswerFormat,
+  type ApiError,
+  type Envelope,
+  type SignatureForm,
+  type SignedParts,
+  SSE_COMMENT,
+  type TextFormat,
+} from '@inference/formats';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import { CLIENT_WINDOW_BYTES, type ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import type { JobObserver } from './job-observer.js';
-import { providerHeaders, signatureHeaders } from './response-headers.js';
+import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';
 import type { JobTimings } from './timings.js';
 
 export interface StreamOptions {
@@ -16,6 +24,9 @@ export interface StreamOptions {
   readonly answer: AnswerFormat;
   readonly envelope: Envelope;
   readonly jobId: string;
+  readonly signatureForm: SignatureForm;
+  /** What of the request has no effect. */
+  readonly ignored: readonly string[];
   readonly requestId: string;
   /** Content bytes after which the provider must be wrong. */
   readonly mostBytes: number;
@@ -90,12 +101,12 @@ export class StreamDelivery implements Delivery {
   withdraw(): void {}
 
   deliver(signed: SignedParts): void {
-    const { client, answer, envelope, trailers } = this.#options;
+    const { client, answer, envelope, signatureForm, trailers } = this.#options;
     this.#commit();
     this.#writePending(true);
     if (!this.#over) {
       if (trailers) client.response.addTrailers(signatureHeaders(signed));
-      client.end(answer.signatureEvent(envelope, signed));
+      client.end(answer.signatureEvent(envelope, signed, signatureForm));
     }
     this.#finish();
   }
@@ -118,13 +129,14 @@ export class StreamDelivery implements Delivery {
   #commit(): void {
     if (this.#committed || this.#over || this.#session === null) return;
     this.#committed = true;
-    const { client, jobId, trailers, timings } = this.#options;
+    const { client, jobId, ignored, trailers, timings } = this.#options;
     client.response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-cache',
       'X-Accel-Buffering': 'no',
       ...providerHeaders(this.#session),
       'X-Inference-Job-ID': jobId,
+      ...ignoredHeader(ignored),
       ...(trailers ? { Trailer: 'X-Se-Signature, X-Response-Hash, X-Inference-Receipt, X-Inference-Receipt-Signature' } : {}),
     });
     this.#keepAlive = setTimeout(() => this.#fillSilence(), timings.keepAliveMs);

@@ -37,7 +37,7 @@ export function addImages(server: FastifyInstance, guard: onRequestHookHandler, 
   server.post(ENDPOINT, { onRequest: guard }, async (request, reply) => {
     const key = keyOf(request);
     const input = { ...requestInput(request, key, routes), endpoint: ENDPOINT } as const;
-    const parsed = format.parse(input.body);
+    const parsed = format.parse(input.body, input);
     if (parsed.facts.model !== null) requireModel(key, parsed.facts.model);
     const origin = originOf(request, routes.publicOrigin);
     reply.hijack();
@@ -106,7 +106,7 @@ async function run(
   { model, work, allotment }: { readonly model: string; readonly work: ImageWork; readonly allotment: Allotment | null },
 ): Promise<Refusal | null> {
   const job = imageJobRequest(input, parsed, { model, images: work });
-  const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id });
+  const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id, ignored: job.ignored });
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
   const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, onNoRoom, mostMs: MOST_ANSWER_MS });

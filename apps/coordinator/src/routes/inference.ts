@@ -76,6 +76,10 @@ export function requestInput(
     nonceHeader: singleHeader(request, 'x-inference-nonce'),
     prefixHashes: routes.prefixHashes,
     trustHeader: singleHeader(request, 'x-inference-trust'),
+    signatureHeader: singleHeader(request, 'x-inference-signature'),
+    keySignatureForm: key.signatureForm,
+    // Betas bring members that nobody here can know yet.
+    unknownMembers: request.headers['anthropic-beta'] === undefined ? 'refuse' : 'refuse_misspelt',
     now: routes.now(),
   };
 }
@@ -122,13 +126,14 @@ export async function serve(
 }
 
 function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
-  const shared = { client, format: formatFor(job.endpoint), requestId: request.id };
+  const shared = { client, format: formatFor(job.endpoint), requestId: request.id, ignored: job.ignored };
   if (!job.facts.stream) return new PlainDelivery(shared);
   return new StreamDelivery({
     ...shared,
     answer: job.answer,
     envelope: job.envelope,
     jobId: job.jobId,
+    signatureForm: job.signatureForm,
     mostBytes: MAX_STREAM_BYTES.atLeast + MAX_STREAM_BYTES.perToken * (job.facts.maxTokens ?? DEFAULT_MAX_TOKENS),
     trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(singleHeader(request, 'te') ?? ''),
     timings: routes.timings,

@@ -2,9 +2,9 @@
  * `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for.
  * Clients of the Messages format get the members that they look for in addition.
  */
-import { apiError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { type Fleet, imageOfferOf, type ServedModel } from '../fleet/fleet.js';
+import { unknownModel } from '../inference/unknown-model.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
 import { isMessagesClient } from './messages-client.js';
 import { sendError } from './send-error.js';
@@ -23,8 +23,18 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   });
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
-    const model = fleet.servedModels().find(({ offer }) => offer.id === request.params['*']);
-    if (model === undefined) return sendError(reply, apiError('model_not_found', { param: 'model' }));
+    const served = fleet.servedModels();
+    const id = request.params['*'];
+    const model = served.find(({ offer }) => offer.id === id);
+    if (model === undefined) {
+      return sendError(
+        reply,
+        unknownModel(
+          id,
+          served.map(({ offer }) => offer.id),
+        ),
+      );
+    }
     const { metadata, ...entry } = entryOf(model);
     const ofMessages = isMessagesClient(request) ? messagesMembers(model) : {};
     reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });

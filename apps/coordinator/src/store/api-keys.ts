@@ -1,6 +1,6 @@
 /** Accounts and their keys. A key is 32 random bytes behind a fixed prefix; only its SHA-256 is stored. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { ApiKeyKind, Database } from './tables.js';
+import type { ApiKeyKind, Database, KeySignatureForm } from './tables.js';
 
 /** Every key begins like this (spec: authentication). */
 export const KEY_PREFIX = 'service-';
@@ -8,13 +8,15 @@ const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
 /** Characters kept for people to recognise a key by; the prefix and four more tell nothing useful about the rest. */
 const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
 
-/** What a key may do beside what its kind says. */
+/** What a key may do, and how its requests are answered, beside what its kind says. */
 export interface KeyLimits {
   readonly expiresAt: number | null;
   /** Micro-USD that may be spent with it, ever. The ledger holds it against each reservation. */
   readonly spendLimit: number | null;
   /** Models it may use; null allows all. */
   readonly models: readonly string[] | null;
+  /** How streams carry their signatures; null: as the format does by itself. */
+  readonly signatureForm: KeySignatureForm | null;
 }
 
 export interface ApiKey extends KeyLimits {
@@ -25,7 +27,7 @@ export interface ApiKey extends KeyLimits {
   readonly suspended: boolean;
 }
 
-export const NO_LIMITS: KeyLimits = { expiresAt: null, spendLimit: null, models: null };
+export const NO_LIMITS: KeyLimits = { expiresAt: null, spendLimit: null, models: null, signatureForm: null };
 
 export function newKeyText(): string {
   return KEY_PREFIX + randomBytes(32).toString('base64url');
@@ -79,6 +81,7 @@ export async function addKey(database: Database, key: NewKey): Promise<string> {
       spend_limit_micro_usd: limits.spendLimit,
       models: modelsText(limits.models),
       made_for: key.madeFor ?? null,
+      signature_form: limits.signatureForm,
     })
     .execute();
   return id;
@@ -97,6 +100,7 @@ export async function findKey(database: Database, hash: string): Promise<(ApiKey
       'expires_at',
       'spend_limit_micro_usd',
       'models',
+      'signature_form',
       'suspended_at',
       'deleted_at',
     ])
@@ -110,6 +114,7 @@ export async function findKey(database: Database, hash: string): Promise<(ApiKey
     expiresAt: row.expires_at,
     spendLimit: row.spend_limit_micro_usd,
     models: modelsOf(row.models),
+    signatureForm: row.signature_form,
     suspended: row.suspended_at !== null,
     revokedAt: row.revoked_at ?? row.deleted_at,
   };

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { lockAccount } from './account-lock.js';
 import { addKey, type KeyLimits, modelsOf, modelsText, newKeyText } from './api-keys.js';
 import type { KeyRing } from './key-ring.js';
-import type { Database } from './tables.js';
+import type { Database, KeySignatureForm } from './tables.js';
 
 export interface OwnedKey extends KeyLimits {
   readonly id: string;
@@ -82,6 +82,7 @@ export class KeyDesk {
       ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
       ...(change.spendLimit === undefined ? {} : { spend_limit_micro_usd: change.spendLimit }),
       ...(change.models === undefined ? {} : { models: modelsText(change.models) }),
+      ...(change.signatureForm === undefined ? {} : { signature_form: change.signatureForm }),
     };
     if (Object.keys(values).length > 0) {
       const { numUpdatedRows } = await this.#database
@@ -120,6 +121,7 @@ export class KeyDesk {
         'expires_at',
         'spend_limit_micro_usd',
         'models',
+        'signature_form',
         'key_spend.spent',
       ])
       .where('account_id', '=', accountId)
@@ -138,6 +140,7 @@ interface KeyRow {
   readonly expires_at: number | null;
   readonly spend_limit_micro_usd: number | null;
   readonly models: string | null;
+  readonly signature_form: KeySignatureForm | null;
   readonly spent: number | null;
 }
 
@@ -152,6 +155,7 @@ function fromRow(row: KeyRow): OwnedKey {
     expiresAt: row.expires_at,
     spendLimit: row.spend_limit_micro_usd,
     models: modelsOf(row.models),
+    signatureForm: row.signature_form,
     spent: row.spent ?? 0,
   };
 }

@@ -15,7 +15,7 @@ import type { ReceiptTables } from './tables/receipts.js';
 import type { ReputationTables } from './tables/reputations.js';
 import type { SecretTables } from './tables/secrets.js';
 
-export type { ApiKeyKind } from './tables/accounts.js';
+export type { ApiKeyKind, KeySignatureForm } from './tables/accounts.js';
 
 export interface Tables
   extends AccountTables,

@@ -61,6 +61,8 @@ export interface Sampling {
   readonly seed: number | null;
   readonly frequencyPenalty: number;
   readonly presencePenalty: number;
+  /** Divides positive logits of tokens that were generated before, and multiplies negative ones. Default: 1, which is none. */
+  readonly repetitionPenalty?: number;
 }
 
 export interface GenerationRequest {

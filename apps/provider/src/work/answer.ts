@@ -218,12 +218,17 @@ function outputFilter({ opened, envelope, thinkTags }: AnswerOptions, generation
     logprobs: opened.request.logprobs !== null,
     ...(opened.form?.isWhole ? { thinkTags: NO_TAGS } : thinkTags === null ? {} : { thinkTags }),
     ...(mayCall
-      ? { toolCalls: { callId: (index) => callId(envelope.responseId, index), onlyAtStart: opened.form?.isWhole ?? false } }
+      ? {
+          toolCalls: {
+            callId: (index) => callId(opened.answer.callIdPrefix ?? 'call_', envelope.responseId, index),
+            onlyAtStart: opened.form?.isWhole ?? false,
+          },
+        }
       : {}),
   });
 }
 
 /** Unique among all answers, and the same in every rendering of this one. */
-function callId(responseId: string, index: number): string {
-  return `call_${sha256Hex(new TextEncoder().encode(`${responseId} ${index}`)).slice(0, 24)}`;
+function callId(prefix: string, responseId: string, index: number): string {
+  return `${prefix}${sha256Hex(new TextEncoder().encode(`${responseId} ${index}`)).slice(0, 24)}`;
 }

@@ -26,6 +26,7 @@ export function generationRequest(
       seed: sampling.seed === null ? null : sampling.seed + attempt,
       frequencyPenalty: sampling.frequencyPenalty ?? 0,
       presencePenalty: sampling.presencePenalty ?? 0,
+      repetitionPenalty: sampling.repetitionPenalty ?? 1,
     },
   };
 }

@@ -3,6 +3,7 @@
  * the answer signed. Exactly one of the two is sent, and nothing of the job stays behind.
  */
 import type { Enclave, ReceiptDraft } from '@inference/enclave';
+import type { Envelope } from '@inference/formats';
 import { type Frame, fromBase64, type JobContext, type JobFailure, type JobMessage, type ProviderMessage } from '@inference/protocol';
 import { RequestOpener, responseHash, SealingError } from '@inference/protocol/crypto';
 import type { EmbeddingRequest } from '../engine/messages.js';
@@ -180,7 +181,7 @@ export class Job {
       const model = lease;
       const { identity } = model;
       const shared = {
-        envelope: { responseId: context.response_id, created: context.created, model: context.model },
+        envelope: { responseId: context.response_id, created: context.created, model: context.model, ...fingerprintOf(model) },
         requestBytes: this.message.request_bytes,
         write: (text: string) => frames.write(text),
         signal,
@@ -287,4 +288,8 @@ export class Job {
       receipt: signed.receipt,
     });
   }
+}
+
+function fingerprintOf({ systemFingerprint }: ModelLease): Pick<Envelope, 'systemFingerprint'> {
+  return systemFingerprint === undefined ? {} : { systemFingerprint };
 }

@@ -10,6 +10,7 @@ import type { ThinkTags } from '../models/think-tags.js';
 import { ModelUnavailable, type ServedModels } from '../serving/served-models.js';
 import type { ModelIdentity } from './computed-by.js';
 import { JobError } from './job-error.js';
+import { systemFingerprint } from './system-fingerprint.js';
 
 export interface ModelLease {
   readonly thinkTags: ThinkTags | null;
@@ -21,6 +22,8 @@ export interface ModelLease {
   readonly embedding: EmbeddingFacts | null;
   /** With the sizes that it makes on this machine, as `<width>x<height>`. Null: it makes no images; without either it writes text. */
   readonly image: (Pick<ImageFacts, 'steps' | 'guidance'> & { readonly sizes: readonly string[] }) | null;
+  /** Names the weights and the engine's build to clients; left out where nobody knows. */
+  readonly systemFingerprint?: string;
   generate(request: GenerationRequest): Generation;
   embed(request: EmbeddingRequest): Embedding;
   draw(request: DrawRequest): Drawing;
@@ -28,8 +31,8 @@ export interface ModelLease {
   release(): void;
 }
 
-/** Waits until the model is loaded. Throws {@link JobError} `model_not_loaded`, or the signal's reason. */
-export async function leaseModel(models: ServedModels, id: string, signal: AbortSignal): Promise<ModelLease> {
+/** Waits until the model is loaded. `engineBuild` goes into the fingerprint. Throws {@link JobError} `model_not_loaded`, or the signal's reason. */
+export async function leaseModel(models: ServedModels, id: string, engineBuild: string, signal: AbortSignal): Promise<ModelLease> {
   try {
     const { model, release } = await models.lease(id, signal);
     const { thinkTags, thinks, templateSha256, embedding, image } = model.serving.facts;
@@ -39,6 +42,7 @@ export async function leaseModel(models: ServedModels, id: string, signal: Abort
       identity: { engine: model.engineName, weightsSha256: model.serving.fileSha256(), templateSha256 },
       embedding,
       image: image === null ? null : { ...image, sizes: model.sizes.map(sizeText) },
+      systemFingerprint: systemFingerprint(model, engineBuild),
       generate: (request) => model.generate(request),
       embed: (request) => model.embed(request),
       draw: (request) => model.draw(request),

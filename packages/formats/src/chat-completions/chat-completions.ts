@@ -7,6 +7,6 @@ const ENDPOINT = '/v1/chat/completions';
 
 export const chatCompletions: TextFormat = {
   endpoint: ENDPOINT,
-  parse: (body) => parseChatCompletion(body, ENDPOINT),
+  parse: (body, options) => parseChatCompletion(body, ENDPOINT, options),
   error: openAiError,
 };

@@ -8,7 +8,6 @@ export function normaliseMessages(messages: readonly Message[]): readonly ChatMe
   const names = new Map<string, string>();
   return messages.map((message, index) => {
     const path = `messages[${index}]`;
-    if (isGiven(message.function_call)) refuse(`${path}.function_call`, `${path}.function_call is not supported. Use tool_calls.`);
     if (isGiven(message.audio)) refuse(`${path}.audio`, `${path}.audio is not supported.`);
     switch (message.role) {
       case 'system':
@@ -17,7 +16,10 @@ export function normaliseMessages(messages: readonly Message[]): readonly ChatMe
       case 'user':
         return { role: 'user', content: contentOf(message, path) };
       case 'assistant': {
-        const toolCalls = (message.tool_calls ?? []).map((_, call) => toolCallOf(message, call, path));
+        const toolCalls = [
+          ...(message.tool_calls ?? []).map((_, call) => toolCallOf(message, call, path)),
+          ...functionCallOf(message, index),
+        ];
         for (const { id, name } of toolCalls) names.set(id, name);
         return { role: 'assistant', content: contentOf(message, path), reasoning: message.reasoning_content || null, toolCalls };
       }
@@ -25,6 +27,10 @@ export function normaliseMessages(messages: readonly Message[]): readonly ChatMe
         const toolCallId = message.tool_call_id || reject(`${path}.tool_call_id`, `${path}.tool_call_id is required.`);
         const name = names.get(toolCallId) ?? null;
         return { role: 'tool', content: contentOf(message, path), toolCallId, name, isError: false };
+      }
+      case 'function': {
+        const name = message.name || reject(`${path}.name`, `${path}.name is required.`);
+        return { role: 'tool', content: contentOf(message, path), toolCallId: lastCallOf(name, names), name, isError: false };
       }
       default:
         return message.role satisfies never;
@@ -37,6 +43,16 @@ function toolCallOf(message: Message, index: number, path: string): ToolCall {
   const field = `${path}.tool_calls[${index}]`;
   if (call?.function === undefined) return refuse(field, `${field} must be a call of type "function".`);
   return { id: call.id, name: call.function.name, arguments: call.function.arguments };
+}
+
+/** Legacy calls have no ids; the place of the message makes one. */
+function functionCallOf({ function_call: call }: Message, index: number): ToolCall[] {
+  return isGiven(call) ? [{ id: `call_${index}`, name: call.name, arguments: call.arguments }] : [];
+}
+
+/** Id of the last call of a function, or its name where no call came before. */
+function lastCallOf(name: string, names: ReadonlyMap<string, string>): string {
+  return [...names].findLast(([, called]) => called === name)?.[0] ?? name;
 }
 
 function contentOf(message: Message, path: string): string {

@@ -1,13 +1,17 @@
 /** From the bytes of a chat completion request to the internal job and the facts that a coordinator routes by. */
 import type { Endpoint } from '@inference/protocol';
+import { formAsked } from '../constraints.js';
 import { stopOf } from '../fields.js';
-import type { ParsedRequest } from '../format.js';
+import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
-import { isGiven, reject } from '../refusal.js';
+import { unrecognized } from '../members/common-members.js';
+import { ignoredMembers } from '../members/member-table.js';
+import { isFilled, isGiven, reject } from '../refusal.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { chatAnswer } from './answer.js';
+import { CHAT_MEMBERS } from './members.js';
 import { normaliseMessages } from './messages.js';
 import { refuseUnsupported } from './refusals.js';
 import { type ChatCompletionRequest, ChatCompletionRequestSchema } from './schema.js';
@@ -16,12 +20,13 @@ import { responseFormatOf, toolsOf } from './tools.js';
 const check = schemaCheck(ChatCompletionRequestSchema);
 
 /** Throws RequestError. */
-export function parseChatCompletion(bytes: Uint8Array, endpoint: Endpoint): ParsedRequest {
-  return chatCompletionOf(readJsonBody(bytes), endpoint);
+export function parseChatCompletion(bytes: Uint8Array, endpoint: Endpoint, options?: ParseOptions): ParsedRequest {
+  return chatCompletionOf(readJsonBody(bytes), endpoint, options);
 }
 
 /** The same for a body that was read already. Throws RequestError. */
-export function chatCompletionOf(json: unknown, endpoint: Endpoint): ParsedRequest {
+export function chatCompletionOf(json: unknown, endpoint: Endpoint, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
+  const ignored = ignoredMembers(json, CHAT_MEMBERS, unknownMembers, unrecognized);
   const body = check(json);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
@@ -35,11 +40,11 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint): ParsedReque
     maxTokens: maxTokensOf(body),
     prompt: { type: 'chat', messages: normaliseMessages(body.messages), continuesLast: false },
     ...toolsOf(body),
-    parallelToolCalls: body.parallel_tool_calls ?? true,
-    responseFormat: responseFormatOf(body.response_format),
+    parallelToolCalls: !isFilled(body.functions) && (body.parallel_tool_calls ?? true),
+    responseFormat: formAsked(body, responseFormatOf(body.response_format)),
     sampling: samplingOf(body),
     logprobs: logprobsOf(body),
-    thinking: body.reasoning_effort === 'none' ? false : null,
+    thinking: thinkingOf(body),
     stop: stopOf(body.stop),
   };
   const { model, maxTokens } = request;
@@ -50,8 +55,33 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint): ParsedReque
       includeUsage: body.stream_options?.include_usage ?? false,
       showReasoning: body.include_reasoning ?? false,
       logprobs: request.logprobs !== null,
+      tellsTier: isGiven(body.service_tier),
+      legacyFunctions: isFilled(body.functions),
     }),
+    ignored: [...ignored, ...withoutEffect(body)],
   };
+}
+
+/** Models here think or do not; how much, nobody can tell them. */
+function thinkingOf({
+  reasoning_effort,
+  reasoning,
+  enable_thinking,
+  chat_template_kwargs,
+  thinking,
+}: ChatCompletionRequest): boolean | null {
+  if (reasoning_effort === 'none' || reasoning?.effort === 'none') return false;
+  if (thinking?.type === 'disabled') return false;
+  return enable_thinking ?? chat_template_kwargs?.enable_thinking ?? reasoning?.enabled ?? null;
+}
+
+/** Values without effect of members that have one otherwise. */
+function withoutEffect(body: ChatCompletionRequest): readonly string[] {
+  const ignored: string[] = [];
+  if (isGiven(body.reasoning_effort) && body.reasoning_effort !== 'none') ignored.push('reasoning_effort');
+  if (isGiven(body.reasoning?.effort) && body.reasoning.effort !== 'none') ignored.push('reasoning.effort');
+  if (body.messages.some(({ role, name }) => role !== 'function' && role !== 'tool' && isGiven(name))) ignored.push('messages[].name');
+  return ignored;
 }
 
 /** The two names mean the same here, since hidden tokens count towards both; a client that gives both must mean one limit. */

@@ -3,7 +3,7 @@ import type { Envelope, PlainRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { Transcript } from '../output/transcript.js';
 import type { OutputEvent } from '../output-event.js';
-import type { ChatAnswerOptions } from './answer.js';
+import { type ChatAnswerOptions, SERVICE_TIER, shownReason } from './answer-options.js';
 
 export class ChatPlainRenderer implements PlainRenderer {
   readonly #envelope: Envelope;
@@ -22,18 +22,20 @@ export class ChatPlainRenderer implements PlainRenderer {
 
   body(): string {
     const finish = this.#transcript.finished();
-    const { responseId, created, model } = this.#envelope;
+    const { responseId, created, model, systemFingerprint } = this.#envelope;
     return JSON.stringify({
       id: responseId,
       object: 'chat.completion',
       created,
       model,
+      ...(systemFingerprint === undefined ? {} : { system_fingerprint: systemFingerprint }),
+      ...(this.#options.tellsTier ? { service_tier: SERVICE_TIER } : {}),
       choices: [
         {
           index: 0,
           message: this.#message(),
           logprobs: this.#options.logprobs ? { content: this.#transcript.logprobs, refusal: null } : null,
-          finish_reason: finish.reason,
+          finish_reason: shownReason(finish.reason, this.#options),
         },
       ],
       usage: openAiUsage(finish),
@@ -42,20 +44,23 @@ export class ChatPlainRenderer implements PlainRenderer {
 
   #message() {
     const { text, reasoning, toolCalls } = this.#transcript;
+    const [call] = toolCalls;
     return {
       role: 'assistant',
       content: text === '' && toolCalls.length > 0 ? null : text,
       refusal: null,
       ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
-      ...(toolCalls.length === 0
-        ? {}
-        : {
-            tool_calls: toolCalls.map((call) => ({
-              id: call.id,
-              type: 'function',
-              function: { name: call.name, arguments: call.arguments },
-            })),
-          }),
+      ...(this.#options.legacyFunctions && call !== undefined
+        ? { function_call: { name: call.name, arguments: call.arguments } }
+        : toolCalls.length === 0
+          ? {}
+          : {
+              tool_calls: toolCalls.map((call) => ({
+                id: call.id,
+                type: 'function',
+                function: { name: call.name, arguments: call.arguments },
+              })),
+            }),
     };
   }
 }

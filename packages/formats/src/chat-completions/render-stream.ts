@@ -3,12 +3,12 @@
  * one with the finish reason, and the usage chunk for those who asked. What never changes is built once per stream, so
  * that a piece costs one string literal.
  */
-import type { Envelope, SignedParts, StreamRenderer } from '../format.js';
+import type { Envelope, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import type { OutputEvent } from '../output-event.js';
-import { signatureMembers } from '../signature.js';
+import { signatureComment, signatureMembers } from '../signature.js';
 import { SSE_DONE, sseData, sseJson, sseString } from '../sse.js';
-import type { ChatAnswerOptions } from './answer.js';
+import { type ChatAnswerOptions, SERVICE_TIER, shownReason } from './answer-options.js';
 
 export class ChatStreamRenderer implements StreamRenderer {
   /** Everything of an event before its choices. */
@@ -22,7 +22,8 @@ export class ChatStreamRenderer implements StreamRenderer {
 
   constructor(envelope: Envelope, options: ChatAnswerOptions) {
     this.#options = options;
-    this.#head = `data: ${chunkHead(envelope)}`;
+    const tier = options.tellsTier ? `,"service_tier":"${SERVICE_TIER}"` : '';
+    this.#head = `data: ${chunkHead(envelope)}${tier}`;
     this.#noUsage = options.includeUsage ? ',"usage":null' : '';
     this.#beforeText = `${this.#head},"choices":[{"index":0,"delta":{"content":`;
     this.#afterText = `},"logprobs":null,"finish_reason":null}]${this.#noUsage}}\n\n`;
@@ -43,16 +44,19 @@ export class ChatStreamRenderer implements StreamRenderer {
         if (!this.#options.showReasoning || event.text === '') return '';
         return `${this.#opening('""')}${this.#chunk(`{"reasoning_content":${sseString(event.text)}}`)}`;
       case 'tool_call_start': {
-        const call = { index: event.index, id: event.id, type: 'function', function: { name: event.name, arguments: '' } };
+        const named = { name: event.name, arguments: '' };
+        if (this.#options.legacyFunctions) return `${this.#opening('null')}${this.#chunk(sseJson({ function_call: named }))}`;
+        const call = { index: event.index, id: event.id, type: 'function', function: named };
         return `${this.#opening('null')}${this.#chunk(sseJson({ tool_calls: [call] }))}`;
       }
       case 'tool_call_arguments': {
         if (event.delta === '') return '';
+        if (this.#options.legacyFunctions) return this.#chunk(sseJson({ function_call: { arguments: event.delta } }));
         const call = { index: event.index, function: { arguments: event.delta } };
         return this.#chunk(sseJson({ tool_calls: [call] }));
       }
       case 'finish': {
-        const last = `${this.#opening('""')}${this.#chunk('{}', `"${event.reason}"`)}`;
+        const last = `${this.#opening('""')}${this.#chunk('{}', `"${shownReason(event.reason, this.#options)}"`)}`;
         this.#state = 'finished';
         if (!this.#options.includeUsage) return last;
         return `${last}${this.#head},"choices":[],"usage":${JSON.stringify(openAiUsage(event))}}\n\n`;
@@ -87,14 +91,16 @@ export class ChatStreamRenderer implements StreamRenderer {
 
 /**
  * The signature event, in the shape of a chunk because clients check every event as one, and the terminator.
- * Neither is part of the signed bytes.
+ * Neither is part of the signed bytes. The comment is for clients that read a choice out of every event.
  */
-export function chatSignatureEvent(envelope: Envelope, signed: SignedParts): string {
+export function chatSignatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
+  if (form === 'comment') return signatureComment(signed) + SSE_DONE;
   const members = JSON.stringify({ choices: [], ...signatureMembers(signed) });
   return sseData(`${chunkHead(envelope)},${members.slice(1)}`) + SSE_DONE;
 }
 
 /** The members that all chunks share, without the closing brace. */
-function chunkHead({ responseId, created, model }: Envelope): string {
-  return `{"id":${sseString(responseId)},"object":"chat.completion.chunk","created":${created},"model":${sseString(model)}`;
+function chunkHead({ responseId, created, model, systemFingerprint }: Envelope): string {
+  const fingerprint = systemFingerprint === undefined ? '' : `,"system_fingerprint":${sseString(systemFingerprint)}`;
+  return `{"id":${sseString(responseId)},"object":"chat.completion.chunk","created":${created},"model":${sseString(model)}${fingerprint}`;
 }

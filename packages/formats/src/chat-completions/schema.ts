@@ -1,19 +1,7 @@
-/** The chat completion request as it may arrive. Fields that are not listed are tolerated, and `null` counts as absent. */
+/** The chat completion request as it may arrive. `null` counts as absent. What becomes of other members, members.ts says. */
 import Type, { type Static } from 'typebox';
-import {
-  anything,
-  flag,
-  JSON_SCHEMA,
-  list,
-  model,
-  nullable,
-  provider_serial,
-  stop,
-  TOOL_NAME,
-  text,
-  tokens,
-  top_logprobs,
-} from '../fields.js';
+import { CONSTRAINTS } from '../constraints.js';
+import { anything, flag, JSON_SCHEMA, model, nullable, provider_serial, stop, TOOL_NAME, text, tokens, top_logprobs } from '../fields.js';
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
 /** Parts of any `type` pass here, so that the parser can say which of them are not served. */
@@ -41,11 +29,18 @@ const ToolCallSchema = Type.Object(
   { description: 'an object with id, type and function' },
 );
 
-const MessageSchema = Type.Object(
+const FunctionCallSchema = Type.Object(
+  { name: TOOL_NAME, arguments: Type.String({ description: 'a string' }) },
+  { description: 'an object with name and arguments' },
+);
+
+export const MessageSchema = Type.Object(
   {
-    role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool'], {
-      description: 'one of system, developer, user, assistant, tool',
+    role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool', 'function'], {
+      description: 'one of system, developer, user, assistant, tool, function',
     }),
+    /** Of a `function` message: the function that was called. Names of other speakers have no effect. */
+    name: text,
     content: Type.Optional(
       Type.Union([Type.String(), Type.Array(PartSchema, { minItems: 1 }), Type.Null()], {
         description: 'a string or a non-empty array of text parts',
@@ -55,24 +50,23 @@ const MessageSchema = Type.Object(
     tool_call_id: text,
     reasoning_content: text,
     refusal: text,
-    function_call: anything,
+    /** The predecessor of `tool_calls`. */
+    function_call: nullable(FunctionCallSchema, 'an object with name and arguments'),
     audio: anything,
   },
   { description: 'an object with role and content' },
 );
 export type Message = Static<typeof MessageSchema>;
 
-/** Tools of other types than `function` are tolerated, and not offered to the model. */
-const ToolSchema = Type.Object(
-  {
-    type: Type.String({ description: 'a string' }),
-    function: Type.Optional(
-      Type.Object(
-        { name: TOOL_NAME, description: text, parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'), strict: flag },
-        { description: 'an object with a name' },
-      ),
-    ),
-  },
+export const FunctionSchema = Type.Object(
+  { name: TOOL_NAME, description: text, parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'), strict: flag },
+  { description: 'an object with a name' },
+);
+export type ChatFunction = Static<typeof FunctionSchema>;
+
+/** Tools of any type pass here, so that the parser can name those that are not served. */
+export const ToolSchema = Type.Object(
+  { type: Type.String({ description: 'a string' }), function: Type.Optional(FunctionSchema) },
   { description: 'an object with type and function' },
 );
 export type ChatTool = Static<typeof ToolSchema>;
@@ -101,22 +95,35 @@ const ToolChoiceSchema = Type.Union(
 );
 export type ChatToolChoice = Static<typeof ToolChoiceSchema>;
 
-const ResponseFormatSchema = Type.Object(
+export const JsonSchemaFormatSchema = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' }),
+    schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
+    strict: flag,
+  },
+  { description: 'an object with name and schema' },
+);
+
+export const ResponseFormatSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
-    json_schema: Type.Optional(
-      Type.Object(
-        {
-          name: Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' }),
-          schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
-          strict: flag,
-        },
-        { description: 'an object with name and schema' },
-      ),
-    ),
+    json_schema: Type.Optional(JsonSchemaFormatSchema),
+    /** Where llama.cpp, Together and Fireworks take the schema, also with the type `json_object`. */
+    schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
+    /** Where TGI takes a schema or a regular expression. */
+    value: nullable(Type.Union([JSON_SCHEMA, Type.String()]), 'a JSON Schema object or a regular expression'),
+    /** Where Fireworks and xgrammar take a regular expression. */
+    pattern: text,
   },
   { description: 'an object with a type' },
 );
+
+export const StreamOptionsSchema = Type.Object({ include_usage: flag });
+
+/** Switches of thinking as other servers spell them. */
+export const ReasoningSchema = Type.Object({ effort: text, enabled: flag });
+export const TemplateArgumentsSchema = Type.Object({ enable_thinking: flag });
+export const ThinkingSchema = Type.Object({ type: text });
 export type ChatResponseFormat = Static<typeof ResponseFormatSchema>;
 
 export const ChatCompletionRequestSchema = Type.Object(
@@ -124,7 +131,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     model,
     messages: Type.Array(MessageSchema, { minItems: 1, description: 'a non-empty array of messages' }),
     stream: flag,
-    stream_options: nullable(Type.Object({ include_usage: flag }), 'an object such as {"include_usage": true}'),
+    stream_options: nullable(StreamOptionsSchema, 'an object such as {"include_usage": true}'),
     max_tokens: tokens,
     max_completion_tokens: tokens,
     ...COMPLETION_SAMPLING,
@@ -132,18 +139,28 @@ export const ChatCompletionRequestSchema = Type.Object(
     tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of up to 1024 tools'),
     tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
     parallel_tool_calls: flag,
+    /** The predecessors of `tools` and `tool_choice`. */
+    functions: nullable(Type.Array(FunctionSchema, { maxItems: 1024 }), 'an array of up to 1024 functions'),
+    function_call: nullable(
+      Type.Union([Type.Enum(['none', 'auto']), Type.Object({ name: TOOL_NAME })]),
+      'none, auto, or an object with the name of a function',
+    ),
     response_format: nullable(ResponseFormatSchema, 'an object with a type'),
+    ...CONSTRAINTS,
     logprobs: flag,
     top_logprobs,
     reasoning_effort: text,
+    reasoning: nullable(ReasoningSchema, 'an object such as {"effort": "none"}'),
+    enable_thinking: flag,
+    chat_template_kwargs: nullable(TemplateArgumentsSchema, 'an object such as {"enable_thinking": false}'),
+    thinking: nullable(ThinkingSchema, 'an object with a type'),
+    service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'scale', 'priority']), 'one of auto, default, flex, scale, priority'),
     /** Not in the format of the real API: shows think sections as `reasoning_content`. */
     include_reasoning: flag,
     provider_serial,
 
     // Known features that are not served: read only to be refused (see refusals.ts).
     n: nullable(Type.Integer(), 'an integer'),
-    functions: list,
-    function_call: anything,
     modalities: nullable(Type.Array(Type.String()), 'an array of strings'),
     audio: anything,
     web_search_options: anything,

@@ -1,12 +1,17 @@
 /** Tools, tool choice and response format as chat completions spell them. */
-import { refuse, reject } from '../refusal.js';
+import { schemaForm } from '../constraints.js';
+import { isFilled, isGiven, refuse, reject } from '../refusal.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
-import { choiceAmong, NO_PARAMETERS, requireDistinctNames, toolsNamed } from '../tools.js';
-import type { ChatCompletionRequest, ChatResponseFormat, ChatTool, ChatToolChoice } from './schema.js';
+import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
+import type { ChatCompletionRequest, ChatFunction, ChatResponseFormat, ChatTool, ChatToolChoice } from './schema.js';
 
 /** Throws RequestError where a call is demanded that cannot be made. */
 export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
-  const tools = (body.tools ?? []).flatMap(functionTool);
+  if (isFilled(body.functions)) return functionsOf(body);
+  if (isGiven(body.function_call) && typeof body.function_call !== 'string') {
+    reject('function_call', 'function_call is only allowed when functions are given.');
+  }
+  const tools = (body.tools ?? []).map(functionTool);
   requireDistinctNames(tools);
   const choice = body.tool_choice ?? 'auto';
   if (typeof choice !== 'string' && choice.type === 'allowed_tools') {
@@ -17,11 +22,25 @@ export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly
   return { tools, toolChoice: choiceAmong(tools, choiceOf(choice)) };
 }
 
-function functionTool(tool: ChatTool, index: number): Tool[] {
-  if (tool.type !== 'function') return [];
-  if (tool.function === undefined) return reject(`tools[${index}].function`, `tools[${index}].function is required.`);
-  const { name, description, parameters, strict } = tool.function;
-  return [{ name, description: description ?? null, parameters: parameters ?? NO_PARAMETERS, strict: strict ?? false }];
+/** `functions` and `function_call`, the predecessors of tools. */
+function functionsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
+  if (isFilled(body.tools)) reject('functions', 'functions and tools are not allowed together. Use tools.');
+  const tools = (body.functions ?? []).map(toolOf);
+  requireDistinctNames(tools, 'functions');
+  const call = body.function_call ?? 'auto';
+  if (typeof call === 'string') return { tools, toolChoice: { type: call } };
+  if (!tools.some(({ name }) => name === call.name))
+    reject('function_call', 'function_call names a function that functions does not have.');
+  return { tools, toolChoice: { type: 'named', name: call.name } };
+}
+
+function functionTool(tool: ChatTool, index: number): Tool {
+  if (tool.type !== 'function') return refuseToolType(tool.type, `tools[${index}]`);
+  return toolOf(tool.function ?? reject(`tools[${index}].function`, `tools[${index}].function is required.`));
+}
+
+function toolOf({ name, description, parameters, strict }: ChatFunction): Tool {
+  return { name, description: description ?? null, parameters: parameters ?? NO_PARAMETERS, strict: strict ?? false };
 }
 
 function choiceOf(choice: ChatToolChoice): ToolChoice {
@@ -42,13 +61,28 @@ export function responseFormatOf(format: ChatResponseFormat | null | undefined):
     case undefined:
     case 'text':
       return { type: 'text' };
+    case 'json':
     case 'json_object':
-      return { type: 'json_object' };
+      return (
+        schemaForm(format?.schema, 'response_format.schema') ??
+        schemaForm(format?.value, 'response_format.value') ?? { type: 'json_object' }
+      );
+    case 'regex': {
+      const [pattern, field] = isGiven(format?.pattern)
+        ? [format.pattern, 'response_format.pattern']
+        : [format?.value, 'response_format.value'];
+      return typeof pattern === 'string' && pattern !== ''
+        ? { type: 'regex', pattern, field }
+        : reject(field, `${field} must be a regular expression.`);
+    }
     case 'json_schema': {
+      if (format?.json_schema === undefined && isGiven(format?.schema)) {
+        return { type: 'json_schema', name: 'output', schema: format.schema, strict: true, field: 'response_format.schema' };
+      }
       const given = format?.json_schema ?? reject('response_format.json_schema', 'response_format.json_schema is required.');
       return { type: 'json_schema', name: given.name, schema: given.schema ?? {}, strict: given.strict ?? false };
     }
     default:
-      return refuse('response_format', 'response_format must be of type "text", "json_object" or "json_schema".');
+      return refuse('response_format', 'response_format must be of type "text", "json_object", "json_schema" or "regex".');
   }
 }

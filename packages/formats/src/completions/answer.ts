@@ -1,10 +1,10 @@
 /** How the answer to a legacy completion request is written: one body, or chunks of the same shape. */
-import type { AnswerFormat, Envelope, PlainRenderer, SignedParts, StreamRenderer } from '../format.js';
+import type { AnswerFormat, Envelope, PlainRenderer, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiErrorBody } from '../open-ai-error.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { Transcript } from '../output/transcript.js';
 import type { AnswerEnding, OutputEvent } from '../output-event.js';
-import { signatureMembers } from '../signature.js';
+import { signatureComment, signatureMembers } from '../signature.js';
 import { SSE_DONE, sseData, sseJson } from '../sse.js';
 import { legacyLogprobs } from './logprobs.js';
 
@@ -99,12 +99,14 @@ class CompletionStreamRenderer implements StreamRenderer {
 }
 
 /** The signature event, in the shape of a chunk because clients check every event as one, and the terminator. */
-function signatureEvent(envelope: Envelope, signed: SignedParts): string {
+function signatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
+  if (form === 'comment') return signatureComment(signed) + SSE_DONE;
   return sseData(sseJson({ ...head(envelope), choices: [], ...signatureMembers(signed) })) + SSE_DONE;
 }
 
-function head({ responseId, created, model }: Envelope) {
-  return { id: responseId, object: 'text_completion', created, model };
+function head({ responseId, created, model, systemFingerprint }: Envelope) {
+  const fingerprint = systemFingerprint === undefined ? {} : { system_fingerprint: systemFingerprint };
+  return { id: responseId, object: 'text_completion', created, model, ...fingerprint };
 }
 
 /** The format has no calls: a model that ended with one has stopped. */

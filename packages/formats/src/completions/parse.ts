@@ -1,12 +1,17 @@
 /** From the bytes of a legacy completion request to the internal job: a text that the model continues without a template. */
+import { responseFormatOf } from '../chat-completions/tools.js';
+import { formAsked } from '../constraints.js';
 import { stopOf } from '../fields.js';
-import type { ParsedRequest } from '../format.js';
+import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
+import { unrecognized } from '../members/common-members.js';
+import { ignoredMembers } from '../members/member-table.js';
 import { isGiven, refuse, reject } from '../refusal.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { completionAnswer } from './answer.js';
+import { COMPLETION_MEMBERS } from './members.js';
 import { type CompletionRequest, CompletionRequestSchema } from './schema.js';
 
 export const ENDPOINT = '/v1/completions';
@@ -14,8 +19,10 @@ export const ENDPOINT = '/v1/completions';
 const check = schemaCheck(CompletionRequestSchema);
 
 /** Throws RequestError. */
-export function parseCompletion(bytes: Uint8Array): ParsedRequest {
-  const body = check(readJsonBody(bytes));
+export function parseCompletion(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
+  const json = readJsonBody(bytes);
+  const ignored = ignoredMembers(json, COMPLETION_MEMBERS, unknownMembers, unrecognized);
+  const body = check(json);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
   if (!stream && isGiven(body.stream_options)) {
@@ -30,7 +37,7 @@ export function parseCompletion(bytes: Uint8Array): ParsedRequest {
     tools: [],
     toolChoice: { type: 'auto' },
     parallelToolCalls: true,
-    responseFormat: { type: 'text' },
+    responseFormat: formAsked(body, responseFormatOf(body.response_format)),
     sampling: samplingOf(body),
     logprobs: body.logprobs ?? null,
     thinking: null,
@@ -41,6 +48,7 @@ export function parseCompletion(bytes: Uint8Array): ParsedRequest {
     request,
     facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: completionAnswer({ includeUsage: body.stream_options?.include_usage ?? false, logprobs: logprobs !== null }),
+    ignored,
   };
 }
 

@@ -66,6 +66,8 @@ export const ConsoleKeySchema = Type.Object({
   spend_limit_micro_usd: Type.Union([microUsd, Type.Null()]),
   spent_micro_usd: microUsd,
   models: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  /** How streams carry their signatures; null: as the format does by itself. */
+  signature_form: Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()]),
 });
 export type ConsoleKey = Static<typeof ConsoleKeySchema>;
 
@@ -91,12 +93,16 @@ const spendLimit = Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SA
 const models = Type.Union([Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 }), Type.Null()], {
   description: 'an array of 1 to 100 model ids, or null for all',
 });
+const signatureForm = Type.Union([Type.Literal('event'), Type.Literal('comment'), Type.Null()], {
+  description: '"event", "comment", or null for what the format does by itself',
+});
 
 export const CreateKeySchema = body({
   name,
   expires_at: Type.Optional(timeOrNull),
   spend_limit_micro_usd: Type.Optional(spendLimit),
   models: Type.Optional(models),
+  signature_form: Type.Optional(signatureForm),
 });
 export type CreateKey = Static<typeof CreateKeySchema>;
 
@@ -106,5 +112,6 @@ export const UpdateKeySchema = body({
   expires_at: Type.Optional(timeOrNull),
   spend_limit_micro_usd: Type.Optional(spendLimit),
   models: Type.Optional(models),
+  signature_form: Type.Optional(signatureForm),
 });
 export type UpdateKey = Static<typeof UpdateKeySchema>;

@@ -1,9 +1,12 @@
 /** From the bytes of an embeddings request to the internal job. */
-import type { ParsedEmbeddings } from '../format.js';
+import type { ParsedEmbeddings, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
+import { unrecognized } from '../members/common-members.js';
+import { ignoredMembers } from '../members/member-table.js';
 import { refuse } from '../refusal.js';
 import { schemaCheck } from '../schema-check.js';
 import { embeddingsAnswer } from './answer.js';
+import { EMBEDDINGS_MEMBERS } from './members.js';
 import { type EmbeddingsRequest, EmbeddingsRequestSchema } from './schema.js';
 
 export const ENDPOINT = '/v1/embeddings';
@@ -11,8 +14,10 @@ export const ENDPOINT = '/v1/embeddings';
 const check = schemaCheck(EmbeddingsRequestSchema);
 
 /** Throws RequestError. */
-export function parseEmbeddings(bytes: Uint8Array): ParsedEmbeddings {
-  const body = check(readJsonBody(bytes));
+export function parseEmbeddings(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedEmbeddings {
+  const json = readJsonBody(bytes);
+  const ignored = ignoredMembers(json, EMBEDDINGS_MEMBERS, unknownMembers, unrecognized);
+  const body = check(json);
   if (body.stream === true) refuse('stream', 'stream is not supported: vectors come all at once.');
   const { model } = body;
   return {
@@ -26,6 +31,7 @@ export function parseEmbeddings(bytes: Uint8Array): ParsedEmbeddings {
     // Nothing is generated; one token is the least that the terms of a job can say.
     facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null },
     answer: embeddingsAnswer,
+    ignored,
   };
 }
 

@@ -1,4 +1,4 @@
-/** The embeddings request as it may arrive. Fields that are not listed are tolerated. */
+/** The embeddings request as it may arrive. What becomes of other members, members.ts says. */
 import Type, { type Static } from 'typebox';
 import { flag, model, nullable, provider_serial } from '../fields.js';
 

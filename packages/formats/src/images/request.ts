@@ -1,10 +1,13 @@
 /** From the bytes of an image request to the internal job. */
-import type { ImageFacts, ParsedImages } from '../format.js';
+import type { ImageFacts, ParsedImages, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
+import { unrecognized } from '../members/common-members.js';
+import { ignoredMembers } from '../members/member-table.js';
 import { refuse } from '../refusal.js';
 import type { ImageRequest, ImageSize } from '../request.js';
 import { schemaCheck } from '../schema-check.js';
 import { imagesAnswer } from './answer.js';
+import { IMAGES_MEMBERS } from './members.js';
 import { type ImagesRequest, ImagesRequestSchema } from './schema.js';
 
 export const ENDPOINT = '/v1/images/generations';
@@ -12,8 +15,10 @@ export const ENDPOINT = '/v1/images/generations';
 const check = schemaCheck(ImagesRequestSchema);
 
 /** Throws RequestError. */
-export function parseImages(bytes: Uint8Array): ParsedImages {
-  const body = check(readJsonBody(bytes));
+export function parseImages(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedImages {
+  const json = readJsonBody(bytes);
+  const ignored = ignoredMembers(json, IMAGES_MEMBERS, unknownMembers, unrecognized);
+  const body = check(json);
   if (body.stream === true) refuse('stream', 'stream is not supported: images come whole.');
   const model = body.model ?? null;
   const image: ImageFacts = {
@@ -35,6 +40,7 @@ export function parseImages(bytes: Uint8Array): ParsedImages {
     // No token is generated; one is the least that the terms of a job can say.
     facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, image },
     answer: imagesAnswer,
+    ignored,
   };
 }
 

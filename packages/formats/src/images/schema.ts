@@ -1,4 +1,4 @@
-/** The image request as it may arrive. Fields that are not listed are tolerated. */
+/** The image request as it may arrive. What becomes of other members, members.ts says. */
 import { MAX_IMAGES } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { flag, nullable, provider_serial } from '../fields.js';

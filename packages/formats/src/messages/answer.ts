@@ -16,6 +16,7 @@ export interface MessagesAnswerOptions {
 export function messagesAnswer(options: MessagesAnswerOptions): AnswerFormat {
   return {
     idPrefix: 'msg_',
+    callIdPrefix: 'toolu_',
     stream: (envelope) => new MessagesStreamRenderer(envelope, options),
     plain: (envelope) => new MessagesPlainRenderer(envelope, options),
     signatureEvent: (_envelope, signed) => signatureComment(signed),

@@ -2,26 +2,32 @@
 import { ERRORS } from '../error-table.js';
 import { RequestError } from '../errors.js';
 import { stopOf } from '../fields.js';
-import type { ParsedRequest } from '../format.js';
+import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
+import { notPermitted } from '../members/common-members.js';
+import { ignoredMembers } from '../members/member-table.js';
 import { isFilled, isGiven, refuse, reject } from '../refusal.js';
-import type { ResponseFormat, TextRequest, Tool, ToolChoice } from '../request.js';
+import type { ResponseFormat, TextRequest, ToolChoice } from '../request.js';
 import { DEFAULT_TEMPERATURE, samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { choiceAmong, requireDistinctNames } from '../tools.js';
 import { messagesAnswer } from './answer.js';
 import { usesCacheControl } from './cache-control.js';
+import { clientTool, findsTools } from './client-tools.js';
 import { promptOf } from './conversation.js';
 import { countAnswer } from './count-answer.js';
+import { COUNT_TOKENS_MEMBERS, MESSAGES_MEMBERS } from './members.js';
 import { type CountTokensRequest, CountTokensRequestSchema, type MessagesRequest, MessagesRequestSchema } from './schema.js';
-import { type PlacedTool, toolsAfterChanges } from './tool-changes.js';
+import { toolsAfterChanges } from './tool-changes.js';
 
 const checkMessages = schemaCheck(MessagesRequestSchema);
 const checkCount = schemaCheck(CountTokensRequestSchema);
 
 /** Throws RequestError. */
-export function parseMessages(bytes: Uint8Array): ParsedRequest {
-  const body = checkMessages(readJsonBody(bytes));
+export function parseMessages(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
+  const json = readJsonBody(bytes);
+  const ignored = ignoredMembers(json, MESSAGES_MEMBERS, unknownMembers, notPermitted);
+  const body = checkMessages(json);
   if (isGiven(body.compaction)) refuse('compaction', 'compaction is not supported. Ask for a summary in a message.');
   const stream = body.stream ?? false;
   const request: TextRequest = {
@@ -37,12 +43,15 @@ export function parseMessages(bytes: Uint8Array): ParsedRequest {
     request,
     facts: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: messagesAnswer({ showReasoning: showsThinking(body), usesCacheControl: usesCacheControl(body) }),
+    ignored: [...ignored, ...toolsLeftOut(body)],
   };
 }
 
 /** Throws RequestError. */
-export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
-  const body = checkCount(readJsonBody(bytes));
+export function parseCountTokens(bytes: Uint8Array, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
+  const json = readJsonBody(bytes);
+  const ignored = ignoredMembers(json, COUNT_TOKENS_MEMBERS, unknownMembers, notPermitted);
+  const body = checkCount(json);
   const request: TextRequest = {
     task: 'count',
     ...sharedOf(body),
@@ -58,6 +67,7 @@ export function parseCountTokens(bytes: Uint8Array): ParsedRequest {
     request,
     facts: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial },
     answer: countAnswer,
+    ignored: [...ignored, ...toolsLeftOut(body)],
   };
 }
 
@@ -66,7 +76,7 @@ function sharedOf(body: CountTokensRequest) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isGiven(body.container)) refuse('container', 'container is not supported.');
   if (isGiven(body.thread)) throw new RequestError('thread_unsupported', 'thread', ERRORS.thread_unsupported.message);
-  const tools = toolsAfterChanges(body.tools ?? [], body.messages).flatMap(clientTool);
+  const tools = toolsAfterChanges(body.tools ?? [], body.messages).flatMap(({ tool, path }) => clientTool(tool, path));
   requireDistinctNames(tools);
   return {
     model: body.model,
@@ -80,11 +90,8 @@ function sharedOf(body: CountTokensRequest) {
   } as const;
 }
 
-function clientTool({ tool, path }: PlacedTool): Tool[] {
-  if (isGiven(tool.type) && tool.type !== 'custom') return [];
-  const name = tool.name ?? reject(`${path}.name`, `${path}.name is required.`);
-  const parameters = tool.input_schema ?? reject(`${path}.input_schema`, `${path}.input_schema is required.`);
-  return [{ name, description: tool.description ?? null, parameters, strict: tool.strict ?? false }];
+function toolsLeftOut({ tools }: CountTokensRequest): readonly string[] {
+  return (tools ?? []).flatMap((tool, index) => (findsTools(tool) ? [`tools[${index}] (${tool.type})`] : []));
 }
 
 function choiceOf({ tool_choice: choice }: CountTokensRequest): ToolChoice {

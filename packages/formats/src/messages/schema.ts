@@ -1,18 +1,20 @@
-/** The Messages request as it may arrive. Fields and betas that are not listed are tolerated, and `null` counts as absent. */
+/** The Messages request as it may arrive. `null` counts as absent. What becomes of other members, members.ts says. */
 import Type, { type Static } from 'typebox';
 import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
 import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
-/** A tool without a type, or of type `custom`, is the client's own. Others run at the service: tolerated, and not offered to the model. */
-const ToolSchema = Type.Object(
+/** A tool without a type, or of type `custom`, is the client's own. What others are, client-tools.ts says. */
+export const ToolSchema = Type.Object(
   {
     type: text,
     name: Type.Optional(TOOL_NAME),
     description: text,
     input_schema: Type.Optional(JSON_SCHEMA),
     strict: flag,
+    /** Of editors: characters of a file that a view shows. */
+    max_characters: nullable(Type.Integer({ minimum: 1 }), 'an integer of at least 1'),
   },
   { description: 'an object with name and input_schema' },
 );
@@ -49,7 +51,7 @@ export const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)]
   description: 'a string or an array of content blocks',
 });
 
-const MessageSchema = Type.Object(
+export const MessageSchema = Type.Object(
   {
     role: Type.Enum(['user', 'assistant', 'system'], { description: 'one of user, assistant, system' }),
     /** System messages that only set something for the turn have none. */
@@ -61,7 +63,7 @@ const MessageSchema = Type.Object(
 );
 export type Message = Static<typeof MessageSchema>;
 
-const ToolChoiceSchema = Type.Object(
+export const ToolChoiceSchema = Type.Object(
   {
     type: Type.Enum(['auto', 'any', 'tool', 'none'], { description: 'one of auto, any, tool, none' }),
     name: Type.Optional(TOOL_NAME),
@@ -70,7 +72,7 @@ const ToolChoiceSchema = Type.Object(
   { description: 'an object with a type' },
 );
 
-const ThinkingSchema = Type.Object(
+export const ThinkingSchema = Type.Object(
   {
     type: Type.Enum(['enabled', 'adaptive', 'between_tools', 'disabled'], {
       description: 'one of enabled, adaptive, between_tools, disabled',
@@ -86,6 +88,8 @@ const OutputFormatSchema = Type.Object(
 );
 const OUTPUT_FORMAT = nullable(OutputFormatSchema, 'an object with type and schema');
 
+export const OutputConfigSchema = Type.Object({ format: OUTPUT_FORMAT });
+
 const PROMPT_FIELDS = {
   model,
   messages: Type.Array(MessageSchema, { minItems: 1, description: 'a non-empty array of messages' }),
@@ -93,7 +97,7 @@ const PROMPT_FIELDS = {
   tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of up to 1024 tools'),
   tool_choice: nullable(ToolChoiceSchema, 'an object with a type'),
   thinking: nullable(ThinkingSchema, 'an object with a type'),
-  output_config: nullable(Type.Object({ format: OUTPUT_FORMAT }), 'an object'),
+  output_config: nullable(OutputConfigSchema, 'an object'),
   output_format: OUTPUT_FORMAT,
   provider_serial,
 

@@ -22,6 +22,9 @@ const ChatLogprobs = Type.Object({
   refusal: Type.Null(),
 });
 
+/** The answer to `functions`. */
+const FunctionCall = Type.Object({ name: Type.String(), arguments: Type.String({ description: 'JSON text.' }) });
+
 const ToolCall = Type.Object({
   id: Type.String(),
   type: Type.Literal('function'),
@@ -29,6 +32,11 @@ const ToolCall = Type.Object({
 });
 
 const head = { id: Type.String(), created: Type.Integer({ description: 'Seconds since 1970.' }), model: Type.String() };
+
+const engine = {
+  system_fingerprint: Type.Optional(Type.String({ description: 'The same for the same weights on the same build of the engine.' })),
+};
+const tier = { service_tier: Type.Optional(Type.Literal('default')) };
 
 /** Members of the signature event, which ends streams of chunks. */
 const signature = {
@@ -44,6 +52,8 @@ const signature = {
 
 const ChatCompletion = Type.Object({
   ...head,
+  ...engine,
+  ...tier,
   object: Type.Literal('chat.completion'),
   choices: Type.Array(
     Type.Object({
@@ -54,9 +64,10 @@ const ChatCompletion = Type.Object({
         refusal: Type.Null(),
         reasoning_content: Type.Optional(Type.String()),
         tool_calls: Type.Optional(Type.Array(ToolCall)),
+        function_call: Type.Optional(FunctionCall),
       }),
       logprobs: nullable(ChatLogprobs),
-      finish_reason: Type.Enum(['stop', 'length', 'tool_calls']),
+      finish_reason: Type.Enum(['stop', 'length', 'tool_calls', 'function_call']),
     }),
     { minItems: 1, maxItems: 1 },
   ),
@@ -65,6 +76,8 @@ const ChatCompletion = Type.Object({
 
 const ChatCompletionChunk = Type.Object({
   ...head,
+  ...engine,
+  ...tier,
   object: Type.Literal('chat.completion.chunk'),
   choices: Type.Array(
     Type.Object({
@@ -74,9 +87,10 @@ const ChatCompletionChunk = Type.Object({
         content: Type.Optional(nullable(Type.String())),
         reasoning_content: Type.Optional(Type.String()),
         tool_calls: Type.Optional(Type.Array(Type.Object({ index: Type.Integer() }))),
+        function_call: Type.Optional(Type.Object({ name: Type.Optional(Type.String()), arguments: Type.String() })),
       }),
       logprobs: nullable(ChatLogprobs),
-      finish_reason: nullable(Type.Enum(['stop', 'length', 'tool_calls'])),
+      finish_reason: nullable(Type.Enum(['stop', 'length', 'tool_calls', 'function_call'])),
     }),
   ),
   usage: Type.Optional(nullable(OpenAiUsage)),
@@ -85,6 +99,7 @@ const ChatCompletionChunk = Type.Object({
 
 const Completion = Type.Object({
   ...head,
+  ...engine,
   object: Type.Literal('text_completion'),
   choices: Type.Array(
     Type.Object({

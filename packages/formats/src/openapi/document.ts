@@ -48,6 +48,18 @@ const TRUST_HEADER = {
   schema: { type: 'string', enum: ['self_signed', 'hardware'] },
 };
 
+const SIGNATURE_HEADER = {
+  name: 'X-Inference-Signature',
+  in: 'header',
+  description: 'How a stream carries its signature, where the format has an event for it; left out, what the key asks for, or an event.',
+  schema: { type: 'string', enum: ['event', 'comment'] },
+};
+
+const IGNORED_HEADER = {
+  description: 'Members and tools of the request that have no effect, separated by commas.',
+  schema: { type: 'string' },
+};
+
 const IN_COMMENT = 'The signature follows in a comment that begins with ": inference-signature ".';
 
 const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
@@ -130,10 +142,14 @@ function operationOf({ summary, request, alternative, answer, stream, errors }: 
   const json = { 'application/json': { schema: reference(errors) } };
   return {
     summary,
-    parameters: [TRUST_HEADER],
+    parameters: stream === null ? [TRUST_HEADER] : [TRUST_HEADER, SIGNATURE_HEADER],
     requestBody: { required: true, content: { 'application/json': { schema } } },
     responses: {
-      200: { description: 'The answer.', content: { 'application/json': { schema: answers }, ...events } },
+      200: {
+        description: 'The answer.',
+        headers: { 'X-Inference-Ignored': IGNORED_HEADER },
+        content: { 'application/json': { schema: answers }, ...events },
+      },
       ...Object.fromEntries(statuses(errors).map((status) => [status, { description: 'An error.', content: json }])),
     },
   };

@@ -16,6 +16,17 @@ export function conversationOf({ instructions, input }: ResponsesRequest): reado
   return messages.length === 0 ? reject('input', 'input must hold at least one message.') : messages;
 }
 
+const KNOWN_ITEMS = new Set(['message', 'function_call', 'function_call_output', 'reasoning', 'item_reference']);
+
+/** Items of types that the model cannot be shown, such as searches that ran elsewhere. */
+export function itemsLeftOut({ input }: ResponsesRequest): readonly string[] {
+  if (typeof input === 'string') return [];
+  return input.flatMap(({ type }, index) => {
+    if (KNOWN_ITEMS.has(type ?? 'message')) return [];
+    return [`input[${index}]${/^[a-z_]{1,64}$/.test(type ?? '') ? ` (${type})` : ''}`];
+  });
+}
+
 function addItem(conversation: Conversation, item: Item, path: string): void {
   switch (item.type ?? 'message') {
     case 'message':

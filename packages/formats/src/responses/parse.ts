@@ -5,26 +5,30 @@
 import { chatCompletionOf } from '../chat-completions/parse.js';
 import { RequestError } from '../errors.js';
 import { stopOf } from '../fields.js';
-import type { ParsedRequest } from '../format.js';
+import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
+import { unrecognized } from '../members/common-members.js';
+import { ignoredMembers } from '../members/member-table.js';
 import { isGiven, refuse } from '../refusal.js';
 import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { responsesAnswer } from './answer.js';
-import { conversationOf } from './conversation.js';
+import { conversationOf, itemsLeftOut } from './conversation.js';
 import { echoOf } from './echo.js';
+import { RESPONSES_MEMBERS } from './members.js';
 import { type ResponsesRequest, ResponsesRequestSchema } from './schema.js';
-import { textFormatOf, toolsOf } from './tools.js';
+import { textFormatOf, toolsLeftOut, toolsOf } from './tools.js';
 
 export const ENDPOINT = '/v1/responses';
 
 const check = schemaCheck(ResponsesRequestSchema);
 
 /** Throws RequestError. */
-export function parseResponses(bytes: Uint8Array): ParsedRequest {
+export function parseResponses(bytes: Uint8Array, options: ParseOptions = {}): ParsedRequest {
   const json = readJsonBody(bytes);
-  if (hasMember(json, 'messages') && !hasMember(json, 'input')) return chatCompletionOf(json, ENDPOINT);
+  if (hasMember(json, 'messages') && !hasMember(json, 'input')) return chatCompletionOf(json, ENDPOINT, options);
+  const ignored = ignoredMembers(json, RESPONSES_MEMBERS, options.unknownMembers ?? 'ignore', unrecognized);
   const body = check(json);
   refuseUnsupported(body);
   const stream = body.stream ?? false;
@@ -39,7 +43,7 @@ export function parseResponses(bytes: Uint8Array): ParsedRequest {
     responseFormat: textFormatOf(body),
     sampling: samplingOf({ ...body, logit_bias: null }),
     logprobs: logprobsOf(body),
-    thinking: body.reasoning?.effort === 'none' ? false : null,
+    thinking: body.reasoning?.effort === 'none' ? false : (body.reasoning?.enabled ?? null),
     stop: stopOf(body.stop),
   };
   const { model, maxTokens } = request;
@@ -47,8 +51,20 @@ export function parseResponses(bytes: Uint8Array): ParsedRequest {
     request,
     facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: responsesAnswer(echoOf(body, request)),
+    ignored: [...ignored, ...toolsLeftOut(body), ...itemsLeftOut(body), ...withoutEffect(body)],
   };
 }
+
+/** Values without effect of members that have one otherwise. */
+function withoutEffect({ reasoning, include, truncation }: ResponsesRequest): readonly string[] {
+  return [
+    ...(isGiven(reasoning?.effort) && reasoning.effort !== 'none' ? ['reasoning.effort'] : []),
+    ...(include ?? []).flatMap((name) => (/^[a-z_.]{1,64}$/.test(name) && name !== LOGPROBS ? [`include (${name})`] : [])),
+    ...(truncation === 'auto' ? ['truncation'] : []),
+  ];
+}
+
+const LOGPROBS = 'message.output_text.logprobs';
 
 function hasMember(json: unknown, name: string): boolean {
   return typeof json === 'object' && json !== null && isGiven((json as Readonly<Record<string, unknown>>)[name]);
@@ -56,18 +72,24 @@ function hasMember(json: unknown, name: string): boolean {
 
 function logprobsOf(body: ResponsesRequest): number | null {
   const alternatives = body.top_logprobs ?? 0;
-  const included = body.include?.includes('message.output_text.logprobs') ?? false;
+  const included = body.include?.includes(LOGPROBS) ?? false;
   return included || alternatives > 0 ? alternatives : null;
 }
 
 function refuseUnsupported(body: ResponsesRequest): void {
   if (isGiven(body.previous_response_id)) {
-    const message = 'previous_response_id is not known: responses are not stored here. Send the whole conversation as input.';
+    const message =
+      'previous_response_id is not known: responses are not stored here. Send the whole conversation as input, and store: false, at which SDKs do so by themselves.';
     throw new RequestError('previous_response_not_found', 'previous_response_id', message);
   }
-  if (isGiven(body.conversation)) refuse('conversation', 'conversation is not supported. Send the whole conversation as input.');
+  if (isGiven(body.conversation))
+    refuse(
+      'conversation',
+      'conversation is not supported: nothing is stored here. Leave it out, and send the earlier messages and answers as items of input.',
+    );
   if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one response is generated per request.');
   if (isGiven(body.logit_bias) && Object.keys(body.logit_bias).length > 0) refuse('logit_bias', 'logit_bias is not supported.');
-  if (body.background === true) refuse('background', 'background is not supported.');
+  if (body.background === true)
+    refuse('background', 'background is not supported: nothing is stored here. Leave it out, and use stream for long answers.');
   if (isGiven(body.prompt)) refuse('prompt', 'prompt templates are not supported. Use instructions and input.');
 }

@@ -1,4 +1,4 @@
-/** The Responses request as it may arrive. Fields, items and tools that are not known are tolerated; `null` counts as absent. */
+/** The Responses request as it may arrive. `null` counts as absent. What becomes of other members, members.ts says. */
 import Type, { type Static } from 'typebox';
 import {
   anything,
@@ -34,13 +34,17 @@ const ItemSchema = Type.Object(
 );
 export type Item = Static<typeof ItemSchema>;
 
-const ToolSchema = Type.Object(
+export const ToolSchema = Type.Object(
   {
     type: STRING,
     name: nullable(TOOL_NAME, 'a string of 1 to 256 characters'),
     description: text,
     parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'),
     strict: flag,
+    /** Of web searches: whether pages may be fetched. Codex sends it in every request. */
+    external_web_access: flag,
+    /** Of custom tools: the grammar of their input. */
+    format: anything,
   },
   { description: 'an object with a type' },
 );
@@ -59,7 +63,7 @@ const ToolChoiceSchema = Type.Union([
 ]);
 export type ResponsesToolChoice = Static<typeof ToolChoiceSchema>;
 
-const FormatSchema = Type.Object(
+export const FormatSchema = Type.Object(
   {
     type: STRING,
     name: nullable(Type.String({ minLength: 1, maxLength: 256 }), 'a string of 1 to 256 characters'),
@@ -69,6 +73,10 @@ const FormatSchema = Type.Object(
   },
   { description: 'an object with a type' },
 );
+
+export const TextSchema = Type.Object({ format: nullable(FormatSchema, 'an object with a type'), verbosity: text });
+/** `enabled` as OpenRouter has it. */
+export const ReasoningSchema = Type.Object({ effort: text, summary: text, enabled: flag });
 
 export const ResponsesRequestSchema = Type.Object(
   {
@@ -82,12 +90,16 @@ export const ResponsesRequestSchema = Type.Object(
     tools: nullable(Type.Array(ToolSchema, { maxItems: 1024 }), 'an array of up to 1024 tools'),
     tool_choice: nullable(ToolChoiceSchema, 'none, auto, required, or an object that names a function'),
     parallel_tool_calls: flag,
-    text: nullable(Type.Object({ format: nullable(FormatSchema, 'an object with a type'), verbosity: text }), 'an object'),
-    reasoning: nullable(Type.Object({ effort: text, summary: text }), 'an object'),
+    text: nullable(TextSchema, 'an object'),
+    reasoning: nullable(ReasoningSchema, 'an object'),
     include: nullable(Type.Array(Type.String()), 'an array of strings'),
     top_logprobs,
     max_tool_calls: nullable(Type.Integer(), 'an integer'),
     metadata: object,
+    stream_options: object,
+    truncation: nullable(Type.Enum(['auto', 'disabled']), 'auto or disabled'),
+    store: flag,
+    service_tier: nullable(Type.Enum(['auto', 'default', 'flex', 'scale', 'priority']), 'one of auto, default, flex, scale, priority'),
     user: text,
     safety_identifier: text,
     prompt_cache_key: text,

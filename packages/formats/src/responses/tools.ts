@@ -1,7 +1,8 @@
 /** Tools, tool choice and text format as the Responses format spells them. */
+import { isJsonObject } from '../json-value.js';
 import { isGiven, refuse, reject } from '../refusal.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
-import { choiceAmong, NO_PARAMETERS, requireDistinctNames, toolsNamed } from '../tools.js';
+import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ResponsesRequest, ResponsesTool, ResponsesToolChoice } from './schema.js';
 
 /** Throws RequestError where a call is demanded that cannot be made. */
@@ -20,9 +21,32 @@ export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool
   return { tools, toolChoice: choiceAmong(tools, choiceOf(choice)) };
 }
 
-/** Tools of other types (namespace, web_search, custom and whatever comes) are tolerated, and not offered to the model. */
-function functionTool(tool: ResponsesTool, index: number): Tool[] {
-  if (tool.type !== 'function') return [];
+/**
+ * Tools that Codex sends in every request, and works without: its namespaces, a web search beside them or with a member that
+ * others rarely send, and tools with a grammar of their own. The client is told; tools of other types are refused.
+ */
+function isLeftOut({ type, external_web_access, format }: ResponsesTool, all: readonly ResponsesTool[]): boolean {
+  switch (type) {
+    case 'namespace':
+      return true;
+    case 'web_search':
+      return isGiven(external_web_access) || all.some((tool) => tool.type === 'namespace');
+    case 'custom':
+      return isJsonObject(format) && format.type === 'grammar';
+    default:
+      return false;
+  }
+}
+
+/** Paths and types of the tools that {@link isLeftOut}. */
+export function toolsLeftOut({ tools }: ResponsesRequest): readonly string[] {
+  const all = tools ?? [];
+  return all.flatMap((tool, index) => (isLeftOut(tool, all) ? [`tools[${index}] (${tool.type})`] : []));
+}
+
+function functionTool(tool: ResponsesTool, index: number, all: readonly ResponsesTool[]): Tool[] {
+  if (isLeftOut(tool, all)) return [];
+  if (tool.type !== 'function') return refuseToolType(tool.type, `tools[${index}]`);
   const name = tool.name ?? reject(`tools[${index}].name`, `tools[${index}].name is required.`);
   return [{ name, description: tool.description ?? null, parameters: tool.parameters ?? NO_PARAMETERS, strict: tool.strict ?? false }];
 }

@@ -35,7 +35,10 @@ export const JobFailureSchema = Type.Object({
   code: Type.Enum(Object.keys(JOB_FAILURES) as [JobFailureCode, ...JobFailureCode[]]),
   /** Request field at fault, such as `messages[0].content`. */
   param: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_.\\[\\]]{1,64}$' })),
-  /** With `context_length_exceeded`: the model's limit and what the request came to, in tokens. */
+  /**
+   * With `context_length_exceeded`: the model's limit and what the request came to, in tokens. With `unsupported`: the
+   * largest value that the field may have, where its value is too large.
+   */
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   actual: Type.Optional(Type.Integer({ minimum: 0 })),
 });

@@ -55,6 +55,11 @@ export function keyColumns(actions: {
       header: 'Models',
       cell: ({ models }) => (models === null ? 'All' : models.length === 1 ? <code>{models[0]}</code> : `${models.length} models`),
     },
+    {
+      key: 'signature',
+      header: 'Stream signature',
+      cell: ({ signature_form }) => (signature_form === 'comment' ? 'Comment' : 'Event'),
+    },
     { key: 'used', header: 'Last used', cell: ({ last_used_at }) => (last_used_at === null ? 'Never' : <Time at={last_used_at} />) },
     { key: 'expires', header: 'Expires', cell: ({ expires_at }) => (expires_at === null ? 'Never' : <Time at={expires_at} as="date" />) },
     {

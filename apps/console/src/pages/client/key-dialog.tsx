@@ -7,8 +7,14 @@ import { Button } from '../../ui/button.js';
 import { Dialog, DialogActions } from '../../ui/dialog.js';
 import { ErrorNote } from '../../ui/error-state.js';
 import { Field } from '../../ui/field.js';
+import { Select } from '../../ui/select.js';
 import { EMPTY_KEY_FORM, type KeyForm, keyBody, keyForm } from './key-form.js';
 import { ModelChoice } from './model-choice.js';
+
+const SIGNATURE_FORMS = [
+  { value: 'event', label: 'As an event (default)' },
+  { value: 'comment', label: 'As a comment' },
+] as const;
 
 export interface KeyDialogProps {
   readonly editing: ConsoleKey | 'new' | null;
@@ -79,6 +85,12 @@ function KeyFields({
       />
       <Field label="Expires after" type="date" hint="Empty: never." error={errors.expiresOn?.message} {...register('expiresOn')} />
       <ModelChoice chosen={watch('models')} onChange={(models) => setValue('models', models, { shouldDirty: true })} />
+      <Select
+        label="Signature of chat streams"
+        options={SIGNATURE_FORMS}
+        hint="Choose the comment for programs that read choices[0] of every event and fail at the event without choices."
+        {...register('signatureForm')}
+      />
       <DialogActions>
         <Button onClick={onClose}>Cancel</Button>
         <Button type="submit" kind="primary" busy={formState.isSubmitting}>

@@ -1,5 +1,5 @@
 /** What somebody fills in for a key, and the body of the console API that it comes to. */
-import type { ConsoleKey, CreateKey } from '@inference/formats';
+import type { ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
 import { readUsd, typedUsd } from '../usd.js';
 
 export interface KeyForm {
@@ -10,6 +10,8 @@ export interface KeyForm {
   readonly expiresOn: string;
   /** Empty: all of them. */
   readonly models: readonly string[];
+  /** How chat streams carry their signatures; left out: as an event. */
+  readonly signatureForm?: SignatureForm;
 }
 
 export type KeyFormResult =
@@ -38,7 +40,8 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
     expiresAt = new Date(end).toISOString();
   }
   const models = form.models.length === 0 ? null : [...form.models];
-  return { kind: 'body', body: { name, spend_limit_micro_usd: spendLimit, expires_at: expiresAt, models } };
+  const limits = { spend_limit_micro_usd: spendLimit, expires_at: expiresAt, models };
+  return { kind: 'body', body: { name, ...limits, ...(form.signatureForm === undefined ? {} : { signature_form: form.signatureForm }) } };
 }
 
 /** The form for a key that is there already. */
@@ -48,6 +51,7 @@ export function keyForm(key: ConsoleKey): KeyForm {
     spendLimit: key.spend_limit_micro_usd === null ? '' : typedUsd(key.spend_limit_micro_usd),
     expiresOn: key.expires_at === null ? '' : localDay(new Date(key.expires_at)),
     models: key.models ?? [],
+    ...(key.signature_form === null ? {} : { signatureForm: key.signature_form }),
   };
 }
 

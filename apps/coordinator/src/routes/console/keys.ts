@@ -26,6 +26,7 @@ export function addKeyRoutes(api: ConsoleApi, desk: KeyDesk, now: () => number):
       expiresAt: expiryOf(body.expires_at, now()) ?? null,
       spendLimit: body.spend_limit_micro_usd ?? null,
       models: body.models ?? null,
+      signatureForm: body.signature_form ?? null,
     };
     const made = await desk.create(who.account.id, body.name, limits);
     if (made === null) throw new RequestError('conflict', null, 'This account has too many keys. Revoke some first.');
@@ -39,6 +40,7 @@ export function addKeyRoutes(api: ConsoleApi, desk: KeyDesk, now: () => number):
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(body.spend_limit_micro_usd === undefined ? {} : { spendLimit: body.spend_limit_micro_usd }),
       ...(body.models === undefined ? {} : { models: body.models }),
+      ...(body.signature_form === undefined ? {} : { signatureForm: body.signature_form }),
     });
     return shown(found(changed));
   });
@@ -62,6 +64,7 @@ function keyBody(key: OwnedKey, now: number): ConsoleKey {
     spend_limit_micro_usd: key.spendLimit,
     spent_micro_usd: key.spent,
     models: key.models === null ? null : [...key.models],
+    signature_form: key.signatureForm,
   };
 }
 

@@ -20,6 +20,7 @@ import { playgroundKeys } from './0039-playground-keys.js';
 import { reputationsWrittenAt } from './0040-reputations-written-at.js';
 import { hashedSignInTokens } from './0045-hashed-sign-in-tokens.js';
 import { maturingEarnings } from './0047-maturing-earnings.js';
+import { keySignatureForm } from './0049-key-signature-form.js';
 
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001_accounts_and_keys': accountsAndKeys,
@@ -39,4 +40,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0040_reputations_written_at': reputationsWrittenAt,
   '0045_hashed_sign_in_tokens': hashedSignInTokens,
   '0047_maturing_earnings': maturingEarnings,
+  '0049_key_signature_form': keySignatureForm,
 };

@@ -2,7 +2,6 @@
  * Accounts, their keys, and the tables of the sign-in library. The library's own tables keep its kinds of columns (dates and
  * flags as it writes them); everything of ours is integer milliseconds, and a flag is the time at which it was set.
  */
-
 export interface AccountTables {
   /** One per customer; the id is that of the user who signed up. */
   accounts: {
@@ -32,6 +31,8 @@ export interface AccountTables {
     models: string | null;
     /** Who made it for what: the console's playground, or null for a key that its owner asked for. */
     made_for: 'playground' | null;
+    /** How streams carry their signatures; null: as the format does by itself. */
+    signature_form: KeySignatureForm | null;
   };
   /** Only what our own queries read; the library knows the rest. */
   auth_users: { id: string; name: string; email: string; email_verified: number | boolean };
@@ -48,6 +49,8 @@ export interface AccountTables {
     used_at: number | null;
   };
 }
+
+export type KeySignatureForm = 'event' | 'comment';
 
 /** `api` keys use the inference endpoints, `admin` keys the operator's. Neither opens the other's. */
 export type ApiKeyKind = 'api' | 'admin';

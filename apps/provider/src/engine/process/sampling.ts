@@ -12,8 +12,8 @@ const RANDOM_SEED = 0xffff_ffff;
 
 /** `limit`: most tokens the stream will generate; penalties look back over all of them, and at nothing of the prompt. */
 export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig {
-  const { topK, topP, minP, logitBias, frequencyPenalty, presencePenalty } = sampling;
-  const penalised = frequencyPenalty !== 0 || presencePenalty !== 0;
+  const { topK, topP, minP, logitBias, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
+  const penalised = frequencyPenalty !== 0 || presencePenalty !== 0 || repetitionPenalty !== 1;
   return {
     temperature: sampling.temperature,
     seed: sampling.seed === null ? randomInt(RANDOM_SEED) : seed32(sampling.seed),
@@ -23,7 +23,7 @@ export function samplerConfig(sampling: Sampling, limit: number): SamplerConfig 
     ...(minP === null ? {} : { minP }),
     ...(penalised
       ? {
-          repeatPenalty: 1,
+          repeatPenalty: repetitionPenalty,
           repeatPenaltyTokens: new Uint32Array(0),
           repeatPenaltyMaxTokens: limit,
           repeatPenaltyFrequencyPenalty: frequencyPenalty,

@@ -1,5 +1,6 @@
 /** What form a request demands of the output: JSON of a schema, calls that have to be made, calls that have to be right. */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
+import type { JobFailure } from '@inference/protocol';
 import { type Grammar, GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../../engine/grammar/grammar.js';
 import { GrammarMachine } from '../../engine/grammar/machine.js';
 import { type FieldNames, fieldNames } from '../field-names.js';
@@ -7,6 +8,7 @@ import { JobError } from '../job-error.js';
 import { asSchemaError, SchemaCompiler } from '../schema/compile.js';
 import { JsonGrammar } from '../schema/json-grammar.js';
 import { ANY_CHARACTER, Languages } from '../schema/language.js';
+import { languageOfPattern, PatternError } from '../schema/pattern.js';
 import { SchemaError } from '../schema/schema-error.js';
 import { fitsDocument } from '../schema/validator.js';
 
@@ -44,7 +46,8 @@ export function formDemand(parsed: ParsedRequest): FormDemand | null {
 
 /** The field with schemas of the client's that the form is made of, or null where there are none. */
 export function schemaField(demand: FormDemand): string | null {
-  if (answerFormat(demand)?.type === 'json_schema') return demand.fields.responseSchema;
+  const format = answerFormat(demand);
+  if (format !== null && format.type !== 'json_object') return format.field ?? demand.fields.responseSchema;
   return callable(demand).some((tool) => isShaped(demand, tool)) ? 'tools' : null;
 }
 
@@ -101,10 +104,23 @@ class FormBuilder {
   }
 
   answer(format: AnswerFormat): Term {
-    if (format.type === 'json_schema') {
-      return this.#compile(format.schema, format.strict, this.fields.responseSchema, (schema) => schema.value([format.schema]));
+    const json = this.#json;
+    switch (format.type) {
+      case 'json_object':
+        return json.anyObject();
+      case 'json_schema': {
+        const field = format.field ?? this.fields.responseSchema;
+        return this.#compile(format.schema, format.strict, field, (schema) => schema.value([format.schema]));
+      }
+      case 'choice':
+        return this.#guarded(format.field, () =>
+          json.spell(json.languages.either(...format.choices.map((text) => json.languages.text(text)))),
+        );
+      case 'regex':
+        return this.#guarded(format.field, () => json.spell(languageOfPattern(json.languages, `^(?:${format.pattern})$`)));
+      default:
+        return format satisfies never;
     }
-    return this.#json.anyObject();
   }
 
   /** One call of one of the tools, without the tag that opens it. */
@@ -199,8 +215,8 @@ class FormBuilder {
     try {
       return make();
     } catch (thrown) {
-      const error = asSchemaError(thrown);
-      throw error instanceof SchemaError ? new JobError(error.code, { param: paramOf(field, error.path) }) : error;
+      const error = thrown instanceof PatternError ? new SchemaError(thrown.code, [], thrown.limit) : asSchemaError(thrown);
+      throw error instanceof SchemaError ? new JobError(error.code, { param: paramOf(field, error), ...limitOf(error) }) : error;
     }
   }
 }
@@ -223,10 +239,21 @@ function without(ranges: readonly number[], codes: readonly number[]): number[] 
   return left;
 }
 
-/** The keyword's place as clients write it, or that of the whole schema where the wire has no room for it. */
-function paramOf(field: string, path: readonly string[]): string {
-  const param = path.reduce((before, step) => before + (/^\d+$/.test(step) ? `[${step}]` : `.${step}`), field);
-  return /^[A-Za-z0-9_.[\]]{1,64}$/.test(param) ? param : field;
+function limitOf({ limit }: SchemaError): Pick<JobFailure, 'limit'> {
+  return limit === null ? {} : { limit };
+}
+
+/**
+ * The keyword's place as clients write it, or that of the whole schema where the wire has no room for it. A limit without its keyword
+ * would say nothing, so that then the end of the place is told.
+ */
+function paramOf(field: string, { path, limit }: SchemaError): string {
+  for (let from = 0; from < (limit === null ? 1 : path.length); from++) {
+    const steps = path.slice(from).map((step) => (/^\d+$/.test(step) ? `[${step}]` : `.${step}`));
+    const param = `${field}${from === 0 ? '' : '..'}${steps.join('')}`;
+    if (/^[A-Za-z0-9_.[\]]{1,64}$/.test(param)) return param;
+  }
+  return field;
 }
 
 /** The grammar has seen to it already: what cannot be told is no reason to give an answer up. */
@@ -247,6 +274,9 @@ export function fitsForm(demand: FormDemand, { text, calls }: FormedOutput): boo
   if (!right) return false;
   if (toolChoice.type === 'required' || toolChoice.type === 'named') return calls.length > 0;
   if (answerFormat(demand) === null || calls.length > 0) return true;
+  if (responseFormat.type === 'choice') return responseFormat.choices.includes(text);
+  // No pattern of a client's is run here: the grammar has seen to it.
+  if (responseFormat.type === 'regex') return true;
   const value = parsedJson(text);
   if (value === undefined) return false;
   if (responseFormat.type !== 'json_schema') return isJsonObject(value);

@@ -16,7 +16,7 @@ export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): T
   const least = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minItems') ?? 0));
   const most = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxItems') ?? Infinity));
   const long = plain.find(({ minItems }) => typeof minItems === 'number' && minItems > MAX_ITEMS);
-  if (long !== undefined) throw new SchemaError('unsupported', document.path(long, 'minItems'));
+  if (long !== undefined) throw new SchemaError('unsupported', document.path(long, 'minItems'), MAX_ITEMS);
   const listed = Math.max(0, ...plain.map((schema) => prefixOf(compiler, schema).length));
   const itemAt = (index: number) => compiler.inside(plain.flatMap((schema) => itemOf(compiler, schema, index)));
   const unique = plain.find(({ uniqueItems }) => uniqueItems === true);

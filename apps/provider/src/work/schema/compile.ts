@@ -66,8 +66,8 @@ export class SchemaCompiler {
   }
 
   /** A keyword of which nothing can be promised. */
-  refuse(schema: Schema, keyword: string): void {
-    if (this.isStrict) throw new SchemaError('unsupported', this.document.path(schema, keyword));
+  refuse(schema: Schema, keyword: string, limit: number | null = null): void {
+    if (this.isStrict) throw new SchemaError('unsupported', this.document.path(schema, keyword), limit);
   }
 
   /** Counts values that are looked at one by one, so that they come to an end. Throws {@link SchemaError}. */

@@ -6,7 +6,11 @@ import { ANY_CHARACTER, holds, type Language, type Languages, normalise } from '
 
 /** No regular expression, or one that uses what is not known here. */
 export class PatternError extends Error {
-  constructor(readonly code: 'invalid_request' | 'unsupported') {
+  /** `limit`: longest pattern, or most repetitions, where there are more. */
+  constructor(
+    readonly code: 'invalid_request' | 'unsupported',
+    readonly limit: number | null = null,
+  ) {
     super(`the pattern is refused: ${code}`);
     this.name = 'PatternError';
   }
@@ -29,7 +33,7 @@ const CONTROL_ESCAPES: Readonly<Record<string, number>> = { n: 10, r: 13, t: 9, 
 
 /** The texts that the pattern is found in. Throws {@link PatternError}. */
 export function languageOfPattern(languages: Languages, pattern: string): Language {
-  if (pattern.length > MAX_LENGTH) throw new PatternError('unsupported');
+  if (pattern.length > MAX_LENGTH) throw new PatternError('unsupported', MAX_LENGTH);
   try {
     new RegExp(pattern, 'u');
   } catch {
@@ -128,7 +132,8 @@ class PatternReader {
       if (whole === undefined) return null;
       this.#at += whole.length;
       bounds = [Number(least), comma === '' ? Number(least) : most === '' ? Infinity : Number(most)];
-      if (bounds[0] > MAX_REPEATS || (bounds[1] !== Infinity && bounds[1] > MAX_REPEATS)) throw new PatternError('unsupported');
+      if (bounds[0] > MAX_REPEATS || (bounds[1] !== Infinity && bounds[1] > MAX_REPEATS))
+        throw new PatternError('unsupported', MAX_REPEATS);
     }
     // Which of several ways a match takes makes no difference to whether there is one.
     this.#take('?');

@@ -21,7 +21,7 @@ const MAX_LEAST_LENGTH = 10_000;
 interface Surroundings {
   readonly document: SchemaDocument;
   readonly languages: Languages;
-  refuse(schema: Schema, keyword: string): void;
+  refuse(schema: Schema, keyword: string, limit?: number | null): void;
 }
 
 /** Throws {@link SchemaError}. */
@@ -36,7 +36,7 @@ export function stringBounds(around: Surroundings, plain: readonly Schema[]): St
     if (format !== undefined) parts.push(languageOfPattern(languages, format));
     least = Math.max(least, countOf(document, schema, 'minLength') ?? 0);
     most = Math.min(most, countOf(document, schema, 'maxLength') ?? Infinity);
-    if (least > MAX_LEAST_LENGTH) throw new SchemaError('unsupported', document.path(schema, 'minLength'));
+    if (least > MAX_LEAST_LENGTH) throw new SchemaError('unsupported', document.path(schema, 'minLength'), MAX_LEAST_LENGTH);
   }
   if (most !== Infinity) most = Math.min(most, MAX_LENGTH);
   if (least > most) return { language: languages.nothing, least: 0, most: 0 };
@@ -51,7 +51,7 @@ function patternOf(around: Surroundings, schema: Schema): Language[] {
   } catch (error) {
     if (!(error instanceof PatternError)) throw error;
     if (error.code === 'invalid_request') return document.invalid(schema, 'pattern');
-    around.refuse(schema, 'pattern');
+    around.refuse(schema, 'pattern', error.limit);
     return [];
   }
 }

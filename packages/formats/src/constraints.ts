@@ -1,0 +1,101 @@
+/**
+ * Forms of output as vLLM, llama.cpp, SGLang, TGI and Ollama spell them beside OpenAI's `response_format`. Each asks the engine to
+ * hold to it, so schemas count as strict.
+ */
+import Type from 'typebox';
+import { JSON_SCHEMA, nullable } from './fields.js';
+import { isJsonObject, parsedJson } from './json-value.js';
+import { isGiven, reject } from './refusal.js';
+import type { JsonSchema, ResponseFormat } from './request.js';
+
+/** Texts of `guided_choice`. */
+const MAX_CHOICES = 1000;
+const MAX_TEXT_LENGTH = 1024;
+
+const schemaOrText = nullable(Type.Union([JSON_SCHEMA, Type.String()]), 'a JSON Schema object, or its JSON text');
+const regex = nullable(
+  Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH }),
+  `a regular expression of 1 to ${MAX_TEXT_LENGTH} characters`,
+);
+const choice = nullable(
+  Type.Array(Type.String({ minLength: 1, maxLength: MAX_TEXT_LENGTH }), { minItems: 1, maxItems: MAX_CHOICES }),
+  `an array of 1 to ${MAX_CHOICES} texts of 1 to ${MAX_TEXT_LENGTH} characters`,
+);
+const flag = nullable(Type.Boolean(), 'a boolean');
+
+export const StructuredOutputsSchema = Type.Object({ json: schemaOrText, regex, choice, json_object: flag });
+
+/** Members of requests for chat and legacy completions. */
+export const CONSTRAINTS = {
+  guided_json: schemaOrText,
+  guided_regex: regex,
+  guided_choice: choice,
+  structured_outputs: nullable(StructuredOutputsSchema, 'an object with json, regex, choice or json_object'),
+  json_schema: schemaOrText,
+  regex,
+  format: nullable(Type.Union([Type.Literal('json'), Type.Literal(''), JSON_SCHEMA]), '"json" or a JSON Schema object'),
+};
+
+type Given<Schema> = Schema | null | undefined;
+
+export interface ConstraintFields {
+  readonly guided_json?: Given<JsonSchema | string>;
+  readonly guided_regex?: Given<string>;
+  readonly guided_choice?: Given<readonly string[]>;
+  readonly structured_outputs?: Given<{
+    readonly json?: Given<JsonSchema | string>;
+    readonly regex?: Given<string>;
+    readonly choice?: Given<readonly string[]>;
+    readonly json_object?: Given<boolean>;
+  }>;
+  readonly json_schema?: Given<JsonSchema | string>;
+  readonly regex?: Given<string>;
+  readonly format?: Given<'json' | '' | JsonSchema>;
+}
+
+/** The form that a request asks for, given what its `response_format` says. Throws RequestError where two differ. */
+export function formAsked(body: ConstraintFields, responseFormat: ResponseFormat): ResponseFormat {
+  const { structured_outputs: structured } = body;
+  const forms = [
+    schemaForm(body.guided_json, 'guided_json'),
+    regexForm(body.guided_regex, 'guided_regex'),
+    choiceForm(body.guided_choice, 'guided_choice'),
+    schemaForm(structured?.json, 'structured_outputs.json'),
+    regexForm(structured?.regex, 'structured_outputs.regex'),
+    choiceForm(structured?.choice, 'structured_outputs.choice'),
+    structured?.json_object === true ? ANY_OBJECT : null,
+    schemaForm(body.json_schema, 'json_schema'),
+    regexForm(body.regex, 'regex'),
+    body.format === 'json' ? ANY_OBJECT : schemaForm(body.format === '' ? null : body.format, 'format'),
+  ].filter((form) => form !== null);
+  const [form, other] = forms;
+  if (form === undefined) return responseFormat;
+  if (other !== undefined || responseFormat.type !== 'text') {
+    const fields = [form, other].flatMap((each) => (each !== undefined && 'field' in each ? [each.field] : []));
+    reject(fields[0] ?? 'response_format', 'The request asks for more than one form of the answer. Give only one.');
+  }
+  return form;
+}
+
+const ANY_OBJECT: ResponseFormat = { type: 'json_object' };
+
+/** Schemas that come as JSON text are read here. */
+export function schemaForm(given: Given<JsonSchema | string | unknown>, field: string): ResponseFormat | null {
+  if (!isGiven(given) || given === '') return null;
+  const schema = typeof given === 'string' ? parsedJson(given) : given;
+  if (!isJsonObject(schema)) return reject(field, `${field} must be a JSON Schema object, or its JSON text.`);
+  return { type: 'json_schema', name: 'output', schema, strict: true, field };
+}
+
+export function regexForm(pattern: Given<string>, field: string): ResponseFormat | null {
+  return isGiven(pattern) ? { type: 'regex', pattern, field } : null;
+}
+
+function choiceForm(choices: Given<readonly string[]>, field: string): ResponseFormat | null {
+  return isGiven(choices) ? { type: 'choice', choices: [...new Set(choices)], field } : null;
+}
+
+/** Where a format has its own member for the form of the answer, those of other servers are refused. */
+export function refuseConstraints(advice: string) {
+  return Object.fromEntries(Object.keys({ ...CONSTRAINTS, response_format: null }).map((name) => [name, { advice }]));
+}

@@ -1,0 +1,24 @@
+/** Members of an image request: what has no effect here, and what is refused (see docs/clients.md). */
+import { BOOKKEEPING } from '../members/common-members.js';
+import { memberTable } from '../members/member-table.js';
+import { ImagesRequestSchema } from './schema.js';
+
+export const IMAGES_MEMBERS = memberTable({
+  schema: ImagesRequestSchema,
+  isClosed: true,
+  ignored: `${BOOKKEEPING} style`,
+  refused: {
+    background: { neutral: ['auto', 'opaque'] },
+    partial_images: { neutral: [0] },
+    image: {},
+    mask: {},
+    negative_prompt: {},
+    steps: { advice: 'Use quality.' },
+    num_inference_steps: { advice: 'Use quality.' },
+    guidance_scale: {},
+    cfg_scale: {},
+    aspect_ratio: { advice: 'Use size.' },
+    width: { advice: 'Use size.' },
+    height: { advice: 'Use size.' },
+  },
+});

@@ -1,0 +1,94 @@
+/** Members that clients send to several endpoints, because the real APIs or other servers of the formats know them. */
+import type { Refusal } from './member-table.js';
+
+/** Books, caches and the routing of other services. They change no answer here. */
+export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options moderation
+  client_metadata session_id conversation_id chat_id thread_id trace trace_id request_id rid priority cache_salt kv_transfer_params
+  litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
+  provider transforms models route usage preset keep_alive extra_headers`;
+
+/** What llama.cpp, vLLM and SGLang are told about how they run, and parameters of samplers that are off unless another member is set. */
+export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token return_progress samplers reasoning_format reasoning_in_content
+  n_keep n_discard min_keep post_sampling_probs repeat_last_n penalize_nl response_fields parse_tool_calls parse_special add_special_tokens
+  guided_decoding_backend mm_processor_kwargs media_io_kwargs separate_reasoning stream_reasoning
+  dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers mirostat_tau mirostat_eta xtc_threshold dynatemp_exponent`;
+
+const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
+/** Names of one limit in different formats. */
+const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
+
+/** A limit by the name of another format, which is fine beside the same limit by its own name. */
+export function otherLimit(own: string): Refusal {
+  return { neutral: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
+}
+
+const LIMIT = otherLimit('max_tokens');
+const STOP = { advice: 'Use stop.' };
+
+/** Samplers and constraints of other servers that this network's engine has no counterpart for. */
+export const FOREIGN_CONSTRAINTS: Readonly<Record<string, Refusal>> = {
+  grammar: { advice: STRUCTURE },
+  guided_grammar: { advice: STRUCTURE },
+  ebnf: { advice: STRUCTURE },
+  lark_grammar: { advice: STRUCTURE },
+  structural_tag: { advice: STRUCTURE },
+  guided_whitespace_pattern: {},
+  min_tokens: { neutral: [0] },
+  min_length: { neutral: [0] },
+  min_new_tokens: { neutral: [0] },
+  n_predict: LIMIT,
+  num_predict: LIMIT,
+  max_length: LIMIT,
+  max_new_tokens: LIMIT,
+  stop_sequence: STOP,
+  stop_sequences: STOP,
+  stop_token_ids: STOP,
+  ignore_eos: {},
+  include_stop_str_in_output: {},
+  no_stop_trim: {},
+  allowed_token_ids: {},
+  bad_words: {},
+  banned_tokens: {},
+  logits_processors: {},
+  custom_logit_processor: {},
+  use_beam_search: {},
+  length_penalty: { neutral: [1] },
+  early_stopping: {},
+  do_sample: { neutral: [true], advice: 'Use temperature 0.' },
+  random_seed: { advice: 'Use seed.' },
+  typical_p: { neutral: [0, 1] },
+  tfs_z: { neutral: [0, 1] },
+  tfs: { neutral: [0, 1] },
+  top_a: { neutral: [0] },
+  top_n_sigma: { neutral: [-1, 0] },
+  epsilon_cutoff: { neutral: [0] },
+  eta_cutoff: { neutral: [0] },
+  mirostat: { neutral: [0] },
+  xtc_probability: { neutral: [0] },
+  dry_multiplier: { neutral: [0] },
+  dynatemp_range: { neutral: [0] },
+  n_probs: { neutral: [0], advice: 'Use logprobs.' },
+  t_max_predict_ms: { neutral: [0, -1] },
+  prompt_logprobs: {},
+  return_token_ids: {},
+  return_tokens: {},
+  return_tokens_as_token_ids: {},
+  skip_special_tokens: { neutral: [true] },
+  spaces_between_special_tokens: { neutral: [true] },
+  truncate_prompt_tokens: { neutral: [-1] },
+  lora: {},
+  lora_path: {},
+  adapter_id: {},
+  options: { advice: 'Give parameters of sampling at the top level of the request.' },
+  extra_body: { advice: 'It is an argument of SDKs, whose members belong into the request itself.' },
+};
+
+/** How OpenAI's endpoints word that a name is not known. */
+export function unrecognized(path: string): string {
+  return `Unrecognized request argument supplied: ${path}`;
+}
+
+/** The same for the Messages format. */
+export function notPermitted(path: string): string {
+  return `${path}: Extra inputs are not permitted`;
+}

@@ -1,0 +1,150 @@
+/**
+ * Which members an object of a request may have, and what becomes of each: read, accepted without effect, or refused. Nothing that
+ * a client asked for is dropped without a word: it is read, it is refused by name, or the client is told in `X-Inference-Ignored`.
+ */
+import type { TSchema } from 'typebox';
+import { RequestError } from '../errors.js';
+import { isJsonObject } from '../json-value.js';
+import { nearestName } from './nearest-name.js';
+
+/** A member that asks for something that is not done here. */
+export interface Refusal {
+  /** Values that ask for nothing beside null; default: false, and empty texts, arrays and objects. */
+  readonly neutral?: readonly unknown[];
+  /** Members of the same object that say the same: their value asks for nothing more. */
+  readonly sameAs?: readonly string[];
+  /** What to do instead, as a sentence. */
+  readonly advice?: string;
+}
+
+export interface MemberTable {
+  /** Read by the parser, which also refuses values that are not served. */
+  readonly read: ReadonlySet<string>;
+  /** Accepted without effect. */
+  readonly ignored: ReadonlySet<string>;
+  readonly refused: ReadonlyMap<string, Refusal>;
+  /** Objects, and arrays of objects, that have tables of their own. */
+  readonly within: ReadonlyMap<string, MemberTable>;
+  /** Whether names of no kind are refused. Where they are not, near misses are. */
+  readonly isClosed: boolean;
+}
+
+interface MemberLists {
+  /** Schema whose properties are read. */
+  readonly schema: TSchema;
+  /** Names of members that are read beside those, separated by spaces. */
+  readonly read?: string;
+  /** Names, separated by spaces. They may be in the schema as well. */
+  readonly ignored?: string;
+  readonly refused?: Readonly<Record<string, Refusal>>;
+  readonly within?: Readonly<Record<string, MemberTable>>;
+  readonly isClosed?: boolean;
+}
+
+export function memberTable({ schema, read = '', ignored = '', refused = {}, within = {}, isClosed = false }: MemberLists): MemberTable {
+  const without = new Set(names(ignored));
+  return {
+    read: new Set([...Object.keys(propertiesOf(schema)), ...names(read)].filter((name) => !without.has(name))),
+    ignored: without,
+    refused: new Map(Object.entries(refused)),
+    within: new Map(Object.entries(within)),
+    isClosed,
+  };
+}
+
+/** What to do about names that no table has. */
+export type UnknownMembers =
+  /** For programs that are not the first to read a request: who came before may know more names. */
+  | 'ignore'
+  /** Near misses are refused, others are not. */
+  | 'refuse_misspelt'
+  | 'refuse';
+
+/** How a format words it that a name is not known. */
+export type UnknownWording = (path: string) => string;
+
+/** The members of a request that have no effect, as paths such as `output_config.effort`. Throws RequestError. */
+export function ignoredMembers(json: unknown, table: MemberTable, unknown: UnknownMembers, wording: UnknownWording): readonly string[] {
+  if (!isJsonObject(json)) return [];
+  const ignored = new Set<string>();
+  examine(json, table, { path: '', shown: '', unknown, wording, ignored });
+  return [...ignored];
+}
+
+interface Place {
+  /** Path of the object, with indices. */
+  readonly path: string;
+  /** The same without indices: an omission is told once, wherever it occurs. */
+  readonly shown: string;
+  readonly unknown: UnknownMembers;
+  readonly wording: UnknownWording;
+  readonly ignored: Set<string>;
+}
+
+/** Omissions that are told. Near names are looked for as many times, so that a request full of made-up names costs little. */
+const MAX_IGNORED = 100;
+
+/** Names that are told: any other text in the place of a name is the client's own. */
+const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
+
+function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, place: Place): void {
+  for (const [name, value] of Object.entries(object)) {
+    if (value === null || value === undefined) continue;
+    if (table.read.has(name)) {
+      const inner = table.within.get(name);
+      if (inner !== undefined) examineWithin(value, inner, name, place);
+      continue;
+    }
+    const refusal = table.refused.get(name);
+    if (refusal !== undefined) {
+      const isSaid = refusal.sameAs?.some((other) => other !== name && object[other] === value) ?? false;
+      if (!isSaid) refuseUnlessNeutral(place.path + name, value, refusal);
+    } else if (table.ignored.has(name)) {
+      if (!isEmpty(value) && place.ignored.size < MAX_IGNORED) place.ignored.add(place.shown + name);
+    } else meetUnknown(name, table, place);
+  }
+}
+
+function examineWithin(value: unknown, table: MemberTable, name: string, place: Place): void {
+  if (Array.isArray(value)) {
+    for (const [index, element] of value.entries()) {
+      if (isJsonObject(element))
+        examine(element, table, { ...place, path: `${place.path}${name}[${index}].`, shown: `${place.shown}${name}[].` });
+    }
+  } else if (isJsonObject(value)) examine(value, table, { ...place, path: `${place.path}${name}.`, shown: `${place.shown}${name}.` });
+}
+
+function refuseUnlessNeutral(path: string, value: unknown, { neutral, advice }: Refusal): void {
+  if (neutral === undefined ? isEmpty(value) : neutral.includes(value)) return;
+  throw new RequestError('unsupported_parameter', path, `${path} is not supported.${advice === undefined ? '' : ` ${advice}`}`);
+}
+
+function meetUnknown(name: string, table: MemberTable, { path, shown, unknown, wording, ignored }: Place): void {
+  const isRefused = table.isClosed && unknown === 'refuse';
+  if (!isRefused && (ignored.size >= MAX_IGNORED || ignored.has(shown + name))) return;
+  const isName = NAME.test(name);
+  if (unknown !== 'ignore') {
+    const meant = isName ? nearestName(name, [...table.read, ...table.ignored]) : null;
+    if (meant !== null) throw new RequestError('unknown_parameter', path + name, `${wording(path + name)} (did you mean \`${meant}\`?)`);
+    if (isRefused) {
+      if (isName) throw new RequestError('unknown_parameter', path + name, `${wording(path + name)}.`);
+      throw new RequestError('unknown_parameter', null, 'The request has a member whose name is not known.');
+    }
+  }
+  ignored.add(isName ? shown + name : `${shown}(unknown)`);
+}
+
+/** A value that asks for nothing. */
+function isEmpty(value: unknown): boolean {
+  if (value === false || value === '') return true;
+  if (Array.isArray(value)) return value.length === 0;
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+function propertiesOf(schema: TSchema): object {
+  return 'properties' in schema && typeof schema.properties === 'object' && schema.properties !== null ? schema.properties : {};
+}
+
+function names(list: string): readonly string[] {
+  return list.split(/\s+/).filter((name) => name !== '');
+}

@@ -1,0 +1,119 @@
+/**
+ * Tools that the Messages format defines and the client runs: they come by type and name alone, so their schemas, which the real
+ * service knows, are here. Tools that run at the real service are refused by name.
+ */
+import { isGiven, refuse, reject } from '../refusal.js';
+import type { JsonSchema, Tool } from '../request.js';
+import { quotedType } from '../tools.js';
+import type { MessagesTool } from './schema.js';
+
+interface KnownTool {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonSchema;
+}
+
+const text = (description: string) => ({ type: 'string', description });
+const LINE = { type: 'integer', minimum: 0, description: 'Line after which to insert; 0 is the beginning of the file.' };
+const VIEW_RANGE = {
+  type: 'array',
+  items: { type: 'integer' },
+  minItems: 2,
+  maxItems: 2,
+  description: 'First and last line to view, counted from 1; -1 as the last is the end of the file.',
+};
+const EDIT_PROPERTIES = {
+  path: text('Path of the file or directory.'),
+  file_text: text('Of create: the content of the new file.'),
+  old_str: text('Of str_replace: the text to replace. It must occur exactly once.'),
+  new_str: text('Of str_replace: the text to put in its place.'),
+  insert_line: LINE,
+  view_range: VIEW_RANGE,
+};
+
+const BASH: KnownTool = {
+  name: 'bash',
+  description: 'Runs commands in a bash shell that keeps its state between calls.',
+  parameters: {
+    type: 'object',
+    properties: {
+      command: text('Command to run. Required unless restart is true.'),
+      restart: { type: 'boolean', description: 'Restarts the shell.' },
+    },
+  },
+};
+
+function editor(name: string, commands: readonly string[], inserted: Readonly<Record<string, unknown>>): KnownTool {
+  return {
+    name,
+    description: 'Views, creates and edits text files.',
+    parameters: {
+      type: 'object',
+      properties: { command: { type: 'string', enum: commands }, ...EDIT_PROPERTIES, ...inserted },
+      required: ['command', 'path'],
+    },
+  };
+}
+
+const EDIT_COMMANDS = ['view', 'create', 'str_replace', 'insert'];
+const OLD_EDITOR = editor('str_replace_editor', [...EDIT_COMMANDS, 'undo_edit'], {
+  new_str: text('Of str_replace and insert: the new text.'),
+});
+const EDITOR = editor('str_replace_based_edit_tool', EDIT_COMMANDS, { insert_text: text('Of insert: the text to insert.') });
+
+const MEMORY: KnownTool = {
+  name: 'memory',
+  description: 'Keeps notes in files under /memories, which last beyond this conversation. View the directory before you begin.',
+  parameters: {
+    type: 'object',
+    properties: {
+      command: { type: 'string', enum: ['view', 'create', 'str_replace', 'insert', 'delete', 'rename'] },
+      ...EDIT_PROPERTIES,
+      insert_text: text('Of insert: the text to insert.'),
+      old_path: text('Of rename: the present path.'),
+      new_path: text('Of rename: the new path.'),
+    },
+    required: ['command'],
+  },
+};
+
+const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
+  ['bash_20241022', BASH],
+  ['bash_20250124', BASH],
+  ['text_editor_20241022', OLD_EDITOR],
+  ['text_editor_20250124', OLD_EDITOR],
+  ['text_editor_20250429', EDITOR],
+  ['text_editor_20250728', EDITOR],
+  ['memory_20250818', MEMORY],
+]);
+
+/** Tools that find other tools. All tools are described to the model from the start, so nothing is lost without them. */
+const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
+
+export function findsTools({ type }: MessagesTool): boolean {
+  return isGiven(type) && TOOL_SEARCH.test(type);
+}
+
+/** The function that a tool is to the model, or none. Throws RequestError. */
+export function clientTool(tool: MessagesTool, path: string): Tool[] {
+  if (findsTools(tool)) return [];
+  if (!isGiven(tool.type) || tool.type === 'custom') return [customTool(tool, path)];
+  const known = KNOWN.get(tool.type);
+  if (known === undefined) return refuseTool(tool.type, path);
+  if (tool.name !== undefined && tool.name !== known.name)
+    reject(`${path}.name`, `${path}.name must be "${known.name}" for a tool of this type.`);
+  const cut = isGiven(tool.max_characters) ? ` Views end after ${tool.max_characters} characters.` : '';
+  const { name, parameters } = known;
+  return [{ name, description: (tool.description ?? known.description) + cut, parameters, strict: tool.strict ?? false }];
+}
+
+function customTool(tool: MessagesTool, path: string): Tool {
+  const name = tool.name ?? reject(`${path}.name`, `${path}.name is required.`);
+  const parameters = tool.input_schema ?? reject(`${path}.input_schema`, `${path}.input_schema is required.`);
+  return { name, description: tool.description ?? null, parameters, strict: tool.strict ?? false };
+}
+
+function refuseTool(type: string, path: string): never {
+  if (/^(computer|browser)_/.test(type)) return refuse(path, `${path} is ${quotedType(type)}, which needs a model that sees images.`);
+  return refuse(path, `${path} is ${quotedType(type)}. No tools run at this service: remove it, or offer it with name and input_schema.`);
+}

@@ -1,0 +1,83 @@
+/** Members of Messages and token counting requests: what has no effect here, and what is refused (see docs/clients.md). */
+import { refuseConstraints } from '../constraints.js';
+import { BOOKKEEPING, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
+import { memberTable } from '../members/member-table.js';
+import {
+  CountTokensRequestSchema,
+  MessageSchema,
+  MessagesRequestSchema,
+  OutputConfigSchema,
+  ThinkingSchema,
+  ToolChoiceSchema,
+  ToolSchema,
+} from './schema.js';
+
+const LIMIT = otherLimit('max_tokens');
+const STOP = { advice: 'Use stop_sequences.' };
+const SAMPLING = {};
+const { stop_sequence: _stop, stop_sequences: _stops, ...CONSTRAINTS } = FOREIGN_CONSTRAINTS;
+
+const REFUSED = {
+  ...CONSTRAINTS,
+  ...refuseConstraints('Use output_config.format.'),
+  n_predict: LIMIT,
+  num_predict: LIMIT,
+  max_length: LIMIT,
+  max_new_tokens: LIMIT,
+  stop_token_ids: STOP,
+  max_completion_tokens: LIMIT,
+  max_output_tokens: LIMIT,
+  max_tokens_to_sample: LIMIT,
+  stop: STOP,
+  n: { neutral: [1] },
+  seed: SAMPLING,
+  min_p: { neutral: [0] },
+  logit_bias: SAMPLING,
+  logprobs: SAMPLING,
+  top_logprobs: { neutral: [0] },
+  frequency_penalty: { neutral: [0] },
+  presence_penalty: { neutral: [0] },
+  repetition_penalty: { neutral: [1] },
+  repeat_penalty: { neutral: [1] },
+  functions: { advice: 'Use tools.' },
+  function_call: { advice: 'Use tool_choice.' },
+  prompt: { advice: 'Use messages.' },
+  input: { advice: 'Use messages.' },
+  instructions: { advice: 'Use system.' },
+  reasoning_effort: { advice: 'Use thinking.' },
+  inference_geo: { neutral: ['global'], advice: 'No place of the machine that answers can be asked for.' },
+  mcp_toolsets: {},
+};
+
+/** Betas and bookkeeping of the real API. */
+const IGNORED = `${BOOKKEEPING} cache_control context_management service_tier speed fallbacks fallback_credit_token billing_policy diagnostics
+  user_profile_id workspace_id betas cache_prompt reasoning_format`;
+
+const WITHIN = {
+  output_config: memberTable({ schema: OutputConfigSchema, ignored: 'effort task_budget verbosity' }),
+  thinking: memberTable({ schema: ThinkingSchema, ignored: 'budget_tokens' }),
+  tool_choice: memberTable({ schema: ToolChoiceSchema }),
+  tools: memberTable({
+    schema: ToolSchema,
+    read: 'cache_control eager_input_streaming defer_loading allowed_callers input_examples max_characters',
+  }),
+  messages: memberTable({ schema: MessageSchema, ignored: 'output_config cache_control id' }),
+};
+
+export const MESSAGES_MEMBERS = memberTable({
+  schema: MessagesRequestSchema,
+  ignored: IGNORED,
+  refused: REFUSED,
+  within: WITHIN,
+  isClosed: true,
+});
+
+/** Clients count the tokens of the request that they are about to send, with members that only matter then. */
+export const COUNT_TOKENS_MEMBERS = memberTable({
+  schema: CountTokensRequestSchema,
+  read: 'max_tokens stream temperature top_p top_k stop_sequences compaction',
+  ignored: IGNORED,
+  refused: REFUSED,
+  within: WITHIN,
+  isClosed: true,
+});

@@ -1,0 +1,49 @@
+/** Members of a Responses request: what has no effect here, and what is refused (see docs/clients.md). */
+import { refuseConstraints } from '../constraints.js';
+import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
+import { memberTable } from '../members/member-table.js';
+import { FormatSchema, ReasoningSchema, ResponsesRequestSchema, TextSchema, ToolSchema } from './schema.js';
+
+/** Members that the response repeats. */
+const ECHOED = /\b(?:metadata|user|safety_identifier|prompt_cache_key)\s/g;
+
+const LIMIT = otherLimit('max_output_tokens');
+
+export const RESPONSES_MEMBERS = memberTable({
+  schema: ResponsesRequestSchema,
+  isClosed: true,
+  ignored: `${BOOKKEEPING.replace(ECHOED, '')} ${ENGINE_HINTS} store context_management`,
+  refused: {
+    ...FOREIGN_CONSTRAINTS,
+    ...refuseConstraints('Use text.format.'),
+    n_predict: LIMIT,
+    num_predict: LIMIT,
+    max_length: LIMIT,
+    max_new_tokens: LIMIT,
+    max_tokens: LIMIT,
+    max_completion_tokens: LIMIT,
+    messages: { advice: 'Use input.' },
+    functions: { advice: 'Use tools.' },
+    function_call: { advice: 'Use tool_choice.' },
+    reasoning_effort: { advice: 'Use reasoning.effort.' },
+    system: { advice: 'Use instructions.' },
+    verbosity: { advice: 'Use text.verbosity.' },
+    logprobs: { advice: 'Use top_logprobs.' },
+    best_of: { neutral: [1] },
+  },
+  within: {
+    stream_options: memberTable({ schema: {}, ignored: 'include_obfuscation include_usage', isClosed: true }),
+    reasoning: memberTable({
+      schema: ReasoningSchema,
+      ignored: 'summary generate_summary context mode exclude max_tokens',
+      isClosed: true,
+    }),
+    text: memberTable({
+      schema: TextSchema,
+      ignored: 'verbosity',
+      within: { format: memberTable({ schema: FormatSchema, refused: { syntax: {}, definition: {} } }) },
+      isClosed: true,
+    }),
+    tools: memberTable({ schema: ToolSchema, read: 'tools filters user_location search_context_size search_content_types' }),
+  },
+});
