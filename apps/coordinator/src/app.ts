@@ -12,7 +12,7 @@ import type { ScheduleRules } from './devices/schedule.js';
 import { EXPECTED_MS, ExpectedModels } from './fleet/expected-models.js';
 import { Fleet } from './fleet/fleet.js';
 import { judgeOffers } from './fleet/offers.js';
-import { openProviderGate } from './fleet/provider-gate.js';
+import { isProviderUpgrade, openProviderGate } from './fleet/provider-gate.js';
 import type { OnlineSession } from './fleet/provider-session.js';
 import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
 import { HeldReceipts } from './images/held-receipts.js';
@@ -45,6 +45,7 @@ import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
 import { addCatalogue } from './routes/catalogue.js';
 import { openConsoleFiles } from './routes/console-files.js';
+import { FundedAccounts } from './routes/funded-accounts.js';
 import { addHealth } from './routes/health.js';
 import { createHttpServer } from './routes/http-server.js';
 import { addImageFiles } from './routes/image-files.js';
@@ -62,6 +63,7 @@ import { createRateLimits } from './routes/rate-limits.js';
 import { addReceipts } from './routes/receipts.js';
 import { RequestBodies } from './routes/request-bodies.js';
 import { addStatistics } from './routes/statistics.js';
+import { serveUpgradesAsRequests } from './routes/upgrades.js';
 import { reasonOf, StartError } from './start-error.js';
 import { PublicStatistics } from './stats/public-statistics.js';
 import { ensureAdminKey } from './store/admin-key.js';
@@ -94,6 +96,8 @@ export interface AppOptions {
   readonly maxWaitingPerModel?: number;
   /** Longest time a client may take to send its request, in milliseconds. */
   readonly requestMs?: number;
+  /** Time in which some of a request's body must arrive, in milliseconds. */
+  readonly bodyWindowMs?: number;
   /** Tests put a ledger that fails in front of the real one. */
   readonly wrapLedger?: (ledger: Ledger) => Ledger;
   readonly now?: () => number;
@@ -245,11 +249,25 @@ export async function startApp(options: AppOptions): Promise<App> {
   let stopping = false;
   const { maxRequestBytes, trustedProxies } = config;
   const { requestMs } = options;
-  const bodies = new RequestBodies(config.maxHeldBytes);
+  const funded = new FundedAccounts(ledger);
+  const bodies = new RequestBodies({
+    maxBytes: config.maxHeldBytes,
+    maxRequestBytes,
+    isFunded: (accountId) => funded.isFunded(accountId),
+    ...(options.bodyWindowMs === undefined ? {} : { windowMs: options.bodyWindowMs }),
+  });
   readBodies(metrics, bodies);
   const consoleFiles = await orDestroy(database, async () => openConsoleFiles(config.consoleDir));
   const answerUnknownPage = consoleFiles?.answerUnknownPage;
-  const http = { maxRequestBytes, bodies, trustedProxies, log, stopping: () => stopping, ...(answerUnknownPage && { answerUnknownPage }) };
+  const http = {
+    maxRequestBytes,
+    bodies,
+    trustedProxies,
+    log,
+    cors: config.cors,
+    stopping: () => stopping,
+    ...(answerUnknownPage && { answerUnknownPage }),
+  };
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
   const underway = new AnswersUnderway(jobTimings.clientDrainMs);
   underway.follow(server.server);
@@ -328,10 +346,11 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   addHealth(server, { stopping: () => stopping, database: () => databaseState(database, READY_MS), now });
   addMetrics(server, people.adminGuard, metrics);
-  devices.addRoutes(server, people.adminGuard);
+  devices.addRoutes(server, people.adminGuard, limits);
   if (consoleFiles === null) log.info('no web console: it is not built beside this program, and CONSOLE_DIR names none');
   else await consoleFiles.addTo(server);
-  const closeGate = openProviderGate(server.server, fleet);
+  serveUpgradesAsRequests(server.server, isProviderUpgrade);
+  const closeGate = openProviderGate(server.server, fleet, trustedProxies);
 
   let metricsServer: MetricsServer | null = null;
   const closeStores = async (): Promise<void> => {

@@ -51,6 +51,8 @@ export interface Config {
   readonly deviceManagement: DeviceManagementSettings | null;
   /** Proxies in front of this process, by address or range (CIDR), whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: readonly string[];
+  /** Pages of other sites may call the API with a key. */
+  readonly cors: boolean;
   /** Models that only machines of trust level `hardware` may serve; `*` stands for all. */
   readonly hardwareOnlyModels: readonly string[];
   /** Jobs that may run on a second machine beside a late one, in percent of all; 0: none. */
@@ -141,6 +143,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
     deviceManagement: readDeviceManagement(env),
     trustedProxies: addressRanges(env, 'TRUSTED_PROXIES'),
+    cors: choice(env, 'CORS', ['on', 'off'], 'on') === 'on',
     hardwareOnlyModels: text(env, 'HARDWARE_ONLY_MODELS', '')
       .split(',')
       .map((model) => model.trim())

@@ -16,6 +16,7 @@ import type { Fleet, FleetEvent } from './fleet/fleet.js';
 import type { ProviderSession } from './fleet/provider-session.js';
 import { errorFacts, type Log } from './log.js';
 import { addDeviceOperations, addDevices, PROFILE_PATH } from './routes/devices.js';
+import type { RateLimits } from './routes/rate-limits.js';
 import { reasonOf, StartError } from './start-error.js';
 import type { Database } from './store/tables.js';
 
@@ -41,7 +42,7 @@ export interface ManagedDevices {
   readonly follow: (event: FleetEvent) => void;
   /** From now on changes of evidence reach this fleet. */
   informs(fleet: Fleet): void;
-  addRoutes(server: FastifyInstance, adminGuard: onRequestHookHandler): void;
+  addRoutes(server: FastifyInstance, adminGuard: onRequestHookHandler, limits: RateLimits): void;
 }
 
 /** Throws StartError for a simulated authority or a signing certificate that cannot be used. */
@@ -66,8 +67,8 @@ export function openDevices(parts: DeviceParts): ManagedDevices {
     enrol: enrolmentOffice(management),
     follow: providerFollower(management),
     informs: (fleet) => book.onChange((key) => fleet.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), book.forKey(key))),
-    addRoutes: (server, adminGuard) => {
-      if (managed !== null) addDevices(server, managed, now);
+    addRoutes: (server, adminGuard, limits) => {
+      if (managed !== null) addDevices(server, managed, limits, now);
       addDeviceOperations(server, adminGuard, management);
     },
   };

@@ -104,6 +104,19 @@ describe('bodies of requests', () => {
     agent.destroy();
   });
 
+  it('that stop arriving are answered 408, and nothing of them is held', async () => {
+    harness = await startHarness({ bodyWindowMs: 100 });
+    const headers = { authorization: `Bearer ${harness.apiKey}`, 'content-length': '100000' };
+    const stalled = httpRequest(new URL('/v1/chat/completions', harness.url), { method: 'POST', headers });
+    stalled.on('error', () => {});
+    const answered = new Promise<[number | undefined, string | undefined]>((resolve) =>
+      stalled.on('response', (response) => resolve([response.statusCode, response.resume().headers.connection])),
+    );
+    stalled.write('x'.repeat(3000));
+    expect(await answered).toEqual([408, 'close']);
+    await until(async () => (await heldBytes()) === 0);
+  });
+
   it('that never end are cut off', async () => {
     harness = await startHarness({ config: LIMITS });
     const headers = { authorization: `Bearer ${harness.apiKey}`, 'transfer-encoding': 'chunked' };

@@ -344,12 +344,14 @@ describe('the addresses of public statistics', () => {
     expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([400, '*']);
   });
 
-  it('leave every other address closed to other origins', async () => {
+  it('are not the only ones open to other origins: keyed ones are, without credentials, and those of operators are not', async () => {
     for (const path of ['/v1/models', '/v1/payments/balance', '/v1/payments/usage', '/v1/receipts/x', '/admin/v1/providers']) {
       for (const method of ['GET', 'OPTIONS']) {
         const headers = { origin: 'https://example.org', authorization: `Bearer ${harness.apiKey}` };
         const response = await fetch(harness.url + path, { method, headers });
-        expect([method, path, response.headers.get('access-control-allow-origin')]).toEqual([method, path, null]);
+        const origins = path.startsWith('/v1/') ? '*' : null;
+        expect([method, path, response.headers.get('access-control-allow-origin')]).toEqual([method, path, origins]);
+        expect(response.headers.get('access-control-allow-credentials')).toBeNull();
         if (method === 'OPTIONS') expect([path, response.status]).toEqual([path, 405]);
       }
     }

@@ -212,6 +212,14 @@ export const ERRORS = {
     retry: false,
     message: 'This address does not take this method.',
   },
+  body_too_slow: {
+    status: 408,
+    type: request,
+    code: 'request_timeout',
+    anthropic: 'timeout_error',
+    retry: true,
+    message: 'The request body came too slowly.',
+  },
   conflict: {
     status: 409,
     type: request,
@@ -243,6 +251,14 @@ export const ERRORS = {
     anthropic: 'invalid_request_error',
     retry: false,
     message: 'The body of a request must come as it is, without a Content-Encoding.',
+  },
+  encoding_unsupported: {
+    status: 415,
+    type: request,
+    code: 'unsupported_media_type',
+    anthropic: 'invalid_request_error',
+    retry: false,
+    message: 'The Content-Encoding of a request body must be gzip or deflate, applied once, or be left out.',
   },
   range_not_satisfiable: {
     status: 416,

@@ -62,6 +62,7 @@ export function errorHeaders(error: ApiError): Readonly<Record<string, string>> 
   if (row.status === 401) headers['www-authenticate'] = 'Bearer';
   // RFC 9110 section 15.5.16: a 415 for an encoding names those that are taken.
   if (error.code === 'body_encoded') headers['accept-encoding'] = 'identity';
+  if (error.code === 'encoding_unsupported') headers['accept-encoding'] = 'gzip, deflate';
   return headers;
 }
 

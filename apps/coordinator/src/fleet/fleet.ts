@@ -110,15 +110,19 @@ export class Fleet {
     return this.#connected.size;
   }
 
-  /** Takes in a provider's fresh connection. */
-  accept(socket: WebSocket, transport: Transport): void {
+  /** Takes in a provider's fresh connection. `onRegistered` is called once its provider has proved itself. */
+  accept(socket: WebSocket, transport: Transport, onRegistered: () => void = () => {}): ProviderSession {
     const session = new ProviderSession(socket, transport, this.#rules, {
-      registered: (online) => this.#join(online),
+      registered: (online) => {
+        onRegistered();
+        this.#join(online);
+      },
       changed: (online) => this.#change(online),
       closed: (closed, end) => this.#leave(closed, end),
     });
     this.#connected.add(session);
     if (this.#farewell !== null) sayGoodbye(session);
+    return session;
   }
 
   /** Whether at least one provider serves the model now, free or not. */

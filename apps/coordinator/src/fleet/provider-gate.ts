@@ -1,21 +1,74 @@
-/** The door for providers: turns `GET /provider/v1/socket` into a WebSocket and hands it to the fleet. */
+/**
+ * The door for providers: turns `GET /provider/v1/socket` into a WebSocket and hands it to the fleet. What a connection may hold is
+ * small until its provider has registered.
+ */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import proxyAddress from '@fastify/proxy-addr';
+import { MAX_TEXT_FRAME_BYTES } from '@inference/protocol';
 import { WebSocketServer } from 'ws';
+import { FairBudget } from '../fair-budget.js';
+import { networkOf } from '../network-address.js';
 import type { Fleet } from './fleet.js';
 import { MAX_MESSAGE_BYTES } from './provider-socket.js';
 
 export const PROVIDER_SOCKET_PATH = '/provider/v1/socket';
 const MOST_CONNECTIONS = 20_000;
+/** All connections that have not registered: 8192 of them, or 64 that send the most they may. */
+const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
+const BYTES_PER_CONNECTION = 4096;
+/** Bytes of one message before registration. Above the cap of a text frame, so that a message somewhat over it gets its reason. */
+const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
 
-/** Listens for upgrades on an HTTP server. Returns the function that stops this. */
-export function openProviderGate(server: Server, fleet: Fleet): () => void {
+/** Whether a request asks for the WebSocket of providers. */
+export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage): boolean {
+  return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
+}
+
+/** Listens for upgrades on an HTTP server; those of other requests are left to others. Returns the function that stops this. */
+export function openProviderGate(server: Server, fleet: Fleet, trustedProxies: readonly string[]): () => void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
+  const unregistered = new FairBudget({
+    maxBytes: MAX_UNREGISTERED_BYTES,
+    freeMultiple: 1,
+    bytesPerClaim: BYTES_PER_CONNECTION,
+    evictsOwn: true,
+  });
+  const isTrusted = proxyAddress.compile([...trustedProxies]);
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    const path = (request.url ?? '').split('?', 1)[0];
-    if (path !== PROVIDER_SOCKET_PATH) refuse(socket, '404 Not Found');
-    else if (fleet.connections >= MOST_CONNECTIONS) refuse(socket, '503 Service Unavailable');
-    else sockets.handleUpgrade(request, socket, head, (webSocket) => fleet.accept(webSocket, socket));
+    if (!isProviderUpgrade(request)) return;
+    if (fleet.connections >= MOST_CONNECTIONS) {
+      refuse(socket);
+      return;
+    }
+    const holder = networkOf(proxyAddress(request, isTrusted) ?? '');
+    const claim = unregistered.open({ holder }, () => socket.destroy());
+    if (claim === null) {
+      refuse(socket);
+      return;
+    }
+    socket.once('close', () => claim.release());
+    sockets.handleUpgrade(request, socket, head, (webSocket) => {
+      const session = fleet.accept(webSocket, socket, () => {
+        claim.release();
+        socket.off('data', count);
+        webSocket.off('message', took);
+      });
+      let unread = 0;
+      const count = (chunk: Buffer): void => {
+        // The chunk that brought the registration is counted after it.
+        if (!claim.isOpen) return;
+        unread += chunk.length;
+        // A closing handshake would read, and hold, the rest of the message.
+        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES || !claim.grow(chunk.length)) session.terminate();
+      };
+      const took = (): void => {
+        claim.shrink(unread);
+        unread = 0;
+      };
+      socket.on('data', count);
+      webSocket.on('message', took);
+    });
   };
   server.on('upgrade', upgrade);
   return () => {
@@ -24,8 +77,8 @@ export function openProviderGate(server: Server, fleet: Fleet): () => void {
   };
 }
 
-function refuse(socket: Duplex, status: string): void {
+function refuse(socket: Duplex): void {
   socket.on('error', () => {});
   // No HTTP server looks after it any more: a peer that leaves its side open would keep it for ever.
-  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
+  socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy());
 }

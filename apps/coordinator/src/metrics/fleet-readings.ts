@@ -22,9 +22,12 @@ export class EndedSessions {
   }
 }
 
-/** `held`: bytes. */
-export function readBodies(metrics: Metrics, bodies: { readonly held: number }): void {
+/** In bytes. */
+export function readBodies(metrics: Metrics, bodies: { readonly held: number; readonly heldByStrangers: number }): void {
   metrics.reading('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.held]]);
+  metrics.reading('stranger_bytes_held', 'Bytes of requests without an account in memory, with their connections.', [], () => [
+    [{}, bodies.heldByStrangers],
+  ]);
 }
 
 export function readFleet(metrics: Metrics, fleet: Fleet, waitingRoom: WaitingRoom, ended: EndedSessions): void {

@@ -11,6 +11,7 @@ import type { WatchedDevice } from '../devices/evidence-book.js';
 import { digestOf, type IntakeOutcome } from '../devices/intake.js';
 import { failuresInARow, lastFailure } from '../devices/schedule.js';
 import { MAX_WEBHOOK_BYTES, openWebhook } from '../devices/webhook.js';
+import type { RateLimits } from './rate-limits.js';
 import { sendError } from './send-error.js';
 
 export const WEBHOOK_PATH = '/mdm/v1/webhook';
@@ -22,10 +23,17 @@ const SIGNATURE_HEADER = 'x-hmac-signature';
 
 type Managed = NonNullable<DeviceManagement['managed']>;
 
-export function addDevices(server: FastifyInstance, managed: Managed, now: () => number): void {
+export function addDevices(server: FastifyInstance, managed: Managed, limits: RateLimits, now: () => number): void {
   const { settings, intake, desk } = managed;
+  // A report without a signature is refused before its body is read.
+  const requireSignature: onRequestHookHandler = (request, reply, done) => {
+    const signature = signatureOf(request);
+    if (signature === undefined || signature === '') refuse(reply, 'webhook_unsigned');
+    else done();
+  };
+  const options = { bodyLimit: MAX_WEBHOOK_BYTES, onRequest: [limits.publicRoutes, requireSignature] };
 
-  server.post<{ Body: Buffer | undefined }>(WEBHOOK_PATH, { bodyLimit: MAX_WEBHOOK_BYTES }, async (request, reply) => {
+  server.post<{ Body: Buffer | undefined }>(WEBHOOK_PATH, options, async (request, reply) => {
     const body = request.body ?? Buffer.alloc(0);
     const digest = digestOf(body);
     const opened = openWebhook({ body, digest, signature: signatureOf(request), secret: settings.webhookSecret, now: now() });
@@ -33,7 +41,7 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
     return answer(reply, await intake.take(opened.event));
   });
 
-  server.post<{ Body: Buffer | undefined }>(ACME_HOOK_PATH, { bodyLimit: MAX_WEBHOOK_BYTES }, async (request, reply) => {
+  server.post<{ Body: Buffer | undefined }>(ACME_HOOK_PATH, options, async (request, reply) => {
     const body = request.body ?? Buffer.alloc(0);
     const digest = digestOf(body);
     const opened = openAcmeResult({ body, signature: signatureOf(request), secret: settings.acmeHookSecret, now: now() });
@@ -42,7 +50,8 @@ export function addDevices(server: FastifyInstance, managed: Managed, now: () =>
   });
 
   // One-time, so HEAD must not use it up.
-  server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, { exposeHeadRoute: false }, async (request, reply) => {
+  const once = { exposeHeadRoute: false, onRequest: limits.publicRoutes };
+  server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
     const profile = await desk.download(request.params.token);
     if (profile === null) {
       sendError(reply, apiError('not_found', { message: 'This enrolment address was used before or has expired. Ask for a new one.' }));

@@ -8,9 +8,11 @@ import { apiError, openAiError, RequestError } from '@inference/formats';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { errorFacts, type Log } from '../log.js';
 import { isUnavailable } from '../store/retry.js';
+import { allowOrigins, answerPreflight } from './cors.js';
 import { isHealthPath } from './health.js';
 import { closePipelined } from './pipelined-responses.js';
 import type { RequestBodies } from './request-bodies.js';
+import { cleanUrl, meantPath } from './request-path.js';
 import { databaseUnavailable, sendError } from './send-error.js';
 
 export interface HttpServerOptions {
@@ -24,6 +26,8 @@ export interface HttpServerOptions {
   readonly requestMs?: number;
   /** Answers browsers that look for a page that is not there; false: it is no such request. */
   readonly answerUnknownPage?: (request: FastifyRequest, reply: FastifyReply) => boolean;
+  /** Pages of other sites may call the API with a key. */
+  readonly cors: boolean;
   /** True while the coordinator shuts down. */
   readonly stopping: () => boolean;
 }
@@ -44,6 +48,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: false,
     routerOptions: { maxParamLength: 512 },
+    rewriteUrl: ({ url = '/' }) => cleanUrl(url),
     // Requests that reach no route, because their address or their very syntax is broken.
     frameworkErrors: (_error, _request, reply) => {
       nameRequest(reply);
@@ -58,15 +63,20 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   server.decorateRequest('operator', null);
   server.removeAllContentTypeParsers();
   options.bodies.addTo(server);
+  const answerUnknown = unknownAddresses(server, options.answerUnknownPage);
   server.addHook('onRequest', (request, reply, done) => {
     nameRequest(reply);
+    if (options.cors) allowOrigins(request, reply);
     // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way. Where
     // browsers bring cookies along, the label tells our own pages from other sites' forms.
     const hasBody = request.method === 'POST' || request.method === 'PUT';
     if (hasBody && !readsLabel(request.url)) request.headers['content-type'] = 'application/json';
-    if (!options.stopping() || isHealthPath(request.url)) return done();
-    reply.header('connection', 'close');
-    sendError(reply, apiError('shutting_down'));
+    if (options.stopping() && !isHealthPath(request.url)) {
+      reply.header('connection', 'close');
+      sendError(reply, apiError('shutting_down'));
+      // Without a route there is nothing to read a body for.
+    } else if (request.is404) answerUnknown(request, reply, options.cors);
+    else done();
   });
   server.addHook('preHandler', (request, _reply, done) => {
     // Nothing has such a name, and PostgreSQL takes every character in a text but this one.
@@ -74,7 +84,6 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     done(new RequestError('invalid_request', null, 'The address must not hold the character NUL (%00).'));
   });
   answerErrors(server, options.log);
-  answerUnknown(server, options.answerUnknownPage);
   return server;
 }
 
@@ -124,6 +133,8 @@ function answerErrors(server: FastifyInstance, log: Log): void {
     if (error instanceof RequestError) {
       // The framework would close the connection under a client that still sends. The rest of its body is dropped instead.
       reply.removeHeader('connection');
+      // RFC 9110 section 15.5.9: nobody waits for the rest of a body that was given up.
+      if (error.code === 'body_too_slow') reply.header('connection', 'close');
       sendError(reply, error);
     } else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
     else if (isUnavailable(error)) {
@@ -136,8 +147,11 @@ function answerErrors(server: FastifyInstance, log: Log): void {
   });
 }
 
-/** 404, or 405 with `Allow` where the path is known for other methods. */
-function answerUnknown(server: FastifyInstance, unknownPage: HttpServerOptions['answerUnknownPage']): void {
+/** Answers 404, or 405 with `Allow` where the path is known for other methods. */
+function unknownAddresses(
+  server: FastifyInstance,
+  unknownPage: HttpServerOptions['answerUnknownPage'],
+): (request: FastifyRequest, reply: FastifyReply, cors?: boolean) => void {
   const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
   server.addHook('onRoute', ({ url, method }) => {
     const pattern = url
@@ -146,14 +160,25 @@ function answerUnknown(server: FastifyInstance, unknownPage: HttpServerOptions['
       .replace(/\*/g, '.*');
     routes.push({ path: new RegExp(`^${pattern}$`), methods: [method].flat() });
   });
-  server.setNotFoundHandler((request, reply) => {
+  const methodsOf = (path: string): Set<string> =>
+    new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
+  const answer = (request: FastifyRequest, reply: FastifyReply, cors = false): void => {
     const path = request.url.split('?', 1)[0] ?? '';
-    const allowed = new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
+    const allowed = methodsOf(path);
+    if (cors && answerPreflight(request, reply, allowed)) return;
     if (allowed.size === 0) {
       if (unknownPage?.(request, reply)) return;
-      return sendError(reply, apiError('not_found'));
+      const meant = meantPath(path, (candidate) => methodsOf(candidate).size > 0);
+      sendError(
+        reply,
+        apiError('not_found', meant === null ? {} : { message: `There is nothing at this address. Did you mean ${meant}?` }),
+      );
+      return;
     }
     reply.header('allow', [...allowed].join(', '));
     sendError(reply, apiError('method_not_allowed'));
-  });
+  };
+  // Reached by reply.callNotFound() of other handlers alone.
+  server.setNotFoundHandler((request, reply) => answer(request, reply));
+  return answer;
 }

@@ -1,6 +1,6 @@
 /** `POST /webhooks/stripe`: events of the payment processor, as the bytes that it signed. */
 import { apiError } from '@inference/formats';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Log } from '../log.js';
 import type { Deposits } from '../payments/deposits.js';
 import { ForgedEvent, type PaymentEvent, type PaymentProcessor } from '../payments/payment-processor.js';
@@ -15,16 +15,23 @@ export function addPaymentWebhook(
   server: FastifyInstance,
   { processor, deposits, limits, log }: { processor: PaymentProcessor; deposits: Deposits; limits: RateLimits; log: Log },
 ): void {
-  server.post(WEBHOOK_PATH, { bodyLimit: MAX_EVENT_BYTES, onRequest: limits.publicRoutes }, async (request, reply) => {
-    const signature = request.headers['stripe-signature'];
+  const refuse = (reply: FastifyReply): FastifyReply => {
+    sendError(reply, apiError('invalid_request', { message: 'The event is not signed by the payment processor.' }));
+    return reply;
+  };
+  // What carries no signature is refused before its body is read.
+  const requireSignature: onRequestHookHandler = (request, reply, done) => {
+    if (signatureOf(request) === '') refuse(reply);
+    else done();
+  };
+  server.post(WEBHOOK_PATH, { bodyLimit: MAX_EVENT_BYTES, onRequest: [limits.publicRoutes, requireSignature] }, async (request, reply) => {
     const body = bytesOf(request);
     let event: PaymentEvent;
     try {
-      event = processor.readEvent(body, typeof signature === 'string' ? signature : '');
+      event = processor.readEvent(body, signatureOf(request));
     } catch (error) {
       if (!(error instanceof ForgedEvent)) throw error;
-      sendError(reply, apiError('invalid_request', { message: 'The event is not signed by the payment processor.' }));
-      return reply;
+      return refuse(reply);
     }
     const outcome = await deposits.take(event, processor);
     const line = { event: event.id, type: event.type, outcome };
@@ -32,4 +39,9 @@ export function addPaymentWebhook(
     else log.info(line, 'payment event');
     return { received: true };
   });
+}
+
+function signatureOf(request: FastifyRequest): string {
+  const signature = request.headers['stripe-signature'];
+  return typeof signature === 'string' ? signature : '';
 }

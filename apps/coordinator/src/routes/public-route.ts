@@ -1,6 +1,6 @@
 /**
  * Addresses that anyone may read, pages of other sites included: they take no credentials, so their answers may be shown to
- * every origin (Fetch standard, CORS). Keyed addresses never get these headers.
+ * every origin (Fetch standard, CORS), whatever the operator says of keyed addresses.
  */
 import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify';
 import type { Cached } from '../stats/timed-cache.js';

@@ -1,120 +1,238 @@
 /**
- * Reads the bodies of requests, as the exact bytes that came, and counts those that are held: from their arrival until their
- * request is answered, because a job that is placed again needs its body again. Each is bounded by its route, all of them together
- * by one number. Who comes when that is reached is asked to come back, and nothing of theirs has begun.
+ * Reads the bodies of requests as bytes, inflates those that came compressed, and counts what is held: from its arrival until its
+ * request is answered, because a job that is placed again needs its body again. Accounts with a balance share one budget, accounts
+ * without one a smaller one, and requests without an account a small one by address, so none of the latter can take the room of those
+ * who pay. A body must also arrive at a minimum rate.
  */
+import type { Transform } from 'node:stream';
+import { createGunzip, createInflate } from 'node:zlib';
 import { apiError, type ErrorCode, RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Claim, FairBudget } from '../fair-budget.js';
+import { Deadline } from '../inference/deadline.js';
+import { networkOf } from '../network-address.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Bytes of its body that are counted as held; null once it is answered. */
-    heldBytes: number | null;
+    /** Room for its body; null before that is read and after the answer. */
+    bodyClaim: Claim | null;
+    /** True once the request is answered or its client is gone. */
+    isAnswered: boolean;
   }
+}
+
+export interface RequestBodiesOptions {
+  /** Bytes that accounts with a balance may hold together. */
+  readonly maxBytes: number;
+  readonly maxRequestBytes: number;
+  /** Whether an account has a balance. Must not reject. */
+  readonly isFunded: (accountId: string) => boolean | Promise<boolean>;
+  /** Time in which {@link MIN_BYTES_PER_WINDOW} of a body must arrive, in milliseconds. */
+  readonly windowMs?: number;
 }
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
-/** Of a body that is refused, this many times its bound is read at most, and dropped. */
-const MOST_DROPPED = 8;
+/** A refused body is read up to this many times its bound, and dropped. */
+const MAX_DROPPED = 8;
+const WINDOW_MS = 10_000;
+export const MIN_BYTES_PER_WINDOW = 4096;
+/** Requests without an account: all of them together, and the largest single one. */
+const MAX_STRANGERS_BYTES = 16 * 2 ** 20;
+const MAX_STRANGER_BODY_BYTES = 512 * 1024;
+/** A connection with its request costs this much beside the bytes of the body. */
+const BYTES_PER_STRANGER = 4096;
+/** An inflater's window and buffers. */
+const BYTES_PER_INFLATER = 64 * 1024;
 
 export class RequestBodies {
-  readonly #most: number;
-  #held = 0;
+  readonly #options: RequestBodiesOptions;
+  readonly #funded: FairBudget;
+  readonly #unfunded: FairBudget;
+  readonly #strangers = new FairBudget({
+    maxBytes: MAX_STRANGERS_BYTES,
+    freeMultiple: 1,
+    bytesPerClaim: BYTES_PER_STRANGER,
+    evictsOwn: true,
+  });
 
-  /** At most `most` bytes are held at once. */
-  constructor(most: number) {
-    this.#most = most;
+  constructor(options: RequestBodiesOptions) {
+    this.#options = options;
+    const { maxBytes, maxRequestBytes } = options;
+    this.#funded = new FairBudget({ maxBytes, freeMultiple: 9 });
+    this.#unfunded = new FairBudget({ maxBytes: Math.max(maxBytes / 4, 2 * maxRequestBytes), freeMultiple: 1 });
   }
 
-  /** Bytes that are held now. */
+  /** Bytes of accounts that are held now. */
   get held(): number {
-    return this.#held;
+    return this.#funded.bytes + this.#unfunded.bytes;
+  }
+
+  /** Bytes that requests without an account hold now, their connections included. */
+  get heldByStrangers(): number {
+    return this.#strangers.bytes;
   }
 
   /** Makes the server read all bodies in this way. */
   addTo(server: FastifyInstance): void {
-    server.decorateRequest('heldBytes', 0);
+    server.decorateRequest('bodyClaim', null);
+    server.decorateRequest('isAnswered', false);
     server.addHook('onRequest', (request, reply, done) => {
-      reply.raw.once('close', () => this.#release(request));
+      reply.raw.once('close', () => {
+        request.isAnswered = true;
+        request.bodyClaim?.release();
+      });
       done();
     });
-    server.addContentTypeParser('*', (request, payload, done: Done) => this.#read(request, payload, done));
+    server.addContentTypeParser('*', (request, payload, done: Done) => {
+      const account = accountBehind(request);
+      if (account === null) {
+        this.#read(request, payload, this.#strangers, { holder: networkOf(request.ip) }, done);
+        return;
+      }
+      const claimant = { holder: account, member: request.apiKey?.id ?? '' };
+      const isFunded = request.operator !== null || this.#options.isFunded(account);
+      if (typeof isFunded === 'boolean') this.#read(request, payload, isFunded ? this.#funded : this.#unfunded, claimant, done);
+      else void isFunded.then((known) => this.#read(request, payload, known ? this.#funded : this.#unfunded, claimant, done));
+    });
   }
 
-  #read(request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void {
-    const { bodyLimit } = request.routeOptions;
-    const unread = isEncoded(request.headers['content-encoding'])
-      ? 'body_encoded'
-      : Number(request.headers['content-length']) > bodyLimit
-        ? 'body_too_large'
-        : null;
+  #read(
+    request: FastifyRequest,
+    payload: NodeJS.ReadableStream,
+    budget: FairBudget,
+    claimant: { readonly holder: string; readonly member?: string },
+    done: Done,
+  ): void {
+    const isStranger = budget === this.#strangers;
+    const maxBytes = isStranger ? Math.min(request.routeOptions.bodyLimit, MAX_STRANGER_BODY_BYTES) : request.routeOptions.bodyLimit;
+    const encoding = encodingOf(request.headers['content-encoding']);
+    const refuse = (code: ErrorCode): void => {
+      dropRest(request, payload, maxBytes);
+      done(refusal(code));
+    };
+    const unread = reasonNotToRead(request, encoding, isStranger, maxBytes);
     if (unread !== null) {
-      dropRest(request, payload);
-      done(refusal(unread));
+      refuse(unread);
       return;
     }
+    const claim = budget.open(claimant, () => stop(refusal('overloaded')));
+    request.bodyClaim = claim;
+    if (claim === null) {
+      refuse('overloaded');
+      return;
+    }
+
+    const windowMs = this.#options.windowMs ?? WINDOW_MS;
     const chunks: Buffer[] = [];
     let bytes = 0;
-    let full = false;
-    const stop = (error: Error | null, body?: Buffer): void => {
-      payload.removeListener('data', take);
-      payload.removeListener('end', end);
-      payload.removeListener('error', fail);
-      done(error, body);
+    let isOver = false;
+    let inflater: Transform | null = null;
+    const stop = (error: RequestError | null): void => {
+      if (isOver) return;
+      isOver = true;
+      pace.clear();
+      payload.removeListener('data', arrived);
+      payload.removeListener('end', arrivedWhole);
+      payload.removeListener('error', broken);
+      if (inflater !== null) {
+        payload.unpipe(inflater);
+        inflater.destroy();
+        claim.shrink(BYTES_PER_INFLATER);
+      }
+      if (error === null) {
+        claim.finish();
+        // Joined in any case: a single chunk is a view of what the socket reads into.
+        done(null, Buffer.concat(chunks, bytes));
+        return;
+      }
+      claim.release();
+      chunks.length = 0;
+      // The rest is read and dropped, so that the client gets to read why.
+      dropRest(request, payload, maxBytes);
+      done(error);
     };
     const take = (chunk: Buffer): void => {
+      if (isOver) return;
       bytes += chunk.length;
-      if (bytes > bodyLimit) {
-        dropRest(request, payload);
-        stop(refusal('body_too_large'));
-      } else if (!full) {
-        full = !this.#hold(request, chunk.length);
-        chunks.push(chunk);
-        // The rest is read and dropped, so that the client gets to read why.
-        if (full) chunks.length = 0;
-      }
+      if (bytes > maxBytes) stop(refusal('body_too_large'));
+      else if (claim.grow(chunk.length)) chunks.push(chunk);
+      else stop(refusal('overloaded'));
     };
-    // Joined in any case: a single chunk is a view of what the socket reads into.
-    const end = (): void => (full ? stop(refusal('overloaded')) : stop(null, Buffer.concat(chunks, bytes)));
-    const fail = (): void => stop(refusal('invalid_request'));
-    payload.on('data', take);
-    payload.on('end', end);
-    payload.on('error', fail);
-    payload.resume();
-  }
-
-  /** False where that would be too much; then the request holds nothing. */
-  #hold(request: FastifyRequest, bytes: number): boolean {
-    // Who is gone already is read to the end, and holds nothing that anybody would release.
-    if (request.heldBytes === null) return true;
-    if (this.#held + bytes > this.#most) {
-      this.#held -= request.heldBytes;
-      request.heldBytes = 0;
-      return false;
+    const pace = new Deadline(() => {
+      // A body that waits for its inflater is not late.
+      if (inflater?.writableNeedDrain) pace.set(windowMs);
+      else stop(refusal('body_too_slow'));
+    });
+    let inWindow = 0;
+    const arrived = (chunk: Buffer): void => {
+      inWindow += chunk.length;
+      if (inWindow >= MIN_BYTES_PER_WINDOW) {
+        inWindow = 0;
+        pace.renew();
+      }
+      if (inflater === null) take(chunk);
+    };
+    const arrivedWhole = (): void => {
+      pace.clear();
+      if (inflater === null) stop(null);
+    };
+    const broken = (): void => stop(refusal('invalid_request'));
+    pace.set(windowMs);
+    payload.on('data', arrived);
+    payload.on('end', arrivedWhole);
+    payload.on('error', broken);
+    if (encoding !== 'none') {
+      if (!claim.grow(BYTES_PER_INFLATER)) {
+        stop(refusal('overloaded'));
+        return;
+      }
+      inflater = encoding === 'gzip' ? createGunzip() : createInflate();
+      inflater.on('data', take);
+      inflater.on('end', () => stop(null));
+      inflater.on('error', () => stop(new RequestError('invalid_request', null, `The body is not valid ${encoding} data.`)));
+      payload.pipe(inflater);
     }
-    this.#held += bytes;
-    request.heldBytes += bytes;
-    return true;
-  }
-
-  #release(request: FastifyRequest): void {
-    this.#held -= request.heldBytes ?? 0;
-    request.heldBytes = null;
+    payload.resume();
   }
 }
 
-/** Whether the bytes are not the body itself (RFC 9110 section 8.4). */
-function isEncoded(contentEncoding: string | undefined): boolean {
-  return contentEncoding !== undefined && !/^(?:[\s,]|identity)*$/i.test(contentEncoding);
+/** The account, or the operator, that a guard let in. */
+function accountBehind(request: FastifyRequest): string | null {
+  return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
+}
+
+type Encoding = 'none' | 'gzip' | 'deflate' | 'unknown';
+
+function reasonNotToRead(request: FastifyRequest, encoding: Encoding, isStranger: boolean, maxBytes: number): ErrorCode | null {
+  if (request.isAnswered) return 'invalid_request';
+  // Strangers get no inflater: none of what they send is worth compressing.
+  if (encoding !== 'none' && isStranger) return 'body_encoded';
+  if (encoding === 'unknown') return 'encoding_unsupported';
+  return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
+}
+
+/** How the bytes of a body are to be read (RFC 9110 section 8.4). */
+function encodingOf(contentEncoding: string | undefined): Encoding {
+  const codings = (contentEncoding ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  const [coding] = codings;
+  if (coding === undefined) return 'none';
+  if (codings.length > 1) return 'unknown';
+  if (coding === 'gzip' || coding === 'x-gzip') return 'gzip';
+  return coding === 'deflate' ? 'deflate' : 'unknown';
 }
 
 /**
  * Reads what still comes of a body that is answered already: a connection that is closed under a client that sends takes the
  * answer with it. Who does not come to an end is cut off.
  */
-function dropRest(request: FastifyRequest, payload: NodeJS.ReadableStream): void {
-  let left = MOST_DROPPED * request.routeOptions.bodyLimit;
+function dropRest(request: FastifyRequest, payload: NodeJS.ReadableStream, maxBytes: number): void {
+  let left = MAX_DROPPED * maxBytes;
+  payload.on('error', () => {});
   payload.on('data', (chunk: Buffer) => {
     left -= chunk.length;
     if (left < 0) request.raw.destroy();

@@ -2,7 +2,7 @@
  * `/console/auth/…`: the sign-in library behind the server. Only the addresses named here exist; each is limited by address,
  * those that take a password or send mail also by e-mail address; errors come in the shape of the console API.
  */
-import { apiError, type ErrorCode, readJsonBody } from '@inference/formats';
+import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
 import { isName } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../../accounts/auth.js';
@@ -63,7 +63,15 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
       method: route.method,
       url: AUTH_PATH + route.path,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      onRequest: routes.door.limits.authRoutes,
+      // What the headers tell is checked before the body is read.
+      onRequest: [
+        routes.door.limits.authRoutes,
+        (request, reply, done) => {
+          const refusal = refusalByHeaders(routes, route, request);
+          if (refusal === null) done();
+          else sendError(reply.header('cache-control', 'no-store'), refusal);
+        },
+      ],
       handler: async (request, reply) => {
         reply.header('cache-control', 'no-store');
         await serve(routes, route, request, reply);
@@ -73,15 +81,21 @@ export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void
   }
 }
 
+function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
+  const origin = consoleOrigin(request, routes.door.publicOrigin);
+  if (origin === null) return apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
+  if (changes(request)) {
+    if (!hasBearer(request) && isForeign(request, origin)) return apiError('cross_origin');
+    if (!isJson(request)) return apiError('not_json');
+  }
+  if (route.needsMail && !routes.mail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
+  return null;
+}
+
 async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
   const origin = consoleOrigin(request, routes.door.publicOrigin);
-  if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
-  if (changes(request)) {
-    if (!hasBearer(request) && isForeign(request, origin)) return refuse('cross_origin');
-    if (!isJson(request)) return refuse('not_json');
-  }
-  if (route.needsMail && !routes.mail) return refuse('not_configured', { message: 'This coordinator cannot send mail.' });
+  if (origin === null) return refuse('cross_origin');
   if (route.needsPassword && textMember(request, 'password') === null) {
     return refuse('invalid_request', { param: 'password', message: 'password is required.' });
   }

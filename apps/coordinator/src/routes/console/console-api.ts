@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { Sessions, SignedIn } from '../../accounts/sessions.js';
 import { bytesOf } from '../body-bytes.js';
@@ -45,11 +45,20 @@ export interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> 
 /** Adds addresses for people who are signed in. */
 export class ConsoleApi {
   readonly #server: FastifyInstance;
-  readonly #door: ConsoleDoor;
+  /** Run before the body is read. */
+  readonly #guards: onRequestHookHandler[];
 
   constructor(server: FastifyInstance, door: ConsoleDoor) {
     this.#server = server;
-    this.#door = door;
+    server.decorateRequest('entered', null);
+    this.#guards = [
+      door.limits.publicRoutes,
+      async (request, reply) => {
+        request.entered = await enter(door, request, reply);
+        if (request.entered === null) return reply;
+        request.sessionAccountId = request.entered.who.account.id;
+      },
+    ];
   }
 
   add<Answer extends TSchema, Body extends TSchema = TSchema>(
@@ -61,10 +70,9 @@ export class ConsoleApi {
       method: operation.method,
       url: `/console/v1${operation.path}`,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
-      onRequest: this.#door.limits.publicRoutes,
+      onRequest: this.#guards,
       handler: async (request, reply) => {
-        const entered = await enter(this.#door, request, reply);
-        if (entered === null) return reply;
+        const entered = enteredBy(request);
         const body = (check === null ? undefined : check(readJsonBody(bytesOf(request)))) as Static<Body>;
         const answer = await handle({
           ...entered,
@@ -84,9 +92,8 @@ export class ConsoleApi {
     file: { readonly path: string; readonly name: string; readonly type: string },
     make: (call: ConsoleCall<undefined>) => AsyncIterable<string>,
   ): void {
-    this.#server.get(`/console/v1${file.path}`, { onRequest: this.#door.limits.publicRoutes }, async (request, reply) => {
-      const entered = await enter(this.#door, request, reply);
-      if (entered === null) return reply;
+    this.#server.get(`/console/v1${file.path}`, { onRequest: this.#guards }, async (request, reply) => {
+      const entered = enteredBy(request);
       const { query, params } = request as { query: Record<string, string>; params: Record<string, string> };
       const parts = make({ ...entered, address: request.ip, body: undefined, query, params });
       reply.headers({
@@ -99,12 +106,26 @@ export class ConsoleApi {
   }
 }
 
+export interface Entered {
+  readonly who: SignedIn;
+  /** Origin of the console. */
+  readonly origin: string;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the guard of the console API. */
+    entered: Entered | null;
+  }
+}
+
+function enteredBy(request: FastifyRequest): Entered {
+  if (request.entered === null) throw new Error('the route is not guarded by a session');
+  return request.entered;
+}
+
 /** Lets a signed-in caller in. Null: the request is answered. */
-export async function enter(
-  door: ConsoleDoor,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<{ readonly who: SignedIn; readonly origin: string } | null> {
+export async function enter(door: ConsoleDoor, request: FastifyRequest, reply: FastifyReply): Promise<Entered | null> {
   const refuse = (...error: Parameters<typeof apiError>): null => {
     sendError(reply, apiError(...error));
     return null;

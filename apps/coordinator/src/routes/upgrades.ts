@@ -1,0 +1,56 @@
+/**
+ * Requests with an `Upgrade` that is not offered here (h2c; a WebSocket at another address) are ordinary requests (RFC 9110 section
+ * 7.8). Node hands each of them over as a raw socket once anybody listens for upgrades, so they are put back in front of the server
+ * without that header.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** Serves all upgrades but those that somebody else takes. */
+export function serveUpgradesAsRequests(server: Server, isTaken: (request: IncomingMessage) => boolean): void {
+  const unanswered = new WeakMap<Duplex, number>();
+  const waiting = new WeakMap<Duplex, () => void>();
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1);
+    response.once('close', () => {
+      const left = (unanswered.get(socket) ?? 1) - 1;
+      unanswered.set(socket, left);
+      if (left > 0) return;
+      const goOn = waiting.get(socket);
+      waiting.delete(socket);
+      goOn?.();
+    });
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (isTaken(request)) return;
+    const ignoreError = (): void => {};
+    const goOn = (): void => {
+      if (socket.destroyed) return;
+      socket.off('error', ignoreError);
+      // The end of an earlier answer set the time for which an idle connection is kept.
+      if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
+      socket.unshift(Buffer.concat([ordinaryHead(request), head]));
+      server.emit('connection', socket);
+    };
+    // Nobody else hears of errors until the socket is the server's again.
+    socket.on('error', ignoreError);
+    // Answers to earlier requests of the connection go out first.
+    if ((unanswered.get(socket) ?? 0) === 0) goOn();
+    else waiting.set(socket, goOn);
+  });
+}
+
+/** The head of a request as it came, without what asks for an upgrade. */
+function ordinaryHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    const value = rawHeaders[index + 1] ?? '';
+    const lowerName = name.toLowerCase();
+    if (lowerName === 'connection') {
+      const options = value.split(',').filter((option) => !/^\s*(?:upgrade|http2-settings)?\s*$/i.test(option));
+      if (options.length > 0) lines.push(`${name}: ${options.join(',').trim()}`);
+    } else if (lowerName !== 'upgrade' && lowerName !== 'http2-settings') lines.push(`${name}: ${value}`);
+  }
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+}
