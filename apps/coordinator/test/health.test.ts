@@ -17,7 +17,8 @@ interface Ready {
 function server(facts: { stopping: boolean; state: DatabaseState; asked?: () => void }) {
   const log = createLog('silent', { write: () => {} });
   const stopping = (): boolean => facts.stopping;
-  const made = createHttpServer({ maxRequestBytes: 1000, bodies: new RequestBodies(1000), trustedProxies: [], log, stopping });
+  const bodies = new RequestBodies({ maxBytes: 1000, maxRequestBytes: 1000, isFunded: () => true });
+  const made = createHttpServer({ maxRequestBytes: 1000, bodies, cors: false, trustedProxies: [], log, stopping });
   let clock = 0;
   const database = async (): Promise<DatabaseState> => {
     facts.asked?.();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { KnownDevices } from '../src/accounts/known-devices.js';
-import { clientNetwork } from '../src/routes/client-network.js';
+import { networkOf } from '../src/network-address.js';
 import { type SignInClient, SignInLimits, type SignInTry } from '../src/routes/sign-in-limits.js';
 
 const QUARTER_MS = 15 * 60_000;
@@ -112,6 +112,6 @@ it('an address stands for its network', () => {
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ] as const) {
-    expect(clientNetwork(address)).toBe(network);
+    expect(networkOf(address)).toBe(network);
   }
 });

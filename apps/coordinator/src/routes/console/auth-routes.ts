@@ -9,9 +9,9 @@ import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../.
 import type { KnownDevices } from '../../accounts/known-devices.js';
 import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
 import { errorFacts, type Log } from '../../log.js';
+import { networkOf } from '../../network-address.js';
 import { isUnavailable } from '../../store/retry.js';
 import { bytesOf } from '../body-bytes.js';
-import { clientNetwork } from '../client-network.js';
 import { databaseUnavailable, sendError } from '../send-error.js';
 import { countedEmail, type SignInBlock, type SignInClient } from '../sign-in-limits.js';
 import { type ConsoleDoor, changes, headersOf, MAX_CONSOLE_BODY_BYTES } from './console-api.js';
@@ -128,7 +128,7 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
       attempt.takeBack();
       return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
     }
-    const line = client?.device ?? clientNetwork(request.ip);
+    const line = client?.device ?? networkOf(request.ip);
     answer = await (route.hashes ? routes.queue.run(line, left, handle) : handle());
   } catch (error) {
     attempt?.takeBack();
@@ -162,7 +162,7 @@ const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
 function clientOf({ devices }: AuthRoutes, request: FastifyRequest): SignInClient | null {
   const email = countedEmail(textMember(request, 'email') ?? '');
   if (email === '') return null;
-  return { email, network: clientNetwork(request.ip), device: devices.idOf(cookiesOf(request), email) };
+  return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
 }
 
 /** A bearer token stands for itself: cookies beside it are not looked at. */

@@ -3,8 +3,8 @@
  * Codes are short, so wrong ones are few: per account and per address; and one that is unknown, gone, or another's looks the same.
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
+import { networkOf } from '../../network-address.js';
 import type { DeviceCode, DeviceCodes } from '../../store/device-codes.js';
-import { clientNetwork } from '../client-network.js';
 import { GuessLimit } from '../guess-limit.js';
 import type { ConsoleApi, ConsoleCall } from './console-api.js';
 import { isoTime } from './page.js';
@@ -22,11 +22,11 @@ export function addDeviceCodeRoutes(api: ConsoleApi, { codes, now }: { readonly 
   /** What is asked of a code, where the caller may still try one. */
   const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
     const account = call.who.account.id;
-    const blockedFor = byAccount.begin(account) ?? byAddress.begin(clientNetwork(call.address));
+    const blockedFor = byAccount.begin(account) ?? byAddress.begin(networkOf(call.address));
     if (blockedFor !== null) throw new TooManyCodes(blockedFor);
     const takeBack = (): void => {
       byAccount.takeBack(account);
-      byAddress.takeBack(clientNetwork(call.address));
+      byAddress.takeBack(networkOf(call.address));
     };
     const code = await ask(call.params.user_code ?? '').catch((error: unknown) => {
       takeBack();
