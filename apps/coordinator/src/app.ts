@@ -45,6 +45,7 @@ import { addAttestation } from './routes/attestation.js';
 import { requireKey } from './routes/authenticate.js';
 import { addCatalogue } from './routes/catalogue.js';
 import { openConsoleFiles } from './routes/console-files.js';
+import { CountTokensLimit } from './routes/count-tokens-limit.js';
 import { addHealth } from './routes/health.js';
 import { createHttpServer } from './routes/http-server.js';
 import { addImageFiles } from './routes/image-files.js';
@@ -277,7 +278,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   const prefixHashes = new PrefixHashes();
   const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
-  addInference(server, requireKey(keys, 'api'), inference);
+  const countTokensLimit = new CountTokensLimit({ bytesPerMinute: config.countTokensBytesPerMinute });
+  addInference(server, requireKey(keys, 'api'), { ...inference, countTokensLimit });
   addImages(server, requireKey(keys, 'api'), {
     ...inference,
     store: images,

@@ -38,6 +38,7 @@ export function holdAgainst(
     case 'failed':
     case 'lost':
     case 'timeout':
+    case 'unsent':
     case 'violated':
     case 'unsealable': {
       const { consequence, reason } = judgeFailure(outcome);

@@ -338,6 +338,7 @@ export class JobRunner {
       case 'failed':
       case 'lost':
       case 'timeout':
+      case 'unsent':
       case 'violated':
       case 'unsealable': {
         holdAgainst(entrant, outcome, 0, run, this.#parties);

@@ -22,6 +22,8 @@ export interface ProviderFacts {
   readonly heldOffUntil: number;
   readonly slots: number;
   readonly usedSlots: number;
+  /** So much waits to be sent to it that a new job may exceed the bound. */
+  readonly backlogged?: boolean | undefined;
   /** Failures that were its fault and still count. */
   readonly failuresInARow: number;
   /** It is left alone for a while because jobs failed, or gets one at a time until one has ended well. */
@@ -81,7 +83,7 @@ export function gateOf(facts: ProviderFacts, now: number): Gate | null {
   if (facts.host.memoryPressure === 'critical') return 'no_memory';
   if (facts.heldOffUntil > now) return 'held_off';
   if (facts.restraint !== undefined) return facts.restraint;
-  return facts.usedSlots >= facts.slots ? 'no_free_slot' : null;
+  return facts.usedSlots >= facts.slots || facts.backlogged === true ? 'no_free_slot' : null;
 }
 
 /**
