@@ -6,7 +6,7 @@ import type { JobSink } from '../src/fleet/job-sink.js';
 import type { OnlineSession } from '../src/fleet/provider-session.js';
 import type { Slot } from '../src/fleet/slot.js';
 import type { Delivery } from '../src/inference/delivery.js';
-import { isClientsFault, judgeFailure } from '../src/inference/outcome-verdict.js';
+import { judgeFailure } from '../src/inference/outcome-verdict.js';
 import { Punctuality } from '../src/inference/punctuality.js';
 import { type Entrant, type Finish, Race, type RaceRules } from '../src/inference/race.js';
 import { JOB_TIMINGS } from '../src/inference/timings.js';
@@ -112,7 +112,6 @@ function startRace(changes: Partial<RaceRules> = {}) {
     silentAfterMs: ({ estimate }) => punctuality.silentAfterMs(estimate),
     second: () => second.entrant('hedge'),
     couldMove: () => false,
-    decides: isClientsFault,
     ended: (entrant, outcome) => void ended.push([entrant.role, outcome.kind]),
     ...changes,
   };
@@ -291,7 +290,6 @@ it('a machine whose credit is used up is waited for no longer than its client', 
     silentAfterMs: () => 3_600_000,
     second: () => null,
     couldMove: () => false,
-    decides: isClientsFault,
     ended: () => {},
   });
   race.enter(late.entrant('first'));

@@ -17,7 +17,7 @@ import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
 import type { ReputationKeeper } from './reputation/reputation-book.js';
 import { type StandingEvent, Standings } from './reputation/standings.js';
-import type { Speed } from './scheduler/cost.js';
+import { isProvedMember, type Speed } from './scheduler/cost.js';
 import { type Demands, type Gate, gateOf, type Ineligible, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { isPossibleRate, measuredRates } from './scheduler/possible-rate.js';
 import { type Decision, explain } from './scheduler/schedule.js';
@@ -236,6 +236,19 @@ export class Fleet {
       const member = this.#models.board(id)?.member(providerId);
       return member === undefined ? [] : [{ model: id, speed: member.speed }];
     });
+  }
+
+  /** Whether enough answers of the session's provider verified for its rates with the model to count as measured, or a maker's chain holds. */
+  isProved(session: OnlineSession, model: string): boolean {
+    const member = this.#models.board(model)?.member(session.registration.identity.providerId);
+    return member !== undefined && isProvedMember(member);
+  }
+
+  /** Connected providers of a model that earn for this account. */
+  *ofOwner(model: string, accountId: string): Iterable<ProviderId> {
+    for (const { subject, facts } of this.#models.board(model)?.members() ?? []) {
+      if (subject.ownerAccountId === accountId) yield facts.providerId;
+    }
   }
 
   /** Takes in how fast a verified answer was. */

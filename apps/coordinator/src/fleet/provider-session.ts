@@ -250,6 +250,11 @@ export class ProviderSession {
     if (this.#holdOff.end()) this.#changed();
   }
 
+  /** The account that it earns for, as far as it has shown its token on this connection; null: none. */
+  get ownerAccountId(): string | null {
+    return this.#links?.ownerAccountId ?? null;
+  }
+
   /** Its owner took it out of the account. */
   unlinked(): void {
     if (this.#phase === 'online') this.#links?.ended();

@@ -27,6 +27,7 @@ import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
 import { tokenMsOf } from './patience.js';
 import { Punctuality } from './punctuality.js';
 import { type Entrant, Race } from './race.js';
+import { Refusals, rulingOn } from './refusals.js';
 import type { Encapsulations } from './sealing/encapsulations.js';
 import { settleAnswer } from './settle-answer.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
@@ -54,6 +55,9 @@ export interface JobRunnerOptions {
 /** Reasons of machines that went in the middle of it, and may come again. */
 const LEFT: ReadonlySet<string> = new Set(['connection_lost', 'draining', 'away']);
 
+/** Longest wait for a second machine when a proved one has refused, in milliseconds. */
+const SECOND_OPINION_MS = 2000;
+
 type Step = { readonly done: JobEnd } | { readonly retry: JobEnd };
 
 export class JobRunner {
@@ -74,6 +78,7 @@ export class JobRunner {
       fleet: options.fleet,
       punctuality: new Punctuality(options.timings),
       engineFailures: new EngineFailures(options),
+      refusals: new Refusals(options),
     };
   }
 
@@ -146,11 +151,12 @@ export class JobRunner {
         chain: job.chain,
         revocable: !stream,
       };
-      const kept = { tries: [], attempts: new Map(), engines: new Map<ProviderId, boolean>(), begun: 0, waitedAfter: null };
+      const kept = { tries: [], attempts: new Map(), engines: new Map<ProviderId, boolean>(), refusals: [], begun: 0, waitedAfter: null };
       const run: Run = { job, delivery, bill, gone, request, deadline: now() + timings.overallMs, span, ...kept };
       this.#runs.add(run);
       const end = await this.#tryProviders(run).finally(() => this.#runs.delete(run));
       this.#parties.engineFailures.settle(run, end.kind !== 'failed');
+      this.#parties.refusals.settle(run, end);
       return end;
     } finally {
       await bill.close();
@@ -161,18 +167,22 @@ export class JobRunner {
     const { waitingRoom, timings, now, observer } = this.#options;
     const { trustFloor } = run.job;
     let last: JobEnd | null = null;
+    /** The refusal of a proved machine: what the client sees unless another machine answers or proves it wrong. */
+    let believed: JobEnd | null = null;
     for (;;) {
       const { images } = run.job;
       const queueMs = images === null ? timings.queueMs : Math.max(timings.queueMs, images.waitUntil - now());
-      const waitMs = Math.min(queueMs, run.deadline - now());
+      const waitMs = Math.min(believed === null ? queueMs : SECOND_OPINION_MS, run.deadline - now());
       const askedAt = performance.now();
       this.#passOverUnfit(run);
       const placing = run.span.part('inference.placement');
-      const seat = await waitingRoom.seat(run.begun === 0 ? run.request : { ...run.request, retried: true }, waitMs, run.gone);
+      const request = run.begun === 0 ? run.request : { ...run.request, retried: true, loadedOnly: believed !== null };
+      const seat = await waitingRoom.seat(request, waitMs, run.gone);
       const outcome = seat.kind === 'seated' ? seat.why : seat.reason;
       placing.end({ 'inference.outcome': outcome }, seat.kind === 'refused' ? outcome : null);
       observer.event({ type: 'placed', outcome, waitMs: performance.now() - askedAt });
       if (seat.kind === 'refused') {
+        if (believed !== null && seat.reason !== 'aborted') return believed;
         const supplied = await this.#supplied(run, last, seat.reason);
         if (supplied === 'again') continue;
         if (supplied === 'nobody') return failed(triedOn(last?.session ?? null, run), apiError('no_provider'), 'no_image_provider');
@@ -181,9 +191,11 @@ export class JobRunner {
       const step = await this.#tryOn(seat, run);
       if ('done' in step) return step.done;
       last = step.retry;
+      const refusal = run.refusals.at(-1);
+      if (refusal?.isProved === true && !refusal.isLie && refusal.session === last.session) believed = last;
       const retried = this.#mayTryAnother(run);
       if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
-      if (!retried) return last;
+      if (!retried) return believed ?? last;
     }
   }
 
@@ -298,7 +310,6 @@ export class JobRunner {
       body: job.body,
       lateAfterMs: ({ estimate }) => this.#parties.punctuality.lateAfterMs(model, stream, estimate),
       silentAfterMs: ({ estimate }) => this.#parties.punctuality.silentAfterMs(estimate),
-      decides: isClientsFault,
       couldMove: (running) => this.#mayTryAnother(run) && waitingRoom.hasSpare(besides(running)),
       second: (running) => {
         if (request.providerSerial !== null || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
@@ -343,6 +354,7 @@ export class JobRunner {
       case 'unsealable': {
         holdAgainst(entrant, outcome, 0, run, this.#parties);
         if (run.gone.aborted) return { done: clientGone };
+        if (isClientsFault(outcome)) return rulingOn(run, tried);
         const { error, reason, retry } = judgeFailure(outcome);
         const end = failed(tried, error, reason);
         return retry ? { retry: end } : { done: end };

@@ -40,8 +40,8 @@ export function judgeFailure(outcome: FailedOutcome): FailureVerdict {
   }
 }
 
-/** Whether the outcome would be the same on every machine: the request itself is at fault. */
-export function isClientsFault(outcome: Outcome): boolean {
+/** Whether the provider says that the request itself is at fault. */
+export function isClientsFault(outcome: Outcome): outcome is Outcome & { kind: 'failed' } {
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
 

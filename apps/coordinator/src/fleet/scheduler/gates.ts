@@ -63,12 +63,19 @@ export type Ineligible = Gate | 'other_serial' | 'failed_before' | 'below_trust_
 export interface Demands {
   /** Only this machine, when the client named one. */
   readonly providerSerial: string | null;
+  /** Only this provider, when the client named one. */
+  readonly providerId?: ProviderId | null;
   /** Providers that already failed this job. */
   readonly exclude: ReadonlySet<ProviderId>;
   /** Least trust, or null: any level. */
   readonly trustFloor: TrustLevel | null;
   /** Only a machine that has no other job. */
   readonly idleOnly?: boolean;
+}
+
+/** Whether the client named the machine that may serve. */
+export function isNamed({ providerSerial, providerId }: Pick<Demands, 'providerSerial' | 'providerId'>): boolean {
+  return providerSerial !== null || (providerId ?? null) !== null;
 }
 
 /** The first gate that is closed at `now`, the lasting ones first, or null. */

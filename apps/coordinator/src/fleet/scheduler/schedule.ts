@@ -4,7 +4,7 @@
  */
 import type { ProviderId } from '@inference/protocol';
 import type { Member, OpenGroup, Snapshot } from './board.js';
-import { Board, isOverdue, isUnmeasured } from './board.js';
+import { Board, isOverdue, isUnmeasured, isUnproved } from './board.js';
 import type { SchedulerConstants } from './constants.js';
 import { costOf, type Estimate, estimateOf, type Work } from './cost.js';
 import { bearersOf, type Demands, gateOf, type Ineligible, ineligibility, isPassing, meetsFloor } from './gates.js';
@@ -15,6 +15,8 @@ export interface PlacementRequest extends Demands {
   readonly warm?: readonly WarmPlace[];
   /** How long waiting for a machine that has the model is expected to take, in milliseconds; null: not known. */
   readonly waitMs?: number | null;
+  /** Only a machine that has the model in memory, or loads it already. */
+  readonly loadedOnly?: boolean;
 }
 
 export interface WarmPlace {
@@ -68,6 +70,8 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
   const { work } = request;
   const { open, tariffs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean => suits(group, request) && (!group.traits.cold || mayLoad(group, snapshot, request));
+  const unprovedLimitMs = unprovedLimit(snapshot, request, mayServe);
+  const competes = (group: OpenGroup<S>, costMs: number): boolean => mayServe(group) && (costMs <= unprovedLimitMs || !isUnproved(group));
   const cheapest = new Cheapest<S>(MOST_CHOICES);
   tariffs.forEachUpTo(
     open.length,
@@ -75,7 +79,7 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
     () => cheapest.limitMs,
     (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
-      if (mayServe(group)) cheapest.add(group, costMs);
+      if (competes(group, costMs)) cheapest.add(group, costMs);
     },
   );
   const { bestMs } = cheapest;
@@ -85,9 +89,9 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
     open.length,
     work,
     () => nearMs,
-    (row) => {
+    (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
-      if (mayServe(group)) near.push(group);
+      if (competes(group, costMs)) near.push(group);
     },
   );
   const draw = new Draw<S>(request.exclude, now, random);
@@ -101,11 +105,14 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
   const warm = warmest(snapshot, request, now);
   if (warm !== null && warm.costMs <= nearMs && draw.named(warm.member)) add(warm, 'warm', warm.work);
   const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
+  // A job that failed once is no job to try machines with.
+  const mayTryUnproved = unprovedLimitMs === Number.POSITIVE_INFINITY || (snapshot.unprovedMayTry && request.exclude.size === 0);
+  const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (mayTryUnproved || !isUnproved(group));
   if (lot < constants.measuringShare) {
-    if (snapshot.hasUnmeasured) add(draw.from(leastBusy(open.filter((group) => isUnmeasured(group) && mayServe(group)))), 'measuring');
+    if (snapshot.hasUnmeasured) add(draw.from(leastBusy(open.filter((group) => isUnmeasured(group) && hasTurn(group)))), 'measuring');
   } else if (lot < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
     const mostMs = bestMs * constants.overdueMost + constants.overdueMostMs;
-    add(draw.from(open.filter((group) => isOverdue(group) && mayServe(group) && costOf(group.tariff, work) <= mostMs)), 'overdue');
+    add(draw.from(open.filter((group) => isOverdue(group) && hasTurn(group) && costOf(group.tariff, work) <= mostMs)), 'overdue');
   }
   const alone = near.length === 1 && near[0]?.members.length === 1;
   if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
@@ -115,9 +122,32 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
     while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from([group]), 'alternate'));
   }
   if (choices.length === 0) add(draw.from(open.filter((group) => mayServe(group))), 'cheapest');
+  if (snapshot.hasUnproved) {
+    while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
+  }
   const [first, ...others] = choices;
   if (first !== undefined) return { kind: 'placed', ordered: [first, ...others], bestMs, lapsed: draw.lapsed };
   return { ...unplaced(snapshot, request), lapsed: draw.lapsed };
+}
+
+/** The most that a machine that has not proved itself may cost: a part of the cheapest proved one, or no limit where no proved one has room. */
+function unprovedLimit<S>(
+  { open, tariffs, constants, hasUnproved }: Snapshot<S>,
+  { work }: PlacementRequest,
+  mayServe: (group: OpenGroup<S>) => boolean,
+): number {
+  let bestMs = Number.POSITIVE_INFINITY;
+  if (!hasUnproved) return bestMs;
+  tariffs.forEachUpTo(
+    open.length,
+    work,
+    () => bestMs,
+    (row, costMs) => {
+      const group = open[row] as OpenGroup<S>;
+      if (!isUnproved(group) && mayServe(group)) bestMs = costMs;
+    },
+  );
+  return bestMs / constants.unprovedFactor;
 }
 
 interface Warmest<S> extends Drawn<S> {
@@ -151,6 +181,7 @@ function warmest<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: numbe
  * machines at once are enough where that is not known: a burst is over before all that it would call up are ready.
  */
 function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: Snapshot<S>, request: PlacementRequest): boolean {
+  if (request.loadedOnly === true) return false;
   if (slots === 0 || request.exclude.size > 0) return true;
   if (loading >= Math.max(constants.loadsAtOnce, constants.loadsShare * ready)) return false;
   return (request.waitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
@@ -186,12 +217,12 @@ function scheduleNamed<S>(
 
 function unplaced<S>(
   snapshot: Snapshot<S>,
-  { exclude, trustFloor }: Pick<Demands, 'exclude' | 'trustFloor'>,
+  { exclude, trustFloor, loadedOnly }: Pick<PlacementRequest, 'exclude' | 'trustFloor' | 'loadedOnly'>,
 ): { kind: 'busy' } | { kind: 'none'; reason: NoPlacement } {
   let tooLittleTrust = false;
   for (const group of snapshot.open) {
     // A cold machine that may not load is like one that is busy.
-    if (group.traits.cold && suits(group, { exclude, trustFloor })) return { kind: 'busy' };
+    if (group.traits.cold && loadedOnly !== true && suits(group, { exclude, trustFloor })) return { kind: 'busy' };
     if (trustFloor === 'hardware' && !group.traits.hardwareTrust) tooLittleTrust = true;
   }
   for (const { gate, hardwareTrust, members } of snapshot.closed) {
