@@ -18,9 +18,9 @@ import type { Transport } from './provider-socket.js';
 import type { ReputationKeeper } from './reputation/reputation-book.js';
 import { type StandingEvent, Standings } from './reputation/standings.js';
 import { isProvedMember, type Speed } from './scheduler/cost.js';
-import { type Demands, type Gate, gateOf, type Ineligible, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
+import { bearersOf, type Demands, type Gate, gateOf, type Ineligible, isNamed, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { isPossibleRate, measuredRates } from './scheduler/possible-rate.js';
-import { type Decision, explain } from './scheduler/schedule.js';
+import { type Decision, explain, namedMembers } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
@@ -39,7 +39,7 @@ export type FleetEvent =
   | StandingEvent;
 
 /** Whom a request is for. */
-export type Audience = Pick<Demands, 'providerSerial' | 'trustFloor'>;
+export type Audience = Pick<Demands, 'providerSerial' | 'providerId' | 'trustFloor'>;
 
 export const EVERYBODY: Audience = { providerSerial: null, trustFloor: null };
 
@@ -55,6 +55,8 @@ export class Fleet {
   readonly #onEvent: (event: FleetEvent) => void;
   readonly #connected = new Set<ProviderSession>();
   readonly #providers = new Map<ProviderId, OnlineSession>();
+  /** Sessions of `#providers` by the serial number that they claim. */
+  readonly #serials = new Map<string, Set<OnlineSession>>();
   readonly #models = new ModelBoards<OnlineSession>(new SpeedBook());
   readonly #warmth = new Warmth();
   readonly #lengths: AnswerLengths;
@@ -135,15 +137,28 @@ export class Fleet {
    * Jobs that the providers of a model take at once which have it in memory or load it, all together; with an audience, those of them
    * that may have such a request.
    */
-  slotsOf(model: string, { providerSerial, trustFloor }: Audience = EVERYBODY): number {
+  slotsOf(model: string, audience: Audience = EVERYBODY): number {
+    const { trustFloor } = audience;
     const board = this.#models.board(model);
     if (board === undefined) return 0;
-    if (providerSerial === null) return trustFloor === 'hardware' ? board.hardwareSlots : board.slots;
+    if (!isNamed(audience)) return trustFloor === 'hardware' ? board.hardwareSlots : board.slots;
     let slots = 0;
-    for (const { subject, facts, load } of board.ofSerial(providerSerial)) {
+    for (const { subject, facts, load } of namedMembers(board, audience)) {
       if (load.kind !== 'cold' && meetsFloor(facts.trustLevel, trustFloor) && this.#isServing(subject)) slots += facts.slots;
     }
     return slots;
+  }
+
+  /**
+   * Resolves a serial number among all connected providers, whatever they serve: the provider whose certificate chain proves it, the
+   * only one that claims it, or none (null). `ambiguous`: several claim it and none proves it.
+   */
+  bearerOf(serialNumber: string): ProviderId | 'ambiguous' | null {
+    const claimants = [...(this.#serials.get(serialNumber) ?? [])].map((session) => ({ facts: this.#facts(session) }));
+    const bearers = bearersOf(claimants);
+    if (claimants.length > 0 && bearers.length === 0) return 'ambiguous';
+    // A machine that has several proved keys may be served under each of them.
+    return bearers.length === 1 ? (bearers[0]?.facts.providerId ?? null) : null;
   }
 
   /** What the machines make that serve image models now, free or not, by model. */
@@ -177,13 +192,13 @@ export class Fleet {
     return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hardwareTrust) : open.length > 0;
   }
 
-  /** The longest context among the machines that serve the model (only that of this serial, when one is named), in tokens. Null: none. */
-  contextLength(model: string, providerSerial: string | null): number | null {
+  /** The longest context among the machines that serve the model (only of those that are named, if any are), in tokens. Null: none. */
+  contextLength(model: string, named: Pick<Demands, 'providerSerial' | 'providerId'> | null): number | null {
     const board = this.#models.board(model);
     if (board === undefined) return null;
-    if (providerSerial === null) return board.longestContext;
+    if (named === null || !isNamed(named)) return board.longestContext;
     let longest: number | null = null;
-    for (const { subject, contextLength } of board.ofSerial(providerSerial)) {
+    for (const { subject, contextLength } of namedMembers(board, named)) {
       if (this.#isServing(subject)) longest = Math.max(longest ?? 0, contextLength);
     }
     return longest;
@@ -394,6 +409,8 @@ export class Fleet {
     const { providerId } = session.registration.identity;
     const older = this.#providers.get(providerId);
     this.#providers.set(providerId, session);
+    this.#listSerial(session);
+    if (older !== undefined) this.#unlistSerial(older);
     if (older !== undefined && older !== session) {
       this.#models.remove(older);
       older.reject('replaced', 'the same enclave key has connected again');
@@ -427,6 +444,7 @@ export class Fleet {
       const fault = session.jobs.running > 0 ? faultOf(end, session.draining) : null;
       if (fault !== null) this.standings.faulted(providerId, fault.fault, fault.detail);
       this.#models.remove(session as OnlineSession);
+      this.#unlistSerial(session as OnlineSession);
       if (this.#providers.get(providerId) === session) this.#providers.delete(providerId);
       this.#tellCapacity(session.models);
     }
@@ -435,6 +453,17 @@ export class Fleet {
 
   *#providersOf(model: string): Iterable<ProviderId> {
     for (const { facts } of this.#models.board(model)?.members() ?? []) yield facts.providerId;
+  }
+
+  #listSerial(session: OnlineSession): void {
+    const serial = session.registration.identity.attestation.serial_number;
+    this.#serials.set(serial, (this.#serials.get(serial) ?? new Set()).add(session));
+  }
+
+  #unlistSerial(session: OnlineSession): void {
+    const serial = session.registration.identity.attestation.serial_number;
+    const sessions = this.#serials.get(serial);
+    if (sessions?.delete(session) === true && sessions.size === 0) this.#serials.delete(serial);
   }
 
   /** Whether it stands for its provider: no newer session of the same key has come, and it has not ended. */

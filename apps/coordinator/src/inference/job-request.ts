@@ -11,7 +11,15 @@ import {
   RequestError,
   type RequestFacts,
 } from '@inference/formats';
-import { type Endpoint, fromBase64Url, type JobContext, type JobId, type TrustLevel } from '@inference/protocol';
+import {
+  type Endpoint,
+  fromBase64Url,
+  type JobContext,
+  type JobId,
+  PROVIDER_ID_PATTERN,
+  type ProviderId,
+  type TrustLevel,
+} from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Work } from '../fleet/scheduler/cost.js';
@@ -22,6 +30,7 @@ import { newJobId } from './job-id.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import { DEFAULT_MAX_TOKENS } from './timings.js';
 
+const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 /** Of a body, on average. */
 const BYTES_PER_TOKEN = 4;
 /** Most answers are shorter than their limit. Tokens. */
@@ -48,6 +57,8 @@ export interface JobRequest {
   readonly clientNonce: string | null;
   /** Least trust that the client asks of the machine, or null: what the model asks. */
   readonly trustFloor: TrustLevel | null;
+  /** The only provider that may serve, or null: any. */
+  readonly providerId: ProviderId | null;
 }
 
 /** What a request says beside its body, and who sent it. */
@@ -60,6 +71,7 @@ export interface RequestInput {
   readonly nonceHeader: string | undefined;
   readonly prefixHashes: PrefixHashes;
   readonly trustHeader: string | undefined;
+  readonly providerIdHeader: string | undefined;
   /** Milliseconds. */
   readonly now: number;
 }
@@ -87,6 +99,7 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
   const { facts, answer } = parsed;
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);
+  const providerId = readProviderId(input.providerIdHeader);
   const jobId = newJobId(input.now);
   return {
     jobId,
@@ -100,6 +113,7 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
     requestSha256: sha256Hex(input.body),
     clientNonce,
     trustFloor,
+    providerId,
   };
 }
 
@@ -167,4 +181,12 @@ function readTrustFloor(header: string | undefined): TrustLevel | null {
   const level = header.trim().toLowerCase();
   if (level === 'hardware' || level === 'self_signed') return level;
   throw new RequestError('invalid_request', 'X-Inference-Trust', 'X-Inference-Trust must be hardware or self_signed.');
+}
+
+function readProviderId(header: string | undefined): ProviderId | null {
+  if (header === undefined) return null;
+  const id = header.trim();
+  if (PROVIDER_ID.test(id)) return id as ProviderId;
+  const message = 'X-Inference-Provider-Id must be a provider id: 32 digits of lowercase hexadecimal.';
+  throw new RequestError('invalid_request', 'X-Inference-Provider-Id', message);
 }

@@ -8,6 +8,7 @@ import type { Encapsulation } from '@inference/protocol/crypto';
 import type { ExpectedModels } from '../fleet/expected-models.js';
 import { type Fleet, imageOfferOf } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
+import { isNamed } from '../fleet/scheduler/gates.js';
 import type { Wanted } from '../fleet/spares.js';
 import type { Outcome } from './attempt.js';
 import type { Billing } from './billing.js';
@@ -100,10 +101,10 @@ export class JobRunner {
     const kinds = new Map<string, { -readonly [Name in keyof Wanted]: Wanted[Name] }>();
     for (const run of this.#runs) {
       if (!this.#mayTryAnother(run)) continue;
-      const { model, providerSerial, trustFloor } = run.request;
-      const key = JSON.stringify([model, providerSerial, trustFloor]);
+      const { model, providerSerial, providerId = null, trustFloor } = run.request;
+      const key = JSON.stringify([model, providerSerial, providerId, trustFloor]);
       const kind = kinds.get(key);
-      if (kind === undefined) kinds.set(key, { model, providerSerial, trustFloor, jobs: 1 });
+      if (kind === undefined) kinds.set(key, { model, providerSerial, providerId, trustFloor, jobs: 1 });
       else kind.jobs++;
     }
     return kinds.values();
@@ -129,13 +130,15 @@ export class JobRunner {
   /** What is reserved is settled or released before the client hears of the end, so that it can go on at once with what is left. */
   async #runPaid(job: JobRequest, delivery: Delivery, gone: AbortSignal, span: TraceSpan): Promise<JobEnd> {
     const { fleet, expected, billing, trustFloor, timings, now } = this.#options;
-    const { model, providerSerial, stream } = job.facts;
+    const { model, stream } = job.facts;
     // For image jobs somebody was found, or waited for, before.
     if (job.images === null && !fleet.serves(model)) return unserved(expected.has(model));
     const wanted = modelTypeOf(job.endpoint);
     if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');
     fleet.explanations.asked(model);
-    const bill = billing.open(job, fleet.contextLength(model, providerSerial));
+    const named = namedBy(job, fleet);
+    if (named === 'ambiguous') return failed(UNTRIED, ambiguousSerial(), 'ambiguous_serial');
+    const bill = billing.open(job, fleet.contextLength(model, named));
     try {
       const reserving = span.part('inference.reservation');
       const refusal = await bill.reserve();
@@ -144,7 +147,7 @@ export class JobRunner {
       const request = {
         model,
         accountId: job.accountId,
-        providerSerial,
+        ...named,
         exclude: new Set<ProviderId>(),
         ...strictest(trustFloor(model), job.trustFloor),
         work: expectedWork(job),
@@ -186,7 +189,13 @@ export class JobRunner {
         const supplied = await this.#supplied(run, last, seat.reason);
         if (supplied === 'again') continue;
         if (supplied === 'nobody') return failed(triedOn(last?.session ?? null, run), apiError('no_provider'), 'no_image_provider');
-        return unseated(seat, { clientGone: run.gone.aborted, trustFloor, tried: triedOn(last?.session ?? null, run), last });
+        return unseated(seat, {
+          clientGone: run.gone.aborted,
+          trustFloor,
+          namedBy: run.job.providerId === null ? 'serial' : 'id',
+          tried: triedOn(last?.session ?? null, run),
+          last,
+        });
       }
       const step = await this.#tryOn(seat, run);
       if ('done' in step) return step.done;
@@ -312,7 +321,7 @@ export class JobRunner {
       silentAfterMs: ({ estimate }) => this.#parties.punctuality.silentAfterMs(estimate),
       couldMove: (running) => this.#mayTryAnother(run) && waitingRoom.hasSpare(besides(running)),
       second: (running) => {
-        if (request.providerSerial !== null || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
+        if (isNamed(request) || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
         const seat = waitingRoom.takeSpare(besides(running));
         if (seat === null) return null;
         this.#hedges.spend();
@@ -367,6 +376,21 @@ export class JobRunner {
 function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SeatRequest, 'trustFloor' | 'ownFloor'> {
   const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
   return { trustFloor, ownFloor: trustFloor !== ofModel };
+}
+
+/** Which machine the client names. A serial number that one provider proves stands for that provider, whoever claims it meanwhile. */
+function namedBy({ facts, providerId }: JobRequest, fleet: Fleet): Pick<SeatRequest, 'providerSerial' | 'providerId'> | 'ambiguous' {
+  const { providerSerial } = facts;
+  if (providerSerial === null || providerId !== null) return { providerSerial, providerId };
+  const bearer = fleet.bearerOf(providerSerial);
+  if (bearer === 'ambiguous') return 'ambiguous';
+  return { providerSerial, providerId: bearer };
+}
+
+function ambiguousSerial(): ApiError {
+  const message =
+    'Several providers claim this provider_serial and none proves it with a certificate chain. Name one of them by its id in the X-Inference-Provider-Id header.';
+  return apiError('invalid_request', { param: 'provider_serial', message });
 }
 
 /** A model that is served, asked for what it is not for. */

@@ -92,6 +92,7 @@ export function requestInput(
     nonceHeader: singleHeader(request, 'x-inference-nonce'),
     prefixHashes: routes.prefixHashes,
     trustHeader: singleHeader(request, 'x-inference-trust'),
+    providerIdHeader: singleHeader(request, 'x-inference-provider-id'),
     now: routes.now(),
   };
 }

@@ -48,6 +48,13 @@ const TRUST_HEADER = {
   schema: { type: 'string', enum: ['self_signed', 'hardware'] },
 };
 
+const PROVIDER_ID_HEADER = {
+  name: 'X-Inference-Provider-Id',
+  in: 'header',
+  description: 'Id of the only provider that may answer: 32 digits of lowercase hexadecimal.',
+  schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+};
+
 const IN_COMMENT = 'The signature follows in a comment that begins with ": inference-signature ".';
 
 const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
@@ -130,7 +137,7 @@ function operationOf({ summary, request, alternative, answer, stream, errors }: 
   const json = { 'application/json': { schema: reference(errors) } };
   return {
     summary,
-    parameters: [TRUST_HEADER],
+    parameters: [TRUST_HEADER, PROVIDER_ID_HEADER],
     requestBody: { required: true, content: { 'application/json': { schema } } },
     responses: {
       200: { description: 'The answer.', content: { 'application/json': { schema: answers }, ...events } },

@@ -94,17 +94,18 @@ export function gateOf(facts: ProviderFacts, now: number): Gate | null {
 }
 
 /**
- * Those that a serial number stands for, of the machines that tell it. Each tells its own, and all are published: where the maker's chain
- * vouches for that of one machine, whoever else tells it is another.
+ * Resolves a serial number to those of the machines that claim it. Serial numbers are published, so anyone can claim another's: a
+ * certificate chain decides, and of several claims without one none counts.
  */
 export function bearersOf<M extends { readonly facts: ProviderFacts }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
   const proven = named.filter(({ facts }) => facts.trustLevel === 'hardware');
-  return proven.length === 0 ? named : proven;
+  return proven;
 }
 
 /** Why this provider may not have this request, or null: it may. Of serial numbers see also {@link bearersOf}. */
 export function ineligibility(facts: ProviderFacts, demands: Demands, now: number): Ineligible | null {
+  if ((demands.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
   if (demands.providerSerial !== null && facts.serialNumber !== demands.providerSerial) return 'other_serial';
   if (demands.exclude.has(facts.providerId)) return 'failed_before';
   const gate = gateOf(facts, now) ?? (demands.idleOnly === true && facts.usedSlots > 0 ? 'no_free_slot' : null);

@@ -7,7 +7,7 @@ import type { Member, OpenGroup, Snapshot } from './board.js';
 import { Board, isOverdue, isUnmeasured, isUnproved } from './board.js';
 import type { SchedulerConstants } from './constants.js';
 import { costOf, type Estimate, estimateOf, type Work } from './cost.js';
-import { bearersOf, type Demands, gateOf, type Ineligible, ineligibility, isPassing, meetsFloor } from './gates.js';
+import { bearersOf, type Demands, gateOf, type Ineligible, ineligibility, isNamed, isPassing, meetsFloor } from './gates.js';
 
 export interface PlacementRequest extends Demands {
   readonly work: Work;
@@ -66,7 +66,7 @@ export function nearTieMs(bestMs: number, { nearTie, nearTieMs: more }: Schedule
 
 /** `now` in milliseconds; `random` gives numbers in [0, 1). */
 export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: number, random: () => number): Decision<S> {
-  if (request.providerSerial !== null) return scheduleNamed(snapshot, request, request.providerSerial, now, random);
+  if (isNamed(request)) return scheduleNamed(snapshot, request, now, random);
   const { work } = request;
   const { open, tariffs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean => suits(group, request) && (!group.traits.cold || mayLoad(group, snapshot, request));
@@ -193,26 +193,30 @@ export function explain<S>(members: Iterable<Member<S>>, demands: Demands, now: 
   const all = [...members];
   const bearers = new Set(bearersOf(all.filter(({ facts }) => facts.serialNumber === demands.providerSerial)));
   for (const member of all) {
-    const isOther = demands.providerSerial !== null && !bearers.has(member);
+    const isOther = demands.providerSerial !== null && (demands.providerId ?? null) === null && !bearers.has(member);
     const reason = isOther ? 'other_serial' : ineligibility(member.facts, demands, now);
     if (reason !== null) reasons.set(member.facts.providerId, reason);
   }
   return reasons;
 }
 
-/** The few machines of one serial number are a fleet of their own. */
-function scheduleNamed<S>(
-  snapshot: Snapshot<S>,
-  request: PlacementRequest,
-  serial: string,
-  now: number,
-  random: () => number,
-): Decision<S> {
-  const named = snapshot.ofSerial(serial);
+/** Members that the client's request names, by provider id or by serial number. */
+export function namedMembers<S>(
+  snapshot: Pick<Snapshot<S>, 'member' | 'ofSerial'>,
+  { providerSerial, providerId = null }: Pick<Demands, 'providerSerial' | 'providerId'>,
+): readonly Member<S>[] {
+  if (providerId === null) return providerSerial === null ? [] : snapshot.ofSerial(providerSerial);
+  const member = snapshot.member(providerId);
+  return member === undefined || (providerSerial ?? member.facts.serialNumber) !== member.facts.serialNumber ? [] : [member];
+}
+
+/** The few machines that a request names are a fleet of their own. */
+function scheduleNamed<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: number, random: () => number): Decision<S> {
+  const named = namedMembers(snapshot, request);
   if (named.length === 0) return { kind: 'none', reason: 'no_such_serial', lapsed: [] };
   const board = new Board<S>(snapshot.constants);
   for (const { subject, facts, speed, contextLength, load } of named) board.put(subject, facts, speed, contextLength, now, load);
-  return schedule(board, { ...request, providerSerial: null }, now, random);
+  return schedule(board, { ...request, providerSerial: null, providerId: null }, now, random);
 }
 
 function unplaced<S>(
