@@ -48,7 +48,14 @@ describe('a choice', () => {
         if (decision.kind !== 'placed' || decision.ordered[0].why === 'measuring') return;
         const reasons = explain(boardOf(machines).members(), request, NOW);
         const eligible = machines.filter(({ facts }) => !reasons.has(facts.providerId));
-        const best = Math.min(...eligible.map(({ facts, speed }) => costOf(tariffOf(traitsOf(facts, speed)), request.work)));
+        const costs = eligible.map(({ facts, speed }) => ({
+          costMs: costOf(tariffOf(traitsOf(facts, speed)), request.work),
+          isUntried: speed.samples === 0 && facts.trustLevel !== 'hardware',
+        }));
+        // An untried machine must be better than the tried ones by a factor.
+        const bestTried = Math.min(...costs.map(({ costMs, isUntried }) => (isUntried ? Number.POSITIVE_INFINITY : costMs)));
+        const counted = costs.filter(({ costMs, isUntried }) => !isUntried || costMs <= bestTried / CONSTANTS.unprovedFactor);
+        const best = Math.min(...counted.map(({ costMs }) => costMs));
         const { facts, speed } = decision.ordered[0].member;
         expect(costOf(tariffOf(traitsOf(facts, speed)), request.work)).toBeLessThanOrEqual(best * CONSTANTS.nearTie + CONSTANTS.nearTieMs);
         expect(decision.ordered[0].estimate.firstTokenMs).toBeLessThanOrEqual(decision.ordered[0].estimate.completionMs);
