@@ -11,12 +11,14 @@ import { Explanations } from './decisions/explanations.js';
 import { Farewell, sayGoodbye } from './farewell.js';
 import { FirstSeen } from './first-seen.js';
 import type { Hold } from './hold.js';
+import { listedModels, MAX_NAMES_PER_MACHINE } from './listed-models.js';
 import { ModelBoards } from './model-boards.js';
 import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
 import type { ReputationKeeper } from './reputation/reputation-book.js';
 import { type StandingEvent, Standings } from './reputation/standings.js';
+import type { Board } from './scheduler/board.js';
 import { isProvedMember, type Speed } from './scheduler/cost.js';
 import { bearersOf, type Demands, type Gate, gateOf, type Ineligible, isNamed, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { isPossibleRate, measuredRates } from './scheduler/possible-rate.js';
@@ -48,6 +50,12 @@ export interface ServedModel {
   readonly sessions: readonly OnlineSession[];
   /** When this process first saw the model, in milliseconds. */
   readonly firstSeenAt: number;
+}
+
+export interface ModelListing {
+  readonly models: readonly ServedModel[];
+  /** The models of one provider, as far as they are listed. */
+  namesOf(session: OnlineSession): string[];
 }
 
 export class Fleet {
@@ -268,6 +276,7 @@ export class Fleet {
 
   /** Takes in how fast a verified answer was. */
   learn(session: OnlineSession, model: string, sample: Sample): void {
+    session.record.answered(model);
     this.#models.learn(session, model, sample, this.#rules.now());
   }
 
@@ -302,12 +311,34 @@ export class Fleet {
   servedModels(): readonly ServedModel[] {
     const served: ServedModel[] = [];
     for (const [id, board] of this.#models.models()) {
-      if (board.serving === 0) continue;
-      const sessions = [...board.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
-      const offer = sessions[0]?.models.find((model) => model.id === id);
-      if (offer !== undefined) served.push({ offer, sessions, firstSeenAt: this.#firstSeen.at(id) ?? this.#rules.now() });
+      const model = this.#servedOf(id, board);
+      if (model !== null) served.push(model);
     }
     return served.sort((a, b) => (a.offer.id < b.offer.id ? -1 : 1));
+  }
+
+  /** What public reads list of the models, by id. */
+  listing(): ModelListing {
+    const served = this.servedModels();
+    const candidates = served.map(({ offer, sessions }) => ({ id: offer.id, sessions }));
+    const isProved = (session: OnlineSession, model: string): boolean => session.record.hasAnswered(model) || this.isProved(session, model);
+    const listed = listedModels(candidates, {
+      isProved,
+      ownerOf: ({ ownerAccountId }) => ownerAccountId,
+    });
+    const models = served.filter(({ offer }) => listed.has(offer.id));
+    const unlisted = new Set(served.flatMap(({ offer: { id } }) => (listed.has(id) ? [] : [id])));
+    const isShown = (session: OnlineSession, id: string, index: number): boolean =>
+      !unlisted.has(id) && (index < MAX_NAMES_PER_MACHINE || isProved(session, id));
+    const namesOf = (session: OnlineSession): string[] =>
+      session.models.map(({ id }) => id).filter((id, index) => isShown(session, id, index));
+    return { models, namesOf };
+  }
+
+  /** A served model by its id, listed or not; null: nobody serves it. */
+  servedModel(id: string): ServedModel | null {
+    const board = this.#models.board(id);
+    return board === undefined ? null : this.#servedOf(id, board);
   }
 
   /** The session of a provider, while it is connected. */
@@ -453,6 +484,13 @@ export class Fleet {
 
   *#providersOf(model: string): Iterable<ProviderId> {
     for (const { facts } of this.#models.board(model)?.members() ?? []) yield facts.providerId;
+  }
+
+  #servedOf(id: string, board: Board<OnlineSession>): ServedModel | null {
+    if (board.serving === 0) return null;
+    const sessions = [...board.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
+    const offer = sessions[0]?.models.find((model) => model.id === id);
+    return offer === undefined ? null : { offer, sessions, firstSeenAt: this.#firstSeen.at(id) ?? this.#rules.now() };
   }
 
   #listSerial(session: OnlineSession): void {
