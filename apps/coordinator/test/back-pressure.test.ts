@@ -1,7 +1,7 @@
 /** What waits to be sent to a provider: within a bound, without a slow provider losing its connection, and free counting within a limit. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OnlineSession } from '../src/fleet/provider-session.js';
-import { CountTokensLimit } from '../src/routes/count-tokens-limit.js';
+import { CountTokensLimit } from '../src/inference/count-tokens-limit.js';
 import { type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ScriptedProvider } from './scripted-provider.js';
 

@@ -7,6 +7,7 @@ import { type Endpoint, EndpointSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { chargedCost } from '../inference/bill.js';
 import { ClientConnection } from '../inference/client-connection.js';
+import type { CountTokensLimit } from '../inference/count-tokens-limit.js';
 import type { Delivery } from '../inference/delivery.js';
 import type { Billed, JobEnd } from '../inference/job-end.js';
 import { type JobRequest, type RequestInput, readJobRequest } from '../inference/job-request.js';
@@ -24,7 +25,6 @@ import type { ApiKey } from '../store/api-keys.js';
 import type { ReceiptBook } from '../store/receipt-book.js';
 import { keyOf, requireModel } from './authenticate.js';
 import { bytesOf } from './body-bytes.js';
-import type { CountTokensLimit } from './count-tokens-limit.js';
 import { sendError } from './send-error.js';
 
 export interface InferenceRoutes {
