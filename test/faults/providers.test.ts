@@ -108,13 +108,16 @@ describe('a provider that refuses', () => {
   const ofClients = codes.filter((code) => JOB_FAILURES[code].blame === 'client');
   const others = codes.filter((code) => JOB_FAILURES[code].blame !== 'client');
 
-  it.each(ofClients)('for the request (%s) is believed at once, in the words of the coordinator', async (code) => {
-    const facts: Partial<JobFailure> = code === 'context_length_exceeded' ? { limit: 10, actual: 20 } : { param: 'messages' };
-    for (const { answer, bad } of await everyWay((job) => job.fail({ code, ...facts }), false)) {
-      expect(answer).toMatchObject({ kind: 'refused', status: 400 });
-      expect(bad.counts.jobs).toBe(1);
-    }
-  });
+  it.each(ofClients)(
+    'for the request (%s) is believed where nobody else serves the model, in the words of the coordinator',
+    async (code) => {
+      const facts: Partial<JobFailure> = code === 'context_length_exceeded' ? { limit: 131_072, actual: 140_000 } : { param: 'messages' };
+      for (const { answer, bad } of await everyWay((job) => job.fail({ code, ...facts }), false)) {
+        expect(answer).toMatchObject({ kind: 'refused', status: 400 });
+        expect(bad.counts.jobs).toBe(1);
+      }
+    },
+  );
 
   it('for reasons of its own is replaced by another, whatever the reason', async () => {
     const trials = await Promise.all(

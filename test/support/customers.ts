@@ -21,7 +21,8 @@ export interface UsageEntry {
 export const DEPOSIT = 50_000_000;
 
 export interface Customers {
-  customer(): Promise<Customer>;
+  /** `amount`: of the first deposit, in micro-USD. */
+  customer(amount?: number): Promise<Customer>;
   /** In micro-USD. */
   money(customer: Customer): Promise<{ readonly balance: number; readonly reserved: number }>;
   usage(customer: Customer): Promise<UsageEntry[]>;
@@ -69,12 +70,12 @@ export async function openCustomers(network: {
     return entries;
   };
   return {
-    async customer() {
+    async customer(amount = DEPOSIT) {
       const apiKey = newKeyText();
       const accountId = await createAccount(database, 'customer', Date.now());
       await addKey(database, { accountId, kind: 'api', text: apiKey, now: Date.now() });
-      const deposit = { amount_micro_usd: DEPOSIT, reference: `faults-${accountId}-${deposits++}` };
-      await call(`/admin/v1/accounts/${accountId}/deposits`, network.adminKey, deposit);
+      const deposit = { amount_micro_usd: amount, reference: `faults-${accountId}-${deposits++}` };
+      if (amount > 0) await call(`/admin/v1/accounts/${accountId}/deposits`, network.adminKey, deposit);
       return { accountId, apiKey, baseUrl: network.baseUrl };
     },
     money,

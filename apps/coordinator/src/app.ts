@@ -18,6 +18,7 @@ import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
 import { HeldReceipts } from './images/held-receipts.js';
 import { ImageStore } from './images/image-store.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from './inference/cache-scopes.js';
+import { CountTokensLimit } from './inference/count-tokens-limit.js';
 import { ImageSupply } from './inference/image-supply.js';
 import { JobRunner } from './inference/job-runner.js';
 import { PrefixHashes } from './inference/prefix-hashes.js';
@@ -295,7 +296,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   const prefixHashes = new PrefixHashes();
   const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
-  addInference(server, requireKey(keys, 'api'), inference);
+  const countTokensLimit = new CountTokensLimit({ bytesPerMinute: config.countTokensBytesPerMinute });
+  addInference(server, requireKey(keys, 'api'), { ...inference, countTokensLimit });
   addImages(server, requireKey(keys, 'api'), {
     ...inference,
     store: images,

@@ -45,6 +45,8 @@ export interface Config {
   readonly maxRequestBytes: number;
   /** Bytes of request bodies that are in memory at once, over all clients. */
   readonly maxHeldBytes: number;
+  /** Bytes of `count_tokens` bodies of one account in a minute; 0: no limit. */
+  readonly countTokensBytesPerMinute: number;
   /** Running jobs may take this long to end after a shutdown began, in milliseconds. */
   readonly drainMs: number;
   /** Null: this coordinator manages no devices. */
@@ -140,6 +142,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     ownMachinesFree: flag(env, 'OWN_MACHINES_FREE'),
     earningsMaturityDays: integer(env, 'EARNINGS_MATURITY_DAYS', flag(env, 'DEVELOPMENT') ? 0 : 7, 0, MAX_MATURITY_DAYS),
     ...readRequestBounds(env),
+    countTokensBytesPerMinute: integer(env, 'COUNT_TOKENS_BYTES_PER_MINUTE', COUNT_TOKENS_BYTES_PER_MINUTE, 0, 2 ** 40),
     drainMs: 1000 * integer(env, 'DRAIN_SECONDS', 25, 0, 3600),
     deviceManagement: readDeviceManagement(env),
     trustedProxies: addressRanges(env, 'TRUSTED_PROXIES'),
@@ -181,6 +184,9 @@ function readRequestBounds(env: Env): Pick<Config, 'maxRequestBytes' | 'maxHeldB
 
 /** 256 MiB: 32 of the largest requests, or 60,000 of the usual ones. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
+
+/** 64 MiB: counting is free, and costs its machine as much as reading a prompt. */
+const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 
 /** 10,000 USD, and 1000 USD for an image, as for prices that are set through the API. */
 const MAX_RATE = 10_000_000_000;

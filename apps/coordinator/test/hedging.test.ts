@@ -97,15 +97,19 @@ describe('when the first content is late', () => {
     expect(await line()).toMatchObject({ attempts: 3, tries: ['first engine_failed', 'hedge engine_failed', 'retry answered'] });
   });
 
-  it('and the request is found to be at fault, the client is told at once, and nobody goes on', async () => {
+  it('and one refuses the request, the other goes on; the client sees a refusal of both', async () => {
     harness = await start();
     const [first, second] = [await harness.provider(silent), await harness.provider(silent)];
     const asked = harness.chat({ stream: true });
     await bothRun(first, second);
-    jobOf(first).fail({ code: 'context_length_exceeded', limit: 10, actual: 20 });
+    const tooLong = { code: 'context_length_exceeded', limit: 4096, actual: 5000 } as const;
+    jobOf(first).fail(tooLong);
+    await until(() => harness.app.fleet.sessionOf(first.providerId)?.jobs.used === 0);
+    expect(jobOf(second).cancelled.aborted).toBe(false);
+    jobOf(second).fail(tooLong);
     const response = await asked;
     expect([response.status, (await errorOf(response)).code]).toEqual([400, 'context_length_exceeded']);
-    await until(() => jobOf(second).cancelled.aborted);
+    expect(await line()).toMatchObject({ tries: ['first context_length_exceeded', 'hedge context_length_exceeded'] });
   });
 
   it('and the client goes, both are stopped and nothing is paid', async () => {

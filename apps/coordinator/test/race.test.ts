@@ -6,7 +6,7 @@ import type { JobSink } from '../src/fleet/job-sink.js';
 import type { OnlineSession } from '../src/fleet/provider-session.js';
 import type { Slot } from '../src/fleet/slot.js';
 import type { Delivery } from '../src/inference/delivery.js';
-import { isClientsFault } from '../src/inference/outcome-verdict.js';
+import { judgeFailure } from '../src/inference/outcome-verdict.js';
 import { Punctuality } from '../src/inference/punctuality.js';
 import { type Entrant, type Finish, Race, type RaceRules } from '../src/inference/race.js';
 import { JOB_TIMINGS } from '../src/inference/timings.js';
@@ -22,6 +22,7 @@ class Script {
   readonly session: OnlineSession;
   sink: JobSink | null = null;
   cancelled = false;
+  isSent = true;
   #seal: ((text: string, final: boolean) => Uint8Array) | null = null;
 
   constructor(readonly name: string) {
@@ -57,7 +58,7 @@ class Script {
         const cancel = (): void => {
           this.cancelled = true;
         };
-        return { grant: () => {}, recall: () => {}, cancel };
+        return { isSent: () => this.isSent, grant: () => {}, recall: () => {}, cancel };
       },
     } as unknown as Slot;
     const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
@@ -111,7 +112,6 @@ function startRace(changes: Partial<RaceRules> = {}) {
     silentAfterMs: ({ estimate }) => punctuality.silentAfterMs(estimate),
     second: () => second.entrant('hedge'),
     couldMove: () => false,
-    decides: isClientsFault,
     ended: (entrant, outcome) => void ended.push([entrant.role, outcome.kind]),
     ...changes,
   };
@@ -176,6 +176,28 @@ it('and is left after eight seconds of silence when there is another one', async
   await pass(2);
   expect(first.cancelled).toBe(true);
   expect(finishes[0]?.outcome).toEqual({ kind: 'timeout', phase: 'first_content' });
+});
+
+it('one that takes its request in parts is no silent one, and has the time for acceptance after each part', async () => {
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => true });
+  for (let parts = 0; parts < 10; parts++) {
+    await pass(7000);
+    first.sink?.sending();
+  }
+  expect([first.cancelled, finishes.length]).toEqual([false, 0]);
+  await pass(JOB_TIMINGS.silentMs + 1);
+  expect(finishes[0]?.outcome).toEqual({ kind: 'timeout', phase: 'acceptance' });
+});
+
+it('one whose request waits behind others is left for that, which is no timeout of its own', async () => {
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => false });
+  first.isSent = false;
+  for (let parts = 0; parts < 10 && !first.cancelled; parts++) {
+    await pass(7000);
+    first.sink?.sending();
+  }
+  expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'unsent' }]);
+  expect(judgeFailure({ kind: 'unsent' })).toMatchObject({ retry: true, consequence: 'none' });
 });
 
 it('of two silent ones the first is left, and the second goes on under its own deadlines', async () => {
@@ -268,7 +290,6 @@ it('a machine whose credit is used up is waited for no longer than its client', 
     silentAfterMs: () => 3_600_000,
     second: () => null,
     couldMove: () => false,
-    decides: isClientsFault,
     ended: () => {},
   });
   race.enter(late.entrant('first'));

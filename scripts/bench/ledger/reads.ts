@@ -98,7 +98,7 @@ function madeUpFleet(): FleetView {
   return {
     sessions: () => sessions,
     status: () => 'online',
-    servedModels: () => models as unknown as ReturnType<FleetView['servedModels']>,
+    listing: () => ({ models, namesOf: () => [] }) as unknown as ReturnType<FleetView['listing']>,
   };
 }
 

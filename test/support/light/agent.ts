@@ -34,6 +34,8 @@ export interface LightOptions {
   readonly models: readonly string[];
   readonly slots?: number;
   readonly keys?: LightKeys;
+  /** What it claims of its hardware. */
+  readonly hardware?: Partial<Register['hardware']>;
   /** What it does with a job; the honest answer by default. */
   readonly onJob?: Behaviour;
   /** What it does when it is told to stop; by default it ends the job where it stands. */
@@ -206,7 +208,7 @@ export class LightAgent {
       attestation: this.attestation,
       challenge: enclave.challengeAnswer(nonce, this.#sessionId),
       key: enclave.keyStatement(sealing.publicKey, this.attestation),
-      hardware: { chip_family: 'Light', cpu_cores: 1, gpu_cores: 0, bandwidth_gbs: 0 },
+      hardware: { chip_family: 'Light', cpu_cores: 1, gpu_cores: 0, bandwidth_gbs: 0, ...this.#options.hardware },
       models: this.offers(),
       slots: this.#options.slots ?? 8,
     };

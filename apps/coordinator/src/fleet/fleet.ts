@@ -11,16 +11,18 @@ import { Explanations } from './decisions/explanations.js';
 import { Farewell, sayGoodbye } from './farewell.js';
 import { FirstSeen } from './first-seen.js';
 import type { Hold } from './hold.js';
+import { listedModels, MAX_NAMES_PER_MACHINE } from './listed-models.js';
 import { ModelBoards } from './model-boards.js';
 import { Placement, type PlacementDemand } from './placement.js';
 import { type OnlineSession, ProviderSession } from './provider-session.js';
 import type { Transport } from './provider-socket.js';
 import type { ReputationKeeper } from './reputation/reputation-book.js';
 import { type StandingEvent, Standings } from './reputation/standings.js';
-import type { Speed } from './scheduler/cost.js';
-import { type Demands, type Gate, gateOf, type Ineligible, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
+import type { Board } from './scheduler/board.js';
+import { isProvedMember, type Speed } from './scheduler/cost.js';
+import { bearersOf, type Demands, type Gate, gateOf, type Ineligible, isNamed, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { isPossibleRate, measuredRates } from './scheduler/possible-rate.js';
-import { type Decision, explain } from './scheduler/schedule.js';
+import { type Decision, explain, namedMembers } from './scheduler/schedule.js';
 import { type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
@@ -39,7 +41,7 @@ export type FleetEvent =
   | StandingEvent;
 
 /** Whom a request is for. */
-export type Audience = Pick<Demands, 'providerSerial' | 'trustFloor'>;
+export type Audience = Pick<Demands, 'providerSerial' | 'providerId' | 'trustFloor'>;
 
 export const EVERYBODY: Audience = { providerSerial: null, trustFloor: null };
 
@@ -50,11 +52,19 @@ export interface ServedModel {
   readonly firstSeenAt: number;
 }
 
+export interface ModelListing {
+  readonly models: readonly ServedModel[];
+  /** The models of one provider, as far as they are listed. */
+  namesOf(session: OnlineSession): string[];
+}
+
 export class Fleet {
   readonly #rules: SessionRules;
   readonly #onEvent: (event: FleetEvent) => void;
   readonly #connected = new Set<ProviderSession>();
   readonly #providers = new Map<ProviderId, OnlineSession>();
+  /** Sessions of `#providers` by the serial number that they claim. */
+  readonly #serials = new Map<string, Set<OnlineSession>>();
   readonly #models = new ModelBoards<OnlineSession>(new SpeedBook());
   readonly #warmth = new Warmth();
   readonly #lengths: AnswerLengths;
@@ -139,15 +149,28 @@ export class Fleet {
    * Jobs that the providers of a model take at once which have it in memory or load it, all together; with an audience, those of them
    * that may have such a request.
    */
-  slotsOf(model: string, { providerSerial, trustFloor }: Audience = EVERYBODY): number {
+  slotsOf(model: string, audience: Audience = EVERYBODY): number {
+    const { trustFloor } = audience;
     const board = this.#models.board(model);
     if (board === undefined) return 0;
-    if (providerSerial === null) return trustFloor === 'hardware' ? board.hardwareSlots : board.slots;
+    if (!isNamed(audience)) return trustFloor === 'hardware' ? board.hardwareSlots : board.slots;
     let slots = 0;
-    for (const { subject, facts, load } of board.ofSerial(providerSerial)) {
+    for (const { subject, facts, load } of namedMembers(board, audience)) {
       if (load.kind !== 'cold' && meetsFloor(facts.trustLevel, trustFloor) && this.#isServing(subject)) slots += facts.slots;
     }
     return slots;
+  }
+
+  /**
+   * Resolves a serial number among all connected providers, whatever they serve: the provider whose certificate chain proves it, the
+   * only one that claims it, or none (null). `ambiguous`: several claim it and none proves it.
+   */
+  bearerOf(serialNumber: string): ProviderId | 'ambiguous' | null {
+    const claimants = [...(this.#serials.get(serialNumber) ?? [])].map((session) => ({ facts: this.#facts(session) }));
+    const bearers = bearersOf(claimants);
+    if (claimants.length > 0 && bearers.length === 0) return 'ambiguous';
+    // A machine that has several proved keys may be served under each of them.
+    return bearers.length === 1 ? (bearers[0]?.facts.providerId ?? null) : null;
   }
 
   /** What the machines make that serve image models now, free or not, by model. */
@@ -181,13 +204,13 @@ export class Fleet {
     return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hardwareTrust) : open.length > 0;
   }
 
-  /** The longest context among the machines that serve the model (only that of this serial, when one is named), in tokens. Null: none. */
-  contextLength(model: string, providerSerial: string | null): number | null {
+  /** The longest context among the machines that serve the model (only of those that are named, if any are), in tokens. Null: none. */
+  contextLength(model: string, named: Pick<Demands, 'providerSerial' | 'providerId'> | null): number | null {
     const board = this.#models.board(model);
     if (board === undefined) return null;
-    if (providerSerial === null) return board.longestContext;
+    if (named === null || !isNamed(named)) return board.longestContext;
     let longest: number | null = null;
-    for (const { subject, contextLength } of board.ofSerial(providerSerial)) {
+    for (const { subject, contextLength } of namedMembers(board, named)) {
       if (this.#isServing(subject)) longest = Math.max(longest ?? 0, contextLength);
     }
     return longest;
@@ -242,8 +265,22 @@ export class Fleet {
     });
   }
 
+  /** Whether enough answers of the session's provider verified for its rates with the model to count as measured, or a maker's chain holds. */
+  isProved(session: OnlineSession, model: string): boolean {
+    const member = this.#models.board(model)?.member(session.registration.identity.providerId);
+    return member !== undefined && isProvedMember(member);
+  }
+
+  /** Connected providers of a model that earn for this account. */
+  *ofOwner(model: string, accountId: string): Iterable<ProviderId> {
+    for (const { subject, facts } of this.#models.board(model)?.members() ?? []) {
+      if (subject.ownerAccountId === accountId) yield facts.providerId;
+    }
+  }
+
   /** Takes in how fast a verified answer was. */
   learn(session: OnlineSession, model: string, sample: Sample): void {
+    session.record.answered(model);
     this.#models.learn(session, model, sample, this.#rules.now());
   }
 
@@ -278,12 +315,34 @@ export class Fleet {
   servedModels(): readonly ServedModel[] {
     const served: ServedModel[] = [];
     for (const [id, board] of this.#models.models()) {
-      if (board.serving === 0) continue;
-      const sessions = [...board.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
-      const offer = sessions[0]?.models.find((model) => model.id === id);
-      if (offer !== undefined) served.push({ offer, sessions, firstSeenAt: this.#firstSeen.at(id) ?? this.#rules.now() });
+      const model = this.#servedOf(id, board);
+      if (model !== null) served.push(model);
     }
     return served.sort((a, b) => (a.offer.id < b.offer.id ? -1 : 1));
+  }
+
+  /** What public reads list of the models, by id. */
+  listing(): ModelListing {
+    const served = this.servedModels();
+    const candidates = served.map(({ offer, sessions }) => ({ id: offer.id, sessions }));
+    const isProved = (session: OnlineSession, model: string): boolean => session.record.hasAnswered(model) || this.isProved(session, model);
+    const listed = listedModels(candidates, {
+      isProved,
+      ownerOf: ({ ownerAccountId }) => ownerAccountId,
+    });
+    const models = served.filter(({ offer }) => listed.has(offer.id));
+    const unlisted = new Set(served.flatMap(({ offer: { id } }) => (listed.has(id) ? [] : [id])));
+    const isShown = (session: OnlineSession, id: string, index: number): boolean =>
+      !unlisted.has(id) && (index < MAX_NAMES_PER_MACHINE || isProved(session, id));
+    const namesOf = (session: OnlineSession): string[] =>
+      session.models.map(({ id }) => id).filter((id, index) => isShown(session, id, index));
+    return { models, namesOf };
+  }
+
+  /** A served model by its id, listed or not; null: nobody serves it. */
+  servedModel(id: string): ServedModel | null {
+    const board = this.#models.board(id);
+    return board === undefined ? null : this.#servedOf(id, board);
   }
 
   /** The session of a provider, while it is connected. */
@@ -385,6 +444,8 @@ export class Fleet {
     const { providerId } = session.registration.identity;
     const older = this.#providers.get(providerId);
     this.#providers.set(providerId, session);
+    this.#listSerial(session);
+    if (older !== undefined) this.#unlistSerial(older);
     if (older !== undefined && older !== session) {
       this.#models.remove(older);
       older.reject('replaced', 'the same enclave key has connected again');
@@ -418,6 +479,7 @@ export class Fleet {
       const fault = session.jobs.running > 0 ? faultOf(end, session.draining) : null;
       if (fault !== null) this.standings.faulted(providerId, fault.fault, fault.detail);
       this.#models.remove(session as OnlineSession);
+      this.#unlistSerial(session as OnlineSession);
       if (this.#providers.get(providerId) === session) this.#providers.delete(providerId);
       this.#tellCapacity(session.models);
     }
@@ -426,6 +488,24 @@ export class Fleet {
 
   *#providersOf(model: string): Iterable<ProviderId> {
     for (const { facts } of this.#models.board(model)?.members() ?? []) yield facts.providerId;
+  }
+
+  #servedOf(id: string, board: Board<OnlineSession>): ServedModel | null {
+    if (board.serving === 0) return null;
+    const sessions = [...board.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
+    const offer = sessions[0]?.models.find((model) => model.id === id);
+    return offer === undefined ? null : { offer, sessions, firstSeenAt: this.#firstSeen.at(id) ?? this.#rules.now() };
+  }
+
+  #listSerial(session: OnlineSession): void {
+    const serial = session.registration.identity.attestation.serial_number;
+    this.#serials.set(serial, (this.#serials.get(serial) ?? new Set()).add(session));
+  }
+
+  #unlistSerial(session: OnlineSession): void {
+    const serial = session.registration.identity.attestation.serial_number;
+    const sessions = this.#serials.get(serial);
+    if (sessions?.delete(session) === true && sessions.size === 0) this.#serials.delete(serial);
   }
 
   /** Whether it stands for its provider: no newer session of the same key has come, and it has not ended. */

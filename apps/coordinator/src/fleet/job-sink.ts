@@ -5,6 +5,8 @@
 import type { Frame, JobCompleted, JobFailure } from '@inference/protocol';
 
 export interface JobSink {
+  /** The provider takes requests that wait to be sent; this job's is not sent completely. */
+  sending(): void;
   accepted(): void;
   /** The provider is at work, though it has nothing to say yet. */
   progressed(): void;
@@ -17,6 +19,8 @@ export interface JobSink {
 
 /** What the runner of a job may ask of the session. All calls are harmless once the job is over. */
 export interface JobHandle {
+  /** Whether the provider has been told of the job. */
+  isSent(): boolean;
   /** Allows this many response bytes more. */
   grant(bytes: number): void;
   /** Tells the provider to stop and sign what it has written. The sink hears how that ends, unless it is cancelled as well. */

@@ -18,10 +18,16 @@ export class LinkRequests {
   #running = false;
   #waiting: string | null = null;
   #told = 0;
+  #ownerAccountId: string | null = null;
 
   constructor(office: LinkOffice, send: (message: CoordinatorMessage) => void) {
     this.#office = office;
     this.#send = send;
+  }
+
+  /** The account that the newest accepted token links the provider to; null: none. */
+  get ownerAccountId(): string | null {
+    return this.#ownerAccountId;
   }
 
   show(providerId: ProviderId, token: string): void {
@@ -32,6 +38,7 @@ export class LinkRequests {
   /** The link ended by somebody else's hand. What an office answers from before that no longer counts. */
   ended(): void {
     this.#told++;
+    this.#ownerAccountId = null;
     this.#send(linkRefused('token_revoked'));
   }
 
@@ -40,7 +47,9 @@ export class LinkRequests {
     for (let token = this.#take(); token !== null; token = this.#take()) {
       const before = this.#told;
       const message = await this.#answer(providerId, token);
-      if (before === this.#told) this.#send(message);
+      if (before !== this.#told) continue;
+      if (message.type === 'linked') this.#ownerAccountId = message.account_id;
+      this.#send(message);
     }
     this.#running = false;
   }

@@ -42,6 +42,7 @@ export class ModelBoards<S extends Offering> {
 
   /** Takes in that a job for the model is on its way: who has to load it begins with that. */
   began(session: S, model: string, now: number): void {
+    this.#boards.get(model)?.began(session.registration.identity.providerId);
     const loads = this.#listed.get(session)?.loads;
     const load = loads?.get(model);
     if (loads !== undefined && load !== undefined) loads.set(model, loadOfJob(load, now));

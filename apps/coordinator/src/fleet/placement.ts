@@ -5,7 +5,7 @@
  */
 import type { ModelBoards, Offering } from './model-boards.js';
 import type { Board, Member } from './scheduler/board.js';
-import type { ProviderFacts } from './scheduler/gates.js';
+import { isNamed, type ProviderFacts } from './scheduler/gates.js';
 import { withProbe } from './scheduler/probing.js';
 import { type Decision, type PlacementRequest, schedule } from './scheduler/schedule.js';
 
@@ -54,7 +54,7 @@ export class Placement<S extends Offering> {
       const now = this.#with.now();
       const board = boards.boardAt(model, now);
       if (board === undefined) {
-        const reason = demand.providerSerial === null ? 'none_routable' : 'no_such_serial';
+        const reason = isNamed(demand) ? 'no_such_serial' : 'none_routable';
         return { decision: { kind: 'none', reason, lapsed: [] }, board: null, now };
       }
       const scheduled = schedule(board, demand, now, random);

@@ -28,7 +28,7 @@ import { HoldOff } from './hold-off.js';
 import type { JobHandle, JobSink } from './job-sink.js';
 import { LinkRequests } from './links.js';
 import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
-import { ProviderSocket, type Rejection, type Transport } from './provider-socket.js';
+import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './provider-socket.js';
 import { outOfTurn, Refusal } from './refusal.js';
 import { RunningJobs } from './running-jobs.js';
 import { ServiceRecord } from './service-record.js';
@@ -96,6 +96,8 @@ export class ProviderSession {
       text: (text) => this.#receiveText(text),
       binary: (bytes) => this.#receiveFrame(bytes),
       signOfLife: () => this.#charge(1),
+      backlogChanged: () => this.#changed(),
+      sendProgressed: (jobId) => this.jobs.sending(jobId),
       closed: (rejection) => this.#close(rejection),
     });
     this.#trust = new SessionTrust({
@@ -169,6 +171,11 @@ export class ProviderSession {
     return this.#availability.away;
   }
 
+  /** So much waits to be sent to it that a new job may exceed the bound. */
+  get isBacklogged(): boolean {
+    return this.#socket.isBacklogged;
+  }
+
   /** Until when it is left alone because it said that it is full. */
   get heldOffUntil(): number {
     return this.#holdOff.until;
@@ -219,10 +226,11 @@ export class ProviderSession {
     const jobId = message.context.job_id;
     this.jobs.start(jobId, sink);
     this.record.latestModel = message.context.model;
-    this.#socket.sendWithFrames(message, frames);
+    this.#socket.sendJob(message, frames);
     if (!this.open) queueMicrotask(() => this.jobs.loseAll());
     const { cancelConfirmMs } = this.#rules.timings;
     return {
+      isSent: () => this.#socket.hasSent(jobId),
       grant: (bytes) => this.#grant(jobId, bytes),
       recall: () => this.#tellToStop(jobId, this.jobs.recall(jobId, cancelConfirmMs)),
       cancel: () => this.#tellToStop(jobId, this.jobs.cancel(jobId, cancelConfirmMs)),
@@ -242,6 +250,11 @@ export class ProviderSession {
     if (this.#holdOff.end()) this.#changed();
   }
 
+  /** The account that it earns for, as far as it has shown its token on this connection; null: none. */
+  get ownerAccountId(): string | null {
+    return this.#links?.ownerAccountId ?? null;
+  }
+
   /** Its owner took it out of the account. */
   unlinked(): void {
     if (this.#phase === 'online') this.#links?.ended();
@@ -259,7 +272,8 @@ export class ProviderSession {
    */
   checkLife(): void {
     const { pingMs, silenceMs } = this.#rules.timings;
-    if (this.#socket.unanswered * pingMs > silenceMs) this.#socket.terminate();
+    if (this.#socket.checkProgress() * pingMs > silenceMs) this.reject('too_slow', TOO_SLOW);
+    else if (this.#socket.unanswered * pingMs > silenceMs) this.#socket.terminate();
     else this.#socket.ping();
   }
 
@@ -435,7 +449,11 @@ export class ProviderSession {
   }
 
   #tellToStop(jobId: JobId, untold: boolean): void {
-    if (untold) this.#socket.send({ type: 'cancel', job_id: jobId });
+    if (!untold) return;
+    const isSent = this.#socket.hasSent(jobId);
+    this.#socket.withdrawJob(jobId);
+    if (isSent) this.#socket.send({ type: 'cancel', job_id: jobId });
+    else this.jobs.failed(jobId, { code: 'cancelled' });
   }
 
   #count(known: boolean): void {

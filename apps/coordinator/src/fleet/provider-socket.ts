@@ -1,11 +1,14 @@
 /**
- * One provider's WebSocket: caps on what comes in, a bound on what waits to go out, and signs of life. It knows nothing of
- * what the messages mean.
+ * One provider's WebSocket: caps on what comes in, back-pressure and a bound on what waits to go out, and signs of life. It
+ * knows nothing of what the messages mean, but for whose frames wait.
  */
 import {
   type CoordinatorMessage,
   FRAME_HEADER_BYTES,
+  type JobId,
+  type JobMessage,
   MAX_FRAME_PAYLOAD_BYTES,
+  MAX_REQUEST_BYTES,
   MAX_TEXT_FRAME_BYTES,
   MAX_UNSENT_BYTES,
   type RejectionCode,
@@ -13,18 +16,28 @@ import {
 } from '@inference/protocol';
 import type { RawData, WebSocket } from 'ws';
 
-/** The stream under a WebSocket, as far as sends are gathered on it. */
+/** The stream under a WebSocket, as far as sends are gathered on it and wait for it. */
 export interface Transport {
   cork(): void;
   uncork(): void;
+  on(event: 'drain', listener: () => void): unknown;
 }
 
 /** The library's own cap. Above ours, so that a message somewhat over ours is still answered with its reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Bytes handed to the stream before request frames wait for its `drain`. */
+export const SEND_WINDOW_BYTES = 1024 * 1024;
+/** Requests up to this size are written at once, ahead of larger ones that wait. */
+const MAX_SMALL_JOB_BYTES = 64 * 1024;
+/** Unsent bytes above which the provider gets no new job: one of the largest size would exceed `MAX_UNSENT_BYTES`. */
+const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
 /** Unsent bytes above which a ping is not answered: whoever does not read would let the answers pile up. */
-const MAX_UNSENT_BEFORE_PONG = 64 * 1024;
+const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
 /** Time for the last words and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;
+
+/** For the owner of a provider whose session ends for lack of progress. */
+export const TOO_SLOW = 'the provider does not take what is sent to it';
 
 /** Why this side ended a connection. */
 export interface Rejection {
@@ -39,8 +52,20 @@ export interface SocketEvents {
   binary(bytes: Uint8Array): void;
   /** A ping or a pong came. */
   signOfLife(): void;
+  /** The provider has become unable to take a new job, or able again; see {@link ProviderSocket.isBacklogged}. */
+  backlogChanged(): void;
+  /** Request frames that waited went out. Called for each job whose frames still wait. */
+  sendProgressed(jobId: JobId): void;
   /** Once, whatever ended the connection. `rejection` when this side ended it. */
   closed(rejection: Rejection | null): void;
+}
+
+/** A job whose request is not sent completely. */
+interface UnsentJob {
+  /** Null once it is sent. */
+  message: JobMessage | null;
+  readonly frames: Uint8Array[];
+  bytes: number;
 }
 
 export class ProviderSocket {
@@ -51,6 +76,15 @@ export class ProviderSocket {
   #lastHeardAt: number;
   #unanswered = 0;
   #ended = false;
+  /** In the order in which they are sent. */
+  readonly #unsent = new Map<JobId, UnsentJob>();
+  #unsentJobBytes = 0;
+  #wasBacklogged = false;
+  /** Payload bytes handed to the stream, and the highest count of them that the system has taken. */
+  #written = 0;
+  #taken = 0;
+  #takenAtLastCheck = 0;
+  #stalledChecks = 0;
 
   constructor(socket: WebSocket, transport: Transport, now: () => number, events: SocketEvents) {
     this.#socket = socket;
@@ -64,6 +98,7 @@ export class ProviderSocket {
     // Errors are always followed by 'close', which is where the session ends.
     socket.on('error', () => {});
     socket.on('close', () => this.#end(null));
+    transport.on('drain', () => this.#drained());
   }
 
   get lastHeardAt(): number {
@@ -83,12 +118,59 @@ export class ProviderSocket {
     this.#sendBounded(JSON.stringify(message));
   }
 
-  /** Sends a message and the frames that belong to it in one call to the system, at once: the provider starts while the next job is sealed. */
-  sendWithFrames(message: CoordinatorMessage, frames: readonly Uint8Array[]): void {
-    this.#transport.cork();
-    this.send(message);
-    for (const frame of frames) this.#sendBounded(frame);
-    this.#transport.uncork();
+  /** Whether a request of the largest size would exceed the bound of what waits for this provider. */
+  get isBacklogged(): boolean {
+    return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
+  }
+
+  /**
+   * Sends a job and its request frames. What fits the window goes out in one call to the system, at once: the provider starts
+   * while the next job is sealed. The rest waits for the stream to drain.
+   */
+  sendJob(message: JobMessage, frames: readonly Uint8Array[]): void {
+    let bytes = 0;
+    for (const frame of frames) bytes += frame.length;
+    const window = bytes <= MAX_SMALL_JOB_BYTES ? 2 * SEND_WINDOW_BYTES : SEND_WINDOW_BYTES;
+    const isNext = this.#unsent.size === 0 || bytes <= MAX_SMALL_JOB_BYTES;
+    if (isNext && this.#socket.bufferedAmount + bytes <= window) {
+      this.#transport.cork();
+      this.send(message);
+      for (const frame of frames) this.#sendBounded(frame);
+      this.#transport.uncork();
+      return;
+    }
+    if (this.#ended) return;
+    this.#unsent.set(message.context.job_id, { message, frames: [...frames], bytes });
+    this.#unsentJobBytes += bytes;
+    this.#sendUnsent();
+  }
+
+  /** Whether the provider has been told of the job. */
+  hasSent(jobId: JobId): boolean {
+    return this.#unsent.get(jobId)?.message == null;
+  }
+
+  /** Drops what of a job's request is unsent. */
+  withdrawJob(jobId: JobId): void {
+    const job = this.#unsent.get(jobId);
+    if (job === undefined) return;
+    this.#unsent.delete(jobId);
+    this.#unsentJobBytes -= job.bytes;
+    this.#noteBacklog();
+  }
+
+  /**
+   * Consecutive calls, this one included, at which bytes waited and none had gone out since the call before. Counted in calls, because
+   * a process that did not run has sent nothing either.
+   */
+  checkProgress(): number {
+    this.#noteTaken();
+    const hasProgressed = this.#taken > this.#takenAtLastCheck;
+    this.#takenAtLastCheck = this.#taken;
+    this.#stalledChecks = hasProgressed || this.#socket.bufferedAmount === 0 ? 0 : this.#stalledChecks + 1;
+    // An answer to a ping waits behind the bytes that the provider is taking.
+    if (hasProgressed && this.#socket.bufferedAmount > 0) this.#unanswered = 0;
+    return this.#stalledChecks;
   }
 
   ping(): void {
@@ -144,7 +226,47 @@ export class ProviderSocket {
   #sendBounded(data: string | Uint8Array): void {
     if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
     this.#socket.send(data);
-    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', 'the provider does not take what is sent to it');
+    this.#written += data.length;
+    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', TOO_SLOW);
+  }
+
+  #drained(): void {
+    const waiting = [...this.#unsent.keys()];
+    this.#sendUnsent();
+    for (const jobId of waiting) this.#events.sendProgressed(jobId);
+  }
+
+  #sendUnsent(): void {
+    this.#transport.cork();
+    for (const [jobId, job] of this.#unsent) {
+      if (this.#ended || this.#socket.bufferedAmount >= SEND_WINDOW_BYTES) break;
+      this.#sendFramesOf(jobId, job);
+    }
+    this.#transport.uncork();
+    this.#noteBacklog();
+  }
+
+  #sendFramesOf(jobId: JobId, job: UnsentJob): void {
+    if (job.message !== null) this.send(job.message);
+    job.message = null;
+    while (!this.#ended && job.frames.length > 0 && this.#socket.bufferedAmount < SEND_WINDOW_BYTES) {
+      const frame = job.frames.shift() as Uint8Array;
+      job.bytes -= frame.length;
+      this.#unsentJobBytes -= frame.length;
+      this.#sendBounded(frame);
+    }
+    if (job.frames.length === 0) this.#unsent.delete(jobId);
+  }
+
+  #noteBacklog(): void {
+    if (this.#ended || this.isBacklogged === this.#wasBacklogged) return;
+    this.#wasBacklogged = !this.#wasBacklogged;
+    this.#events.backlogChanged();
+  }
+
+  /** WebSocket headers and pings count as unsent only, so that they never look like progress. */
+  #noteTaken(): void {
+    this.#taken = Math.max(this.#taken, this.#written - this.#socket.bufferedAmount);
   }
 
   #heard(): void {
@@ -155,6 +277,8 @@ export class ProviderSocket {
   #end(rejection: Rejection | null): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#unsent.clear();
+    this.#unsentJobBytes = 0;
     this.#events.closed(rejection);
   }
 }

@@ -71,6 +71,11 @@ export class RunningJobs {
     return this.recall(jobId, confirmMs);
   }
 
+  /** A part of the requests that wait for the provider went out, and the rest of this job's waits. */
+  sending(jobId: JobId): void {
+    this.#jobs.get(jobId)?.sink?.sending();
+  }
+
   /** Each of these gives false for a job that is not known, so that the session can count it. */
   accepted(jobId: JobId): boolean {
     const entry = this.#jobs.get(jobId);

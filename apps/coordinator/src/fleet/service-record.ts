@@ -1,10 +1,13 @@
 /** What a provider did on one connection, as the coordinator saw it, and what it told of its own load. */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
+import { BoundedMap } from '../bounded-map.js';
 import { believedDecodeTps, believedPrefillTps } from './hardware.js';
 import { type HostState, UNTROUBLED_HOST } from './scheduler/gates.js';
 
 /** As many as a provider may offer at once. */
 const MAX_MODELS = 64;
+
+const MAX_ANSWERED_MODELS = 256;
 
 export class ServiceRecord {
   /** Jobs as the provider reports them. */
@@ -18,6 +21,8 @@ export class ServiceRecord {
   #tokensGenerated = 0;
   /** Jobs that it was chosen for. */
   placements = 0;
+  /** Models of which an answer verified on this connection; the oldest are forgotten beyond a bound. */
+  readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
   /** The model of its newest job. */
   latestModel: string | null = null;
 
@@ -55,6 +60,14 @@ export class ServiceRecord {
   signed(model: string, weightsSha256: string | undefined): void {
     if (weightsSha256 === undefined) this.#signedWeights.delete(model);
     else if (this.#signedWeights.has(model) || this.#signedWeights.size < MAX_MODELS) this.#signedWeights.set(model, weightsSha256);
+  }
+
+  answered(model: string): void {
+    this.#answeredModels.set(model, true);
+  }
+
+  hasAnswered(model: string): boolean {
+    return this.#answeredModels.has(model);
   }
 
   /** A job counts: this many completion tokens were billed. */

@@ -2,7 +2,7 @@
  * Which idle machines stay while the coordinator goes away: enough for jobs that run and may have to be placed again, of each kind
  * of job. Pure.
  */
-import type { TrustLevel } from '@inference/protocol';
+import type { ProviderId, TrustLevel } from '@inference/protocol';
 import type { Member } from './scheduler/board.js';
 import { ineligibility } from './scheduler/gates.js';
 
@@ -10,6 +10,7 @@ import { ineligibility } from './scheduler/gates.js';
 export interface Wanted {
   readonly model: string;
   readonly providerSerial: string | null;
+  readonly providerId?: ProviderId | null;
   readonly trustFloor: TrustLevel | null;
   readonly jobs: number;
 }
@@ -19,11 +20,11 @@ const LEAST_MACHINES = 3;
 
 /** Some of a model's machines without jobs, with a place for each of these jobs where there are so many. `now` in milliseconds. */
 export function sparesFor<S>(
-  { providerSerial, trustFloor, jobs }: Wanted,
+  { providerSerial, providerId = null, trustFloor, jobs }: Wanted,
   members: Iterable<Member<S>>,
   now: number,
 ): readonly Member<S>[] {
-  const demands = { providerSerial, trustFloor, exclude: new Set<never>() };
+  const demands = { providerSerial, providerId, trustFloor, exclude: new Set<never>() };
   const fit = [...members].filter(({ facts }) => facts.usedSlots === 0 && ineligibility(facts, demands, now) === null);
   const spares: Member<S>[] = [];
   let places = 0;

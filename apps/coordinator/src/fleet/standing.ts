@@ -22,6 +22,7 @@ export function factsOf(session: OnlineSession, reputation: Reputation, held: bo
     heldOffUntil: session.heldOffUntil,
     slots,
     usedSlots: session.jobs.used,
+    backlogged: session.isBacklogged,
     failuresInARow: recentFailures(reputation, now),
     ...(state === 'cooling_down' || state === 'on_probation' ? { restraint: state } : {}),
     host: session.record.host,

@@ -58,6 +58,8 @@ export type Outcome =
   | { readonly kind: 'lost' }
   | { readonly kind: 'timeout'; readonly phase: TimedPhase }
   | { readonly kind: 'violated'; readonly violation: Violation }
+  /** The provider took nothing of the request in time, because other requests waited to be sent to it. */
+  | { readonly kind: 'unsent' }
   /** The provider's sealing key cannot be used. */
   | { readonly kind: 'unsealable' }
   /** The client went away and nothing signed came, or the coordinator is stopping. */
@@ -174,7 +176,7 @@ export class Attempt implements JobSink {
 
   /** Ends the attempt of a provider that is silent, before its deadline. Only before the first content. */
   leave(): void {
-    if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandon({ kind: 'timeout', phase: this.#phase });
+    if (this.#phase === 'acceptance' || this.#phase === 'first_content') this.#abandonLate(this.#phase);
   }
 
   /**
@@ -189,6 +191,13 @@ export class Attempt implements JobSink {
       this.#credit.lift();
       this.#handle?.recall();
     }
+  }
+
+  /** The time for acceptance begins anew with each part of this request that goes out. */
+  sending(): void {
+    if (this.#over || this.#phase !== 'acceptance') return;
+    this.#lastSignAt = performance.now();
+    if (this.#handle?.isSent() === true) this.#deadline.renew();
   }
 
   accepted(): void {
@@ -287,7 +296,12 @@ export class Attempt implements JobSink {
     // A provider without credit is silent because of the client, which has a deadline of its own.
     if (this.#phase === 'next_frame' && this.#delivery.stalled) this.#deadline.renew();
     else if (this.#phase === 'closing') this.#abandon({ kind: 'stopped' });
-    else this.#abandon({ kind: 'timeout', phase: this.#phase });
+    else this.#abandonLate(this.#phase);
+  }
+
+  #abandonLate(phase: TimedPhase): void {
+    const isUnsent = phase === 'acceptance' && this.#handle?.isSent() === false;
+    this.#abandon(isUnsent ? { kind: 'unsent' } : { kind: 'timeout', phase });
   }
 
   /** Ends the attempt while the provider may still be at work. */

@@ -3,15 +3,17 @@ import type { Fleet } from '../fleet/fleet.js';
 import type { Outcome } from './attempt.js';
 import { ENGINE_FAILED, type EngineFailures } from './engine-failures.js';
 import { providerOf, type Run } from './job-run.js';
-import { judgeFailure } from './outcome-verdict.js';
+import { isClientsFault, judgeFailure } from './outcome-verdict.js';
 import type { Punctuality } from './punctuality.js';
 import type { Entrant } from './race.js';
+import type { Refusals } from './refusals.js';
 
 /** Who keeps what is held against providers. */
 export interface Parties {
   readonly fleet: Fleet;
   readonly punctuality: Punctuality;
   readonly engineFailures: EngineFailures;
+  readonly refusals: Refusals;
 }
 
 /** `elapsedMs`: how long the attempt has taken. */
@@ -20,7 +22,7 @@ export function holdAgainst(
   outcome: Outcome,
   elapsedMs: number,
   run: Run,
-  { fleet, punctuality, engineFailures }: Parties,
+  { fleet, punctuality, engineFailures, refusals }: Parties,
 ): void {
   const { session } = slot;
   const providerId = providerOf(session);
@@ -38,8 +40,13 @@ export function holdAgainst(
     case 'failed':
     case 'lost':
     case 'timeout':
+    case 'unsent':
     case 'violated':
     case 'unsealable': {
+      if (isClientsFault(outcome)) {
+        refusals.refused(run, session, outcome.failure);
+        return;
+      }
       const { consequence, reason } = judgeFailure(outcome);
       // A provider that was told to stop and had nothing to sign did as it should.
       if (run.gone.aborted && outcome.kind === 'failed' && outcome.failure.code === 'cancelled') return;

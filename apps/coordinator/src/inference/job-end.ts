@@ -59,20 +59,25 @@ export interface Unseated {
   readonly clientGone: boolean;
   /** What the client itself asked for. */
   readonly trustFloor: TrustLevel | null;
+  /** How the client named its machine, if it did. */
+  readonly namedBy: 'serial' | 'id';
   readonly tried: Tried;
   /** What became of the job on the last provider that had it. */
   readonly last: JobEnd | null;
 }
 
 /** The end of a job that got no place. */
-export function unseated({ reason, retryAfterMs }: Seat & { kind: 'refused' }, { clientGone, trustFloor, tried, last }: Unseated): JobEnd {
+export function unseated(
+  { reason, retryAfterMs }: Seat & { kind: 'refused' },
+  { clientGone, trustFloor, namedBy, tried, last }: Unseated,
+): JobEnd {
   const comeBack = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
   switch (reason) {
     case 'aborted':
       if (clientGone) return { kind: 'client_gone', billed: null, ...tried };
       return failed(tried, apiError('shutting_down'), 'shutting_down');
     case 'no_such_serial':
-      return failed(tried, apiError('provider_not_available', { param: 'provider_serial' }), reason);
+      return failed(tried, notAvailable(namedBy), reason);
     case 'queue_full':
       return failed(tried, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...comeBack }), reason);
     case 'all_failed':
@@ -84,6 +89,12 @@ export function unseated({ reason, retryAfterMs }: Seat & { kind: 'refused' }, {
     case 'timeout':
       return last ?? failed(tried, apiError('no_provider', comeBack), reason);
   }
+}
+
+function notAvailable(namedBy: Unseated['namedBy']): ApiError {
+  if (namedBy === 'serial') return apiError('provider_not_available', { param: 'provider_serial' });
+  const message = 'The provider that X-Inference-Provider-Id names is not connected or does not serve this model.';
+  return apiError('provider_not_available', { param: 'X-Inference-Provider-Id', message });
 }
 
 function tooLittleTrust(trustFloor: TrustLevel | null): ApiError {

@@ -13,7 +13,15 @@ import {
   type SignatureForm,
   type UnknownMembers,
 } from '@inference/formats';
-import { type Endpoint, fromBase64Url, type JobContext, type JobId, type TrustLevel } from '@inference/protocol';
+import {
+  type Endpoint,
+  fromBase64Url,
+  type JobContext,
+  type JobId,
+  PROVIDER_ID_PATTERN,
+  type ProviderId,
+  type TrustLevel,
+} from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Work } from '../fleet/scheduler/cost.js';
@@ -24,6 +32,7 @@ import { newJobId } from './job-id.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 import { DEFAULT_MAX_TOKENS } from './timings.js';
 
+const PROVIDER_ID = new RegExp(PROVIDER_ID_PATTERN);
 /** Of a body, on average. */
 const BYTES_PER_TOKEN = 4;
 /** More do not fit into the header that tells them. */
@@ -55,6 +64,8 @@ export interface JobRequest {
   readonly signatureForm: SignatureForm;
   /** Members and tools of the request that have no effect. */
   readonly ignored: readonly string[];
+  /** The only provider that may serve, or null: any. */
+  readonly providerId: ProviderId | null;
 }
 
 /** What a request says beside its body, and who sent it. */
@@ -71,6 +82,7 @@ export interface RequestInput {
   /** What the key asks for where the header does not; null: nothing. */
   readonly keySignatureForm: SignatureForm | null;
   readonly unknownMembers: UnknownMembers;
+  readonly providerIdHeader: string | undefined;
   /** Milliseconds. */
   readonly now: number;
 }
@@ -99,6 +111,7 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
   const clientNonce = readNonce(input.nonceHeader);
   const trustFloor = readTrustFloor(input.trustHeader);
   const signatureForm = readSignatureForm(input.signatureHeader) ?? input.keySignatureForm ?? 'event';
+  const providerId = readProviderId(input.providerIdHeader);
   const jobId = newJobId(input.now);
   return {
     jobId,
@@ -113,6 +126,7 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
     clientNonce,
     trustFloor,
     signatureForm,
+    providerId,
   };
 }
 
@@ -187,4 +201,12 @@ function readSignatureForm(header: string | undefined): SignatureForm | null {
   const form = header.trim().toLowerCase();
   if (form === 'event' || form === 'comment') return form;
   throw new RequestError('invalid_request', 'X-Inference-Signature', 'X-Inference-Signature must be event or comment.');
+}
+
+function readProviderId(header: string | undefined): ProviderId | null {
+  if (header === undefined) return null;
+  const id = header.trim();
+  if (PROVIDER_ID.test(id)) return id as ProviderId;
+  const message = 'X-Inference-Provider-Id must be a provider id: 32 digits of lowercase hexadecimal.';
+  throw new RequestError('invalid_request', 'X-Inference-Provider-Id', message);
 }

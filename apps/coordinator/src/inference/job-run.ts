@@ -9,6 +9,7 @@ import type { JobRequest } from './job-request.js';
 import type { TraceSpan } from './job-trace.js';
 import { isFailure, judgeFailure } from './outcome-verdict.js';
 import type { Entrant } from './race.js';
+import type { RefusalOfJob } from './refusals.js';
 import type { SeatRequest } from './waiting-room.js';
 
 /** What stays the same over all attempts of a job. */
@@ -25,6 +26,8 @@ export interface Run {
   readonly attempts: Map<Entrant, TraceSpan>;
   /** Providers whose engine failed at it, and whether that was held against them. */
   readonly engines: Map<ProviderId, boolean>;
+  /** Refusals that blame the client, in the order in which they came. */
+  readonly refusals: RefusalOfJob[];
   /** Attempts that began. */
   begun: number;
   /** As many as had begun when somebody was waited for last: nobody is waited for twice between two attempts. */

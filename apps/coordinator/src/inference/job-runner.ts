@@ -8,6 +8,7 @@ import type { Encapsulation } from '@inference/protocol/crypto';
 import type { ExpectedModels } from '../fleet/expected-models.js';
 import { type Fleet, imageOfferOf } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
+import { isNamed } from '../fleet/scheduler/gates.js';
 import type { Wanted } from '../fleet/spares.js';
 import type { Outcome } from './attempt.js';
 import type { Billing } from './billing.js';
@@ -27,6 +28,7 @@ import { isClientsFault, isFailure, judgeFailure } from './outcome-verdict.js';
 import { tokenMsOf } from './patience.js';
 import { Punctuality } from './punctuality.js';
 import { type Entrant, Race } from './race.js';
+import { Refusals, rulingOn } from './refusals.js';
 import type { Encapsulations } from './sealing/encapsulations.js';
 import { settleAnswer } from './settle-answer.js';
 import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
@@ -54,6 +56,9 @@ export interface JobRunnerOptions {
 /** Reasons of machines that went in the middle of it, and may come again. */
 const LEFT: ReadonlySet<string> = new Set(['connection_lost', 'draining', 'away']);
 
+/** Longest wait for a second machine when a proved one has refused, in milliseconds. */
+const SECOND_OPINION_MS = 2000;
+
 type Step = { readonly done: JobEnd } | { readonly retry: JobEnd };
 
 export class JobRunner {
@@ -74,6 +79,7 @@ export class JobRunner {
       fleet: options.fleet,
       punctuality: new Punctuality(options.timings),
       engineFailures: new EngineFailures(options),
+      refusals: new Refusals(options),
     };
   }
 
@@ -95,10 +101,10 @@ export class JobRunner {
     const kinds = new Map<string, { -readonly [Name in keyof Wanted]: Wanted[Name] }>();
     for (const run of this.#runs) {
       if (!this.#mayTryAnother(run)) continue;
-      const { model, providerSerial, trustFloor } = run.request;
-      const key = JSON.stringify([model, providerSerial, trustFloor]);
+      const { model, providerSerial, providerId = null, trustFloor } = run.request;
+      const key = JSON.stringify([model, providerSerial, providerId, trustFloor]);
       const kind = kinds.get(key);
-      if (kind === undefined) kinds.set(key, { model, providerSerial, trustFloor, jobs: 1 });
+      if (kind === undefined) kinds.set(key, { model, providerSerial, providerId, trustFloor, jobs: 1 });
       else kind.jobs++;
     }
     return kinds.values();
@@ -124,7 +130,7 @@ export class JobRunner {
   /** What is reserved is settled or released before the client hears of the end, so that it can go on at once with what is left. */
   async #runPaid(job: JobRequest, delivery: Delivery, gone: AbortSignal, span: TraceSpan): Promise<JobEnd> {
     const { fleet, expected, billing, trustFloor, timings, now } = this.#options;
-    const { model, providerSerial, stream } = job.facts;
+    const { model, stream } = job.facts;
     // For image jobs somebody was found, or waited for, before.
     if (job.images === null && !fleet.serves(model)) {
       return unserved(
@@ -136,7 +142,9 @@ export class JobRunner {
     const wanted = modelTypeOf(job.endpoint);
     if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');
     fleet.explanations.asked(model);
-    const bill = billing.open(job, fleet.contextLength(model, providerSerial));
+    const named = namedBy(job, fleet);
+    if (named === 'ambiguous') return failed(UNTRIED, ambiguousSerial(), 'ambiguous_serial');
+    const bill = billing.open(job, fleet.contextLength(model, named));
     try {
       const reserving = span.part('inference.reservation');
       const refusal = await bill.reserve();
@@ -145,18 +153,19 @@ export class JobRunner {
       const request = {
         model,
         accountId: job.accountId,
-        providerSerial,
+        ...named,
         exclude: new Set<ProviderId>(),
         ...strictest(trustFloor(model), job.trustFloor),
         work: expectedWork(job),
         chain: job.chain,
         revocable: !stream,
       };
-      const kept = { tries: [], attempts: new Map(), engines: new Map<ProviderId, boolean>(), begun: 0, waitedAfter: null };
+      const kept = { tries: [], attempts: new Map(), engines: new Map<ProviderId, boolean>(), refusals: [], begun: 0, waitedAfter: null };
       const run: Run = { job, delivery, bill, gone, request, deadline: now() + timings.overallMs, span, ...kept };
       this.#runs.add(run);
       const end = await this.#tryProviders(run).finally(() => this.#runs.delete(run));
       this.#parties.engineFailures.settle(run, end.kind !== 'failed');
+      this.#parties.refusals.settle(run, end);
       return end;
     } finally {
       await bill.close();
@@ -167,29 +176,41 @@ export class JobRunner {
     const { waitingRoom, timings, now, observer } = this.#options;
     const { trustFloor } = run.job;
     let last: JobEnd | null = null;
+    /** The refusal of a proved machine: what the client sees unless another machine answers or proves it wrong. */
+    let believed: JobEnd | null = null;
     for (;;) {
       const { images } = run.job;
       const queueMs = images === null ? timings.queueMs : Math.max(timings.queueMs, images.waitUntil - now());
-      const waitMs = Math.min(queueMs, run.deadline - now());
+      const waitMs = Math.min(believed === null ? queueMs : SECOND_OPINION_MS, run.deadline - now());
       const askedAt = performance.now();
       this.#passOverUnfit(run);
       const placing = run.span.part('inference.placement');
-      const seat = await waitingRoom.seat(run.begun === 0 ? run.request : { ...run.request, retried: true }, waitMs, run.gone);
+      const request = run.begun === 0 ? run.request : { ...run.request, retried: true, loadedOnly: believed !== null };
+      const seat = await waitingRoom.seat(request, waitMs, run.gone);
       const outcome = seat.kind === 'seated' ? seat.why : seat.reason;
       placing.end({ 'inference.outcome': outcome }, seat.kind === 'refused' ? outcome : null);
       observer.event({ type: 'placed', outcome, waitMs: performance.now() - askedAt });
       if (seat.kind === 'refused') {
+        if (believed !== null && seat.reason !== 'aborted') return believed;
         const supplied = await this.#supplied(run, last, seat.reason);
         if (supplied === 'again') continue;
         if (supplied === 'nobody') return failed(triedOn(last?.session ?? null, run), apiError('no_provider'), 'no_image_provider');
-        return unseated(seat, { clientGone: run.gone.aborted, trustFloor, tried: triedOn(last?.session ?? null, run), last });
+        return unseated(seat, {
+          clientGone: run.gone.aborted,
+          trustFloor,
+          namedBy: run.job.providerId === null ? 'serial' : 'id',
+          tried: triedOn(last?.session ?? null, run),
+          last,
+        });
       }
       const step = await this.#tryOn(seat, run);
       if ('done' in step) return step.done;
       last = step.retry;
+      const refusal = run.refusals.at(-1);
+      if (refusal?.isProved === true && !refusal.isLie && refusal.session === last.session) believed = last;
       const retried = this.#mayTryAnother(run);
       if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
-      if (!retried) return last;
+      if (!retried) return believed ?? last;
     }
   }
 
@@ -304,10 +325,9 @@ export class JobRunner {
       body: job.body,
       lateAfterMs: ({ estimate }) => this.#parties.punctuality.lateAfterMs(model, stream, estimate),
       silentAfterMs: ({ estimate }) => this.#parties.punctuality.silentAfterMs(estimate),
-      decides: isClientsFault,
       couldMove: (running) => this.#mayTryAnother(run) && waitingRoom.hasSpare(besides(running)),
       second: (running) => {
-        if (request.providerSerial !== null || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
+        if (isNamed(request) || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
         const seat = waitingRoom.takeSpare(besides(running));
         if (seat === null) return null;
         this.#hedges.spend();
@@ -344,10 +364,12 @@ export class JobRunner {
       case 'failed':
       case 'lost':
       case 'timeout':
+      case 'unsent':
       case 'violated':
       case 'unsealable': {
         holdAgainst(entrant, outcome, 0, run, this.#parties);
         if (run.gone.aborted) return { done: clientGone };
+        if (isClientsFault(outcome)) return rulingOn(run, tried);
         const { error, reason, retry } = judgeFailure(outcome);
         const end = failed(tried, error, reason);
         return retry ? { retry: end } : { done: end };
@@ -360,6 +382,21 @@ export class JobRunner {
 function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pick<SeatRequest, 'trustFloor' | 'ownFloor'> {
   const trustFloor = ofClient === 'hardware' ? ofClient : ofModel;
   return { trustFloor, ownFloor: trustFloor !== ofModel };
+}
+
+/** Which machine the client names. A serial number that one provider proves stands for that provider, whoever claims it meanwhile. */
+function namedBy({ facts, providerId }: JobRequest, fleet: Fleet): Pick<SeatRequest, 'providerSerial' | 'providerId'> | 'ambiguous' {
+  const { providerSerial } = facts;
+  if (providerSerial === null || providerId !== null) return { providerSerial, providerId };
+  const bearer = fleet.bearerOf(providerSerial);
+  if (bearer === 'ambiguous') return 'ambiguous';
+  return { providerSerial, providerId: bearer };
+}
+
+function ambiguousSerial(): ApiError {
+  const message =
+    'Several providers claim this provider_serial and none proves it with a certificate chain. Name one of them by its id in the X-Inference-Provider-Id header.';
+  return apiError('invalid_request', { param: 'provider_serial', message });
 }
 
 /** A model that is served, asked for what it is not for. */

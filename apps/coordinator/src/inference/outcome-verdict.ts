@@ -31,6 +31,8 @@ export function judgeFailure(outcome: FailedOutcome): FailureVerdict {
       return { retry: true, consequence: 'none', error: apiError('provider_failed'), reason: 'connection_lost' };
     case 'timeout':
       return { retry: true, consequence: 'timed_out', error: apiError('provider_timeout'), reason: `timeout_${outcome.phase}` };
+    case 'unsent':
+      return { retry: true, consequence: 'none', error: apiError('no_provider'), reason: 'unsent' };
     case 'violated':
       return { retry: true, consequence: 'misbehaved', error: apiError('provider_failed'), reason: outcome.violation };
     case 'unsealable':
@@ -38,8 +40,8 @@ export function judgeFailure(outcome: FailedOutcome): FailureVerdict {
   }
 }
 
-/** Whether the outcome would be the same on every machine: the request itself is at fault. */
-export function isClientsFault(outcome: Outcome): boolean {
+/** Whether the provider says that the request itself is at fault. */
+export function isClientsFault(outcome: Outcome): outcome is Outcome & { kind: 'failed' } {
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
 

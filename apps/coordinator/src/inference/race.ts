@@ -31,8 +31,6 @@ export interface RaceRules {
   second(running: readonly Entrant[]): Entrant | null;
   /** Whether another machine could have the job at once. */
   couldMove(running: readonly Entrant[]): boolean;
-  /** Whether the outcome would be the same on every machine. */
-  decides(outcome: Outcome): boolean;
   /** An attempt has ended that did not decide the job. */
   ended(entrant: Entrant, outcome: Outcome, elapsedMs: number): void;
 }
@@ -128,7 +126,7 @@ export class Race {
     this.#running = this.#running.filter((other) => other !== lane);
     if (outcome.kind === 'completed' && this.#winner === null && !this.#over) this.#award(lane);
     const isLast = this.#running.length === 0;
-    if (this.#over || outcome.kind === 'overtaken' || !(this.#winner === lane || isLast || this.#rules.decides(outcome))) {
+    if (this.#over || outcome.kind === 'overtaken' || !(this.#winner === lane || isLast)) {
       this.#rules.ended(entrant, outcome, elapsedMs);
       const [other] = this.#running;
       if (this.#holder === lane && other !== undefined) this.#hold(other);

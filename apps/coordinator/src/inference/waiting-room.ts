@@ -7,6 +7,7 @@ import type { Audience, Fleet } from '../fleet/fleet.js';
 import type { PlacementDemand } from '../fleet/placement.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Estimate } from '../fleet/scheduler/cost.js';
+import { isNamed } from '../fleet/scheduler/gates.js';
 import type { Choice, NoPlacement } from '../fleet/scheduler/schedule.js';
 import type { Prefix } from '../fleet/scheduler/warmth.js';
 import type { Slot } from '../fleet/slot.js';
@@ -135,9 +136,9 @@ export class WaitingRoom {
 
   #wait(request: SeatRequest, waitMs: number, signal: AbortSignal): Promise<Seat> {
     return new Promise((resolve) => {
-      const { model, accountId, work, providerSerial, exclude, ownFloor = false } = request;
+      const { model, accountId, work, exclude, ownFloor = false } = request;
       // A trust floor of the model's is the same for everyone in this queue.
-      const particular = providerSerial !== null || exclude.size > 0 || ownFloor;
+      const particular = isNamed(request) || exclude.size > 0 || ownFloor;
       const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#mostPerModel);
       const leave = (seat: Seat): void => {
         clearTimeout(timer);
@@ -212,10 +213,13 @@ export class WaitingRoom {
   #expectedMs(model: string, accountId: string | null, audience: Audience): number | null {
     const queue = this.#queues.get(model);
     const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#fleet.slotsOf(model));
-    const { providerSerial, trustFloor } = audience;
-    if (providerSerial === null && trustFloor !== 'hardware') return turnMs;
+    const { providerSerial, providerId = null, trustFloor } = audience;
+    const isForNamed = isNamed(audience);
+    if (!isForNamed && trustFloor !== 'hardware') return turnMs;
     const wantsTheSame = ({ request }: Waiter): boolean =>
-      providerSerial === null ? request.trustFloor === trustFloor : request.providerSerial === providerSerial;
+      isForNamed
+        ? request.providerSerial === providerSerial && (request.providerId ?? null) === providerId
+        : request.trustFloor === trustFloor;
     const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#fleet.slotsOf(model, audience));
     return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
   }

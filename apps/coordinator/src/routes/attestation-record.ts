@@ -6,7 +6,8 @@ import { isPartOk, type TrustVerdict } from '../attestation/trust.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 
-export function attestationRecord(fleet: Fleet, session: OnlineSession): AttestationRecord {
+/** `models`: those of the provider's models that public reads list. */
+export function attestationRecord(fleet: Fleet, session: OnlineSession, models: string[]): AttestationRecord {
   const { identity, hardware } = session.registration;
   const { attestation } = identity;
   const trust = session.trust();
@@ -21,8 +22,10 @@ export function attestationRecord(fleet: Fleet, session: OnlineSession): Attesta
     serial_number: attestation.serial_number,
     memory_gb: attestation.memory_gb,
     gpu_cores: hardware.gpu_cores,
-    models: session.models.map((model) => model.id),
-    weights: session.models.flatMap(({ id, file_sha256 }) => weightsOf(id, session.record.signedWeights(id), file_sha256)),
+    models,
+    weights: session.models.flatMap(({ id, file_sha256 }) =>
+      models.includes(id) ? weightsOf(id, session.record.signedWeights(id), file_sha256) : [],
+    ),
     secure_enclave: posture.secure_enclave,
     sip_enabled: posture.sip_enabled,
     secure_boot_enabled: posture.secure_boot_enabled,

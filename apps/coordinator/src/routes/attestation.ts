@@ -28,8 +28,9 @@ export function addAttestation(server: FastifyInstance, fleet: Fleet): void {
   addPublicRoute(server, '/v1/providers/attestation', async (request): Promise<AttestationFeed> => {
     const { provider_id: wanted } = readQuery(request.url);
     const sessions = [...fleet.sessions()].filter((session) => wanted === undefined || session.registration.identity.providerId === wanted);
+    const { namesOf } = fleet.listing();
     return {
-      providers: sessions.map((session) => attestationRecord(fleet, session)),
+      providers: sessions.map((session) => attestationRecord(fleet, session, namesOf(session))),
       apple_root_ca_url: ROOT_CA_URL,
       apple_enterprise_root_ca: ROOT_CA_NAME,
       verification_instructions: instructions,

@@ -22,7 +22,7 @@ const ENDPOINT = '/v1/images/generations';
 /** From a provider's first byte to its last. Much longer than four large images take on the slowest line. */
 const MOST_ANSWER_MS = 10 * 60_000;
 
-export interface ImageRoutes extends InferenceRoutes {
+export interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
   readonly store: ImageStore;
   readonly heldReceipts: HeldReceipts;
   readonly supply: ImageSupply;

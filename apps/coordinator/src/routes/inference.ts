@@ -4,9 +4,10 @@
  */
 import { apiError, formatFor } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
-import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { chargedCost } from '../inference/bill.js';
 import { ClientConnection } from '../inference/client-connection.js';
+import type { CountTokensLimit } from '../inference/count-tokens-limit.js';
 import type { Delivery } from '../inference/delivery.js';
 import type { Billed, JobEnd } from '../inference/job-end.js';
 import { type JobRequest, type RequestInput, readJobRequest } from '../inference/job-request.js';
@@ -24,6 +25,7 @@ import type { ApiKey } from '../store/api-keys.js';
 import type { ReceiptBook } from '../store/receipt-book.js';
 import { keyOf, requireModel } from './authenticate.js';
 import { bytesOf } from './body-bytes.js';
+import { sendError } from './send-error.js';
 
 export interface InferenceRoutes {
   readonly runner: JobRunner;
@@ -34,6 +36,7 @@ export interface InferenceRoutes {
   readonly now: () => number;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
+  readonly countTokensLimit: CountTokensLimit;
 }
 
 export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
@@ -53,6 +56,7 @@ function addEndpoint(
 ): void {
   server.post(endpoint, { onRequest: guard }, async (request, reply) => {
     const key = keyOf(request);
+    if (endpoint === '/v1/messages/count_tokens' && !mayCountTokens(request, reply, key, routes.countTokensLimit)) return;
     const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
     requireModel(key, job.facts.model);
     reply.hijack();
@@ -60,6 +64,18 @@ function addEndpoint(
     const span = beginSpan(routes, request, job);
     await serve(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
   });
+}
+
+/** False: the request is answered with 429. */
+function mayCountTokens(request: FastifyRequest, reply: FastifyReply, key: ApiKey, limit: CountTokensLimit): boolean {
+  const admission = limit.admit(key.accountId, bytesOf(request).length);
+  if (admission.kind === 'admitted') {
+    reply.raw.once('close', admission.release);
+    return true;
+  }
+  const message = 'Too many bytes to count tokens of: counting is free and limited for each account. Try again later.';
+  sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter: admission.retryAfterSeconds }));
+  return false;
 }
 
 /** What a request says beside its body, and who sent it. */
@@ -80,6 +96,7 @@ export function requestInput(
     keySignatureForm: key.signatureForm,
     // Betas bring members that nobody here can know yet.
     unknownMembers: request.headers['anthropic-beta'] === undefined ? 'refuse' : 'refuse_misspelt',
+    providerIdHeader: singleHeader(request, 'x-inference-provider-id'),
     now: routes.now(),
   };
 }

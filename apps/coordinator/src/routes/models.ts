@@ -2,43 +2,64 @@
  * `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for.
  * Clients of the Messages format get the members that they look for in addition.
  */
+import { RequestError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import Type, { type Static } from 'typebox';
 import { type Fleet, imageOfferOf, type ServedModel } from '../fleet/fleet.js';
+import { MAX_LISTED_MODELS } from '../fleet/listed-models.js';
 import { unknownModel } from '../inference/unknown-model.js';
 import type { WaitingRoom } from '../inference/waiting-room.js';
 import { isMessagesClient } from './messages-client.js';
+import { queryReader } from './query.js';
 import { sendError } from './send-error.js';
 
 const OWNER = 'inference-network';
+
+export const ModelListQuerySchema = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED_MODELS, description: `an integer from 1 to ${MAX_LISTED_MODELS}` })),
+  after_id: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'the id of a model' })),
+  before_id: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'the id of a model' })),
+});
+type ListQuery = Static<typeof ModelListQuerySchema>;
+const readListQuery = queryReader(ModelListQuerySchema);
 
 export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
   const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
   const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
   server.get('/v1/models', { onRequest: guard }, async (request) => {
-    const models = fleet.servedModels();
-    const list = { object: 'list', data: models.map(entryOf) };
-    if (!isMessagesClient(request)) return list;
-    const data = models.map((model) => ({ ...entryOf(model), ...messagesMembers(model) }));
-    return { ...list, data, has_more: false, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
+    const query = readListQuery(request.url);
+    const { models, hasMore } = pageOf(fleet.listing().models, query);
+    const isMessages = isMessagesClient(request);
+    const data = models.map((model) => (isMessages ? { ...entryOf(model), ...messagesMembers(model) } : entryOf(model)));
+    const list = { object: 'list', data };
+    if (!isMessages && Object.keys(query).length === 0) return list;
+    return { ...list, has_more: hasMore, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
   });
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
-    const served = fleet.servedModels();
     const id = request.params['*'];
-    const model = served.find(({ offer }) => offer.id === id);
-    if (model === undefined) {
-      return sendError(
-        reply,
-        unknownModel(
-          id,
-          served.map(({ offer }) => offer.id),
-        ),
-      );
+    const model = fleet.servedModel(id);
+    if (model === null) {
+      const names = fleet.servedModels().map(({ offer }) => offer.id);
+      return sendError(reply, unknownModel(id, names));
     }
     const { metadata, ...entry } = entryOf(model);
     const ofMessages = isMessagesClient(request) ? messagesMembers(model) : {};
     reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });
   });
+}
+
+/** One page of the list, which is in the order of the ids. */
+function pageOf(
+  listed: readonly ServedModel[],
+  { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
+): { readonly models: readonly ServedModel[]; readonly hasMore: boolean } {
+  if (afterId !== undefined && beforeId !== undefined) {
+    throw new RequestError('invalid_request', 'before_id', 'Give after_id or before_id, not both.');
+  }
+  const rest = listed.filter(({ offer: { id } }) => (afterId === undefined || id > afterId) && (beforeId === undefined || id < beforeId));
+  const models = beforeId === undefined ? rest.slice(0, limit) : rest.slice(-limit);
+  return { models, hasMore: models.length < rest.length };
 }
 
 /** How much the model is asked for at this moment, and what that means for one more request. */

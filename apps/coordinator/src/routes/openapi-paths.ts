@@ -5,6 +5,7 @@ import { AttestationFeedSchema, MachineEarningsSchema, MOST_EARNING_DAYS, Provid
 import Type, { type TObject, type TProperties } from 'typebox';
 import { AttestationQuerySchema } from './attestation.js';
 import { CATALOGUE_SCHEMAS } from './catalogue-schemas.js';
+import { ModelListQuerySchema } from './models.js';
 import { PAYMENT_SCHEMAS, UsageQuerySchema } from './payment-schemas.js';
 
 const count = Type.Integer({ minimum: 0 });
@@ -89,7 +90,11 @@ export const SCHEMAS = {
 };
 
 export const PATHS = {
-  '/v1/models': get({ summary: 'Models that are served now.', answer: 'ModelList' }),
+  '/v1/models': get({
+    summary: 'Models that are served now, 1000 at most. With limit, after_id or before_id, one page of them.',
+    answer: 'ModelList',
+    query: ModelListQuerySchema,
+  }),
   '/v1/models/{id}': get({
     summary: 'One model that is served now, with its demand. Its id may hold slashes.',
     answer: 'Model',

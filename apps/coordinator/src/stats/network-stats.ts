@@ -9,7 +9,7 @@ import type { OnlineSession } from '../fleet/provider-session.js';
 import type { ActivitySums, MinuteSums } from '../store/statistics.js';
 
 /** What the statistics look at in the fleet. */
-export type FleetView = Pick<Fleet, 'sessions' | 'servedModels' | 'status'>;
+export type FleetView = Pick<Fleet, 'sessions' | 'listing' | 'status'>;
 
 /** Buckets of the time series, one per minute. */
 const SERIES_MINUTES = 30;
@@ -24,6 +24,7 @@ export function seriesStart(now: number): number {
 /** `minutes` may lack minutes in which nothing happened, and may reach further back than the series. */
 export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
   const sessions = [...fleet.sessions()];
+  const { models, namesOf } = fleet.listing();
   const total = (of: (session: OnlineSession) => number): number => sessions.reduce((sum, session) => sum + of(session), 0);
   const tokens = lifetime.promptTokens + lifetime.completionTokens;
   return {
@@ -38,13 +39,13 @@ export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: 
     total_memory_gb: total(({ registration }) => registration.memoryGb),
     // A sum of tenths shall look like one.
     total_bandwidth_gbs: Math.round(total(({ registration }) => registration.hardware.bandwidth_gbs) * 100) / 100,
-    providers: sessions.map((session) => snapshot(fleet, session)),
-    models: fleet.servedModels().map(({ offer, sessions: serving }) => ({ id: offer.id, providers: serving.length })),
+    providers: sessions.map((session) => snapshot(fleet, session, namesOf(session))),
+    models: models.map(({ offer, sessions: serving }) => ({ id: offer.id, providers: serving.length })),
     time_series: timeSeries(minutes, now),
   };
 }
 
-function snapshot(fleet: FleetView, session: OnlineSession): ProviderSnapshot {
+function snapshot(fleet: FleetView, session: OnlineSession, models: string[]): ProviderSnapshot {
   const { identity, hardware, memoryGb } = session.registration;
   return {
     id: identity.providerId,
@@ -57,7 +58,7 @@ function snapshot(fleet: FleetView, session: OnlineSession): ProviderSnapshot {
     decode_tps: session.record.decodeTps ?? 0,
     requests_served: session.record.requestsServed,
     tokens_generated: session.record.tokensGenerated,
-    models: session.models.map((model) => model.id),
+    models,
     current_model: session.currentModel ?? '',
   };
 }

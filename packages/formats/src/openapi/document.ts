@@ -60,6 +60,13 @@ const IGNORED_HEADER = {
   schema: { type: 'string' },
 };
 
+const PROVIDER_ID_HEADER = {
+  name: 'X-Inference-Provider-Id',
+  in: 'header',
+  description: 'Id of the only provider that may answer: 32 digits of lowercase hexadecimal.',
+  schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+};
+
 const IN_COMMENT = 'The signature follows in a comment that begins with ": inference-signature ".';
 
 const OPERATIONS: Readonly<Record<Endpoint, Operation>> = {
@@ -142,7 +149,7 @@ function operationOf({ summary, request, alternative, answer, stream, errors }: 
   const json = { 'application/json': { schema: reference(errors) } };
   return {
     summary,
-    parameters: stream === null ? [TRUST_HEADER] : [TRUST_HEADER, SIGNATURE_HEADER],
+    parameters: stream === null ? [TRUST_HEADER, PROVIDER_ID_HEADER] : [TRUST_HEADER, PROVIDER_ID_HEADER, SIGNATURE_HEADER],
     requestBody: { required: true, content: { 'application/json': { schema } } },
     responses: {
       200: {

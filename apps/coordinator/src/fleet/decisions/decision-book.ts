@@ -5,6 +5,7 @@
  */
 import { BoundedMap } from '../../bounded-map.js';
 import type { Board, Member } from '../scheduler/board.js';
+import { isNamed } from '../scheduler/gates.js';
 import type { Decision, PlacementRequest } from '../scheduler/schedule.js';
 import { type DecisionEntry, DecisionHistory } from './decision-history.js';
 import { chosenVerdict, passedVerdict, type Verdict } from './verdict.js';
@@ -59,7 +60,7 @@ export class DecisionBook<S extends Watched> {
       this.#countPlaced(model);
     }
     // What was meant for one machine says nothing about the others.
-    if (request.providerSerial !== null) return;
+    if (isNamed(request)) return;
     for (let looked = 0; looked < Math.min(OTHERS, board.size); looked++) {
       const member = this.#next(board);
       if (member === null) return;

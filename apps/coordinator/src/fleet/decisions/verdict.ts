@@ -5,7 +5,7 @@
 import type { Member } from '../scheduler/board.js';
 import type { SchedulerConstants } from '../scheduler/constants.js';
 import { costOf, tariffOf, traitsOf } from '../scheduler/cost.js';
-import { type Gate, type Ineligible, ineligibility } from '../scheduler/gates.js';
+import { type Gate, type Ineligible, ineligibility, isNamed } from '../scheduler/gates.js';
 import { type Choice, type Decision, nearTieMs, type PlacementRequest } from '../scheduler/schedule.js';
 
 /** Why a provider was chosen. `named`: the client asked for this machine. */
@@ -33,7 +33,7 @@ const PASSED_FOR: Readonly<Partial<Record<Choice<unknown>['why'], PassedReason>>
 
 /** The first choice of a decision, as its provider is told of it. */
 export function chosenVerdict({ why }: Choice<unknown>, request: PlacementRequest): Verdict & { outcome: 'chosen' } {
-  if (request.providerSerial !== null) return { outcome: 'chosen', reason: 'named', ms: null };
+  if (isNamed(request)) return { outcome: 'chosen', reason: 'named', ms: null };
   return { outcome: 'chosen', reason: why === 'alternate' ? 'near_tie' : why, ms: null };
 }
 

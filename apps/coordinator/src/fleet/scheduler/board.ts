@@ -4,16 +4,18 @@
  */
 import type { ProviderId } from '@inference/protocol';
 import { CONSTANTS, type SchedulerConstants } from './constants.js';
-import { rateKey, type Speed, type Tariff, type Traits, tariffOf, traitsKey, traitsOf } from './cost.js';
+import { isUntried, rateKey, type Speed, type Tariff, type Traits, tariffOf, traitsKey, traitsOf } from './cost.js';
 import { bearersOf, type Gate, gateOf, isPassing, type ProviderFacts } from './gates.js';
 import { IdleLine, type Idler } from './idle-line.js';
 import { type Load, READY } from './load.js';
+import { type CountedSpeed, SpeedHistogram } from './speed-histogram.js';
 import { TariffTable } from './tariff-table.js';
 
 /** A provider that serves the model. */
 export interface Member<S> {
   readonly subject: S;
   readonly facts: ProviderFacts;
+  /** As measured, or as guessed from what the machine claims to be. */
   readonly speed: Speed;
   /** Most tokens of prompt and answer. */
   readonly contextLength: number;
@@ -46,6 +48,10 @@ export interface Snapshot<S> {
   readonly constants: SchedulerConstants;
   /** Whether any open group waits to be measured. */
   readonly hasUnmeasured: boolean;
+  /** Whether any open group has not proved itself; see {@link isUnproved}. */
+  readonly hasUnproved: boolean;
+  /** Whether those had less than their share of the model's latest jobs. */
+  readonly unprovedMayTry: boolean;
   /** Whether any open group had no work for long. */
   readonly hasOverdue: boolean;
   /** Jobs at once of those that take jobs and have the model in memory or load it. */
@@ -76,7 +82,10 @@ interface Entry<S> extends Idler {
   readonly subject: S;
   facts: ProviderFacts;
   speed: Speed;
+  /** Key of the rates that placement goes by. */
   rates: number;
+  /** Null: it is untried. */
+  countedSpeed: CountedSpeed | null;
   contextLength: number;
   load: Load;
   overdue: boolean;
@@ -99,6 +108,14 @@ export class Board<S> implements Snapshot<S> {
   readonly #idle = new IdleLine<Entry<S>>();
   readonly #loading = new Set<Entry<S>>();
   #unmeasured = 0;
+  #unproved = 0;
+  /** The model's latest jobs, and those of them on machines that had not proved themselves. */
+  #latestJobs = 0;
+  #latestUnprovedJobs = 0;
+  readonly #measuredSpeeds = new SpeedHistogram();
+  readonly #untriedEntries = new Set<Entry<S>>();
+  /** No machine is believed to be faster before an answer of it verified; null: none is measured. */
+  #believedSpeed: Pick<Speed, 'prefillTps' | 'decodeTps'> | null = null;
   #overdue = 0;
   #serving = 0;
   #slots = 0;
@@ -122,6 +139,14 @@ export class Board<S> implements Snapshot<S> {
 
   get hasUnmeasured(): boolean {
     return this.#unmeasured > 0;
+  }
+
+  get hasUnproved(): boolean {
+    return this.#unproved > 0;
+  }
+
+  get unprovedMayTry(): boolean {
+    return this.#latestUnprovedJobs < this.constants.unprovedShare * (this.#latestJobs + 1);
   }
 
   get hasOverdue(): boolean {
@@ -197,11 +222,19 @@ export class Board<S> implements Snapshot<S> {
     entry.facts = facts;
     if (entry.speed !== speed) {
       entry.speed = speed;
-      entry.rates = rateKey(speed);
+      this.#countSpeed(entry);
     }
     entry.contextLength = contextLength;
     entry.load = load;
     this.#settle(entry, now);
+  }
+
+  /** A provider was given a job. */
+  began(providerId: ProviderId): void {
+    const entry = this.#entries.get(providerId);
+    if (entry === undefined) return;
+    this.#latestJobs = this.#latestJobs * LATEST_JOBS_DECAY + 1;
+    this.#latestUnprovedJobs = this.#latestUnprovedJobs * LATEST_JOBS_DECAY + (isUnprovedMember(entry) ? 1 : 0);
   }
 
   /** Takes in that time has passed: what loads is nearer to its end, and who had no work becomes overdue. `now` in milliseconds. */
@@ -211,6 +244,7 @@ export class Board<S> implements Snapshot<S> {
     if (!wasSetBack && now - this.#refreshedAt < REFRESH_MS) return;
     this.#refreshedAt = now;
     if (wasSetBack) this.#idle.notAfter(now);
+    this.#takeBelievedSpeed(now);
     for (const entry of [...this.#loading]) this.#resettle(entry, now);
     // Listed first, because one that has a job goes to the end of the line, where this must not find it again.
     for (const entry of this.#idle.until(now - this.constants.overdueMs)) {
@@ -272,7 +306,8 @@ export class Board<S> implements Snapshot<S> {
       subject,
       facts,
       speed,
-      rates: rateKey(speed),
+      rates: 0,
+      countedSpeed: null,
       contextLength,
       load,
       overdue: false,
@@ -285,6 +320,7 @@ export class Board<S> implements Snapshot<S> {
       after: null,
     };
     this.#entries.set(facts.providerId, entry);
+    this.#countSpeed(entry);
     const same = this.#serials.get(facts.serialNumber);
     if (same === undefined) this.#serials.set(facts.serialNumber, [entry]);
     else same.push(entry);
@@ -296,25 +332,60 @@ export class Board<S> implements Snapshot<S> {
     this.#idle.remove(entry);
     this.#longest = null;
     this.#take(entry);
+    this.#uncountSpeed(entry);
     this.#entries.delete(entry.facts.providerId);
     const rest = (this.#serials.get(entry.facts.serialNumber) ?? []).filter((other) => other !== entry);
     if (rest.length === 0) this.#serials.delete(entry.facts.serialNumber);
     else this.#serials.set(entry.facts.serialNumber, rest);
   }
 
+  /** Takes in the entry's speed: that of a tried machine counts for the quantile, and an untried one is limited by it. */
+  #countSpeed(entry: Entry<S>): void {
+    this.#uncountSpeed(entry);
+    if (isUntried(entry.speed)) this.#untriedEntries.add(entry);
+    else entry.countedSpeed = this.#measuredSpeeds.add(entry.speed);
+    entry.rates = rateKey(this.#believed(entry.speed));
+  }
+
+  #uncountSpeed(entry: Entry<S>): void {
+    if (entry.countedSpeed !== null) this.#measuredSpeeds.remove(entry.countedSpeed);
+    entry.countedSpeed = null;
+    this.#untriedEntries.delete(entry);
+  }
+
+  /** The speed that placement goes by: an untried machine is no faster than nine in ten of the others. */
+  #believed(speed: Speed): Speed {
+    if (this.#believedSpeed === null || !isUntried(speed)) return speed;
+    const { prefillTps, decodeTps } = this.#believedSpeed;
+    return { ...speed, prefillTps: Math.min(speed.prefillTps, prefillTps), decodeTps: Math.min(speed.decodeTps, decodeTps) };
+  }
+
+  #takeBelievedSpeed(now: number): void {
+    if (this.#untriedEntries.size === 0) return;
+    const believed = this.#measuredSpeeds.quantile();
+    const before = this.#believedSpeed;
+    if (believed?.prefillTps === before?.prefillTps && believed?.decodeTps === before?.decodeTps) return;
+    this.#believedSpeed = believed;
+    for (const entry of this.#untriedEntries) {
+      entry.rates = rateKey(this.#believed(entry.speed));
+      this.#resettle(entry, now);
+    }
+  }
+
   #groupFor(entry: Entry<S>, now: number): Group<S> {
-    const { facts, speed, rates } = entry;
+    const { facts, rates } = entry;
     const gate = gateOf(facts, now);
     if (gate === null) {
       const key = traitsKey(facts, rates, entry, now);
       let group = this.#openByKey.get(key);
       if (group === undefined) {
-        const traits = traitsOf(facts, speed, entry, now);
+        const traits = traitsOf(facts, this.#believed(entry.speed), entry, now);
         const tariff = tariffOf(traits, this.constants);
         group = { key, open: true, traits, tariff, members: [], position: this.#open.length };
         this.tariffs.set(group.position, group.tariff);
         this.#open.push(group);
         if (isUnmeasured(group)) this.#unmeasured++;
+        if (isUnproved(group)) this.#unproved++;
         if (isOverdue(group)) this.#overdue++;
         this.#openByKey.set(key, group);
       }
@@ -350,6 +421,7 @@ export class Board<S> implements Snapshot<S> {
     }
     this.#openByKey.delete(group.key);
     if (isUnmeasured(group)) this.#unmeasured--;
+    if (isUnproved(group)) this.#unproved--;
     if (isOverdue(group)) this.#overdue--;
     const last = this.#open.pop();
     if (last === undefined || last === group) return;
@@ -361,6 +433,9 @@ export class Board<S> implements Snapshot<S> {
 
 /** Time passes in steps of this, in milliseconds. */
 const REFRESH_MS = 250;
+
+/** Share of the latest jobs is that of about the last hundred. */
+const LATEST_JOBS_DECAY = 0.99;
 
 const GATES: readonly Gate[] = [
   'quarantined',
@@ -380,6 +455,15 @@ const GATES: readonly Gate[] = [
 /** Whether the group's machines wait to be measured. One that fails waits until it is well. */
 export function isUnmeasured<S>({ traits }: OpenGroup<S>): boolean {
   return !traits.measured && traits.failures === 0 && !traits.cold;
+}
+
+/** Whether nothing shows what the group's machines are: neither a verified answer nor their maker's certificate chain. */
+export function isUnproved<S>({ traits }: OpenGroup<S>): boolean {
+  return traits.untried && !traits.hardwareTrust;
+}
+
+function isUnprovedMember<S>({ facts, speed }: Pick<Member<S>, 'facts' | 'speed'>): boolean {
+  return isUntried(speed) && facts.trustLevel !== 'hardware';
 }
 
 /** Whether the group's machines had no work for long, though they could have had some. */

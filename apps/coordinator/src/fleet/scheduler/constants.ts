@@ -9,6 +9,13 @@ export interface SchedulerConstants {
   /** Share of the requests for which a machine that was not measured yet is preferred, while there is one. */
   readonly measuringShare: number;
   /**
+   * Machines that have not proved themselves are chosen before proved ones only where they cost less than one part in this of the best
+   * of those, or to be measured, or because they had no work for long.
+   */
+  readonly unprovedFactor: number;
+  /** Share of a model's latest jobs up to which the latter two reasons count, while a proved machine can take the request. */
+  readonly unprovedShare: number;
+  /**
    * Share of the requests without a warm machine for which one that had no work for long is preferred, while there is one. Many
    * are never taken: whoever had one is not overdue again for `overdueMs`.
    */
@@ -39,6 +46,8 @@ export const CONSTANTS: SchedulerConstants = {
   nearTie: 1.15,
   nearTieMs: 50,
   measuringShare: 0.05,
+  unprovedFactor: 1.5,
+  unprovedShare: 0.1,
   overdueShare: 0.5,
   overdueMs: 30 * 60_000,
   overdueMost: 16,

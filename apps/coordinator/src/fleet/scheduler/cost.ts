@@ -31,6 +31,8 @@ export interface Traits {
   readonly strained: boolean;
   readonly hardwareTrust: boolean;
   readonly measured: boolean;
+  /** No answer of theirs has verified yet: the rates are a guess from what they claim to be. */
+  readonly untried: boolean;
   /** Until the model is in memory, in milliseconds. */
   readonly loadMs: number;
   /** Nothing loads it yet: a job would begin that. */
@@ -49,7 +51,7 @@ export interface Estimate {
 
 /** Two rates within one step count as equal. */
 const RATE_STEP = 1.25;
-const MOST_STEPS = 63;
+export const MOST_STEPS = 63;
 const LOWEST_TPS = 0.1;
 const FAILURE_STEPS = CONSTANTS.failuresMs.length;
 const MOST_ACTIVE = 255;
@@ -60,12 +62,27 @@ const MOST_LOAD_STEPS = 31;
 /** Jobs after which a machine's rates count as measured. */
 export const SAMPLES_WANTED = 3;
 
+/** Whether a machine has shown what it is: by enough verified answers with the model, or by its maker's certificate chain. */
+export function isProvedMember({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: Speed }): boolean {
+  return facts.trustLevel === 'hardware' || isMeasured(speed);
+}
+
+/** Whether the rates were measured in enough answers. */
+export function isMeasured({ samples }: Speed): boolean {
+  return samples >= SAMPLES_WANTED;
+}
+
+/** Whether the rates are a guess. */
+export function isUntried({ samples }: Speed): boolean {
+  return samples === 0;
+}
+
 /** Keys of rates are below this. */
-const MOST_RATES = (MOST_STEPS + 1) ** 2 * 2;
+const MOST_RATES = (MOST_STEPS + 1) ** 2 * 3;
 
 /** The part of {@link traitsKey} that only the rates decide. */
 export function rateKey(speed: Speed): number {
-  return (step(speed.prefillTps) * (MOST_STEPS + 1) + step(speed.decodeTps)) * 2 + (speed.samples >= SAMPLES_WANTED ? 1 : 0);
+  return (step(speed.prefillTps) * (MOST_STEPS + 1) + step(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1);
 }
 
 /** What {@link Traits} depend on beside the facts and the rates. */
@@ -94,7 +111,8 @@ export function traitsOf(facts: ProviderFacts, speed: Speed, { load, overdue }: 
     failures: Math.min(facts.failuresInARow, FAILURE_STEPS - 1),
     strained: isStrained(facts),
     hardwareTrust: facts.trustLevel === 'hardware',
-    measured: speed.samples >= SAMPLES_WANTED,
+    measured: isMeasured(speed),
+    untried: isUntried(speed),
     loadMs: loadAt(loadStep(loadMsOf(load, now))),
     cold: load.kind === 'cold',
     overdue,
@@ -148,6 +166,16 @@ export function aloneRate(measuredTps: number, others: number, { shareOfAJob }: 
 
 function isStrained({ host }: ProviderFacts): boolean {
   return host.thermal === 'serious' || host.memoryPressure === 'warning' || host.power === 'battery';
+}
+
+/** The step that a rate counts as. */
+export function rateStep(tps: number): number {
+  return step(tps);
+}
+
+/** The rate of a step, in tokens per second. */
+export function rateOfStep(steps: number): number {
+  return rateAt(steps);
 }
 
 function step(tps: number): number {

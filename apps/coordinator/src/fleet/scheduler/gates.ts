@@ -22,6 +22,8 @@ export interface ProviderFacts {
   readonly heldOffUntil: number;
   readonly slots: number;
   readonly usedSlots: number;
+  /** So much waits to be sent to it that a new job may exceed the bound. */
+  readonly backlogged?: boolean | undefined;
   /** Failures that were its fault and still count. */
   readonly failuresInARow: number;
   /** It is left alone for a while because jobs failed, or gets one at a time until one has ended well. */
@@ -61,12 +63,19 @@ export type Ineligible = Gate | 'other_serial' | 'failed_before' | 'below_trust_
 export interface Demands {
   /** Only this machine, when the client named one. */
   readonly providerSerial: string | null;
+  /** Only this provider, when the client named one. */
+  readonly providerId?: ProviderId | null;
   /** Providers that already failed this job. */
   readonly exclude: ReadonlySet<ProviderId>;
   /** Least trust, or null: any level. */
   readonly trustFloor: TrustLevel | null;
   /** Only a machine that has no other job. */
   readonly idleOnly?: boolean;
+}
+
+/** Whether the client named the machine that may serve. */
+export function isNamed({ providerSerial, providerId }: Pick<Demands, 'providerSerial' | 'providerId'>): boolean {
+  return providerSerial !== null || (providerId ?? null) !== null;
 }
 
 /** The first gate that is closed at `now`, the lasting ones first, or null. */
@@ -81,21 +90,22 @@ export function gateOf(facts: ProviderFacts, now: number): Gate | null {
   if (facts.host.memoryPressure === 'critical') return 'no_memory';
   if (facts.heldOffUntil > now) return 'held_off';
   if (facts.restraint !== undefined) return facts.restraint;
-  return facts.usedSlots >= facts.slots ? 'no_free_slot' : null;
+  return facts.usedSlots >= facts.slots || facts.backlogged === true ? 'no_free_slot' : null;
 }
 
 /**
- * Those that a serial number stands for, of the machines that tell it. Each tells its own, and all are published: where the maker's chain
- * vouches for that of one machine, whoever else tells it is another.
+ * Resolves a serial number to those of the machines that claim it. Serial numbers are published, so anyone can claim another's: a
+ * certificate chain decides, and of several claims without one none counts.
  */
 export function bearersOf<M extends { readonly facts: ProviderFacts }>(named: readonly M[]): readonly M[] {
   if (named.length < 2) return named;
   const proven = named.filter(({ facts }) => facts.trustLevel === 'hardware');
-  return proven.length === 0 ? named : proven;
+  return proven;
 }
 
 /** Why this provider may not have this request, or null: it may. Of serial numbers see also {@link bearersOf}. */
 export function ineligibility(facts: ProviderFacts, demands: Demands, now: number): Ineligible | null {
+  if ((demands.providerId ?? facts.providerId) !== facts.providerId) return 'other_serial';
   if (demands.providerSerial !== null && facts.serialNumber !== demands.providerSerial) return 'other_serial';
   if (demands.exclude.has(facts.providerId)) return 'failed_before';
   const gate = gateOf(facts, now) ?? (demands.idleOnly === true && facts.usedSlots > 0 ? 'no_free_slot' : null);

@@ -5,8 +5,8 @@
  */
 import type { Member, Snapshot } from './board.js';
 import { estimateOf, tariffOf, traitsOf } from './cost.js';
-import { type Ineligible, ineligibility } from './gates.js';
-import type { Choice, Decision, PlacementRequest } from './schedule.js';
+import { type Ineligible, ineligibility, isNamed } from './gates.js';
+import { type Choice, type Decision, namedMembers, type PlacementRequest } from './schedule.js';
 
 export interface ProbeRules<S> {
   readonly now: number;
@@ -30,7 +30,7 @@ export function withProbe<S>(
   const { trials, cooling } = restrainedOf(snapshot, request, now);
   if (decision.kind === 'placed') {
     // A job that failed once is no job to try others with.
-    if (request.exclude.size > 0 || request.providerSerial !== null || trials.length === 0) return decision;
+    if (request.exclude.size > 0 || isNamed(request) || trials.length === 0) return decision;
     const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
     if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
     return { ...decision, ordered: [choiceOf(drawn(fit, random), request, snapshot, now), ...decision.ordered] };
@@ -70,12 +70,8 @@ const RESTRAINED: ReadonlySet<Ineligible | null> = new Set(['on_probation', 'coo
 const BUSY: ReadonlySet<Ineligible | null> = new Set(['held_off', 'no_free_slot'] as const);
 
 /** Those behind the gates; of a named machine, whatever it is. */
-function* candidates<S>(
-  snapshot: Snapshot<S>,
-  { providerSerial }: PlacementRequest,
-  gates: ReadonlySet<Ineligible | null>,
-): Iterable<Member<S>> {
-  if (providerSerial !== null) yield* snapshot.ofSerial(providerSerial);
+function* candidates<S>(snapshot: Snapshot<S>, request: PlacementRequest, gates: ReadonlySet<Ineligible | null>): Iterable<Member<S>> {
+  if (isNamed(request)) yield* namedMembers(snapshot, request);
   else for (const { gate, members } of snapshot.closed) if (gates.has(gate)) yield* members;
 }
 

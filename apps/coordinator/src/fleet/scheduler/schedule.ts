@@ -4,10 +4,10 @@
  */
 import type { ProviderId } from '@inference/protocol';
 import type { Member, OpenGroup, Snapshot } from './board.js';
-import { Board, isOverdue, isUnmeasured } from './board.js';
+import { Board, isOverdue, isUnmeasured, isUnproved } from './board.js';
 import type { SchedulerConstants } from './constants.js';
 import { costOf, type Estimate, estimateOf, type Work } from './cost.js';
-import { bearersOf, type Demands, gateOf, type Ineligible, ineligibility, isPassing, meetsFloor } from './gates.js';
+import { bearersOf, type Demands, gateOf, type Ineligible, ineligibility, isNamed, isPassing, meetsFloor } from './gates.js';
 
 export interface PlacementRequest extends Demands {
   readonly work: Work;
@@ -15,6 +15,8 @@ export interface PlacementRequest extends Demands {
   readonly warm?: readonly WarmPlace[];
   /** How long waiting for a machine that has the model is expected to take, in milliseconds; null: not known. */
   readonly waitMs?: number | null;
+  /** Only a machine that has the model in memory, or loads it already. */
+  readonly loadedOnly?: boolean;
 }
 
 export interface WarmPlace {
@@ -64,10 +66,12 @@ export function nearTieMs(bestMs: number, { nearTie, nearTieMs: more }: Schedule
 
 /** `now` in milliseconds; `random` gives numbers in [0, 1). */
 export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: number, random: () => number): Decision<S> {
-  if (request.providerSerial !== null) return scheduleNamed(snapshot, request, request.providerSerial, now, random);
+  if (isNamed(request)) return scheduleNamed(snapshot, request, now, random);
   const { work } = request;
   const { open, tariffs, constants } = snapshot;
   const mayServe = (group: OpenGroup<S>): boolean => suits(group, request) && (!group.traits.cold || mayLoad(group, snapshot, request));
+  const unprovedLimitMs = unprovedLimit(snapshot, request, mayServe);
+  const competes = (group: OpenGroup<S>, costMs: number): boolean => mayServe(group) && (costMs <= unprovedLimitMs || !isUnproved(group));
   const cheapest = new Cheapest<S>(MOST_CHOICES);
   tariffs.forEachUpTo(
     open.length,
@@ -75,7 +79,7 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
     () => cheapest.limitMs,
     (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
-      if (mayServe(group)) cheapest.add(group, costMs);
+      if (competes(group, costMs)) cheapest.add(group, costMs);
     },
   );
   const { bestMs } = cheapest;
@@ -85,9 +89,9 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
     open.length,
     work,
     () => nearMs,
-    (row) => {
+    (row, costMs) => {
       const group = open[row] as OpenGroup<S>;
-      if (mayServe(group)) near.push(group);
+      if (competes(group, costMs)) near.push(group);
     },
   );
   const draw = new Draw<S>(request.exclude, now, random);
@@ -101,11 +105,14 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
   const warm = warmest(snapshot, request, now);
   if (warm !== null && warm.costMs <= nearMs && draw.named(warm.member)) add(warm, 'warm', warm.work);
   const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
+  // A job that failed once is no job to try machines with.
+  const mayTryUnproved = unprovedLimitMs === Number.POSITIVE_INFINITY || (snapshot.unprovedMayTry && request.exclude.size === 0);
+  const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (mayTryUnproved || !isUnproved(group));
   if (lot < constants.measuringShare) {
-    if (snapshot.hasUnmeasured) add(draw.from(leastBusy(open.filter((group) => isUnmeasured(group) && mayServe(group)))), 'measuring');
+    if (snapshot.hasUnmeasured) add(draw.from(leastBusy(open.filter((group) => isUnmeasured(group) && hasTurn(group)))), 'measuring');
   } else if (lot < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
     const mostMs = bestMs * constants.overdueMost + constants.overdueMostMs;
-    add(draw.from(open.filter((group) => isOverdue(group) && mayServe(group) && costOf(group.tariff, work) <= mostMs)), 'overdue');
+    add(draw.from(open.filter((group) => isOverdue(group) && hasTurn(group) && costOf(group.tariff, work) <= mostMs)), 'overdue');
   }
   const alone = near.length === 1 && near[0]?.members.length === 1;
   if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
@@ -115,9 +122,32 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
     while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from([group]), 'alternate'));
   }
   if (choices.length === 0) add(draw.from(open.filter((group) => mayServe(group))), 'cheapest');
+  if (snapshot.hasUnproved) {
+    while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
+  }
   const [first, ...others] = choices;
   if (first !== undefined) return { kind: 'placed', ordered: [first, ...others], bestMs, lapsed: draw.lapsed };
   return { ...unplaced(snapshot, request), lapsed: draw.lapsed };
+}
+
+/** The most that a machine that has not proved itself may cost: a part of the cheapest proved one, or no limit where no proved one has room. */
+function unprovedLimit<S>(
+  { open, tariffs, constants, hasUnproved }: Snapshot<S>,
+  { work }: PlacementRequest,
+  mayServe: (group: OpenGroup<S>) => boolean,
+): number {
+  let bestMs = Number.POSITIVE_INFINITY;
+  if (!hasUnproved) return bestMs;
+  tariffs.forEachUpTo(
+    open.length,
+    work,
+    () => bestMs,
+    (row, costMs) => {
+      const group = open[row] as OpenGroup<S>;
+      if (!isUnproved(group) && mayServe(group)) bestMs = costMs;
+    },
+  );
+  return bestMs / constants.unprovedFactor;
 }
 
 interface Warmest<S> extends Drawn<S> {
@@ -151,6 +181,7 @@ function warmest<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: numbe
  * machines at once are enough where that is not known: a burst is over before all that it would call up are ready.
  */
 function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: Snapshot<S>, request: PlacementRequest): boolean {
+  if (request.loadedOnly === true) return false;
   if (slots === 0 || request.exclude.size > 0) return true;
   if (loading >= Math.max(constants.loadsAtOnce, constants.loadsShare * ready)) return false;
   return (request.waitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
@@ -162,36 +193,40 @@ export function explain<S>(members: Iterable<Member<S>>, demands: Demands, now: 
   const all = [...members];
   const bearers = new Set(bearersOf(all.filter(({ facts }) => facts.serialNumber === demands.providerSerial)));
   for (const member of all) {
-    const isOther = demands.providerSerial !== null && !bearers.has(member);
+    const isOther = demands.providerSerial !== null && (demands.providerId ?? null) === null && !bearers.has(member);
     const reason = isOther ? 'other_serial' : ineligibility(member.facts, demands, now);
     if (reason !== null) reasons.set(member.facts.providerId, reason);
   }
   return reasons;
 }
 
-/** The few machines of one serial number are a fleet of their own. */
-function scheduleNamed<S>(
-  snapshot: Snapshot<S>,
-  request: PlacementRequest,
-  serial: string,
-  now: number,
-  random: () => number,
-): Decision<S> {
-  const named = snapshot.ofSerial(serial);
+/** Members that the client's request names, by provider id or by serial number. */
+export function namedMembers<S>(
+  snapshot: Pick<Snapshot<S>, 'member' | 'ofSerial'>,
+  { providerSerial, providerId = null }: Pick<Demands, 'providerSerial' | 'providerId'>,
+): readonly Member<S>[] {
+  if (providerId === null) return providerSerial === null ? [] : snapshot.ofSerial(providerSerial);
+  const member = snapshot.member(providerId);
+  return member === undefined || (providerSerial ?? member.facts.serialNumber) !== member.facts.serialNumber ? [] : [member];
+}
+
+/** The few machines that a request names are a fleet of their own. */
+function scheduleNamed<S>(snapshot: Snapshot<S>, request: PlacementRequest, now: number, random: () => number): Decision<S> {
+  const named = namedMembers(snapshot, request);
   if (named.length === 0) return { kind: 'none', reason: 'no_such_serial', lapsed: [] };
   const board = new Board<S>(snapshot.constants);
   for (const { subject, facts, speed, contextLength, load } of named) board.put(subject, facts, speed, contextLength, now, load);
-  return schedule(board, { ...request, providerSerial: null }, now, random);
+  return schedule(board, { ...request, providerSerial: null, providerId: null }, now, random);
 }
 
 function unplaced<S>(
   snapshot: Snapshot<S>,
-  { exclude, trustFloor }: Pick<Demands, 'exclude' | 'trustFloor'>,
+  { exclude, trustFloor, loadedOnly }: Pick<PlacementRequest, 'exclude' | 'trustFloor' | 'loadedOnly'>,
 ): { kind: 'busy' } | { kind: 'none'; reason: NoPlacement } {
   let tooLittleTrust = false;
   for (const group of snapshot.open) {
     // A cold machine that may not load is like one that is busy.
-    if (group.traits.cold && suits(group, { exclude, trustFloor })) return { kind: 'busy' };
+    if (group.traits.cold && loadedOnly !== true && suits(group, { exclude, trustFloor })) return { kind: 'busy' };
     if (trustFloor === 'hardware' && !group.traits.hardwareTrust) tooLittleTrust = true;
   }
   for (const { gate, hardwareTrust, members } of snapshot.closed) {

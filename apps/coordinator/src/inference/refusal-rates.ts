@@ -1,0 +1,73 @@
+/**
+ * How often each machine refuses jobs of a model in the name of the client, beside the model's other machines. Counts halve every ten
+ * minutes.
+ */
+import type { ProviderId } from '@inference/protocol';
+import { BoundedMap } from '../bounded-map.js';
+
+interface Counts {
+  refused: number;
+  answered: number;
+  at: number;
+}
+
+const HALF_LIFE_MS = 10 * 60_000;
+const MAX_MODELS = 5000;
+const MAX_PROVIDERS = 50_000;
+const MIN_REFUSALS = 4;
+const MIN_SHARE = 0.2;
+/** Times the rate of the others. */
+const MAX_RATIO = 4;
+
+export class RefusalRates {
+  readonly #now: () => number;
+  readonly #models = new BoundedMap<string, Counts>(MAX_MODELS);
+  readonly #providers = new BoundedMap<string, Counts>(MAX_PROVIDERS);
+
+  /** `now` in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  refused(model: string, providerId: ProviderId): void {
+    this.#add(model, providerId, 'refused');
+  }
+
+  answered(model: string, providerId: ProviderId): void {
+    this.#add(model, providerId, 'answered');
+  }
+
+  /** Whether the machine refuses far more of its jobs than the model's other machines do of theirs. */
+  isFrequent(model: string, providerId: ProviderId): boolean {
+    const own = this.#read(this.#providers, keyOf(model, providerId));
+    const all = this.#read(this.#models, model);
+    const others = { refused: Math.max(0, all.refused - own.refused), answered: Math.max(0, all.answered - own.answered) };
+    // As if the others had refused one job more, so that a few answers say little.
+    const rateOfOthers = (others.refused + 1) / (others.refused + others.answered + 2);
+    const rate = own.refused / (own.refused + own.answered);
+    return Math.round(own.refused) >= MIN_REFUSALS && rate > Math.max(MIN_SHARE, Math.min(0.9, MAX_RATIO * rateOfOthers));
+  }
+
+  #add(model: string, providerId: ProviderId, what: 'refused' | 'answered'): void {
+    const entries = [
+      [this.#providers, keyOf(model, providerId)],
+      [this.#models, model],
+    ] as const;
+    for (const [counts, key] of entries) {
+      const now = this.#read(counts, key);
+      counts.set(key, { ...now, [what]: now[what] + 1 });
+    }
+  }
+
+  #read(counts: ReadonlyMap<string, Counts>, key: string): Counts {
+    const now = this.#now();
+    const known = counts.get(key);
+    if (known === undefined) return { refused: 0, answered: 0, at: now };
+    const left = 0.5 ** (Math.max(0, now - known.at) / HALF_LIFE_MS);
+    return { refused: known.refused * left, answered: known.answered * left, at: now };
+  }
+}
+
+function keyOf(model: string, providerId: ProviderId): string {
+  return `${providerId} ${model}`;
+}

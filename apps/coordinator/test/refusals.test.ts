@@ -1,0 +1,146 @@
+/** Refusals that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
+import type { JobFailure } from '@inference/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { RefusalRates } from '../src/inference/refusal-rates.js';
+import { contradictsOffer } from '../src/inference/refusals.js';
+import { errorOf, type Harness, startHarness, until } from './harness.js';
+import type { ProviderOptions, ScriptedProvider } from './scripted-provider.js';
+
+/** What scripted providers offer, in tokens. */
+const OFFERED = 4096;
+const TOO_LONG = { code: 'context_length_exceeded', limit: OFFERED, actual: 5000 } as const;
+/** Chance always takes the first machine that has not proved itself. */
+const FIRST_COMER = { random: () => 0 };
+/** So long that its tokens may exceed the offered context. */
+const LONG_PROMPT = { messages: [{ role: 'user', content: 'word '.repeat(2000) }] };
+
+describe('a refusal that blames the client', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  const refuser = (failure: JobFailure, options: ProviderOptions = {}): Promise<ScriptedProvider> =>
+    harness.provider({ ...options, onJob: (job) => job.fail(failure) });
+  const standingOf = ({ providerId }: ScriptedProvider) => harness.app.fleet.standings.of(providerId);
+  const ask = async (count: number, body: Record<string, unknown> = {}): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (let asked = 0; asked < count; asked++) statuses.push((await harness.chat(body)).status);
+    return statuses;
+  };
+  const allFine = (count: number): number[] => Array.from({ length: count }, () => 200);
+
+  it('and names a limit below the offered context is a lie: the job goes on elsewhere, and the liar is out', async () => {
+    harness = await startHarness();
+    const liar = await refuser({ code: 'context_length_exceeded', limit: 1, actual: 20 });
+    const first = harness.chat();
+    await until(() => standingOf(liar).state === 'quarantined');
+    const answer = await first;
+    expect([answer.status, (await errorOf(answer)).code]).toEqual([502, 'provider_failed']);
+    await harness.provider();
+    expect(await ask(10)).toEqual(allFine(10));
+    expect([standingOf(liar).state, standingOf(liar).detail, liar.jobs.size]).toEqual(['quarantined', 'refusal_false', 1]);
+  });
+
+  it('is no answer to a client while another machine gives one', async () => {
+    harness = await startHarness();
+    const liars = [await refuser(TOO_LONG), await refuser({ code: 'invalid_request', param: 'messages' })];
+    await harness.provider();
+    expect(await ask(20, LONG_PROMPT)).toEqual(allFine(20));
+    expect(await ask(5, { ...LONG_PROMPT, stream: true })).toEqual(allFine(5));
+    // Each was contradicted, and is left alone for a while.
+    for (const liar of liars) {
+      if (liar.jobs.size > 2) expect(standingOf(liar).state).not.toBe('well');
+      else expect(standingOf(liar).recentFailures).toBe(liar.jobs.size);
+    }
+  });
+
+  it('of a prompt that is too short for that is a lie once another machine has answered it', async () => {
+    harness = await startHarness(FIRST_COMER);
+    const liar = await refuser(TOO_LONG);
+    const alone = await harness.chat();
+    expect([alone.status, (await errorOf(alone)).code]).toEqual([400, 'context_length_exceeded']);
+    expect(standingOf(liar).state).toBe('well');
+    await harness.provider();
+    expect((await harness.chat()).status).toBe(200);
+    expect(liar.jobs.size).toBe(2);
+    expect([standingOf(liar).state, standingOf(liar).detail]).toEqual(['quarantined', 'refusal_false']);
+  });
+
+  it('is shown as it is when nobody else serves the model, and costs nothing', async () => {
+    harness = await startHarness();
+    const only = await refuser(TOO_LONG);
+    const answer = await harness.chat(LONG_PROMPT);
+    expect(answer.status).toBe(400);
+    expect((await errorOf(answer)).message).toContain(`${OFFERED}`);
+    expect(standingOf(only)).toMatchObject({ state: 'well', recentFailures: 0 });
+    expect(harness.jobLines()[0]).toMatchObject({ attempts: 1, status: 'context_length_exceeded' });
+  });
+
+  it('is no lie where the machine that answered has a longer context', async () => {
+    harness = await startHarness(FIRST_COMER);
+    const small = await refuser(TOO_LONG);
+    const large = await harness.provider({
+      register: (register) => ({ ...register, models: register.models.map((model) => ({ ...model, context_length: 100_000 })) }),
+      onJob: (job) => {
+        const usage = (tokens: number) => ({ prompt_tokens: 6000, completion_tokens: tokens, total_tokens: 6000 + tokens });
+        Object.defineProperty(job, 'usage', { get: () => usage(job.tokens) });
+        job.answerHonestly();
+      },
+    });
+    expect((await harness.chat(LONG_PROMPT)).status).toBe(200);
+    expect(small.jobs.size).toBe(1);
+    expect(large.jobs.size).toBeGreaterThan(0);
+    expect(standingOf(small)).toMatchObject({ state: 'well', recentFailures: 0 });
+  });
+
+  it('is not confirmed by another machine of the same owner', async () => {
+    harness = await startHarness();
+    const pair = [await refuser(TOO_LONG), await refuser(TOO_LONG)];
+    for (const { providerId } of pair) {
+      Object.defineProperty(harness.app.fleet.sessionOf(providerId), 'ownerAccountId', { value: 'owner' });
+    }
+    await harness.provider();
+    expect(await ask(3, LONG_PROMPT)).toEqual(allFine(3));
+    // At most one of them was asked about each request.
+    expect(pair.reduce((sum, { jobs }) => sum + jobs.size, 0)).toBeLessThanOrEqual(3);
+  });
+
+  it('of a feature that the engine lacks goes to a machine that has it, and is no failure', async () => {
+    harness = await startHarness();
+    const older = await refuser({ code: 'unsupported', param: 'logprobs' });
+    await harness.provider();
+    expect(await ask(3)).toEqual(allFine(3));
+    expect(standingOf(older)).toMatchObject({ state: 'well', recentFailures: 0 });
+  });
+});
+
+it('an offer contradicts what is below it, and nothing else', () => {
+  const offer = { id: 'm', model_type: 'text', display_name: 'm', quantization: '8bit', context_length: OFFERED } as const;
+  const of = (failure: JobFailure) => contradictsOffer(failure, offer, { endpoint: '/v1/chat/completions' });
+  const code = 'context_length_exceeded';
+  expect(of({ code, limit: 1, actual: 20 })).toBe(true);
+  expect(of({ code, limit: OFFERED / 2, actual: 5000 })).toBe(true);
+  expect(of({ code, limit: OFFERED, actual: 100 })).toBe(true);
+  expect(of({ code, limit: OFFERED, actual: OFFERED })).toBe(false);
+  // Engines for vectors keep a place for themselves.
+  expect(of({ code, limit: OFFERED - 1, actual: OFFERED })).toBe(false);
+  expect(of({ code })).toBe(false);
+  expect(of({ code: 'unsupported', param: 'model' })).toBe(true);
+  expect(of({ code: 'unsupported', param: 'tools' })).toBe(false);
+  expect(of({ code: 'invalid_request' })).toBe(false);
+});
+
+it('refusals are frequent beside those of the other machines, and are forgotten', () => {
+  let now = 0;
+  const rates = new RefusalRates(() => now);
+  const [own, other] = ['a', 'b'] as never[] as [never, never];
+  for (let job = 0; job < 5; job++) rates.refused('m', own);
+  for (let job = 0; job < 40; job++) rates.answered('m', other);
+  expect([rates.isFrequent('m', own), rates.isFrequent('m', other), rates.isFrequent('other', own)]).toEqual([true, false, false]);
+  // The same of both: it is the requests.
+  for (let job = 0; job < 40; job++) rates.refused('m', other);
+  for (let job = 0; job < 5; job++) rates.answered('m', own);
+  expect(rates.isFrequent('m', own)).toBe(false);
+  now += 60 * 60_000;
+  for (let job = 0; job < 3; job++) rates.refused('m', own);
+  expect(rates.isFrequent('m', own)).toBe(false);
+});
