@@ -12,8 +12,8 @@ export interface Evidence {
   /** What was sent, byte for byte. */
   readonly requestBody: string;
   readonly nonce: string | null;
-  /** Path of the endpoint that was asked. */
-  readonly endpoint: string;
+  /** Path of the endpoint that was asked. Left out: it is not compared. */
+  readonly endpoint?: string;
   readonly provider: ProviderFacts | null;
   /** The attestation feed as it was downloaded while the answer came. Null: it could not be. */
   readonly feed: unknown;
@@ -35,6 +35,9 @@ export function judgeAnswer(evidence: Evidence, now: number): AnswerCheck {
   if (feed === null) {
     return { state: 'unknown', reason: 'The attestation feed could not be downloaded, so there is no key to check the answer with.' };
   }
+  const { providers } = feed as Partial<AttestationFeed>;
+  const isListed = Array.isArray(providers) && providers.some(({ provider_id }) => provider_id === provider.id);
+  if (!isListed) return NOT_IN_FEED;
   let verdict: AnswerVerdict;
   try {
     verdict = verifyAnswer(receivedAnswer(evidence, provider), now);
@@ -42,10 +45,7 @@ export function judgeAnswer(evidence: Evidence, now: number): AnswerCheck {
     if (error instanceof FeedError) return failed([{ ok: false, text: error.message }]);
     throw error;
   }
-  if (verdict.enclave === null) {
-    const reason = 'The machine is not in the attestation feed (any more), so there is no key to check its answer with.';
-    return { state: 'unknown', reason };
-  }
+  if (verdict.enclave === null) return NOT_IN_FEED;
   return {
     state: verdict.verified ? 'verified' : 'failed',
     lines: verdict.checks.map(({ result, explanation }) => ({ ok: result === 'ok', text: explanation })),
@@ -54,8 +54,19 @@ export function judgeAnswer(evidence: Evidence, now: number): AnswerCheck {
   };
 }
 
+const NOT_IN_FEED: AnswerCheck = {
+  state: 'unknown',
+  reason: 'The machine is not in the attestation feed (any more), so there is no key to check its answer with.',
+};
+
 function receivedAnswer({ requestBody, nonce, endpoint, feed, answer }: Evidence, provider: ProviderFacts): ReceivedAnswer {
-  const common = { request: new TextEncoder().encode(requestBody), endpoint, nonce, feed: onlyOf(feed, provider.id), body: answer.bytes };
+  const common = {
+    request: new TextEncoder().encode(requestBody),
+    endpoint: endpoint ?? null,
+    nonce,
+    feed: onlyOf(feed, provider.id),
+    body: answer.bytes,
+  };
   if (answer.kind === 'plain')
     return { ...common, headers: answer.headers, ...(answer.images === undefined ? {} : { images: answer.images }) };
   return { ...common, headers: { 'content-type': 'text/event-stream', ...headersOf(provider) } };
