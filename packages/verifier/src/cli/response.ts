@@ -46,7 +46,8 @@ const IMAGES_PATH = '/v1/images/generations';
 const LAST_TIME_MS = 8.64e15;
 
 export const responseCommand: Command = {
-  usage: 'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream] [--weights-sha256 HASH] [--require self_signed|hardware]',
+  usage:
+    'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream] [--weights-sha256 HASH] [--require self_signed|hardware]',
   summary:
     'Ask for an answer (the key may also stand in INFERENCE_API_KEY), or take a kept one, and verify bytes, signature, receipt and provider. It is verified for simulated machines too, and says so; --require self_signed refuses those, --require hardware also machines without a certificate from their manufacturer.',
   async run(args) {
@@ -170,7 +171,16 @@ interface Wanted {
 function report(answer: Answer, { required, weightsSha256 }: Wanted): Report {
   const { body, request, endpoint, nonce, images, feed } = answer;
   const headers = Object.fromEntries(answer.headers);
-  const received = { body, headers, request, endpoint, nonce, feed, ...(images === null ? {} : { images }), ...(weightsSha256 === null ? {} : { weightsSha256 }) };
+  const received = {
+    body,
+    headers,
+    request,
+    endpoint,
+    nonce,
+    feed,
+    ...(images === null ? {} : { images }),
+    ...(weightsSha256 === null ? {} : { weightsSha256 }),
+  };
   const verdict = orUnavailable(() => verifyAnswer(received, answer.kept ? 'receipt' : Date.now()));
   const { checks, record, enclave, receipt } = verdict;
   const isRequiredMet = required === null || meets(required, verdict);
