@@ -1,15 +1,26 @@
 /**
  * Checks package-lock.json: it names no registry host, and it holds an entry for every optional (per-platform) package
- * that a locked package declares, so that `npm ci` works on a Mac too, whatever machine wrote the lock.
+ * that a locked package declares, so that `npm ci` works on a Mac too, whatever machine wrote the lock. Every package from a
+ * registry has its hash, except those that are listed here.
  */
 import { readFileSync } from 'node:fs';
 
-const lock = JSON.parse(readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'));
+const lock = JSON.parse(readFileSync(process.argv[2] ?? new URL('../package-lock.json', import.meta.url), 'utf8'));
+/** Platform packages of node-llama-cpp 3.22.1 that the registry mirror lacks. Remove an entry once its hash is in the lock file. */
+const WITHOUT_HASH = new Set(
+  ['linux-riscv64', 'mac-arm64-metal', 'mac-x64', 'win-arm64', 'win-x64'].map((name) => `@node-llama-cpp/${name}@3.22.1`),
+);
 const problems = [];
 const names = new Set(Object.keys(lock.packages).map((path) => path.split('node_modules/').pop()));
 
 for (const [path, entry] of Object.entries(lock.packages)) {
   if (/^https?:/.test(entry.resolved ?? '')) problems.push(`${path} names a registry host: ${entry.resolved}`);
+  if (path.includes('node_modules/') && entry.link !== true && entry.inBundle !== true) {
+    const name = `${entry.name ?? path.split('node_modules/').pop()}@${entry.version}`;
+    const hasHash = /^sha512-[A-Za-z0-9+/]{86}==$/.test(entry.integrity ?? '');
+    if (!hasHash && !WITHOUT_HASH.has(name)) problems.push(`${path} has no sha512 integrity`);
+    if (hasHash && WITHOUT_HASH.has(name)) problems.push(`${name} has its integrity: remove it from the exceptions in this script`);
+  }
   for (const optional of Object.keys(entry.optionalDependencies ?? {})) {
     if (!names.has(optional)) problems.push(`${path} lacks its platform package ${optional}`);
   }

@@ -29,7 +29,7 @@ Usage: sh install.sh --coordinator URL [OPTIONS]
        sh install.sh --uninstall [--delete-data | --keep-data] [--delete-key] [--yes]
 
   --coordinator URL      where releases are advertised
-  --version X.Y.Z        a certain release in place of the newest
+  --version X.Y.Z        a certain release in place of the newest; the only way to an older one than is installed
   --prefix DIR           where it is installed (default ~/.local/share/inference-provider)
   --bin-dir DIR          where the command is linked (default ~/.local/bin)
   --release-key BASE64   another release key than the one in this script
@@ -203,6 +203,15 @@ point() {
   ' "$1" "$2"
 }
 
+# refuse_older INSTALLED OFFERED: an older release was signed once, too; whoever serves it again serves its faults.
+refuse_older() {
+  "$node" -e '
+    const [installed, offered] = process.argv.slice(1).map((version) => /^\d+\.\d+\.\d+$/.test(version) ? version.split(".").map(Number) : null);
+    const at = installed === null ? -1 : offered.findIndex((part, index) => part !== installed[index]);
+    process.exit(at >= 0 && offered[at] < installed[at] ? 1 : 0);
+  ' "$1" "$2" || fail "the coordinator offers version $2, which is older than $1, which is installed; nothing was changed. To install it all the same: --version $2"
+}
+
 write_launcher() {
   mkdir -p "$prefix/bin"
   cat >"$work/launcher" <<END
@@ -366,6 +375,7 @@ main() {
   say "Asking $coordinator for ${version:-the newest release} for $platform"
   fetch "$coordinator/v1/agent/releases/${version:-latest}?platform=$platform" "$work/release.json" 65536 ||
     fail "$coordinator offers no release for $platform, or cannot be reached"
+  wanted=$version
   # shellcheck disable=SC2086 # the keys are words
   facts=$(read_release "$work/release.json" "$platform" "$version" "$NODE_LEAST" $RELEASE_KEYS) || exit 1
   version=$(printf '%s\n' "$facts" | sed -n 1p)
@@ -373,6 +383,9 @@ main() {
   sum=$(printf '%s\n' "$facts" | sed -n 3p)
   size=$(printf '%s\n' "$facts" | sed -n 4p)
   say "Version $version; its signature is right"
+  before=''
+  if [ -L "$prefix/current" ]; then before=$(basename "$(readlink "$prefix/current")"); fi
+  if [ -n "$before" ] && [ -z "$wanted" ]; then refuse_older "$before" "$version"; fi
 
   if [ -d "$prefix/versions/$version" ]; then
     say "It is unpacked already: $prefix/versions/$version"
@@ -397,8 +410,6 @@ main() {
     rm -f "$archive"
   fi
 
-  before=''
-  if [ -L "$prefix/current" ]; then before=$(basename "$(readlink "$prefix/current")"); fi
   write_launcher
   rm -f "$prefix/trial.json"
   point "$prefix/current" "versions/$version"

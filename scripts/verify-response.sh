@@ -1,7 +1,11 @@
 #!/bin/sh
 # Asks the service for an answer and verifies it with curl and openssl alone: the hash of the exact bytes received, the
-# enclave's signature over that hash, the key's place in the public attestation feed, and the signed receipt, which must
-# name this response and this request. Prints "verified" (exit 0) or "FAILED: <check>" (exit 1). Exit 2 is wrong usage.
+# enclave's signature over that hash, the signed receipt, which must name this response and this request, and the
+# provider's record in the public attestation feed with its signed statements. Prints what supports the machine's hardware
+# (SIMULATED, or CLAIMED by the machine itself) and "verified" (exit 0), or "FAILED: <check>" (exit 1). Exit 2 is wrong usage.
+#
+# Certificates of the maker are not checked here: inference-verify does that. packages/verifier/test/answer-cases.ts is the
+# table of what this script, inference-verify and the web console refuse.
 #
 # Signed bytes: a plain answer's whole body. A streamed answer's bytes before its signature, without SSE comment blocks (a
 # line that begins with ":" and the blank line after it). The signature of chat and legacy streams is an event, that of
@@ -25,14 +29,15 @@ usage: scripts/verify-response.sh [options]
   --save DIR       keep request, headers, body and attestation feed in DIR
   --from DIR       verify what --save kept, without any network
   --flip-byte      change one bit of the body first, to see the verification fail
+  --require LEVEL  self_signed: refuse simulated machines; hardware: refused here, as only inference-verify checks certificates
 USAGE
   exit 2
 }
 
-base_url='' api_key='' model='' data='' path=/v1/chat/completions weights='' stream=no use_nonce=no save='' from='' flip=no
+base_url='' api_key='' model='' data='' path=/v1/chat/completions weights='' stream=no use_nonce=no save='' from='' flip=no required=''
 while [ $# -gt 0 ]; do
   case $1 in
-    --base-url | --key | --model | --data | --path | --save | --from | --weights-sha256)
+    --base-url | --key | --model | --data | --path | --save | --from | --weights-sha256 | --require)
       [ $# -ge 2 ] || usage
       case $1 in
         --base-url) base_url=$2 ;;
@@ -43,6 +48,7 @@ while [ $# -gt 0 ]; do
         --save) save=$2 ;;
         --from) from=$2 ;;
         --weights-sha256) weights=$2 ;;
+        --require) required=$2 ;;
       esac
       shift 2
       ;;
@@ -52,6 +58,7 @@ while [ $# -gt 0 ]; do
     *) usage ;;
   esac
 done
+case $required in '' | self_signed | hardware) ;; *) usage ;; esac
 
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
@@ -82,6 +89,16 @@ decode() {
   [ -s "$2" ] && [ "$(openssl base64 <"$2" | tr -d '\n')" = "$1" ]
 }
 
+# Verifies the signature of a statement and splits its payload into lines: statement KIND PAYLOAD SIGNATURE FILE
+statement() {
+  decode "$2" "$4.json" && decode "$3" "$4.der" && { printf 'inference/%s/v1\000' "$1" && cat "$4.json"; } |
+    openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$4.der" >/dev/null 2>&1 &&
+    lines 1 <"$4.json" >"$4.lines"
+}
+
+# Whether a number is a whole number of milliseconds: milliseconds TEXT
+milliseconds() { case $1 in '' | *[!0-9]* | ????????????????*) return 1 ;; esac; }
+
 # Unpadded base64url to standard base64.
 standard_base64() {
   text=$(printf %s "$1" | tr '_-' '/+')
@@ -89,12 +106,43 @@ standard_base64() {
   printf %s "$text"
 }
 
+# Rewrites JSON without spaces outside texts, with line breaks around all members down to a depth: lines DEPTH <JSON
+lines() { tr -d '\n\r' | tr '"' '\n' | awk -v deepest="$1" '
+  text {
+    printf "\"%s", $0
+    for (k = 0; substr($0, length($0) - k, 1) == "\\"; k++);
+    # A quotation mark after an odd number of backslashes is part of the text.
+    if (k % 2 == 0) { text = 0; printf "\"" }
+    next
+  }
+  {
+    for (i = 1; i <= length($0); i++) {
+      char = substr($0, i, 1)
+      if (char == " " || char == "\t") continue
+      if (char == "}" || char == "]") { if (depth <= deepest) printf "\n"; depth-- }
+      printf "%s", char
+      if (char == "{" || char == "[") depth++
+      if ((char == "{" || char == "[" || char == ",") && depth <= deepest) printf "\n"
+    }
+    text = 1
+  }
+  END { printf "\n" }'; }
+
+# Value of a member as it stands in a file that "lines" made, the last one of that name: field FILE NAME
+field() { sed -n "s/^\"$2\":\(.*[^,]\),\{0,1\}\$/\1/p" "$1" | tail -n 1; }
+
+# The same for a text, without its quotation marks: text_field FILE NAME
+text_field() { field "$1" "$2" | sed -n 's/^"\(.*\)"$/\1/p'; }
+
 # Number of times a fixed text occurs in a line: count LINE TEXT
 count() { printf '%s\n' "$1" | awk -v text="$2" '{ while ((at = index($0, text)) > 0) { n++; $0 = substr($0, at + length(text)) } } END { print n + 0 }'; }
 
 # Text of a number or a string without commas, the first member of that name in a line of JSON: raw LINE NAME
 raw() { printf '%s\n' "$1" | awk -v name="\"$2\":" '
   { at = index($0, name); if (at) { rest = substr($0, at + length(name)); sub(/[,}].*/, "", rest); print rest } }'; }
+
+# Texts of the members of this name in an answer of the images endpoint, one a line: image_members NAME <BODY
+image_members() { lines 2 | grep -o "^{\"$1\":\"[^\"]*\"" | sed 's/^{"[^"]*":"//; s/"$//'; }
 
 # ---- the answer: asked for now, or kept from before
 
@@ -152,6 +200,13 @@ else
 
   curl -sS --connect-timeout 10 --max-time 600 -H "@$scratch/request-headers" --data-binary "@$work/request.json" \
     -D "$work/headers.txt" -o "$work/body.bin" "$base_url$path" || fail 'request: no whole answer came'
+  rm -f "$work"/image-?.bin
+  if [ "$path" = /v1/images/generations ]; then
+    image_members url <"$work/body.bin" | while read -r url; do
+      n=$((${n:-0} + 1))
+      curl -sSf --connect-timeout 10 --max-time 120 -o "$work/image-$n.bin" "$url" || exit 1
+    done || fail 'images: one could not be fetched'
+  fi
   curl -sS --connect-timeout 10 --max-time 30 -o "$work/attestation.json" "$base_url/v1/providers/attestation" || fail 'attestation feed'
 fi
 
@@ -269,48 +324,56 @@ decode "$signature" "$scratch/signature.der" &&
   fail 'response signature'
 note 'response signature by the enclave key'
 
-# ---- the key is one that the service publishes, with its evidence
-
-tr -d ' \n\r\t' <"$work/attestation.json" >"$scratch/feed"
-grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
-grep -qF "\"provider_id\":\"$provider\"" "$scratch/feed" || fail 'attestation feed: the provider is not in it'
-[ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
-record=$(awk -v id="\"provider_id\":\"$provider\"" '
-  { rest = substr($0, index($0, id) + length(id)); end = index(rest, "\"provider_id\":"); print end ? substr(rest, 1, end - 1) : rest }' "$scratch/feed")
-# No header is signed: what it says of the provider must stand in the feed. A character beyond ASCII is a question mark in headers.
-borne_out() {
-  value=$(header "$1" | tr -d ' ')
-  case $value in '' | *\?*) return ;; esac
-  printf %s "$record" | grep -qF "\"$2\":\"$value\"" || fail "provider headers: the feed does not bear out $1"
-}
-borne_out x-provider-chip chip_name
-borne_out x-provider-model hardware_model
-borne_out x-provider-serial serial_number
-borne_out x-attestation-device-serial serial_number
-[ "$(header x-provider-trust-level)" != hardware ] || borne_out x-provider-trust-level trust_level
-note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
-
-# ---- the receipt: signed, and about this key, this response and this request
+# ---- the receipt: signed, whole, and about this key, this response and this request
 
 decode "$(standard_base64 "$receipt")" "$scratch/receipt.json" || fail 'receipt: missing or not base64url'
-decode "$receipt_signature" "$scratch/receipt.der" &&
-  { printf 'inference/receipt/v1\000' && cat "$scratch/receipt.json"; } |
-  openssl dgst -sha256 -verify "$scratch/key.pem" -signature "$scratch/receipt.der" >/dev/null 2>&1 || fail 'receipt signature'
-names() { grep -qF "\"$1\":\"$2\"" "$scratch/receipt.json" || fail "receipt: it names another $3"; }
+statement receipt "$(openssl base64 <"$scratch/receipt.json" | tr -d '\n')" "$receipt_signature" "$scratch/receipt" || fail 'receipt signature'
+# Canonical JSON (RFC 8785): no spaces, members sorted, none twice. No reader takes another member than this one.
+sed -n 's/^"\([^"]*\)":.*/\1/p' "$scratch/receipt.lines" >"$scratch/receipt.names"
+tr -d '\n' <"$scratch/receipt.lines" | cmp -s - "$scratch/receipt.json" && sort -cu "$scratch/receipt.names" 2>/dev/null ||
+  fail 'receipt: not canonical JSON'
+of_receipt() { text_field "$scratch/receipt.lines" "$1"; }
+names() { [ "$(of_receipt "$1")" = "$2" ] || fail "receipt: it names another $3"; }
+known='completed_at endpoint finish_reason hidden_tokens job_id model overrides provider_id request_sha256 response_sha256 se_key_sha256 started_at usage v'
+for name in $known; do
+  grep -qx "$name" "$scratch/receipt.names" || fail "receipt: it lacks $name"
+done
+# Members that must be understood (RFC 7515 section 4.1.11).
+for name in $(field "$scratch/receipt.lines" crit | tr '[],"' '    '); do
+  case " $known client_nonce image_sha256 engine weights_sha256 template_sha256 sampling " in *" $name "*) ;; *) fail "receipt: this script does not know $name, which it must" ;; esac
+done
+# Version 2 says what computed the answer; version 1 has none of that.
+grep -qx engine "$scratch/receipt.names" && version=2 || version=1
+[ "$(field "$scratch/receipt.lines" v)" = $version ] || fail 'receipt: an unknown version, or members of another one'
+[ $version = 2 ] || ! grep -qxE 'weights_sha256|template_sha256|sampling' "$scratch/receipt.names" ||
+  fail 'receipt: an unknown version, or members of another one'
+field "$scratch/receipt.lines" usage | lines 1 >"$scratch/usage"
+for name in prompt_tokens completion_tokens total_tokens; do
+  milliseconds "$(field "$scratch/usage" $name)" || fail "receipt: its usage lacks $name"
+done
+completed=$(field "$scratch/receipt.lines" completed_at)
+milliseconds "$completed" || fail 'receipt: completed_at is not a time'
 names se_key_sha256 "$key_hash" 'enclave key'
 names provider_id "$provider" provider
 names response_sha256 "$hash" response
 names request_sha256 "$(sha256 "$work/request.json")" request
 names endpoint "$(cat "$work/path.txt")" endpoint
 [ ! -f "$work/nonce.txt" ] || names client_nonce "$(cat "$work/nonce.txt")" nonce
+[ -z "$(header x-inference-job-id)" ] || names job_id "$(header x-inference-job-id)" job
+lines 1 <"$work/request.json" >"$scratch/request.lines"
+asked=$(text_field "$scratch/request.lines" model | sed 's|\\/|/|g')
+[ -z "$asked" ] || names model "$asked" model
+case $(of_receipt finish_reason) in
+  stop | length | tool_calls) ;;
+  cancelled) fail 'receipt: the answer was cancelled before its end' ;;
+  *) fail 'receipt: an unknown finish_reason' ;;
+esac
 
 # ---- the receipt's counts: those that the answer itself reports, and possible for the bytes
 
-counts=$(sed -n 's/.*"usage":{\([^}]*\)}.*/\1/p' "$scratch/receipt.json")
-counted() { printf '%s\n' "$2" | sed -n "s/.*\"$1\":\([0-9][0-9]*\).*/\1/p"; }
-awk -v endpoint="$(cat "$work/path.txt")" -v stream="$streamed" -v prompt="$(counted prompt_tokens "$counts")" \
-  -v completion="$(counted completion_tokens "$counts")" -v total="$(counted total_tokens "$counts")" \
-  -v cached="$(counted cached_tokens "$counts")" -v hidden="$(counted hidden_tokens "$(cat "$scratch/receipt.json")")" \
+awk -v endpoint="$(cat "$work/path.txt")" -v stream="$streamed" -v prompt="$(field "$scratch/usage" prompt_tokens)" \
+  -v completion="$(field "$scratch/usage" completion_tokens)" -v total="$(field "$scratch/usage" total_tokens)" \
+  -v cached="$(field "$scratch/usage" cached_tokens)" -v hidden="$(field "$scratch/receipt.lines" hidden_tokens)" \
   -v bytes="$(wc -c <"$scratch/signed.bin")" -v request="$(wc -c <"$work/request.json")" '
   # Path of the value that follows, as far as a usage can be: usage.prompt_tokens, response.usage.output_tokens
   function path(  at, text) { for (at = 1; at <= depth && at < 5; at++) text = text (at > 1 ? "." : "") (kind[at] == "{" ? key[at] : "[]"); return text }
@@ -370,12 +433,138 @@ awk -v endpoint="$(cat "$work/path.txt")" -v stream="$streamed" -v prompt="$(cou
     exit bad || prompt == "" || completion == "" || total != prompt + completion || hidden + 0 > completion + 0 ||
       completion - hidden > bytes + 64 || prompt + 0 > request + 512 }' "$scratch/signed.bin" ||
   fail 'receipt usage: it counts other tokens than the answer reports, or more than is possible'
+
 note 'receipt by the enclave key, for this request and this response'
 
 # ---- what computed the answer, by the word of the machine (receipts of version 2)
 
 [ -z "$weights" ] || names weights_sha256 "$weights" 'hash of weights'
-engine=$(member engine <"$scratch/receipt.json")
-[ -z "$engine" ] || note "computed by $engine with weights $(member weights_sha256 <"$scratch/receipt.json")"
+engine=$(of_receipt engine)
+[ -z "$engine" ] || note "computed by $engine with weights $(of_receipt weights_sha256)"
+
+# ---- images: their hashes stand in the receipt, in their order
+
+if [ "$streamed" = no ] && [ "$(cat "$work/path.txt")" = /v1/images/generations ]; then
+  : >"$scratch/images"
+  image_members b64_json <"$scratch/signed.bin" | while read -r image; do
+    decode "$image" "$scratch/image" || exit 1
+    sha256 "$scratch/image"
+  done >"$scratch/images" || fail 'images: one is not base64'
+  for image in "$work"/image-[1-9].bin; do
+    [ ! -f "$image" ] || sha256 "$image" >>"$scratch/images"
+  done
+  if [ -s "$scratch/images" ]; then
+    [ "$(field "$scratch/receipt.lines" image_sha256 | tr -d '[]"')" = "$(tr '\n' ',' <"$scratch/images" | sed 's/,$//')" ] ||
+      fail 'receipt: it names another list of images'
+    note "the receipt names the $(wc -l <"$scratch/images" | tr -d ' ') image(s) that came"
+  else
+    note 'not checked: the images behind the URLs; they were not kept'
+  fi
+fi
+
+# ---- the provider's record in the feed: its key, and the statements that the key signed
+
+# Kept evidence was fresh when the answer was made, at a time that the enclave signed.
+if [ -n "$from" ]; then moment=$completed; else moment=$(date +%s)000; fi
+tolerance=120000
+lines 2 <"$work/attestation.json" >"$scratch/feed"
+grep -qF "\"se_public_key\":\"$key\"" "$scratch/feed" || fail 'attestation feed: the key is not in it'
+grep -F "\"provider_id\":\"$provider\"" "$scratch/feed" >"$scratch/candidates"
+: >"$scratch/record"
+while IFS= read -r candidate; do
+  printf '%s' "$candidate" | lines 1 >"$scratch/candidate"
+  if [ "$(text_field "$scratch/candidate" provider_id)" = "$provider" ]; then mv "$scratch/candidate" "$scratch/record" && break; fi
+done <"$scratch/candidates"
+[ -s "$scratch/record" ] || fail 'attestation feed: the provider is not in it'
+of_record() { field "$scratch/record" "$1"; }
+[ "$(of_record se_public_key)" = "\"$key\"" ] || fail 'attestation feed: the key is not that of the provider'
+[ "$(header x-provider-id)" = "$provider" ] || fail 'provider id: it does not derive from the key'
+
+contradicted() { fail "provider record: $1"; }
+# Opens a statement that lies in the record or in one of its members: signed_member FILE NAME KIND
+signed_member() {
+  field "$1" "$2" | lines 1 >"$scratch/statement"
+  statement "$3" "$(text_field "$scratch/statement" payload)" "$(text_field "$scratch/statement" signature)" "$scratch/$3" ||
+    contradicted "the enclave key did not sign its $3 statement"
+}
+signed_member "$scratch/record" attestation_statement attestation
+for name in se_public_key chip_name hardware_model serial_number memory_gb key_protection; do
+  [ "$(of_record $name)" = "$(field "$scratch/attestation.lines" $name)" ] || contradicted "its attestation states another $name"
+done
+field "$scratch/attestation.lines" posture | lines 1 >"$scratch/posture"
+is_simulated=false
+[ "$(of_record key_protection)" != '"software"' ] && [ "$(field "$scratch/posture" secure_enclave)" = true ] || is_simulated=true
+[ "$(of_record simulated)" = $is_simulated ] || contradicted 'simulated is not what its attestation says'
+
+is_attested=false
+challenge=$(of_record last_challenge)
+if [ "$challenge" != null ]; then
+  printf %s "$challenge" | lines 1 >"$scratch/transcript"
+  signed_member "$scratch/transcript" statement challenge
+  for name in nonce session_id; do
+    [ "$(field "$scratch/transcript" $name)" = "$(field "$scratch/challenge.lines" $name)" ] || contradicted "its challenge has another $name"
+  done
+  issued=$(field "$scratch/challenge.lines" issued_at)
+  milliseconds "$issued" || contradicted 'its challenge has no time'
+  age=$((moment - issued))
+  # Twenty minutes: a challenge comes every five, and may be missed twice.
+  if [ "$age" -le 1200000 ] && [ "$age" -ge -$tolerance ]; then
+    field "$scratch/challenge.lines" posture | lines 1 >"$scratch/posture"
+    [ "$(field "$scratch/posture" sip_enabled) $(field "$scratch/posture" secure_boot_enabled)" != 'true true' ] || is_attested=true
+  fi
+fi
+[ "$(of_record attested)" = $is_attested ] || contradicted 'attested is not what its newest challenge shows'
+for name in secure_enclave sip_enabled secure_boot_enabled authenticated_root_enabled; do
+  [ "$(of_record $name)" = "$(field "$scratch/posture" $name)" ] || contradicted "$name is not what it signed"
+done
+
+if [ "$(of_record key_statement)" != null ]; then
+  signed_member "$scratch/record" key_statement key
+  of_key() { text_field "$scratch/key.lines" "$1"; }
+  decode "$(of_key x25519_public_key)" "$scratch/x25519" && [ "$(wc -c <"$scratch/x25519" | tr -d ' ')" = 32 ] ||
+    contradicted 'its sealing key is not 32 bytes'
+  [ "$(of_key key_id)" = "$(sha256 "$scratch/x25519" | cut -c 1-16)" ] || contradicted 'the key_id of its sealing key is not the hash of the key'
+  [ "$(of_key provider_id)" = "$provider" ] || contradicted 'its sealing key is for another provider'
+  [ "$(of_key attestation_sha256)" = "$(sha256 "$scratch/attestation.json")" ] || contradicted 'its sealing key is bound to another attestation'
+  not_before=$(field "$scratch/key.lines" not_before) not_after=$(field "$scratch/key.lines" not_after)
+  milliseconds "$not_before" && milliseconds "$not_after" && [ $((not_after - not_before)) -gt 0 ] &&
+    [ $((not_after - not_before)) -le 3600000 ] || contradicted 'its sealing key is valid for longer than an hour, or never'
+  [ "$not_before" -le $((moment + tolerance)) ] || contradicted 'its sealing key is not valid yet'
+  [ "$not_after" -ge $((moment - tolerance)) ] || contradicted 'its sealing key has expired'
+fi
+
+# No header is signed: what it says of the provider must stand in the feed. A character beyond ASCII is a question mark in headers.
+borne_out() {
+  value=$(header "$1")
+  case $value in '' | *\?*) return ;; esac
+  [ "$(text_field "$scratch/record" "$2")" = "$value" ] || fail "provider headers: the feed does not bear out $1"
+}
+borne_out x-provider-chip chip_name
+borne_out x-provider-model hardware_model
+borne_out x-provider-serial serial_number
+borne_out x-attestation-device-serial serial_number
+[ "$(header x-provider-trust-level)" != hardware ] || borne_out x-provider-trust-level trust_level
+for name in attested mda_verified; do
+  stated=x-provider-$(printf %s $name | tr _ -)
+  [ "$(header "$stated")" != true ] || [ "$(of_record $name)" = true ] || fail "provider headers: the feed does not bear out $stated"
+done
+stated=$(header x-provider-secure-enclave)
+[ -z "$stated" ] || [ "$stated" = "$(of_record secure_enclave)" ] || fail 'provider headers: the feed does not bear out x-provider-secure-enclave'
+note "answered by provider $provider ($(header x-provider-chip), trust level $(header x-provider-trust-level))"
+
+# ---- what supports the hardware of this machine
+
+lines 1 <"$work/attestation.json" >"$scratch/feed.lines"
+field "$scratch/feed.lines" trust_anchor | lines 1 >"$scratch/anchor"
+if [ "$(of_record mda_verified)" = true ] && [ "$(field "$scratch/anchor" simulated)" = true ]; then is_simulated=true; fi
+if [ $is_simulated = true ]; then
+  note 'SIMULATED machine: its key is kept in software, or certified by a test authority. Nothing is proved about its hardware.'
+  [ -z "$required" ] || fail "required evidence: the machine is simulated, and --require $required was given"
+else
+  note 'CLAIMED Secure Enclave: the machine says so of itself; a program could say the same.'
+  [ "$(of_record mda_verified)" != true ] ||
+    note "the feed has certificates of its maker, which this script does not check: inference-verify response does"
+  [ "$required" != hardware ] || fail 'required evidence: this script checks no certificates; use inference-verify response --require hardware'
+fi
 
 echo verified

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { type JsonValue, toBase64, utf8 } from '@inference/protocol';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { verifyStream } from '../packages/verifier/src/verify-response.js';
+import { feedOf, selfSignedRecord } from '../packages/verifier/test/published-record.js';
 import { chunk, generateEnclaveKey, proofFor, sha256, signatureEvent } from '../packages/verifier/test/signed-answers.js';
 
 const SCRIPT = fileURLToPath(new URL('verify-response.sh', import.meta.url));
@@ -28,15 +29,9 @@ interface Behaviour {
   readonly signed?: string;
 }
 
-const record = {
-  provider_id: provider,
-  trust_level: 'self_signed',
-  chip_name: 'Apple M4',
-  hardware_model: 'Mac16,1',
-  serial_number: 'C02A',
-  se_public_key: publicKey,
-};
-const otherRecord = { provider_id: '0'.repeat(32), trust_level: 'hardware', chip_name: 'Apple M4 Max', serial_number: 'C02B' };
+/** The script compares times with the clock of this machine. */
+const record = selfSignedRecord({ key, now: Date.now() });
+const honestFeed = () => ({ ...feedOf(), providers: [record, selfSignedRecord()] });
 
 let behaviour: Behaviour = {};
 let server: Server;
@@ -62,12 +57,19 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   if (request.url === '/v1/models')
     return void response.end(JSON.stringify({ object: 'list', data: [{ id: 'pico', object: 'model', metadata: { model_type: 'text' } }] }));
   if (request.url === '/v1/providers/attestation') {
-    return void response.end(JSON.stringify(behaviour.feed ?? { providers: [record, otherRecord] }, null, 1));
+    return void response.end(JSON.stringify(behaviour.feed ?? honestFeed(), null, 1));
   }
   if (request.headers.authorization !== 'Bearer service-test') return void response.writeHead(401).end('{}');
   const asked = JSON.parse(body.toString()) as { stream?: boolean };
   const nonce = request.headers['x-inference-nonce'];
-  const members = { request_sha256: sha256(body), ...(typeof nonce === 'string' ? { client_nonce: nonce } : {}), ...behaviour.receipt };
+  const now = Date.now();
+  const times = { started_at: now, completed_at: now };
+  const members = {
+    ...times,
+    request_sha256: sha256(body),
+    ...(typeof nonce === 'string' ? { client_nonce: nonce } : {}),
+    ...behaviour.receipt,
+  };
   const identity = {
     'X-Provider-Id': provider,
     'X-Provider-Chip': record.chip_name,
@@ -119,7 +121,8 @@ describe.each([
   test('is verified, and the provider named', async () => {
     const result = await ask(...mode);
     expect(result).toEqual(verified);
-    expect(result.output).toContain(`answered by provider ${provider} (Apple M4, trust level self_signed)`);
+    expect(result.output).toMatch(/^ {2}CLAIMED Secure Enclave/m);
+    expect(result.output).toContain(`answered by provider ${provider} (Apple M4 Max, trust level self_signed)`);
   });
 
   test('is verified with a request of the caller, and with a nonce', async () => {
@@ -188,7 +191,7 @@ describe('a plain answer of a dishonest server', () => {
     [/^FAILED: public key/, { headers: { 'X-Attestation-Se-Public-Key': toBase64(key.x963.subarray(1)) } }],
     [/^FAILED: response signature/, { headers: { 'X-Attestation-Se-Public-Key': toBase64(generateEnclaveKey().x963) } }],
     [/^FAILED: attestation feed: the key/, { feed: { providers: [] } }],
-    [/^FAILED: provider headers: .* x-provider-chip/, { headers: { 'X-Provider-Chip': 'Apple M4 Max' } }],
+    [/^FAILED: provider headers: .* x-provider-chip/, { headers: { 'X-Provider-Chip': 'Apple M4 Ultra' } }],
     [/^FAILED: provider headers: .* x-provider-serial/, { headers: { 'X-Provider-Serial': 'C02B' } }],
     [/^FAILED: provider headers: .* x-provider-trust-level/, { headers: { 'X-Provider-Trust-Level': 'hardware' } }],
     [/^FAILED: attestation feed: the provider/, { feed: { providers: [{ provider_id: 'x', se_public_key: publicKey }] } }],

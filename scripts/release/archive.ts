@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ReleasePlatform } from '@inference/protocol';
 import { create } from 'tar';
+import type { LockEntry } from './shrinkwrap.js';
 import { filesBelow } from './stage.js';
 
 const EPOCH = new Date('2000-01-01T00:00:00Z');
@@ -25,7 +26,7 @@ export async function archive(folder: string, file: string): Promise<void> {
 export async function installDependencies(folder: string, platform: ReleasePlatform): Promise<void> {
   const beside = `${folder}-dependencies`;
   mkdirSync(beside);
-  const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Manifest & { packages: Record<string, Manifest> };
+  const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Manifest & { packages: Record<string, LockEntry> };
   const { name, version, overrides, dependencies } = read('package.json');
   const own = { name, version, overrides, dependencies: withoutEnclave(dependencies) };
   const { packages, ...lock } = read('npm-shrinkwrap.json');
@@ -33,6 +34,7 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
   writeFileSync(join(beside, 'package.json'), JSON.stringify(own));
   writeFileSync(join(beside, 'package-lock.json'), JSON.stringify({ ...lock, packages: { ...others, '': own } }));
 
+  requireHashes(packages, platform);
   const [os, cpu] = platform.split('-');
   const libc = os === 'linux' ? ['--libc=glibc'] : [];
   const args = ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--no-bin-links', `--os=${os}`, `--cpu=${cpu}`, ...libc];
@@ -55,6 +57,21 @@ function requireEngines(modules: string, platform: ReleasePlatform): void {
   for (const name of ENGINES[platform]) {
     if (!existsSync(join(modules, name)))
       throw new Error(`npm did not install ${name}, without which the agent cannot serve on ${platform}`);
+  }
+}
+
+/** Throws where a package that this platform installs has no hash in the lock file: npm would take any bytes for it. */
+export function requireHashes(packages: Readonly<Record<string, LockEntry>>, platform: ReleasePlatform): void {
+  const [os = '', cpu = ''] = platform.split('-');
+  const admits = (list: unknown, value: string): boolean => !Array.isArray(list) || list.includes(value);
+  const without = Object.entries(packages)
+    .filter(([path, entry]) => path !== '' && entry.inBundle !== true && admits(entry.os, os) && admits(entry.cpu, cpu))
+    .filter(([, { integrity }]) => typeof integrity !== 'string' || integrity === '')
+    .map(([path]) => path);
+  if (without.length > 0) {
+    throw new Error(
+      `the lock file has no hash of ${without.join(', ')}, which ${platform} installs; run npm install against a registry that has it`,
+    );
   }
 }
 

@@ -121,6 +121,26 @@ describe('install.sh', () => {
     expect(readdirSync(join(prefix(), 'versions')).sort()).toEqual(['1.0.0', '1.1.0']);
   });
 
+  it('goes back to an older release only where that version is asked for', async () => {
+    await server.release('1.0.0');
+    await server.release('1.10.0');
+    expect(await run(options())).toMatchObject({ code: 0 });
+    // The older release again, as its maker once signed it.
+    await server.release('1.9.9');
+    const refused = await run(options());
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.said).toContain('the coordinator offers version 1.9.9, which is older than 1.10.0, which is installed');
+    expect(refused.said).toContain('--version 1.9.9');
+    expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.10.0');
+    expect(readdirSync(join(prefix(), 'versions'))).toEqual(['1.10.0']);
+    expect(await run(options('--version', '1.9.9'))).toMatchObject({ code: 0 });
+    expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.9.9');
+    // What is newer is an update again.
+    await server.release('1.10.0');
+    expect(await run(options())).toMatchObject({ code: 0 });
+    expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.10.0');
+  });
+
   it('takes nothing that its maker did not sign, and nothing that came otherwise than it was signed', async () => {
     const release = await server.release('1.0.0');
     const stranger = await ReleaseServer.listen();

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { archive } from './archive.js';
+import { archive, requireHashes } from './archive.js';
 import { addRelease, readFeed } from './feed.js';
 import { makeReleaseKey, publicKeyOf, readReleaseKey, signRelease } from './keys.js';
 import { measure } from './pack.js';
@@ -108,6 +108,19 @@ describe('a release', () => {
     expect(() => put('1.10.0', 'c'.repeat(64))).toThrow('give it a new version');
     writeFileSync(file, '{"releases":[{}]}');
     expect(() => readFeed(file)).toThrow('no list of releases');
+  });
+
+  it('is refused for a platform that installs a package without a hash', () => {
+    const integrity = 'sha512-x';
+    const packages = {
+      '': {},
+      'node_modules/a': { integrity },
+      'node_modules/of-mac': { os: ['darwin'], cpu: ['arm64'] },
+      'node_modules/own': { inBundle: true },
+    };
+    expect(() => requireHashes(packages, 'linux-x64')).not.toThrow();
+    expect(() => requireHashes(packages, 'darwin-arm64')).toThrow('no hash of node_modules/of-mac');
+    expect(() => requireHashes({ ...packages, 'node_modules/b': {} }, 'linux-x64')).toThrow('no hash of node_modules/b');
   });
 
   it('takes from the lock file what is needed, and only that', () => {

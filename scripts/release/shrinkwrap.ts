@@ -1,6 +1,6 @@
 /**
  * The part of the repository's lock file that the packed agent needs, as a lock file of its own: an owner gets the very
- * versions that were tested here, each with its hash. What `overrides` replaced by an empty package stays replaced.
+ * versions that were tested here, with the hashes of the lock file (`archive.ts` requires them). What `overrides` replaced by an empty package stays replaced.
  */
 
 export interface LockEntry {

@@ -201,6 +201,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     rules: {
       timings: { ...FLEET_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.fleetTimings },
       allowSimulatedEnclave: config.allowSimulatedEnclave,
+      minTrustLevel: config.minTrustLevel,
       anchor: devices.anchor,
       now,
       enrol: devices.enrol,

@@ -3,13 +3,15 @@
  * the rest of the program sees only this typed record.
  */
 import { isIP } from 'node:net';
-import { MAX_REQUEST_BYTES } from '@inference/protocol';
+import { MAX_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { type DeviceManagementSettings, readDeviceManagement } from './devices/settings.js';
 import { StartError } from './start-error.js';
 import { readTracing, type TracingSettings } from './tracing/settings.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const TRUST_LEVELS = ['self_signed', 'hardware'] as const satisfies readonly TrustLevel[];
 
 export interface Config {
   readonly host: string;
@@ -55,6 +57,8 @@ export interface Config {
   readonly trustedProxies: readonly string[];
   /** Pages of other sites may call the API with a key. */
   readonly cors: boolean;
+  /** Providers below this level stay connected and get no jobs. */
+  readonly minTrustLevel: TrustLevel;
   /** Models that only machines of trust level `hardware` may serve; `*` stands for all. */
   readonly hardwareOnlyModels: readonly string[];
   /** Jobs that may run on a second machine beside a late one, in percent of all; 0: none. */
@@ -114,6 +118,9 @@ export interface StripeConfig {
 /** Reads the environment. Throws {@link StartError} naming the first bad value. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const allowSimulatedEnclave = flag(env, 'ALLOW_SIMULATED_ENCLAVE');
+  const development = flag(env, 'DEVELOPMENT');
+  // A test network is an explicit choice; elsewhere nothing is believed that only the machine itself says.
+  const defaultTrustLevel = allowSimulatedEnclave || development ? 'self_signed' : 'hardware';
   const simulatedDeviceAuthority = text(env, 'SIMULATED_DEVICE_AUTHORITY', '') || null;
   if (simulatedDeviceAuthority !== null && !allowSimulatedEnclave) {
     throw new StartError(
@@ -125,7 +132,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     port: integer(env, 'PORT', 8080, 0, 65_535),
     dataDir: text(env, 'DATA_DIR', '.data'),
     databaseUrl: postgresUrl(env, 'DATABASE_URL'),
-    development: flag(env, 'DEVELOPMENT'),
+    development,
     allowSimulatedEnclave,
     simulatedDeviceAuthority,
     defaultPrices: {
@@ -147,6 +154,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     deviceManagement: readDeviceManagement(env),
     trustedProxies: addressRanges(env, 'TRUSTED_PROXIES'),
     cors: choice(env, 'CORS', ['on', 'off'], 'on') === 'on',
+    minTrustLevel: choice(env, 'MIN_TRUST_LEVEL', TRUST_LEVELS, defaultTrustLevel),
     hardwareOnlyModels: text(env, 'HARDWARE_ONLY_MODELS', '')
       .split(',')
       .map((model) => model.trim())

@@ -12,6 +12,12 @@ const LAST_FLUSH_MS = 2000;
 /** Whatever hangs, the process is gone this long after its jobs had their time, in milliseconds. */
 const LAST_RESORT_MS = 5000;
 
+/** What `MIN_TRUST_LEVEL` means for clients, for the log. */
+const TRUST_IN_FORCE = {
+  hardware: 'machines get requests only at trust level hardware',
+  self_signed: 'machines get requests at trust level self_signed: their hardware is not proved',
+} as const;
+
 async function main(): Promise<void> {
   const config = readConfig(process.env);
   // Lines are gathered for a moment; every way out below writes what is left.
@@ -19,6 +25,10 @@ async function main(): Promise<void> {
   const log = createLog(config.logLevel, stdout);
   const app = await startApp({ config, log });
   log.info({ address: app.address }, 'listening');
+  log.info(
+    { min_trust_level: config.minTrustLevel, allow_simulated_enclave: config.allowSimulatedEnclave },
+    TRUST_IN_FORCE[config.minTrustLevel],
+  );
   // Whoever started it over an IPC channel hears the address whatever the log level.
   process.send?.({ address: app.address });
 

@@ -23,6 +23,8 @@ export type CheckName =
   | 'receipt_model'
   /** The receipt names the weights that the client expects. */
   | 'receipt_weights'
+  /** The receipt names the endpoint that was called. */
+  | 'receipt_endpoint'
   /** The receipt names exactly these images, in this order. */
   | 'receipt_images'
   /** The receipt is that of an answer that came to its end, and not of one that was cancelled. */
@@ -38,7 +40,13 @@ export type CheckName =
   /** The statement says that the machine's protections are on. */
   | 'attestation_posture'
   /** What the public record says of the machine is what the statement says. */
-  | 'attestation_record';
+  | 'attestation_record'
+  /** The attestation feed names the key of this answer for its provider. */
+  | 'provider_key'
+  /** No claim in the provider's record is contradicted by its evidence. */
+  | 'provider_record'
+  /** The unsigned headers say no more of the provider than its record. */
+  | 'provider_headers';
 
 export interface Check {
   readonly name: CheckName;

@@ -28,6 +28,8 @@ export interface Expected {
   readonly model?: string;
   /** SHA-256 of the weights, as the receipt is to name it. */
   readonly weightsSha256?: string;
+  /** Path of the endpoint that was called. */
+  readonly endpoint?: string;
   /** Bytes of the images that came, in the order of the answer, whether it held them or they were fetched from its URLs. */
   readonly images?: readonly Uint8Array[];
 }
@@ -89,6 +91,7 @@ export function receiptChecks(
   compare('receipt_nonce', 'nonce', expected.nonce, receipt.client_nonce);
   compare('receipt_model', 'model', expected.model, receipt.model);
   compare('receipt_weights', 'hash of weights', expected.weightsSha256, receipt.weights_sha256);
+  compare('receipt_endpoint', 'endpoint', expected.endpoint, receipt.endpoint);
   // No hash has a comma in it, so that joined lists are equal only when the lists are.
   compare('receipt_images', 'list of images', expected.images?.map(sha256Hex).join(), (receipt.image_sha256 ?? []).join());
   return { checks, receipt };

@@ -39,11 +39,15 @@ export interface RecordOptions {
   readonly posture?: Partial<typeof posture>;
   readonly challengedAt?: number;
   readonly keyProtection?: 'file' | 'software';
+  /** The moment at which it is fresh; {@link NOW} unless given. The chain of certificates is always of that moment. */
+  readonly now?: number;
+  /** Members of the sealing key's statement that are other than an honest one's. */
+  readonly sealing?: { readonly [member: string]: JsonValue };
 }
 
 /** A record of trust level `hardware`. */
 export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
-  const { key = generateEnclaveKey(), keyProtection = 'file' } = options;
+  const { key = generateEnclaveKey(), keyProtection = 'file', now: fresh = NOW } = options;
   const keyText = toBase64(key.x963);
   const providerId = sha256(key.x963).slice(0, 32) as ProviderId;
   const machine = {
@@ -60,23 +64,25 @@ export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
       key_protection: keyProtection,
       ...machine,
       os_version: 'macOS 26.2.0',
-      posture,
+      posture: options.posture?.secure_enclave === false ? { ...posture, secure_enclave: false } : posture,
       agent: { version: '0.1.0' },
-      issued_at: NOW - 60_000,
+      issued_at: fresh - 60_000,
     },
     key,
   );
   const nonce = toBase64(randomBytes(32));
-  const now = options.challengedAt ?? NOW - 30_000;
+  const now = options.challengedAt ?? fresh - 30_000;
   const answer = { v: 1, nonce, session_id: 's1', posture: { ...posture, ...options.posture }, issued_at: now };
+  const sealingKey = randomBytes(32);
   const sealing = {
     v: 1,
     provider_id: providerId,
-    key_id: '0123456789abcdef',
-    x25519_public_key: toBase64(randomBytes(32)),
-    not_before: NOW - 1000,
-    not_after: NOW + 1000,
+    key_id: sha256(sealingKey).slice(0, 16),
+    x25519_public_key: toBase64(sealingKey),
+    not_before: fresh - 60_000,
+    not_after: fresh + 1_800_000,
     attestation_sha256: sha256(fromBase64(attestation.payload)),
+    ...options.sealing,
   };
   const preimage = { se_public_key: keyText, epoch: 2944, random: toBase64(randomBytes(16)) };
   const freshness = deviceNonce(preimage) as Uint8Array;
@@ -102,7 +108,7 @@ export function hardwareRecord(options: RecordOptions = {}): AttestationRecord {
     mda_nonce_preimage: preimage,
     mda_binding: 'bound',
     attested: true,
-    simulated: keyProtection === 'software',
+    simulated: keyProtection === 'software' || options.posture?.secure_enclave === false,
     key_protection: keyProtection,
     attestation_statement: attestation,
     key_statement: signed('key', sealing, key),

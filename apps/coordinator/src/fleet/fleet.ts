@@ -523,7 +523,8 @@ export class Fleet {
 
   #factsAt(session: OnlineSession, now: number): ProviderFacts {
     const { providerId } = session.registration.identity;
-    return factsOf(session, this.standings.reputation(providerId), this.hold(providerId) !== null, now);
+    const rules = { held: this.hold(providerId) !== null, minTrustLevel: this.#rules.minTrustLevel ?? 'self_signed' };
+    return factsOf(session, this.standings.reputation(providerId), rules, now);
   }
 
   #isServing(session: OnlineSession): boolean {

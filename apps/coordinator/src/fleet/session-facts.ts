@@ -1,5 +1,5 @@
 /** What goes into a provider's session, what is known of it, and how it ends. */
-import type { Hardware, ModelOffer, RejectionCode, RejectionReason } from '@inference/protocol';
+import type { Hardware, ModelOffer, RejectionCode, RejectionReason, TrustLevel } from '@inference/protocol';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import type { Identity } from './admission.js';
 import type { EnrolmentOffice } from './enrolments.js';
@@ -10,6 +10,8 @@ import type { FleetTimings } from './timings.js';
 export interface SessionRules {
   readonly timings: FleetTimings;
   readonly allowSimulatedEnclave: boolean;
+  /** Providers below it get no jobs. Left out: `self_signed`. */
+  readonly minTrustLevel?: TrustLevel;
   /** Where managed-device chains must end. */
   readonly anchor: TrustAnchor;
   readonly now: () => number;

@@ -1,12 +1,25 @@
 /** How a provider stands: the facts that placement goes by, and the one word of them that is published and told to it. */
+import type { TrustLevel } from '@inference/protocol';
 import type { OnlineSession } from './provider-session.js';
 import { type Reputation, recentFailures, stateAt } from './reputation/reputation.js';
-import { type Gate, gateOf, isPassing, type ProviderFacts } from './scheduler/gates.js';
+import { type Gate, gateOf, isPassing, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 
 /** A moment's pause, or being full, is no status; one on trial takes jobs. */
 export type ProviderStatus = 'online' | Exclude<Gate, 'too_hot' | 'no_memory' | 'held_off' | 'on_probation' | 'no_free_slot'>;
 
-export function factsOf(session: OnlineSession, reputation: Reputation, held: boolean, now: number): ProviderFacts {
+export interface StandingRules {
+  /** An operator took the provider out of routing. */
+  readonly held: boolean;
+  readonly minTrustLevel: TrustLevel;
+}
+
+/** `now` in milliseconds. */
+export function factsOf(
+  session: OnlineSession,
+  reputation: Reputation,
+  { held, minTrustLevel }: StandingRules,
+  now: number,
+): ProviderFacts {
   const { identity, slots } = session.registration;
   const trust = session.trust();
   const state = stateAt(reputation, now);
@@ -18,6 +31,7 @@ export function factsOf(session: OnlineSession, reputation: Reputation, held: bo
     away: session.away,
     keyNotAfter: session.key?.notAfter ?? 0,
     trustLevel: trust.level,
+    ...(meetsFloor(trust.level, minTrustLevel) ? {} : { belowMinTrust: true }),
     trustValidUntil: trust.validUntil,
     heldOffUntil: session.heldOffUntil,
     slots,

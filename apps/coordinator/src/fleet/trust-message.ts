@@ -12,6 +12,8 @@ const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string
     'Answers of this provider did not verify or its jobs keep failing, and it gets none. Look at its log and update it; it is tried again after the time that is told, or when the operator of the network reinstates it.',
   cooling_down: 'Jobs went wrong on this machine, and it is left alone for a moment. If that comes again, look at its log.',
   untrusted: 'The provider is connected but gets no jobs. See the parts that are not ok.',
+  below_min_trust_level:
+    'This network sends jobs only to machines of trust level hardware (MIN_TRUST_LEVEL), and this one is self_signed. Its certificates and device management are missing: see the parts that are not ok.',
   low_battery: 'The battery is low. Connect this Mac to power.',
   key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
 };

@@ -1,5 +1,5 @@
 /** One provider's public record: every claim of the specification, and beside it the evidence to compute it again from. */
-import { type AttestationRecord, type PublishedAnchor, toBase64 } from '@inference/protocol';
+import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
 import type { TrustAnchor } from '../attestation/chain/anchor.js';
 import { isAcmeVerified } from '../attestation/examine-device.js';
 import { isPartOk, type TrustVerdict } from '../attestation/trust.js';
@@ -27,6 +27,7 @@ export function attestationRecord(fleet: Fleet, session: OnlineSession, models: 
       models.includes(id) ? weightsOf(id, session.record.signedWeights(id), file_sha256) : [],
     ),
     secure_enclave: posture.secure_enclave,
+    enclave_evidence: enclaveEvidence(fleet.anchor, session),
     sip_enabled: posture.sip_enabled,
     secure_boot_enabled: posture.secure_boot_enabled,
     authenticated_root_enabled: posture.authenticated_root_enabled,
@@ -68,6 +69,15 @@ export function publishedAnchor(anchor: TrustAnchor): PublishedAnchor {
     public_key: toBase64(anchor.publicKey),
     simulated: anchor.simulated,
   };
+}
+
+/** What supports the claim that this key is kept in a Secure Enclave. */
+function enclaveEvidence(anchor: TrustAnchor, session: OnlineSession): EnclaveEvidence {
+  const { identity } = session.registration;
+  const posture = session.posture ?? identity.attestation.posture;
+  if (identity.simulated || !posture.secure_enclave) return 'simulated';
+  if (!session.mdaVerified) return 'claimed';
+  return anchor.simulated ? 'simulated' : 'certified';
 }
 
 type ChainMembers = Pick<

@@ -20,6 +20,13 @@ export type ChallengeTranscript = Static<typeof ChallengeTranscriptSchema>;
 
 const chain = Type.Array(Base64Schema, { minItems: 1, maxItems: 4, description: 'base64 of DER, leaf first.' });
 
+/** What supports the claim that an enclave key is kept in a Secure Enclave. */
+export const EnclaveEvidenceSchema = Type.Union([Type.Literal('simulated'), Type.Literal('claimed'), Type.Literal('certified')], {
+  description:
+    '`certified`: a certificate chain of the maker is bound to the key. `claimed`: only the machine says so. `simulated`: the key is in software, or its chain ends at a test authority.',
+});
+export type EnclaveEvidence = Static<typeof EnclaveEvidenceSchema>;
+
 export const AttestationRecordSchema = Type.Object({
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
@@ -36,7 +43,11 @@ export const AttestationRecordSchema = Type.Object({
       Type.Object({ model: Type.String(), sha256: Sha256HexSchema, source: Type.Union([Type.Literal('receipt'), Type.Literal('offer')]) }),
     ),
   ),
-  secure_enclave: Type.Boolean(),
+  secure_enclave: Type.Boolean({
+    description: "The machine's own claim, signed by its key. `enclave_evidence` says what supports it.",
+  }),
+  /** Absent in feeds of older coordinators. */
+  enclave_evidence: Type.Optional(EnclaveEvidenceSchema),
   sip_enabled: Type.Boolean(),
   secure_boot_enabled: Type.Boolean(),
   authenticated_root_enabled: Type.Boolean(),

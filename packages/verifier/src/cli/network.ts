@@ -44,7 +44,7 @@ export function recordsOf(feed: unknown): readonly AttestationRecord[] {
   return orUnavailable(() => openFeed(feed).feed.providers);
 }
 
-function orUnavailable<T>(read: () => T): T {
+export function orUnavailable<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -70,7 +70,8 @@ function report(verdict: FeedVerdict, records: readonly AttestationRecord[]): Re
 }
 
 function describe(verdict: RecordVerdict, record: AttestationRecord | undefined): string {
-  const about = record === undefined ? '' : ` (${record.chip_name}, ${record.trust_level}${record.simulated ? ', simulated enclave' : ''})`;
+  const enclave = { simulated: ', simulated enclave', claimed: ', enclave claimed', certified: ', certified' }[verdict.enclave];
+  const about = record === undefined ? '' : ` (${record.chip_name}, ${record.trust_level}${enclave})`;
   const width = Math.max(...verdict.findings.map(({ claim }) => claim.length));
   const lines = verdict.findings.map(({ claim, value, result, explanation }) => {
     const claimed = typeof value === 'boolean' ? `${claim}=${value}` : claim;

@@ -1,5 +1,5 @@
 /** `inference-verify receipt`: verifies a kept receipt (`GET /v1/receipts/{job_id}`) by the key that the feed or the caller names. */
-import { fromBase64Url, openReceipt, type Receipt, StatementError, toBase64 } from '@inference/protocol';
+import { fromBase64Url, fromHex, openReceipt, providerIdFromKeyHash, type Receipt, StatementError, toBase64 } from '@inference/protocol';
 import { sha256Hex } from '../digest.js';
 import { enclaveKeyBytes, verifyP256InBrowser } from '../p256.js';
 import { type Command, hashOf, printable, readArguments, UnavailableError, UsageError } from './command.js';
@@ -15,13 +15,19 @@ export const receiptCommand: Command = {
     if (positional === null || key === null) throw new UsageError('receipt needs a file and --key with the base64 of an enclave key');
     const { receipt, signature } = membersOf(await readJson(positional), positional);
     const claims = open(receipt, signature, key);
-    const isSigned = claims !== null && claims.se_key_sha256 === sha256Hex(key);
+    const keySha256 = sha256Hex(key);
+    const isSigned =
+      claims !== null && claims.se_key_sha256 === keySha256 && claims.provider_id === providerIdFromKeyHash(fromHex(keySha256));
     const verified = isSigned && (weights === null || claims.weights_sha256 === weights);
+    const cancelled = claims?.finish_reason === 'cancelled' ? ['The answer was CANCELLED before its end.'] : [];
+    const problem = isSigned
+      ? 'the receipt does not name these weights'
+      : 'this enclave key did not sign the receipt, or the receipt names another provider';
     return {
       verified,
       text: verified
-        ? ['verified', ...JSON.stringify(claims, null, 2).split('\n').map(printable)].join('\n')
-        : `NOT VERIFIED: ${isSigned ? 'the receipt does not name these weights' : 'this enclave key did not sign the receipt'}.`,
+        ? ['verified', ...cancelled, ...JSON.stringify(claims, null, 2).split('\n').map(printable)].join('\n')
+        : `NOT VERIFIED: ${problem}.`,
       json: { verified, claims },
     };
   },

@@ -4,14 +4,12 @@
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { Receipt } from '@inference/protocol';
-import { sha256Hex } from '../digest.js';
-import { unsupportedHeaders } from '../provider-headers.js';
-import type { Finding } from '../record/finding.js';
-import { verifyResponse, verifyStream } from '../verify-response.js';
+import { MAX_IMAGES, type Receipt } from '@inference/protocol';
+import { ENCLAVE_EVIDENCE_TEXT } from '../record/enclave-evidence.js';
+import { type AnswerVerdict, imagesIn, verifyAnswer } from '../verify-answer.js';
 import { type Command, hashOf, printable, type Report, readArguments, UnavailableError, UsageError } from './command.js';
 import { baseAddress, download, downloadJson, readBytes, readJson, readText } from './download.js';
-import { downloadFeed, judge, NOT_PROVED, recordsOf } from './network.js';
+import { downloadFeed, NOT_PROVED, orUnavailable } from './network.js';
 
 interface Answer {
   readonly body: Uint8Array;
@@ -19,6 +17,10 @@ interface Answer {
   readonly headers: ReadonlyMap<string, string>;
   readonly request: Uint8Array;
   readonly nonce: string | null;
+  /** Null where it was not kept. */
+  readonly endpoint: string | null;
+  /** Fetched from the URLs of the answer; null where that was not done. */
+  readonly images: readonly Uint8Array[] | null;
   readonly feed: unknown;
   /** From before, and its feed with it. */
   readonly kept: boolean;
@@ -32,21 +34,26 @@ const OPTIONS = {
   data: { type: 'string' },
   stream: { type: 'boolean' },
   'weights-sha256': { type: 'string' },
+  require: { type: 'string' },
 } as const;
 
 /** Large models on slow machines take their time. */
 const ANSWER_TIMEOUT_MS = 600_000;
 
+const IMAGES_PATH = '/v1/images/generations';
+
 /** Of the calendar that ECMAScript knows. */
 const LAST_TIME_MS = 8.64e15;
 
 export const responseCommand: Command = {
-  usage: 'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream] [--weights-sha256 HASH]',
+  usage:
+    'response --from DIR | --base-url URL --key KEY [--path /v1/...] [--data JSON] [--stream] [--weights-sha256 HASH] [--require self_signed|hardware]',
   summary:
-    'Ask for an answer (the key may also stand in INFERENCE_API_KEY), or take a kept one, and verify bytes, signature, receipt and provider.',
+    'Ask for an answer (the key may also stand in INFERENCE_API_KEY), or take a kept one, and verify bytes, signature, receipt and provider. It is verified for simulated machines too, and says so; --require self_signed refuses those, --require hardware also machines without a certificate from their manufacturer.',
   async run(args) {
     const { text, flag, positional } = readArguments(args, OPTIONS);
     if (positional !== null) throw new UsageError(`${JSON.stringify(positional)} is not an option of response`);
+    const required = requirementOf(text('require'));
     const from = text('from');
     const answer =
       from === null
@@ -58,7 +65,7 @@ export const responseCommand: Command = {
             stream: flag('stream'),
           })
         : await kept(from);
-    return report(answer, hashOf(text('weights-sha256')));
+    return report(answer, { required, weightsSha256: hashOf(text('weights-sha256')) });
   },
 };
 
@@ -73,8 +80,24 @@ async function ask(what: { base: string; key: string; path: string; data: string
     const said = printable(new TextDecoder().decode(response.body).slice(0, 400));
     throw new UnavailableError(`${what.base}${what.path} answered ${response.status}: ${said}`);
   }
+  const { body } = response;
+  const images = what.path === IMAGES_PATH ? await fetchImages(body) : null;
   const feed = await downloadFeed(what.base);
-  return { body: response.body, headers: new Map(response.headers), request: new TextEncoder().encode(request), nonce, feed, kept: false };
+  const sent = { request: new TextEncoder().encode(request), endpoint: what.path, nonce };
+  return { ...sent, body, headers: new Map(response.headers), images, feed, kept: false };
+}
+
+/** The images behind the URLs of an answer; null when it has none. */
+async function fetchImages(body: Uint8Array): Promise<Uint8Array[] | null> {
+  const urls = imagesIn(body)?.urls;
+  if (urls === undefined) return null;
+  return Promise.all(
+    urls.slice(0, MAX_IMAGES).map(async (url) => {
+      const image = await download(baseAddress(url), {});
+      if (image.status !== 200) throw new UnavailableError(`${printable(url)} answered ${image.status}`);
+      return image.body;
+    }),
+  );
 }
 
 interface ModelList {
@@ -84,13 +107,13 @@ interface ModelList {
 /** A short question for the first model in the list that the endpoint is for. */
 async function question(base: string, path: string, headers: Record<string, string>, stream: boolean): Promise<object> {
   const list = (await downloadJson(`${base}/v1/models`, headers)) as ModelList;
-  const type = path === '/v1/images/generations' ? 'image' : path === '/v1/embeddings' ? 'embedding' : 'text';
+  const type = path === IMAGES_PATH ? 'image' : path === '/v1/embeddings' ? 'embedding' : 'text';
   const model = list.data?.find(({ metadata }) => metadata?.model_type === type)?.id;
   if (typeof model !== 'string') throw new UnavailableError(`${base} serves no ${type} model at the moment`);
   const shared = { model, ...(stream ? { stream: true } : {}) };
   if (path === '/v1/completions') return { ...shared, prompt: 'Once upon a time', max_tokens: 32 };
   if (path === '/v1/responses') return { ...shared, input: 'Say hello.', max_output_tokens: 32 };
-  if (path === '/v1/images/generations') return { ...shared, prompt: 'a red circle on a blue background', size: 'auto' };
+  if (path === IMAGES_PATH) return { ...shared, prompt: 'a red circle on a blue background', size: 'auto' };
   if (path === '/v1/embeddings') return { ...shared, input: 'Once upon a time' };
   return { ...shared, messages: [{ role: 'user', content: 'Say hello.' }], max_tokens: 32 };
 }
@@ -102,8 +125,21 @@ async function kept(directory: string): Promise<Answer> {
     readBytes(join(directory, 'request.json')),
     readJson(join(directory, 'attestation.json')),
   ]);
-  const nonce = await readText(join(directory, 'nonce.txt')).catch(() => null);
-  return { body, headers: headersIn(headers), request, nonce, feed, kept: true };
+  const nonce = (await readText(join(directory, 'nonce.txt')).catch(() => null))?.trim() ?? null;
+  const path = (await readText(join(directory, 'path.txt')).catch(() => null))?.trim() ?? null;
+  const images = await keptImages(directory);
+  return { body, headers: headersIn(headers), request, endpoint: path, nonce, images, feed, kept: true };
+}
+
+/** `image-1.bin` and so on, as `verify-response.sh --save` keeps them; null when there is none. */
+async function keptImages(directory: string): Promise<Uint8Array[] | null> {
+  const images: Uint8Array[] = [];
+  for (let number = 1; number <= MAX_IMAGES; number++) {
+    const image = await readBytes(join(directory, `image-${number}.bin`)).catch(() => null);
+    if (image === null) break;
+    images.push(image);
+  }
+  return images.length === 0 ? null : images;
 }
 
 /** Headers of the last answer in what `curl -D` wrote. */
@@ -117,61 +153,64 @@ function headersIn(text: string): Map<string, string> {
   return headers;
 }
 
-function report(answer: Answer, weightsSha256: string | null): Report {
-  const providerId = answer.headers.get('x-provider-id') ?? '';
-  const published = recordsOf(answer.feed).find((each) => each.provider_id === providerId);
-  const header = answer.headers.get('x-attestation-se-public-key') ?? '';
-  const jobId = answer.headers.get('x-inference-job-id');
-  const expected = {
-    requestSha256: sha256Hex(answer.request),
-    requestBytes: answer.request.length,
-    ...(answer.nonce === null ? {} : { nonce: answer.nonce.trim() }),
-    ...(jobId === undefined ? {} : { jobId }),
+/** Least evidence for the hardware of the machine that answered; `--require`. */
+const LEVELS = ['self_signed', 'hardware'] as const;
+type Requirement = (typeof LEVELS)[number];
+
+function requirementOf(text: string | null): Requirement | null {
+  const found = LEVELS.find((level) => level === text) ?? null;
+  if (text !== null && found === null) throw new UsageError(`--require must be ${LEVELS.join(' or ')}, not ${JSON.stringify(text)}`);
+  return found;
+}
+
+interface Wanted {
+  readonly required: Requirement | null;
+  readonly weightsSha256: string | null;
+}
+
+function report(answer: Answer, { required, weightsSha256 }: Wanted): Report {
+  const { body, request, endpoint, nonce, images, feed } = answer;
+  const headers = Object.fromEntries(answer.headers);
+  const received = {
+    body,
+    headers,
+    request,
+    endpoint,
+    nonce,
+    feed,
+    ...(images === null ? {} : { images }),
     ...(weightsSha256 === null ? {} : { weightsSha256 }),
   };
-  const headers = Object.fromEntries(answer.headers);
-  const trusted = { publicKey: published?.se_public_key ?? header, expected };
-  const streamed = (answer.headers.get('content-type') ?? '').startsWith('text/event-stream');
-  const verdict = streamed ? verifyStream(answer.body, trusted) : verifyResponse({ body: answer.body, headers, ...trusted });
-  // Evidence that was kept was fresh when the answer was made, at a time that the enclave signed.
-  const asOf = answer.kept ? verdict.receipt?.completed_at : undefined;
-  const { records } = judge(answer.feed, asOf);
-  const record = records.find((each) => each.providerId === providerId);
-  const inFeed = published?.se_public_key === header;
-  const unsupported = published === undefined ? [] : unsupportedHeaders(headers, published);
-  const consistent = record?.consistent ?? false;
-  const lines = [
-    ...verdict.checks.map((check) => line(check.result === 'ok', check.name, check.explanation)),
-    line(
-      inFeed,
-      'provider_key',
-      inFeed ? 'The public feed names this key for this provider.' : 'The public feed does not name this key for this provider.',
-    ),
-    line(
-      consistent,
-      'provider_record',
-      consistent ? "No claim in the provider's record is contradicted." : `${contradictions(record?.findings ?? [])}`,
-    ),
-    line(
-      unsupported.length === 0,
-      'provider_headers',
-      unsupported.length === 0
-        ? 'The headers say no more of the provider than its record.'
-        : `The record does not bear out ${unsupported.join(', ')}.`,
-    ),
+  const verdict = orUnavailable(() => verifyAnswer(received, answer.kept ? 'receipt' : Date.now()));
+  const { checks, record, enclave, receipt } = verdict;
+  const isRequiredMet = required === null || meets(required, verdict);
+  const verified = verdict.verified && isRequiredMet;
+  const lines = checks.map(({ result, name, explanation }) => line(result === 'ok', name, explanation));
+  if (required !== null) lines.push(line(isRequiredMet, 'required_evidence', requirementText(required, isRequiredMet)));
+  const notes = [
+    ...(answer.kept && receipt !== null ? [asOfText(receipt.completed_at)] : []),
+    ...(imagesIn(body)?.urls !== undefined && images === null ? ['Not checked: the images behind the URLs; they were not kept.'] : []),
   ];
-  const verified = verdict.verified && inFeed && consistent && unsupported.length === 0;
   return {
     verified,
     text: [
       verified ? 'verified' : 'NOT VERIFIED',
+      ...(enclave === null ? [] : [ENCLAVE_EVIDENCE_TEXT[enclave]]),
       ...lines,
       '',
-      ...computationText(verdict.receipt),
-      ...(asOf === undefined ? [] : [asOfText(asOf)]),
+      ...computationText(receipt),
+      ...notes,
       NOT_PROVED,
     ].join('\n'),
-    json: { verified, checks: verdict.checks, receipt: verdict.receipt, provider: record ?? null, unsupported_headers: unsupported },
+    json: {
+      verified,
+      checks,
+      receipt,
+      provider: record,
+      enclave_evidence: enclave,
+      unsupported_headers: verdict.unsupportedHeaders,
+      ...(required === null ? {} : { required, required_met: isRequiredMet }),
+    },
   };
 }
 
@@ -194,9 +233,14 @@ function computationText(receipt: Receipt | null): string[] {
   ];
 }
 
-function contradictions(findings: readonly Finding[]): string {
-  const claims = findings.filter((finding) => finding.result === 'contradicted').map(({ claim }) => claim);
-  return claims.length === 0 ? 'The provider is not in the feed.' : `Contradicted: ${claims.join(', ')}.`;
+function meets(required: Requirement, { enclave, published }: AnswerVerdict): boolean {
+  if (required === 'self_signed') return enclave === 'claimed' || enclave === 'certified';
+  return enclave === 'certified' && published?.trust_level === 'hardware';
+}
+
+function requirementText(required: Requirement, isMet: boolean): string {
+  const what = required === 'hardware' ? 'certified by its manufacturer and at trust level hardware' : 'other than a simulation';
+  return `The machine must be ${what}. It ${isMet ? 'is' : 'is not'}.`;
 }
 
 function asOfText(ms: number): string {

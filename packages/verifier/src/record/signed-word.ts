@@ -6,7 +6,11 @@ import {
   type Attestation,
   type AttestationRecord,
   type ChallengeAnswer,
+  CLOCK_TOLERANCE_MS,
   fromBase64OrNull,
+  type KeyStatement,
+  keyIdFromKeyHash,
+  MAX_KEY_LIFETIME_MS,
   openAttestation,
   openChallengeAnswer,
   openKeyStatement,
@@ -20,7 +24,6 @@ import { compared, contradicted, type Finding } from './finding.js';
 
 /** A challenge comes every five minutes and may be missed twice; older than this, `attested` is no longer shown by it. */
 export const MAX_CHALLENGE_AGE_MS = 20 * 60_000;
-const CLOCK_TOLERANCE_MS = 120_000;
 
 export interface SignedWord {
   readonly findings: readonly Finding[];
@@ -43,7 +46,7 @@ export function signedWord(record: AttestationRecord, now: number): SignedWord {
     compared('provider_id', record.provider_id, providerIdFromKeyHash(sha256(key)), 'It is derived from the hash of the enclave key.'),
     ...machineFindings(record, attestation),
     ...postureFindings(record, challenge, attestation),
-    keyFinding(record, key),
+    keyFinding(record, key, now),
   ];
   return { findings, attestation, challenge };
 }
@@ -95,22 +98,29 @@ function challengeAnswer(record: AttestationRecord, key: Uint8Array, now: number
   return age <= MAX_CHALLENGE_AGE_MS && age >= -CLOCK_TOLERANCE_MS ? answer : null;
 }
 
-function keyFinding(record: AttestationRecord, key: Uint8Array): Finding {
+function keyFinding(record: AttestationRecord, key: Uint8Array, now: number): Finding {
   const { key_statement: statement } = record;
   if (statement === null) return compared('key_statement', 'none', 'none', 'No sealing key is in use at the moment.');
   const value = opened(() => openKeyStatement(statement, key, verifyP256InBrowser));
+  const problem = value === null ? 'The enclave key did not sign its statement.' : sealingKeyProblem(value, record, now);
+  return problem === null
+    ? compared('key_statement', 'bound', 'bound', 'The enclave key signed the sealing key, for this provider, attestation and time.')
+    : contradicted('key_statement', 'bound', `The sealing key must not be used. ${problem}`);
+}
+
+/** The first reason not to seal a request to this key at `now` (milliseconds), or null. */
+function sealingKeyProblem(value: KeyStatement, record: AttestationRecord, now: number): string | null {
+  const publicKey = fromBase64OrNull(value.x25519_public_key);
   const attestation = fromBase64OrNull(record.attestation_statement.payload);
-  const bound =
-    value !== null &&
-    attestation !== null &&
-    value.provider_id === record.provider_id &&
-    value.attestation_sha256 === sha256Hex(attestation);
-  return compared(
-    'key_statement',
-    'bound',
-    bound ? 'bound' : 'not bound',
-    'The key that requests are sealed to is bound to this provider and attestation by a signature of the enclave key.',
-  );
+  const lifetime = value.not_after - value.not_before;
+  if (publicKey?.length !== 32) return 'It is not 32 bytes.';
+  if (value.key_id !== keyIdFromKeyHash(sha256(publicKey))) return 'Its key_id is not the hash of the key.';
+  if (value.provider_id !== record.provider_id) return 'It is for another provider.';
+  if (attestation === null || value.attestation_sha256 !== sha256Hex(attestation)) return 'It is bound to another attestation.';
+  if (lifetime <= 0 || lifetime > MAX_KEY_LIFETIME_MS) return 'It is valid for longer than an hour, or never.';
+  if (value.not_before > now + CLOCK_TOLERANCE_MS) return 'It is not valid yet (not_before).';
+  if (value.not_after < now - CLOCK_TOLERANCE_MS) return 'It has expired (not_after).';
+  return null;
 }
 
 function opened<T>(open: () => { readonly value: T }): T | null {

@@ -3,10 +3,11 @@
  * nothing but the coordinator's word supports. It never proves that the enclave key lives in the attested machine (a key can
  * be relayed), nor what program runs there or what it keeps in memory.
  */
-import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, fromBase64 } from '@inference/protocol';
+import { type AttestationFeed, AttestationFeedSchema, type AttestationRecord, type EnclaveEvidence, fromBase64 } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { APPLE_ENTERPRISE_ATTESTATION_ROOT } from '../chain/anchor.js';
 import type { DeviceChainVerdict } from '../chain/verify-device-chain.js';
+import { enclaveEvidenceOf } from './enclave-evidence.js';
 import { compared, type Finding, type FindingResult } from './finding.js';
 import { type AnchorInForce, makersWord, managementWord } from './makers-word.js';
 import { signedWord } from './signed-word.js';
@@ -16,6 +17,8 @@ export interface RecordVerdict {
   readonly findings: readonly Finding[];
   /** No claim is contradicted. */
   readonly consistent: boolean;
+  /** What supports the claim that the key is kept in a Secure Enclave, computed from the findings. */
+  readonly enclave: EnclaveEvidence;
 }
 
 export interface FeedVerdict {
@@ -86,8 +89,9 @@ export function* verifyInStages(
   const maker = makersWord(record, anchor, now);
   yield stage('makers_chain', maker.findings, maker.chain);
   yield stage('device_management', [managementWord(record)]);
-  yield stage('trust_level', [trustFinding(record, findings, anchor)]);
-  return { providerId: record.provider_id, findings, consistent: findings.every((finding) => finding.result !== 'contradicted') };
+  yield stage('trust_level', [trustFinding(record, findings, anchor), ...publishedEvidence(record, findings)]);
+  const consistent = findings.every((finding) => finding.result !== 'contradicted');
+  return { providerId: record.provider_id, findings, consistent, enclave: enclaveEvidenceOf(record, findings) };
 }
 
 /**
@@ -109,6 +113,14 @@ function trustFinding(record: AttestationRecord, findings: readonly Finding[], a
   if (finding.result !== 'reproduced' || supported !== 'hardware') return finding;
   const simulated: FindingResult = found.some((part) => part?.result === 'simulated') ? 'simulated' : 'word';
   return { ...finding, result: simulated };
+}
+
+/** The feed's own word for the evidence, where it has one, compared with what the other findings leave. */
+function publishedEvidence(record: AttestationRecord, findings: readonly Finding[]): Finding[] {
+  const { enclave_evidence: published } = record;
+  if (published === undefined) return [];
+  const how = 'Certified: a certificate chain of the maker is bound to the key. Claimed: only the machine says so. Simulated: neither.';
+  return [compared('enclave_evidence', published, enclaveEvidenceOf(record, findings), how)];
 }
 
 function readFeed(downloaded: unknown): AttestationFeed {

@@ -13,6 +13,11 @@ const STATUSES: Readonly<Record<string, StatusWords>> = {
   away: { label: 'Away', tone: 'neutral', meaning: 'Its owner has paused it, or its schedule says so.' },
   draining: { label: 'Leaving', tone: 'neutral', meaning: 'It ends its last requests and takes no new ones.' },
   untrusted: { label: 'Untrusted', tone: 'warn', meaning: 'It has not shown what trust needs, so it gets no requests.' },
+  below_min_trust_level: {
+    label: 'Trust too low',
+    tone: 'warn',
+    meaning: 'Its hardware is not proved, and the operator of this network sends requests only to machines whose hardware is.',
+  },
   cooling_down: { label: 'Cooling down', tone: 'warn', meaning: 'It failed some requests and rests for a while.' },
   quarantined: { label: 'Quarantined', tone: 'bad', meaning: 'It gave answers that did not verify, and gets no requests.' },
   no_key: { label: 'No key', tone: 'warn', meaning: 'It has no valid key to seal requests to.' },

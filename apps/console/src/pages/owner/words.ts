@@ -12,6 +12,7 @@ const STATUS: Readonly<Record<string, Word>> = {
   quarantined: { label: 'Held back', tone: 'bad' },
   cooling_down: { label: 'Left alone for a while', tone: 'warn' },
   untrusted: { label: 'Not trusted now', tone: 'bad' },
+  below_min_trust_level: { label: 'Trust level too low', tone: 'bad' },
   low_battery: { label: 'Battery is low', tone: 'warn' },
   key_expired: { label: 'Key has expired', tone: 'bad' },
   away: { label: 'Away', tone: 'neutral' },
@@ -37,6 +38,7 @@ const GATES: Readonly<Record<string, string>> = {
   draining: 'Takes no more jobs',
   key_expired: 'Its key has expired',
   untrusted: 'Not trusted now',
+  below_min_trust_level: 'Trust level too low for this network',
   away: 'Away',
 };
 

@@ -1,4 +1,5 @@
 /** What came of checking an answer in the browser, as the page shows it. */
+import type { EnclaveEvidence } from '@inference/protocol';
 
 export interface CheckLine {
   readonly ok: boolean;
@@ -13,7 +14,7 @@ export type AnswerCheck =
   | {
       readonly state: 'verified' | 'failed';
       readonly lines: readonly CheckLine[];
-      readonly simulated: boolean;
+      readonly enclave: EnclaveEvidence;
       readonly jobId: string | null;
     }
   /** Nothing was found wrong, but there was nothing to check it against. */
@@ -26,5 +27,10 @@ export const NOT_PROVED: readonly string[] = [
   'That the key lives in the attested Mac: a key can be relayed by a machine that is not it.',
 ];
 
-export const NOT_PROVED_SIMULATED =
-  'Anything about hardware: this machine has a simulated enclave, as development networks do. Its key is kept in software.';
+/** The first thing that is not proved, by what supports the machine's Secure Enclave. */
+export const NOT_PROVED_OF_ENCLAVE: Readonly<Record<EnclaveEvidence, string | null>> = {
+  simulated: 'Anything about hardware: this machine has a simulated enclave, as development networks do. Its key is kept in software.',
+  claimed:
+    'That the machine has a Secure Enclave. It claims one, but no certificate from its manufacturer confirms that; a program could make the same claim.',
+  certified: null,
+};

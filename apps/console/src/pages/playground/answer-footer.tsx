@@ -28,7 +28,7 @@ export function AnswerFooter({ provider, usage, finishReason, costMicroUsd, chec
           <Link href={PATHS.provider.replace(':id', encodeURIComponent(provider.id))} className="answer-machine" title={provider.id}>
             {provider.chip} <code>{provider.id.slice(0, SHORT_ID)}</code>
           </Link>
-          <Badge tone={provider.trustLevel === 'hardware' ? 'good' : 'neutral'}>
+          <Badge tone={check.state === 'verified' && check.enclave === 'certified' ? 'good' : 'neutral'}>
             {provider.trustLevel === 'hardware' ? 'Hardware trust' : 'Self-signed'}
           </Badge>
         </>

@@ -1,10 +1,11 @@
 /** The mark under an answer: verified, failed, or why neither. Opens what was checked, line by line, and what no check shows. */
+import type { EnclaveEvidence } from '@inference/protocol';
 import { Check, CircleHelp, ShieldAlert, ShieldCheck, X } from 'lucide-react';
 import { useState } from 'react';
 import { Dialog } from '../../ui/dialog.js';
 import { LinkButton } from '../../ui/link-button.js';
 import { PATHS } from '../paths.js';
-import { type AnswerCheck, NOT_PROVED, NOT_PROVED_SIMULATED } from './answer-check.js';
+import { type AnswerCheck, NOT_PROVED, NOT_PROVED_OF_ENCLAVE } from './answer-check.js';
 import type { ProviderFacts } from './provider-facts.js';
 
 export function CheckMark({ check, provider }: { readonly check: AnswerCheck; readonly provider: ProviderFacts | null }) {
@@ -19,10 +20,16 @@ export function CheckMark({ check, provider }: { readonly check: AnswerCheck; re
   }
   return (
     <>
-      <button type="button" className="check-mark" data-state={check.state} onClick={() => setOpen(true)}>
+      <button
+        type="button"
+        className="check-mark"
+        data-state={check.state}
+        data-enclave={check.state === 'verified' ? check.enclave : undefined}
+        onClick={() => setOpen(true)}
+      >
         <MarkSymbol state={check.state} />
         {WORDS[check.state]}
-        {check.state === 'verified' && check.simulated ? <span className="check-aside">simulated enclave</span> : null}
+        {check.state === 'verified' ? <span className="check-aside">{`· ${ENCLAVE_WORDS[check.enclave]}`}</span> : null}
       </button>
       <Dialog open={open} onOpenChange={setOpen} title={TITLES[check.state]}>
         <Details check={check} provider={provider} />
@@ -32,6 +39,12 @@ export function CheckMark({ check, provider }: { readonly check: AnswerCheck; re
 }
 
 const WORDS = { verified: 'Verified', failed: 'FAILED', unknown: 'Not verified' } as const;
+const ENCLAVE_WORDS = {
+  simulated: 'simulated machine',
+  claimed: 'hardware not proved',
+  certified: 'certified hardware',
+} as const satisfies Record<EnclaveEvidence, string>;
+
 const TITLES = {
   verified: 'This answer is verified',
   failed: 'This answer failed its check',
@@ -51,7 +64,8 @@ function Details({
   readonly check: Exclude<AnswerCheck, { state: 'none' | 'checking' }>;
   readonly provider: ProviderFacts | null;
 }) {
-  const notProved = check.state === 'verified' && check.simulated ? [NOT_PROVED_SIMULATED, ...NOT_PROVED] : NOT_PROVED;
+  const ofEnclave = check.state === 'verified' ? NOT_PROVED_OF_ENCLAVE[check.enclave] : null;
+  const notProved = ofEnclave === null ? NOT_PROVED : [ofEnclave, ...NOT_PROVED];
   return (
     <div className="stack-small check-details">
       <p>{about(check)}</p>

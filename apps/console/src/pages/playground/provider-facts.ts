@@ -23,3 +23,15 @@ export function providerFacts(headers: Pick<Headers, 'get'>): ProviderFacts | nu
     jobId: headers.get('x-inference-job-id'),
   };
 }
+
+/** The headers that the facts were read from. */
+export function headersOf({ id, chip, trustLevel, secureEnclave, publicKey, jobId }: ProviderFacts): Readonly<Record<string, string>> {
+  return {
+    'x-provider-id': id,
+    'x-provider-chip': chip,
+    'x-provider-trust-level': trustLevel,
+    'x-provider-secure-enclave': String(secureEnclave),
+    'x-attestation-se-public-key': publicKey,
+    ...(jobId === null ? {} : { 'x-inference-job-id': jobId }),
+  };
+}

@@ -40,10 +40,10 @@ export function useChat(): Chat {
       const answer = newAnswer(`a${ids.current++}`, settings.model);
       dispatch({ type: 'asked', question, answer });
       const told = question === null ? before : [...before, question];
-      void run(answer.id, chatBody(settings.model, settings.system, told, settings.parameters), settings.model);
+      void run(answer.id, chatBody(settings.model, settings.system, told, settings.parameters));
     };
 
-    const run = async (id: string, body: string, model: string): Promise<void> => {
+    const run = async (id: string, body: string): Promise<void> => {
       const nonce = newNonce();
       let provider: ProviderFacts | null = null;
       let feed: Promise<unknown> = Promise.resolve(null);
@@ -64,7 +64,10 @@ export function useChat(): Chat {
           const { bytes, usage, finishReason } = outcome;
           change({ state: 'complete', usage, finishReason, check: { state: 'checking' } });
           change({
-            check: await checkAnswer({ requestBody: body, nonce, model, provider: facts, answer: { kind: 'stream', bytes } }, feed),
+            check: await checkAnswer(
+              { requestBody: body, nonce, endpoint: '/v1/chat/completions', provider: facts, answer: { kind: 'stream', bytes } },
+              feed,
+            ),
           });
           break;
         }

@@ -56,10 +56,10 @@ export function useImages(): Drawings {
       return address;
     };
 
-    const check = async (id: string, order: ImageOrder, sent: { body: string; nonce: string }, answer: ImageAnswer): Promise<void> => {
+    const check = async (id: string, sent: { body: string; nonce: string }, answer: ImageAnswer): Promise<void> => {
       const { bytes, headers, images, provider } = answer;
       change(id, { state: 'complete', provider, images: images.map(addressOf), check: { state: 'checking' } });
-      const evidence = { requestBody: sent.body, nonce: sent.nonce, model: order.model, provider };
+      const evidence = { requestBody: sent.body, nonce: sent.nonce, endpoint: '/v1/images/generations', provider };
       const result = await checkAnswer({ ...evidence, answer: { kind: 'plain', bytes, headers, images } }, downloadFeed());
       change(id, { check: result });
       if ((result.state === 'verified' || result.state === 'failed') && result.jobId !== null && request.left !== null) {
@@ -77,7 +77,7 @@ export function useImages(): Drawings {
       const outcome = await request.run((signal) => askWithKey(key, (secret) => askImages({ ...sent, secret, signal })));
       switch (outcome.kind) {
         case 'complete':
-          return check(id, order, sent, outcome.answer);
+          return check(id, sent, outcome.answer);
         case 'stopped':
           return change(id, { state: 'stopped' });
         case 'failed':

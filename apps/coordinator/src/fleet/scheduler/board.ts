@@ -443,6 +443,7 @@ const GATES: readonly Gate[] = [
   'away',
   'key_expired',
   'untrusted',
+  'below_min_trust_level',
   'low_battery',
   'too_hot',
   'no_memory',

@@ -16,6 +16,8 @@ export interface ProviderFacts {
   readonly keyNotAfter: number;
   /** What its evidence supports (a fresh challenge is part of that), or null: no trust at all. */
   readonly trustLevel: TrustLevel | null;
+  /** Its trust level is below the least that the operator admits to jobs. */
+  readonly belowMinTrust?: boolean | undefined;
   /** From when on `trustLevel` must be computed again. */
   readonly trustValidUntil: number;
   /** Until when it is left alone, because it said that it is full. */
@@ -48,6 +50,7 @@ export type Gate =
   | 'away'
   | 'key_expired'
   | 'untrusted'
+  | 'below_min_trust_level'
   | 'low_battery'
   | 'too_hot'
   | 'no_memory'
@@ -85,6 +88,7 @@ export function gateOf(facts: ProviderFacts, now: number): Gate | null {
   if (facts.away === true) return 'away';
   if (facts.keyNotAfter <= now) return 'key_expired';
   if (facts.trustLevel === null || facts.trustValidUntil <= now) return 'untrusted';
+  if (facts.belowMinTrust === true) return 'below_min_trust_level';
   if (facts.host.power === 'low_battery') return 'low_battery';
   if (facts.host.thermal === 'critical') return 'too_hot';
   if (facts.host.memoryPressure === 'critical') return 'no_memory';
@@ -128,6 +132,7 @@ export function isPassing(gate: Gate): boolean {
     case 'away':
     case 'key_expired':
     case 'untrusted':
+    case 'below_min_trust_level':
     case 'low_battery':
       return false;
   }

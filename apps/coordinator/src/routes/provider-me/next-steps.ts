@@ -34,7 +34,7 @@ function blocked({ status, status_remedy, availability, trust_parts, trust_level
     steps.push({ code: availability?.reason ?? 'away', text: availability?.text ?? status_remedy ?? 'It takes no jobs.' });
   else if (status !== 'online' && status !== 'untrusted')
     steps.push({ code: status, text: status_remedy ?? 'This provider takes no jobs.' });
-  if (trust_level === 'none' || status === 'untrusted') {
+  if (trust_level === 'none' || status === 'untrusted' || status === 'below_min_trust_level') {
     for (const { state, reason, remedy } of trust_parts) {
       if (state !== 'ok' && reason !== undefined && remedy !== undefined) steps.push({ code: reason, text: remedy });
     }
@@ -105,10 +105,11 @@ function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): str
 }
 
 /** What is well, and could be better. */
-function better({ trust_level, trust_parts, models, earnings }: StatusFacts): NextStep[] {
+function better({ status, trust_level, trust_parts, models, earnings }: StatusFacts): NextStep[] {
   const steps: NextStep[] = [];
   const gap = trust_parts.find(({ state, remedy }) => state !== 'ok' && remedy !== undefined);
-  if (trust_level === 'self_signed' && gap?.reason !== undefined && gap.remedy !== undefined) {
+  const isSaid = status === 'below_min_trust_level';
+  if (!isSaid && trust_level === 'self_signed' && gap?.reason !== undefined && gap.remedy !== undefined) {
     steps.push({ code: gap.reason, text: `For trust level hardware: ${gap.remedy}`.slice(0, 512) });
   }
   if (earnings?.of === 'machine') {

@@ -33,6 +33,7 @@ const GATES: Readonly<Record<Exclude<Gate, 'untrusted' | 'held_off'>, string>> =
   draining: 'Not eligible: it had asked for no more jobs.',
   away: 'Not eligible: it took no jobs for a while, by its schedule or its owner or because of how the machine was.',
   key_expired: 'Not eligible: its sealing key had expired.',
+  below_min_trust_level: 'Not eligible: its trust level was below the least of this network.',
   low_battery: 'Not eligible: its battery was low.',
   too_hot: 'Not eligible: it was too hot.',
   no_memory: 'Not eligible: it was out of memory.',

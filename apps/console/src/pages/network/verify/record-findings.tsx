@@ -26,12 +26,13 @@ export function RecordFindings({ progress }: { readonly progress: RecordProgress
   );
 }
 
-export type OutcomeKind = 'contradicted' | 'simulated' | 'consistent';
+export type OutcomeKind = 'contradicted' | 'simulated' | 'claimed' | 'consistent';
 
 export function outcomeOf({ record, verdict }: RecordProgress): OutcomeKind | null {
   if (verdict === null) return null;
   if (!verdict.consistent) return 'contradicted';
-  return record.simulated || verdict.findings.some(({ result }) => result === 'simulated') ? 'simulated' : 'consistent';
+  if (record.simulated || verdict.findings.some(({ result }) => result === 'simulated')) return 'simulated';
+  return verdict.enclave === 'certified' ? 'consistent' : 'claimed';
 }
 
 function Outcome({ progress }: { readonly progress: RecordProgress }) {
@@ -49,6 +50,12 @@ function Outcome({ progress }: { readonly progress: RecordProgress }) {
       return (
         <Note tone="warn" title="The evidence agrees, but this is a simulation">
           <p role="status">{counts} It proves nothing about a real machine.</p>
+        </Note>
+      );
+    case 'claimed':
+      return (
+        <Note tone="warn" title="Every claim that can be checked agrees with its evidence, but the hardware is not proved">
+          <p role="status">{counts} The Secure Enclave is a claim of the machine: no certificate of its maker confirms it.</p>
         </Note>
       );
     default:

@@ -50,6 +50,7 @@ function Findings({ anchor, records, total }: Extract<Verification, { readonly s
 const OUTCOMES: Readonly<Record<OutcomeKind, { readonly label: string; readonly tone: 'good' | 'warn' | 'bad' }>> = {
   consistent: { label: 'Passed', tone: 'good' },
   simulated: { label: 'Simulated', tone: 'warn' },
+  claimed: { label: 'Hardware not proved', tone: 'warn' },
   contradicted: { label: 'Failed', tone: 'bad' },
 };
 

@@ -1,0 +1,162 @@
+/**
+ * Verification of an answer together with its provider: the bytes, the signature and the receipt by the key of the attestation
+ * feed, the provider's record by its own evidence, and the unsigned headers by that record. The command line and the web console
+ * both use it, so that they refuse the same answers. `scripts/verify-response.sh` is held to the same table of cases.
+ */
+import type { AttestationRecord, EnclaveEvidence } from '@inference/protocol';
+import { allOk, type Check, check, type ResponseVerdict } from './checks.js';
+import { sha256Hex } from './digest.js';
+import { unsupportedHeaders } from './provider-headers.js';
+import type { Expected } from './receipt-checks.js';
+import { openFeed, type RecordVerdict, verifyRecord } from './record/verify-record.js';
+import { type HeaderSource, headerOf } from './response-proof.js';
+import { verifyResponse, verifyStream } from './verify-response.js';
+
+export interface ReceivedAnswer {
+  /** Exact bytes of the body, as they came. */
+  readonly body: Uint8Array;
+  readonly headers: HeaderSource;
+  /** Exact bytes of the request's body, as they were sent. */
+  readonly request: Uint8Array;
+  /** Path that the request was sent to, such as `/v1/chat/completions`; null where it is not known. */
+  readonly endpoint: string | null;
+  /** The `X-Inference-Nonce` that was sent; null when there was none. */
+  readonly nonce: string | null;
+  /** Images fetched from the URLs in the answer. Images that the answer itself holds are always checked. */
+  readonly images?: readonly Uint8Array[];
+  /** SHA-256 of the weights that the receipt must name. Left out: any. */
+  readonly weightsSha256?: string;
+  /** The attestation feed as it was downloaded. */
+  readonly feed: unknown;
+}
+
+export interface AnswerVerdict extends ResponseVerdict {
+  /** Of the provider that the headers name; null when the feed has no such record. */
+  readonly record: RecordVerdict | null;
+  readonly published: AttestationRecord | null;
+  /** Null without a record. */
+  readonly enclave: EnclaveEvidence | null;
+  /** Names of the headers that the record does not bear out. */
+  readonly unsupportedHeaders: readonly string[];
+}
+
+/**
+ * Verifies an answer at `now` (milliseconds). With `receipt` the record is judged as of the end of the job, a time that the
+ * enclave signed: for answers that were kept with their feed. Throws `FeedError` when the feed is none.
+ */
+export function verifyAnswer(answer: ReceivedAnswer, now: number | 'receipt'): AnswerVerdict {
+  const { headers } = answer;
+  const { feed, anchor } = openFeed(answer.feed);
+  const providerId = headerOf(headers, 'x-provider-id');
+  const published = feed.providers.find(({ provider_id }) => provider_id === providerId) ?? null;
+  const namedKey = headerOf(headers, 'x-attestation-se-public-key');
+  const verdict = verdictOnBytes(answer, published?.se_public_key ?? namedKey);
+  const moment = now === 'receipt' ? (verdict.receipt?.completed_at ?? Date.now()) : now;
+  const record = published === null ? null : verifyRecord(published, moment, anchor);
+  const unsupported = published === null ? [] : unsupportedHeaders(headers, published);
+  const checks = [...verdict.checks, ...providerChecks({ record, keyIsPublished: published?.se_public_key === namedKey, unsupported })];
+  return {
+    verified: allOk(checks),
+    checks,
+    receipt: verdict.receipt,
+    record,
+    published,
+    enclave: record?.enclave ?? null,
+    unsupportedHeaders: unsupported,
+  };
+}
+
+function verdictOnBytes(answer: ReceivedAnswer, publicKey: string): ResponseVerdict {
+  const { headers, body } = answer;
+  const isStream = headerOf(headers, 'content-type').startsWith('text/event-stream');
+  const trusted = { publicKey, expected: expectedOf(answer, isStream) };
+  return isStream ? verifyStream(body, trusted) : verifyResponse({ body, headers, ...trusted });
+}
+
+function expectedOf({ headers, request, endpoint, nonce, body, images, weightsSha256 }: ReceivedAnswer, isStream: boolean): Expected {
+  const jobId = headerOf(headers, 'x-inference-job-id');
+  const model = memberOf(jsonOf(request), 'model');
+  const received = isStream ? undefined : (images ?? imagesIn(body)?.held);
+  return {
+    requestSha256: sha256Hex(request),
+    requestBytes: request.length,
+    ...(weightsSha256 === undefined ? {} : { weightsSha256 }),
+    ...(endpoint === null ? {} : { endpoint }),
+    ...(nonce === null ? {} : { nonce }),
+    ...(jobId === '' ? {} : { jobId }),
+    ...(typeof model === 'string' ? { model } : {}),
+    ...(received === undefined ? {} : { images: received }),
+  };
+}
+
+/** What an answer of the images endpoint brings: the images themselves, or the addresses to fetch them from. */
+export interface ImagesInAnswer {
+  readonly held?: readonly Uint8Array[];
+  readonly urls?: readonly string[];
+}
+
+/** Images of a body in the format of the images endpoint; null for every other body. */
+export function imagesIn(body: Uint8Array): ImagesInAnswer | null {
+  const data = memberOf(jsonOf(body), 'data');
+  if (!Array.isArray(data) || data.length === 0) return null;
+  const texts = (name: string): string[] => data.map((item) => memberOf(item, name)).filter((value) => typeof value === 'string');
+  const [held, urls] = [texts('b64_json'), texts('url')];
+  if (held.length > 0) return { held: held.map(decoded) };
+  return urls.length > 0 ? { urls } : null;
+}
+
+/** Bytes of base64; no bytes, which are no image, for any other text. */
+function decoded(base64: string): Uint8Array {
+  try {
+    return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+  } catch {
+    return new Uint8Array();
+  }
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
+  } catch {
+    // A body that is no JSON has no members to compare; its hash is compared all the same.
+    return null;
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null && Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+interface ProviderFindings {
+  readonly record: RecordVerdict | null;
+  readonly keyIsPublished: boolean;
+  readonly unsupported: readonly string[];
+}
+
+function providerChecks({ record, keyIsPublished, unsupported }: ProviderFindings): Check[] {
+  return [
+    check(
+      'provider_key',
+      keyIsPublished,
+      'The public feed names this key for this provider.',
+      'The public feed does not name this key for this provider.',
+    ),
+    check(
+      'provider_record',
+      record?.consistent ?? false,
+      "No claim in the provider's record is contradicted.",
+      record === null ? 'The provider is not in the feed.' : contradictions(record),
+    ),
+    check(
+      'provider_headers',
+      unsupported.length === 0,
+      'The headers say no more of the provider than its record.',
+      `The record does not bear out ${unsupported.join(', ')}.`,
+    ),
+  ];
+}
+
+function contradictions({ findings }: RecordVerdict): string {
+  const contradicted = findings.filter(({ result }) => result === 'contradicted');
+  return `Contradicted: ${contradicted.map(({ claim, explanation }) => `${claim} (${explanation})`).join(' ')}.`;
+}
