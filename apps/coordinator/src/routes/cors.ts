@@ -18,6 +18,7 @@ export const EXPOSED_HEADERS = [
   'x-attestation-device-serial',
   'x-attestation-se-public-key',
   'x-inference-cost-micro-usd',
+  'x-inference-ignored',
   'x-inference-job-id',
   'x-inference-receipt',
   'x-inference-receipt-signature',
