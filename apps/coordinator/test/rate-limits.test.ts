@@ -57,6 +57,23 @@ describe('rate limits', () => {
     expect((await harness.get('/v1/models', null)).status).toBe(401);
   });
 
+  it('let a good key in that an address shows for the first time after many wrong ones', async () => {
+    await start({ badKeysPerMinute: 3 });
+    const person = new Browser(harness.url);
+    await person.signUp('ada@example.com');
+    const { secret } = await person.newKey();
+    const wrong = (): Promise<Response> => harness.get('/v1/models', `service-${'x'.repeat(43)}`);
+    for (let count = 0; count < 5; count++) await wrong();
+    expect((await wrong()).status).toBe(429);
+    expect((await harness.get('/v1/models', secret)).status).toBe(200);
+    // Known from now on, so a flood of wrong keys is not in its way.
+    harness.app.keyRing.forget(() => true);
+    const flood = Array.from({ length: 50 }, async () => (await wrong()).status);
+    const good = Array.from({ length: 10 }, async () => (await harness.get('/v1/models', secret)).status);
+    expect(new Set(await Promise.all(good))).toEqual(new Set([200]));
+    expect(new Set(await Promise.all(flood))).toEqual(new Set([429]));
+  });
+
   it('hold an address at what takes no key, and believe no header about it', async () => {
     await start({ addressPerMinute: 3 });
     const answers: number[] = [];

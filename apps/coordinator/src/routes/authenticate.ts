@@ -1,6 +1,7 @@
 /** Who is calling: the key from `Authorization: Bearer` or `x-api-key` (clients of both formats send one or the other). */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { networkOf } from '../network-address.js';
 import type { ApiKey } from '../store/api-keys.js';
 import type { KeyRing } from '../store/key-ring.js';
 import type { ApiKeyKind } from '../store/tables.js';
@@ -41,9 +42,9 @@ export async function admitKey(guard: KeyGuard, kind: ApiKeyKind, request: Fasti
   };
   const text = presentedKey(request);
   if (text === null) return refuse('missing_api_key');
-  // An address that tried many wrong keys is asked to wait; keys that were good a moment ago still are.
+  // Strangers behind the same address must not lock good keys out.
   const blockedFor = await guard.limits.keyGuessingBlocked(request);
-  const key = blockedFor === null ? await recognise(guard, text) : guard.keyRing.remembered(text);
+  const key = await recognise(guard, text, blockedFor === null ? null : networkOf(request.ip));
   if (key === 'failed') return refuse('internal');
   if (key === null && blockedFor !== null) {
     return refuse('rate_limit_exceeded', { retryAfter: blockedFor, message: 'Too many wrong API keys came from this address.' });
@@ -81,8 +82,10 @@ export function requireModel(key: ApiKey, model: string): void {
   throw new RequestError('forbidden', 'model', 'This API key may not use this model.');
 }
 
-async function recognise(guard: KeyGuard, text: string): Promise<ApiKey | null | 'failed'> {
+/** `limitedNetwork`: the client network, if it tried many wrong keys. */
+async function recognise(guard: KeyGuard, text: string, limitedNetwork: string | null): Promise<ApiKey | null | 'failed'> {
   try {
+    if (limitedNetwork !== null) return await guard.keyRing.recogniseLimited(text, limitedNetwork);
     return await guard.keyRing.recognise(text);
   } catch (error) {
     guard.onFailure(error);

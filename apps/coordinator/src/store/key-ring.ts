@@ -3,6 +3,7 @@
  * effect at once in this process, and within the short time in others; so does whatever else is changed about a key or its
  * account. Times of last use are written in batches.
  */
+import { BoundedMap } from '../bounded-map.js';
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-keys.js';
 import type { Database } from './tables.js';
 
@@ -16,6 +17,8 @@ export interface KeyRingOptions {
 }
 
 const MOST_REMEMBERED = 10_000;
+/** Hashes of keys that were found since the process began. */
+const MAX_FOUND = 20_000;
 
 export class KeyRing {
   readonly #database: Database;
@@ -23,6 +26,9 @@ export class KeyRing {
   readonly #now: () => number;
   readonly #onWriteError: (error: unknown) => void;
   readonly #remembered = new Map<string, { readonly key: ApiKey; readonly until: number }>();
+  readonly #found = new BoundedMap<string, true>(MAX_FOUND);
+  /** Client networks that tried many wrong keys, and have a look-up in progress. */
+  readonly #limitedLookUps = new Set<string>();
   readonly #used = new Map<string, number>();
   readonly #writer: NodeJS.Timeout;
   /** Counts changes, so that a look-up that began before one does not put back what was found before it. */
@@ -44,9 +50,23 @@ export class KeyRing {
     return this.#recall(hash) ?? this.#lookUp(hash);
   }
 
-  /** As {@link recognise}, of what is remembered alone. */
-  remembered(text: string): ApiKey | null {
-    return looksLikeKey(text) ? this.#recall(hashKey(text)) : null;
+  /**
+   * As {@link recognise}, for a client network that tried many wrong keys: a key that was good before is looked up as ever, others one
+   * at a time. Null also for a key that another look-up of the network is in the way of.
+   */
+  async recogniseLimited(text: string, network: string): Promise<ApiKey | null> {
+    if (!looksLikeKey(text)) return null;
+    const hash = hashKey(text);
+    const known = this.#recall(hash);
+    if (known !== null) return known;
+    if (this.#found.has(hash)) return this.#lookUp(hash);
+    if (this.#limitedLookUps.has(network)) return null;
+    this.#limitedLookUps.add(network);
+    try {
+      return await this.#lookUp(hash);
+    } finally {
+      this.#limitedLookUps.delete(network);
+    }
   }
 
   /** Revokes a key; no request that begins after the returned promise is kept passes with it. */
@@ -80,10 +100,12 @@ export class KeyRing {
     const found = await findKey(this.#database, hash);
     if (found === null || found.revokedAt !== null) {
       this.#remembered.delete(hash);
+      this.#found.delete(hash);
       return null;
     }
     const now = this.#now();
     const { revokedAt: _, ...key } = found;
+    this.#found.set(hash, true);
     if (changes === this.#changes) this.#remember(hash, key, now + this.#rememberMs);
     this.#used.set(key.id, now);
     return key;
