@@ -128,9 +128,11 @@ describe('refusals', () => {
     expect([bad.status, (await errorOf(bad)).code]).toEqual([400, 'invalid_json']);
     const empty = await post('');
     expect([empty.status, (await errorOf(empty)).code]).toEqual([400, 'invalid_json']);
-    const zipped = await harness.post('/v1/chat/completions', '{}', { 'content-encoding': 'gzip' });
-    expect([zipped.status, (await errorOf(zipped)).code]).toEqual([415, 'unsupported_media_type']);
-    expect(zipped.headers.get('accept-encoding')).toBe('identity');
+    const brotli = await harness.post('/v1/chat/completions', '{}', { 'content-encoding': 'br' });
+    expect([brotli.status, (await errorOf(brotli)).code]).toEqual([415, 'unsupported_media_type']);
+    expect(brotli.headers.get('accept-encoding')).toBe('gzip, deflate');
+    const unzipped = await harness.post('/v1/chat/completions', '{}', { 'content-encoding': 'gzip' });
+    expect([unzipped.status, (await errorOf(unzipped)).code]).toEqual([400, 'invalid_request']);
     const plain = await harness.post('/v1/chat/completions', '{}', { 'content-encoding': 'identity' });
     expect((await errorOf(plain)).param).toBe('model');
     const unknown = await harness.chat({ model: 'no/such-model' });

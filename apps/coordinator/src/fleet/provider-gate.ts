@@ -55,12 +55,18 @@ export function openProviderGate(server: Server, fleet: Fleet, trustedProxies: r
         webSocket.off('message', took);
       });
       let unread = 0;
+      // The rest is dropped: a closing handshake would read, and hold, it all.
+      const refuseRest = (message: string): void => {
+        socket.removeAllListeners('data');
+        socket.resume();
+        session.reject('too_large', message);
+      };
       const count = (chunk: Buffer): void => {
         // The chunk that brought the registration is counted after it.
         if (!claim.isOpen) return;
         unread += chunk.length;
-        // A closing handshake would read, and hold, the rest of the message.
-        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES || !claim.grow(chunk.length)) session.terminate();
+        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) refuseRest('a message before registration is too large');
+        else if (!claim.grow(chunk.length)) refuseRest('too much of what was sent before registration waits to be read');
       };
       const took = (): void => {
         claim.shrink(unread);
