@@ -1,11 +1,14 @@
 /** Paths as clients misspell them: slashes too many are dropped, and a base address that was put together wrongly is named. */
 
-/** The address with single slashes and none at the end of its path. The query stays as it is. */
+/**
+ * The address with single slashes and none at the end of its path. The query stays as it is, and so do operators' paths: there, a
+ * path may end in the name of a model, and an empty name is an error of its own.
+ */
 export function cleanUrl(url: string): string {
   const end = url.search(/[?#]/);
   const path = end < 0 ? url : url.slice(0, end);
   // An absolute form (RFC 9112 section 3.2.2) is left to the router.
-  if (!path.startsWith('/')) return url;
+  if (!path.startsWith('/') || path.startsWith('/admin/')) return url;
   const clean = path.replace(/\/{2,}/g, '/').replace(/(?<=.)\/$/, '');
   return clean === path ? url : clean + url.slice(path.length);
 }
