@@ -1,7 +1,9 @@
 /** What clients send around their requests: upgrades, encodings, slashes, and the questions of browsers. */
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { promisify } from 'node:util';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EXPOSED_HEADERS } from '../src/routes/cors.js';
@@ -47,6 +49,32 @@ describe('requests with an Upgrade that is not offered', () => {
       (text) => statuses(text).length === 7,
     );
     expect(statuses(got)).toEqual(['200', '200', '404', '100', '200', '200', '401']);
+  });
+
+  it('are answered to curl, which offers HTTP/2 with every request', async () => {
+    for (const body of [BODY, JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'x'.repeat(300_000) }] })]) {
+      const curl = promisify(execFile)('curl', [
+        ...['--http2', '--silent', '--show-error', '--verbose', '--write-out', '\n%{http_code} %{http_version}', '--data-binary', '@-'],
+        ...['--header', `authorization: Bearer ${harness.apiKey}`, '--header', 'content-type: application/json'],
+        ...[
+          `${harness.url}/v1/chat/completions`,
+          '--next',
+          '--http2',
+          '--silent',
+          '--verbose',
+          '--write-out',
+          '\n%{http_code}',
+          `${harness.url}/health`,
+        ],
+      ]);
+      curl.child.stdin?.end(body);
+      const { stdout, stderr } = await curl;
+      expect(stderr).toMatch(/> Upgrade: h2c/i);
+      expect(stdout).toMatch(/"choices":[\s\S]*\n200 1\.1\{[\s\S]*\n200$/);
+      const sent = createHash('sha256').update(body).digest('hex');
+      const receipt = /< x-inference-receipt: (\S+)/i.exec(stderr)?.[1] ?? '';
+      expect(JSON.parse(Buffer.from(receipt, 'base64').toString())).toMatchObject({ request_sha256: sent });
+    }
   });
 
   it('to other paths get the error of the path, a WebSocket included', async () => {

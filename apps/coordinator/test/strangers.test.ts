@@ -38,6 +38,12 @@ beforeAll(async () => {
       RATE_LIMIT_ADDRESS: '0',
       STRIPE_SECRET_KEY: 'sk_test_x',
       STRIPE_WEBHOOK_SECRET: 'whsec_x',
+      // Nobody listens there: the webhook alone is attacked.
+      MDM_URL: 'http://127.0.0.1:1',
+      MDM_API_KEY: 'management key',
+      MDM_WEBHOOK_SECRET: 'a webhook secret of some length',
+      MDM_TOPIC: 'com.apple.mgmt.External.test',
+      MDM_ACME_DIRECTORY_URL: 'http://127.0.0.1:1/directory',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -115,6 +121,8 @@ describe('a paying client is served while others hold open', () => {
     ['requests of the console without a session', 400, '/console/v1/keys', JSON_TYPE, 65_536],
     ['sign-ins', 400, '/console/auth/sign-in/email', JSON_TYPE, 65_536],
     ['events of the payment service', 100, '/webhooks/stripe', 'stripe-signature: t=1,v1=0\r\n', 262_144],
+    ['reports of the management server', 519, '/mdm/v1/webhook', 'x-hmac-signature: AAAA\r\n', 524_288],
+    ['reports of the ACME server', 100, '/mdm/v1/acme', 'x-hmac-signature: AAAA\r\n', 262_144],
     ['requests with an empty key', 8, '/v1/chat/completions', 'x-api-key: \r\n', 8_000_000],
     ['requests with a wrong key', 8, '/v1/chat/completions', `x-api-key: ${KEY}\r\n`, 8_000_000],
     ['requests to unknown addresses', 8, '/nothing', '', 8_000_000],
