@@ -92,7 +92,7 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
           template_sha256: 'b'.repeat(64),
           sampling: {
             ...{ temperature: '0.7', top_p: '0', top_k: '40', min_p: '0.05' },
-            ...{ seed: '-9223372036854775808', frequency_penalty: '-2', presence_penalty: '1.5' },
+            ...{ seed: '-9223372036854775808', frequency_penalty: '-2', presence_penalty: '1.5', repetition_penalty: '1.1' },
           },
         },
       ]) {

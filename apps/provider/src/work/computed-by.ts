@@ -34,7 +34,7 @@ export function engineName(name: string): string {
 
 /** Parameters as they were applied: none of those that change nothing. */
 function signedSampling(sampling: Sampling): ReceiptSampling {
-  const { temperature, topP, topK, minP, seed, frequencyPenalty, presencePenalty } = sampling;
+  const { temperature, topP, topK, minP, seed, frequencyPenalty, presencePenalty, repetitionPenalty = 1 } = sampling;
   return {
     temperature: decimalText(temperature),
     ...(topP === null ? {} : { top_p: decimalText(topP) }),
@@ -43,6 +43,7 @@ function signedSampling(sampling: Sampling): ReceiptSampling {
     ...(seed === null ? {} : { seed: decimalText(seed) }),
     ...(frequencyPenalty === 0 ? {} : { frequency_penalty: decimalText(frequencyPenalty) }),
     ...(presencePenalty === 0 ? {} : { presence_penalty: decimalText(presencePenalty) }),
+    ...(repetitionPenalty === 1 ? {} : { repetition_penalty: decimalText(repetitionPenalty) }),
   };
 }
 

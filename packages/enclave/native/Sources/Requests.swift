@@ -140,9 +140,13 @@ struct ReceiptDraft {
     private static func sampling(_ value: JsonValue?) throws -> JsonValue {
         let sampling = try Members(
             value, of: "receipt.sampling",
-            allowed: ["temperature", "top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty"])
+            allowed: [
+                "temperature", "top_p", "top_k", "min_p", "seed",
+                "frequency_penalty", "presence_penalty", "repetition_penalty",
+            ])
         var members: [String: JsonValue] = ["temperature": .string(try sampling.text("temperature", like: .decimal))]
-        for name in ["top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty"] where sampling.has(name) {
+        let optional = ["top_p", "top_k", "min_p", "seed", "frequency_penalty", "presence_penalty", "repetition_penalty"]
+        for name in optional where sampling.has(name) {
             members[name] = .string(try sampling.text(name, like: .decimal))
         }
         return .object(members)

@@ -43,6 +43,7 @@ export const SamplingSchema = Type.Object({
   seed: Type.Optional(DecimalSchema),
   frequency_penalty: Type.Optional(DecimalSchema),
   presence_penalty: Type.Optional(DecimalSchema),
+  repetition_penalty: Type.Optional(DecimalSchema),
 });
 export type ReceiptSampling = Static<typeof SamplingSchema>;
 
