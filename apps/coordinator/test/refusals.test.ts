@@ -1,9 +1,9 @@
 /** Refusals that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
-import type { JobFailure } from '@inference/protocol';
+import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RefusalRates } from '../src/inference/refusal-rates.js';
 import { contradictsOffer } from '../src/inference/refusals.js';
-import { errorOf, type Harness, startHarness, until } from './harness.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
 /** What scripted providers offer, in tokens. */
@@ -63,6 +63,29 @@ describe('a refusal that blames the client', () => {
     expect((await harness.chat()).status).toBe(200);
     expect(liar.jobs.size).toBe(2);
     expect([standingOf(liar).state, standingOf(liar).detail]).toEqual(['quarantined', 'refusal_false']);
+  });
+
+  it('of texts to embed is no lie for their size: a character may be many tokens', async () => {
+    harness = await startHarness(FIRST_COMER);
+    const context = 8192;
+    const register: ProviderOptions['register'] = (message) => ({
+      ...message,
+      models: message.models.map((model) => ({ ...model, model_type: 'embedding', context_length: context })),
+    });
+    const honest = await refuser({ code: 'context_length_exceeded', limit: context - 1, actual: 9000 }, { register });
+    await harness.provider({
+      register,
+      onJob: (job) => {
+        job.accept();
+        const data = [{ object: 'embedding', index: 0, embedding: [1, 0] }];
+        const usage = { prompt_tokens: 7, total_tokens: 7 };
+        job.push(utf8(JSON.stringify({ object: 'list', data, model: job.context.model, usage })), true);
+        job.complete();
+      },
+    });
+    const answer = await harness.post('/v1/embeddings', { model: MODEL, input: '\ufdfa'.repeat(2000) });
+    expect([answer.status, honest.jobs.size]).toEqual([200, 1]);
+    expect(standingOf(honest)).toMatchObject({ state: 'well', recentFailures: 1 });
   });
 
   it('is shown as it is when nobody else serves the model, and costs nothing', async () => {

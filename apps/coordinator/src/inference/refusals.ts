@@ -144,9 +144,13 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
   return limit < LIMIT_TOLERANCE * offer.context_length - 1 || (actual !== undefined && actual < limit);
 }
 
-/** Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. */
-function isImpossible({ failure, offer }: RefusalOfJob, { body }: JobRequest): boolean {
-  return failure.code === 'context_length_exceeded' && offer !== undefined && promptTokenBound(body.length) < offer.context_length;
+/**
+ * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of embedding
+ * models normalize Unicode first, which makes 18 characters of U+FDFA.
+ */
+function isImpossible({ failure, offer }: RefusalOfJob, { endpoint, body }: JobRequest): boolean {
+  if (endpoint === '/v1/embeddings' || offer === undefined) return false;
+  return failure.code === 'context_length_exceeded' && promptTokenBound(body.length) < offer.context_length;
 }
 
 /** Whether an answer to the same request shows that the refusal was wrong. Engines differ in what they support. */
