@@ -23,7 +23,7 @@ import { isProvedMember, type Speed } from './scheduler/cost.js';
 import { bearersOf, type Demands, type Gate, gateOf, type Ineligible, isNamed, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { isPossibleRate, measuredRates } from './scheduler/possible-rate.js';
 import { type Decision, explain, namedMembers } from './scheduler/schedule.js';
-import { type Sample, SpeedBook } from './scheduler/speed-book.js';
+import { guessedSpeed, type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
 import { faultOf } from './session-fault.js';
@@ -300,8 +300,10 @@ export class Fleet {
 
   /** False when a rate is far beyond every machine of the model that was measured, this one included. */
   couldDecode(session: OnlineSession, model: string, tokensPerSecond: number): boolean {
-    const members = this.#models.board(model)?.members() ?? [];
-    return isPossibleRate(tokensPerSecond, session.registration.hardware, measuredRates(members));
+    const { hardware, identity } = session.registration;
+    const board = this.#models.board(model);
+    const speed = board?.member(identity.providerId)?.speed ?? guessedSpeed(hardware);
+    return isPossibleRate(tokensPerSecond, { speed, hardware }, measuredRates(board?.members() ?? []));
   }
 
   /** Takes in that a session answered a prompt with these prefixes, and what of it the signed receipt says that it knew before. */
