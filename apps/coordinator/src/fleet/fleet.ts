@@ -52,6 +52,9 @@ export interface ServedModel {
   readonly firstSeenAt: number;
 }
 
+/** Time for which the names of listed models are kept, in milliseconds. */
+const NAMES_MS = 1000;
+
 export interface ModelListing {
   readonly models: readonly ServedModel[];
   /** The models of one provider, as far as they are listed. */
@@ -68,6 +71,7 @@ export class Fleet {
   readonly #models = new ModelBoards<OnlineSession>(new SpeedBook());
   readonly #warmth = new Warmth();
   readonly #lengths: AnswerLengths;
+  #names: { readonly at: number; readonly size: number; readonly ids: readonly string[] } | null = null;
   readonly explanations: Explanations<OnlineSession>;
   readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new FirstSeen((model) => this.#models.board(model) !== undefined);
@@ -339,6 +343,16 @@ export class Fleet {
     const namesOf = (session: OnlineSession): string[] =>
       session.models.map(({ id }) => id).filter((id, index) => isShown(session, id, index));
     return { models, namesOf };
+  }
+
+  /** Ids of the listed models. Kept for a moment, because each request for an unknown model is compared with them. */
+  listedNames(): readonly string[] {
+    const at = this.#rules.now();
+    const { size } = this.#models;
+    if (this.#names === null || this.#names.size !== size || Math.abs(at - this.#names.at) >= NAMES_MS) {
+      this.#names = { at, size, ids: this.listing().models.map(({ offer }) => offer.id) };
+    }
+    return this.#names.ids;
   }
 
   /** A served model by its id, listed or not; null: nobody serves it. */
