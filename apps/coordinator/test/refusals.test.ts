@@ -2,7 +2,7 @@
 import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RefusalRates } from '../src/inference/refusal-rates.js';
-import { contradictsOffer } from '../src/inference/refusals.js';
+import { contradictsOffer, Refusals } from '../src/inference/refusals.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
@@ -150,6 +150,30 @@ it('an offer contradicts what is below it, and nothing else', () => {
   expect(of({ code: 'unsupported', param: 'model' })).toBe(true);
   expect(of({ code: 'unsupported', param: 'tools' })).toBe(false);
   expect(of({ code: 'invalid_request' })).toBe(false);
+});
+
+it('frequent refusals of a feature are a failure only beside machines of the same agent, or where nearly all is refused', () => {
+  const session = (providerId: string, agentVersion: string) =>
+    ({ models: [], ownerAccountId: null, registration: { identity: { providerId }, agentName: 'agent', agentVersion } }) as never;
+  const newer = session('newer', '2');
+  const failuresOf = (refuser: never, answered: number): number => {
+    let failures = 0;
+    const fleet = { isProved: () => true, ofOwner: () => [], standings: { faulted: () => failures++ } };
+    const refusals = new Refusals({ fleet: fleet as never, now: () => 0 });
+    const job = { accountId: 'account', endpoint: '/v1/chat/completions', body: new Uint8Array(100) };
+    const ended = (by: never, refuses: boolean): void => {
+      const run = { job, request: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;
+      if (refuses) refusals.refused(run, refuser, { code: 'unsupported', param: 'tools' });
+      refusals.settle(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, session: by } as never);
+    };
+    for (let count = 0; count < 40; count++) ended(newer, false);
+    for (let count = 0; count < answered; count++) ended(refuser, false);
+    for (let count = 0; count < 6; count++) ended(newer, true);
+    return failures;
+  };
+  expect(failuresOf(session('older', '1'), 6)).toBe(0);
+  expect(failuresOf(session('same', '2'), 6)).toBeGreaterThan(0);
+  expect(failuresOf(session('older', '1'), 0)).toBeGreaterThan(0);
 });
 
 it('refusals are frequent beside those of the other machines, and are forgotten', () => {
