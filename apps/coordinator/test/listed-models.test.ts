@@ -55,6 +55,19 @@ describe('with strangers that serve made-up models', () => {
     expect((await harness.chat({ model: unlisted })).status).toBe(200);
   });
 
+  it('only its names are suggested for a name that nobody serves', async () => {
+    const listed = new Set((await list()).data.map(({ id }) => id));
+    const isSuggested = new Map<boolean, boolean>();
+    for (let stranger = 0; stranger < STRANGERS; stranger++) {
+      for (const name of [`a-stranger/${stranger}-0`, `a-stranger/${stranger}-63`]) {
+        const { message } = await errorOf(await harness.get(`/v1/models/${name}x`));
+        const suggested = [...message.matchAll(/"([^"]+)"/g)].slice(1).map(([, quoted]) => quoted as string);
+        for (const id of suggested) isSuggested.set(listed.has(id), true);
+      }
+    }
+    expect([isSuggested.get(true), isSuggested.get(false)]).toEqual([true, undefined]);
+  });
+
   it('statistics and the attestation feed follow it', async () => {
     const stats = (await (await harness.get('/v1/stats', null)).json()) as {
       models: unknown[];

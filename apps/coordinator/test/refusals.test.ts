@@ -1,9 +1,9 @@
 /** Refusals that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
-import type { JobFailure } from '@inference/protocol';
+import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RefusalRates } from '../src/inference/refusal-rates.js';
-import { contradictsOffer } from '../src/inference/refusals.js';
-import { errorOf, type Harness, startHarness, until } from './harness.js';
+import { contradictsOffer, Refusals } from '../src/inference/refusals.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
 /** What scripted providers offer, in tokens. */
@@ -63,6 +63,29 @@ describe('a refusal that blames the client', () => {
     expect((await harness.chat()).status).toBe(200);
     expect(liar.jobs.size).toBe(2);
     expect([standingOf(liar).state, standingOf(liar).detail]).toEqual(['quarantined', 'refusal_false']);
+  });
+
+  it('of texts to embed is no lie for their size: a character may be many tokens', async () => {
+    harness = await startHarness(FIRST_COMER);
+    const context = 8192;
+    const register: ProviderOptions['register'] = (message) => ({
+      ...message,
+      models: message.models.map((model) => ({ ...model, model_type: 'embedding', context_length: context })),
+    });
+    const honest = await refuser({ code: 'context_length_exceeded', limit: context - 1, actual: 9000 }, { register });
+    await harness.provider({
+      register,
+      onJob: (job) => {
+        job.accept();
+        const data = [{ object: 'embedding', index: 0, embedding: [1, 0] }];
+        const usage = { prompt_tokens: 7, total_tokens: 7 };
+        job.push(utf8(JSON.stringify({ object: 'list', data, model: job.context.model, usage })), true);
+        job.complete();
+      },
+    });
+    const answer = await harness.post('/v1/embeddings', { model: MODEL, input: '\ufdfa'.repeat(2000) });
+    expect([answer.status, honest.jobs.size]).toEqual([200, 1]);
+    expect(standingOf(honest)).toMatchObject({ state: 'well', recentFailures: 1 });
   });
 
   it('is shown as it is when nobody else serves the model, and costs nothing', async () => {
@@ -127,6 +150,30 @@ it('an offer contradicts what is below it, and nothing else', () => {
   expect(of({ code: 'unsupported', param: 'model' })).toBe(true);
   expect(of({ code: 'unsupported', param: 'tools' })).toBe(false);
   expect(of({ code: 'invalid_request' })).toBe(false);
+});
+
+it('frequent refusals of a feature are a failure only beside machines of the same agent, or where nearly all is refused', () => {
+  const session = (providerId: string, agentVersion: string) =>
+    ({ models: [], ownerAccountId: null, registration: { identity: { providerId }, agentName: 'agent', agentVersion } }) as never;
+  const newer = session('newer', '2');
+  const failuresOf = (refuser: never, answered: number): number => {
+    let failures = 0;
+    const fleet = { isProved: () => true, ofOwner: () => [], standings: { faulted: () => failures++ } };
+    const refusals = new Refusals({ fleet: fleet as never, now: () => 0 });
+    const job = { accountId: 'account', endpoint: '/v1/chat/completions', body: new Uint8Array(100) };
+    const ended = (by: never, refuses: boolean): void => {
+      const run = { job, request: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;
+      if (refuses) refusals.refused(run, refuser, { code: 'unsupported', param: 'tools' });
+      refusals.settle(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, session: by } as never);
+    };
+    for (let count = 0; count < 40; count++) ended(newer, false);
+    for (let count = 0; count < answered; count++) ended(refuser, false);
+    for (let count = 0; count < 6; count++) ended(newer, true);
+    return failures;
+  };
+  expect(failuresOf(session('older', '1'), 6)).toBe(0);
+  expect(failuresOf(session('same', '2'), 6)).toBeGreaterThan(0);
+  expect(failuresOf(session('older', '1'), 0)).toBeGreaterThan(0);
 });
 
 it('refusals are frequent beside those of the other machines, and are forgotten', () => {

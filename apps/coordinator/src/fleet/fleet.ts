@@ -23,7 +23,7 @@ import { isProvedMember, type Speed } from './scheduler/cost.js';
 import { bearersOf, type Demands, type Gate, gateOf, type Ineligible, isNamed, meetsFloor, type ProviderFacts } from './scheduler/gates.js';
 import { isPossibleRate, measuredRates } from './scheduler/possible-rate.js';
 import { type Decision, explain, namedMembers } from './scheduler/schedule.js';
-import { type Sample, SpeedBook } from './scheduler/speed-book.js';
+import { guessedSpeed, type Sample, SpeedBook } from './scheduler/speed-book.js';
 import { type Jobs, type Prefix, Warmth } from './scheduler/warmth.js';
 import type { SessionEnd, SessionRules } from './session-facts.js';
 import { faultOf } from './session-fault.js';
@@ -52,6 +52,9 @@ export interface ServedModel {
   readonly firstSeenAt: number;
 }
 
+/** Time for which the names of listed models are kept, in milliseconds. */
+const NAMES_MS = 1000;
+
 export interface ModelListing {
   readonly models: readonly ServedModel[];
   /** The models of one provider, as far as they are listed. */
@@ -68,6 +71,7 @@ export class Fleet {
   readonly #models = new ModelBoards<OnlineSession>(new SpeedBook());
   readonly #warmth = new Warmth();
   readonly #lengths: AnswerLengths;
+  #names: { readonly at: number; readonly size: number; readonly ids: readonly string[] } | null = null;
   readonly explanations: Explanations<OnlineSession>;
   readonly #placement: Placement<OnlineSession>;
   readonly #firstSeen = new FirstSeen((model) => this.#models.board(model) !== undefined);
@@ -300,8 +304,10 @@ export class Fleet {
 
   /** False when a rate is far beyond every machine of the model that was measured, this one included. */
   couldDecode(session: OnlineSession, model: string, tokensPerSecond: number): boolean {
-    const members = this.#models.board(model)?.members() ?? [];
-    return isPossibleRate(tokensPerSecond, session.registration.hardware, measuredRates(members));
+    const { hardware, identity } = session.registration;
+    const board = this.#models.board(model);
+    const speed = board?.member(identity.providerId)?.speed ?? guessedSpeed(hardware);
+    return isPossibleRate(tokensPerSecond, { speed, hardware }, measuredRates(board?.members() ?? []));
   }
 
   /** Takes in that a session answered a prompt with these prefixes, and what of it the signed receipt says that it knew before. */
@@ -337,6 +343,16 @@ export class Fleet {
     const namesOf = (session: OnlineSession): string[] =>
       session.models.map(({ id }) => id).filter((id, index) => isShown(session, id, index));
     return { models, namesOf };
+  }
+
+  /** Ids of the listed models. Kept for a moment, because each request for an unknown model is compared with them. */
+  listedNames(): readonly string[] {
+    const at = this.#rules.now();
+    const { size } = this.#models;
+    if (this.#names === null || this.#names.size !== size || Math.abs(at - this.#names.at) >= NAMES_MS) {
+      this.#names = { at, size, ids: this.listing().models.map(({ offer }) => offer.id) };
+    }
+    return this.#names.ids;
   }
 
   /** A served model by its id, listed or not; null: nobody serves it. */

@@ -95,6 +95,10 @@ export class ModelBoards<S extends Offering> {
     return this.#boards.get(model);
   }
 
+  get size(): number {
+    return this.#boards.size;
+  }
+
   models(): Iterable<[string, Board<S>]> {
     return this.#boards;
   }

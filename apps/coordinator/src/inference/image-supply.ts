@@ -121,7 +121,8 @@ export class ImageSupply {
       return { kind: 'refused', error, reason: 'other_model_type' };
     }
     if (offered.size === 0 || this.#expected.has(model)) return { kind: 'nobody' };
-    return { kind: 'refused', error: unknownModel(model, offered.keys()), reason: 'model_not_found' };
+    const listed = this.#fleet.listedNames().filter((name) => offered.has(name));
+    return { kind: 'refused', error: unknownModel(model, listed), reason: 'model_not_found' };
   }
 }
 

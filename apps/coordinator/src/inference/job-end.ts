@@ -48,9 +48,9 @@ export function failed(tried: Tried, error: ApiError, reason: string): JobEnd & 
   return { kind: 'failed', error, reason, ...tried };
 }
 
-/** The end of a job for a model that nobody serves. `expected`: somebody may again before long. `listed`: names of models that are served. */
-export function unserved(model: string, expected: boolean, listed: Iterable<string>): JobEnd & { kind: 'failed' } {
-  if (!expected) return failed(UNTRIED, unknownModel(model, listed), 'model_not_found');
+/** The end of a job for a model that nobody serves. `expected`: somebody may again before long. `listed`: names of listed models. */
+export function unserved(model: string, expected: boolean, listed: () => readonly string[]): JobEnd & { kind: 'failed' } {
+  if (!expected) return failed(UNTRIED, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
   return failed(UNTRIED, apiError('no_provider', { param: 'model', message }), 'none_serving');
 }

@@ -133,11 +133,7 @@ export class JobRunner {
     const { model, stream } = job.facts;
     // For image jobs somebody was found, or waited for, before.
     if (job.images === null && !fleet.serves(model)) {
-      return unserved(
-        model,
-        expected.has(model),
-        fleet.servedModels().map(({ offer }) => offer.id),
-      );
+      return unserved(model, expected.has(model), () => fleet.listedNames());
     }
     const wanted = modelTypeOf(job.endpoint);
     if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');

@@ -37,15 +37,15 @@ export class RefusalRates {
     this.#add(model, providerId, 'answered');
   }
 
-  /** Whether the machine refuses far more of its jobs than the model's other machines do of theirs. */
-  isFrequent(model: string, providerId: ProviderId): boolean {
+  /** Whether the machine refuses far more of its jobs than the model's other machines do of theirs, and more than this share of them. */
+  isFrequent(model: string, providerId: ProviderId, minShare = MIN_SHARE): boolean {
     const own = this.#read(this.#providers, keyOf(model, providerId));
     const all = this.#read(this.#models, model);
     const others = { refused: Math.max(0, all.refused - own.refused), answered: Math.max(0, all.answered - own.answered) };
     // As if the others had refused one job more, so that a few answers say little.
     const rateOfOthers = (others.refused + 1) / (others.refused + others.answered + 2);
     const rate = own.refused / (own.refused + own.answered);
-    return Math.round(own.refused) >= MIN_REFUSALS && rate > Math.max(MIN_SHARE, Math.min(0.9, MAX_RATIO * rateOfOthers));
+    return Math.round(own.refused) >= MIN_REFUSALS && rate > Math.max(minShare, Math.min(0.9, MAX_RATIO * rateOfOthers));
   }
 
   #add(model: string, providerId: ProviderId, what: 'refused' | 'answered'): void {

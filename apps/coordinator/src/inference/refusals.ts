@@ -37,6 +37,9 @@ const UNPROVED_QUORUM = 3;
 /** Share of the offered context from which on a told limit is believed: an engine may need a few places for itself. */
 const LIMIT_TOLERANCE = 0.9;
 
+/** Share of its jobs beyond which a machine's refusals are frequent where the machine that answers has another version of the agent. */
+const MIN_SHARE_OF_OTHER_AGENT = 0.9;
+
 export const FALSE_REFUSAL = 'refusal_false';
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
 const FREQUENT_REFUSALS = 'refusals_frequent';
@@ -101,7 +104,8 @@ export class Refusals {
       // A client that names its machine would choose whose refusals are frequent.
       if (isPinned) continue;
       this.#rates.refused(model, providerId);
-      if (answer !== null && this.#rates.isFrequent(model, providerId) && this.#count(job.accountId, providerId)) {
+      const minShare = end.session !== null && isOtherAgent(refusal, end.session) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
+      if (answer !== null && this.#rates.isFrequent(model, providerId, minShare) && this.#count(job.accountId, providerId)) {
         this.#options.fleet.standings.faulted(providerId, 'failed', FREQUENT_REFUSALS);
       }
     }
@@ -144,9 +148,19 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
   return limit < LIMIT_TOLERANCE * offer.context_length - 1 || (actual !== undefined && actual < limit);
 }
 
-/** Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. */
-function isImpossible({ failure, offer }: RefusalOfJob, { body }: JobRequest): boolean {
-  return failure.code === 'context_length_exceeded' && offer !== undefined && promptTokenBound(body.length) < offer.context_length;
+/**
+ * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of embedding
+ * models normalize Unicode first, which makes 18 characters of U+FDFA.
+ */
+function isImpossible({ failure, offer }: RefusalOfJob, { endpoint, body }: JobRequest): boolean {
+  if (endpoint === '/v1/embeddings' || offer === undefined) return false;
+  return failure.code === 'context_length_exceeded' && promptTokenBound(body.length) < offer.context_length;
+}
+
+/** Whether the refusal may be due to the version of the agent: what one version does not support, another may. */
+function isOtherAgent({ failure, session: { registration } }: RefusalOfJob, { registration: other }: OnlineSession): boolean {
+  if (failure.code !== 'unsupported') return false;
+  return registration.agentName !== other.agentName || registration.agentVersion !== other.agentVersion;
 }
 
 /** Whether an answer to the same request shows that the refusal was wrong. Engines differ in what they support. */

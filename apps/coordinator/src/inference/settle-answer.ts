@@ -83,9 +83,19 @@ export async function settleAnswer(
     const completionTokens = job.images === null ? usage.completionTokens : imageTokens(job.images);
     const { elapsedMs, firstContentMs } = outcome;
     const { stream, model } = context;
+    const promptOnly = context.endpoint === '/v1/embeddings';
     // Of a model that thought, the first content says nothing of its speed.
     const streamed = stream && receipt.hidden_tokens === 0;
-    fleet.learn(session, model, { promptTokens, cachedTokens, completionTokens, streamed, elapsedMs, firstContentMs, otherJobs });
+    fleet.learn(session, model, {
+      promptTokens,
+      cachedTokens,
+      completionTokens,
+      streamed,
+      promptOnly,
+      elapsedMs,
+      firstContentMs,
+      otherJobs,
+    });
   }
   // Counts of a part, or of vectors and images, are no answer to compare.
   if (!recalled && receipt.usage.completion_tokens > 0) {

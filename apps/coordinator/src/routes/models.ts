@@ -39,10 +39,7 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
     const id = request.params['*'];
     const model = fleet.servedModel(id);
-    if (model === null) {
-      const names = fleet.servedModels().map(({ offer }) => offer.id);
-      return sendError(reply, unknownModel(id, names));
-    }
+    if (model === null) return sendError(reply, unknownModel(id, fleet.listedNames()));
     const { metadata, ...entry } = entryOf(model);
     const ofMessages = isMessagesClient(request) ? messagesMembers(model) : {};
     reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });

@@ -8,20 +8,31 @@ const measured = (decodeTps: number, samples = MIN_RATE_SAMPLES, bandwidth = 100
   hardware: machine(bandwidth),
 });
 
+/** One without a measured rate. */
+const unmeasured = (bandwidth: number) => measured(10, 0, bandwidth);
+
 test('a rate is impossible that is far beyond every machine which was measured', () => {
-  expect(isPossibleRate(8000, machine(100), [measured(60), measured(40)])).toBe(false);
-  expect(isPossibleRate(900, machine(100), [measured(60), measured(40)])).toBe(true);
-  expect(isPossibleRate(ALWAYS_POSSIBLE_TPS, machine(100), [measured(1)])).toBe(true);
+  expect(isPossibleRate(8000, unmeasured(100), [measured(60), measured(40)])).toBe(false);
+  expect(isPossibleRate(900, unmeasured(100), [measured(60), measured(40)])).toBe(true);
+  expect(isPossibleRate(ALWAYS_POSSIBLE_TPS, unmeasured(100), [measured(1)])).toBe(true);
 });
 
 test('nothing is impossible before anybody was measured', () => {
-  expect(isPossibleRate(19_000, machine(100), [])).toBe(true);
-  expect(isPossibleRate(19_000, machine(100), [measured(5, MIN_RATE_SAMPLES - 1)])).toBe(true);
+  expect(isPossibleRate(19_000, unmeasured(100), [])).toBe(true);
+  expect(isPossibleRate(19_000, unmeasured(100), [measured(5, MIN_RATE_SAMPLES - 1)])).toBe(true);
 });
 
 test('a machine with more memory bandwidth may be faster than those that were measured', () => {
-  expect(isPossibleRate(2000, machine(800), [measured(20)])).toBe(true);
-  expect(isPossibleRate(2000, machine(100), [measured(20)])).toBe(false);
+  expect(isPossibleRate(2000, unmeasured(800), [measured(20)])).toBe(true);
+  expect(isPossibleRate(2000, unmeasured(100), [measured(20)])).toBe(false);
   // One that tells none is taken for a common one.
-  expect(isPossibleRate(2000, machine(0), [measured(20)])).toBe(false);
+  expect(isPossibleRate(2000, unmeasured(0), [measured(20)])).toBe(false);
+});
+
+test('machines that are slow on purpose do not make a small model of a new machine impossible', () => {
+  const slow = [measured(0.5), measured(1)];
+  expect(isPossibleRate(400, unmeasured(400), slow)).toBe(true);
+  expect(isPossibleRate(4000, unmeasured(400), slow)).toBe(false);
+  // What was measured of the machine itself counts for more.
+  expect(isPossibleRate(400, measured(8, MIN_RATE_SAMPLES, 400), slow)).toBe(false);
 });

@@ -46,6 +46,14 @@ describe('the speed of a machine', () => {
     expect(book.learn(provider, model, hardware, plain)).toEqual({ prefillTps: 500, decodeTps: 25, samples: 2 });
   });
 
+  it('is measured by vectors, which have no tokens of an answer', () => {
+    const book = new SpeedBook();
+    const vectors = { ...sample, completionTokens: 0, streamed: false, promptOnly: true, firstContentMs: 2000, elapsedMs: 2000 };
+    expect(book.learn(provider, model, hardware, vectors)).toEqual({ prefillTps: 500, decodeTps: 15, samples: 1 });
+    // Counting tokens computes nothing.
+    expect(book.learn(provider, model, hardware, { ...vectors, promptOnly: false })).toBeNull();
+  });
+
   it('is not learned from answers that are too short to tell', () => {
     const book = new SpeedBook();
     expect(book.learn(provider, model, hardware, { ...sample, promptTokens: 5, completionTokens: 2 })).toBeNull();

@@ -5,6 +5,7 @@
 import type { Hardware } from '@inference/protocol';
 import type { Member } from './board.js';
 import type { Speed } from './cost.js';
+import { guessedSpeed } from './speed-book.js';
 
 export interface MeasuredRate {
   readonly speed: Speed;
@@ -20,8 +21,13 @@ export const ALWAYS_POSSIBLE_TPS = 256;
 /** Memory bandwidth of a machine that does not tell it, in GB/s. */
 const GUESSED_BANDWIDTH_GBS = 100;
 
-export function isPossibleRate(tokensPerSecond: number, hardware: Hardware, measured: Iterable<MeasuredRate>): boolean {
+/**
+ * `own`: what was measured of the machine itself. Until that is a reference, a rate is possible that small models reach on such hardware:
+ * the only other machines may be slow on purpose.
+ */
+export function isPossibleRate(tokensPerSecond: number, { speed: own, hardware }: MeasuredRate, measured: Iterable<MeasuredRate>): boolean {
   if (tokensPerSecond <= ALWAYS_POSSIBLE_TPS) return true;
+  if (own.samples < MIN_RATE_SAMPLES && tokensPerSecond <= RATE_FACTOR * guessedSpeed(hardware).decodeTps) return true;
   let hasReference = false;
   for (const { speed, hardware: other } of measured) {
     if (speed.samples < MIN_RATE_SAMPLES) continue;

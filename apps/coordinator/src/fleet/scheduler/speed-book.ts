@@ -15,6 +15,8 @@ export interface Sample {
   /** Hidden ones included. */
   readonly completionTokens: number;
   readonly streamed: boolean;
+  /** Nothing but the prompt was computed, as for vectors. */
+  readonly promptOnly?: boolean;
   /** From the sending of the job to its first content. */
   readonly firstContentMs: number;
   /** From the sending of the job to its end. */
@@ -47,13 +49,13 @@ export class SpeedBook {
   }
 
   speed(providerId: ProviderId, model: string, hardware: Hardware): Speed {
-    return this.#speeds.get(keyOf(providerId, model)) ?? guess(hardware);
+    return this.#speeds.get(keyOf(providerId, model)) ?? guessedSpeed(hardware);
   }
 
   /** Takes in an answer. Gives the new rates, or null when it says nothing about them. */
   learn(providerId: ProviderId, model: string, hardware: Hardware, sample: Sample): Speed | null {
     const key = keyOf(providerId, model);
-    const known = this.#speeds.get(key) ?? guess(hardware);
+    const known = this.#speeds.get(key) ?? guessedSpeed(hardware);
     const prefill = prefillRate(sample, this.#constants);
     const decode = decodeRate(sample, known, this.#constants);
     if (prefill === null && decode === null) return null;
@@ -73,7 +75,8 @@ function keyOf(providerId: ProviderId, model: string): string {
   return `${providerId} ${model}`;
 }
 
-function guess({ bandwidth_gbs }: Hardware): Speed {
+/** Rates of a machine that was not measured. */
+export function guessedSpeed({ bandwidth_gbs }: Hardware): Speed {
   const bandwidth = bandwidth_gbs === 0 ? GUESSED_BANDWIDTH_GBS : Math.min(bandwidth_gbs, MOST_BANDWIDTH_GBS);
   const decodeTps = bandwidth / GUESSED_GB;
   return { prefillTps: decodeTps * PREFILL_PER_DECODE, decodeTps, samples: 0 };
@@ -81,8 +84,9 @@ function guess({ bandwidth_gbs }: Hardware): Speed {
 
 function prefillRate(sample: Sample, constants: SchedulerConstants): number | null {
   const computed = computedTokens(sample);
-  if (!sample.streamed || computed < LEAST_PROMPT) return null;
-  return aloneRate((1000 * computed) / Math.max(1, sample.firstContentMs), sample.otherJobs, constants);
+  if (computed < LEAST_PROMPT) return null;
+  const promptMs = sample.promptOnly === true ? sample.elapsedMs : sample.streamed ? sample.firstContentMs : null;
+  return promptMs === null ? null : aloneRate((1000 * computed) / Math.max(1, promptMs), sample.otherJobs, constants);
 }
 
 /** A plain answer comes as a whole, so that the time for the prompt has to be guessed. */
