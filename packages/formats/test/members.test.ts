@@ -345,7 +345,15 @@ describe('forms of the answer in the spelling of other servers', () => {
     expect(textRequest(CHAT, { enable_thinking: true }).thinking).toBe(true);
   });
 
+  it('a form of the Messages format under its old name must be the same', () => {
+    const format = { type: 'json_schema', schema };
+    expect(textRequest(MESSAGES, { output_config: { format }, output_format: format }).responseFormat).toMatchObject({ schema });
+    const other = { type: 'json_schema', schema: { type: 'array' } };
+    expect(refusal(MESSAGES, { output_config: { format }, output_format: other }).param).toBe('output_format');
+  });
+
   it('repetition is penalised under both names', () => {
+    expect(refusal(CHAT, { repetition_penalty: 1, repeat_penalty: 1.2 }).param).toBe('repeat_penalty');
     expect(textRequest(CHAT, { repetition_penalty: 1.2 }).sampling.repetitionPenalty).toBe(1.2);
     expect(textRequest(CHAT, { repeat_penalty: 1.1 }).sampling.repetitionPenalty).toBe(1.1);
     expect(textRequest(CHAT, { repetition_penalty: 1 }).sampling.repetitionPenalty).toBeNull();

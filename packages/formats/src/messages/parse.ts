@@ -129,6 +129,8 @@ function responseFormatOf(body: CountTokensRequest): ResponseFormat {
     ? [body.output_config.format, 'output_config.format']
     : [body.output_format, 'output_format'];
   if (!isGiven(format)) return { type: 'text' };
+  if (isGiven(body.output_format) && JSON.stringify(body.output_format) !== JSON.stringify(format))
+    reject('output_format', 'output_config.format and output_format differ. Give only one of them.');
   if (format.type !== 'json_schema') return refuse(path, `${path} must be of type "json_schema".`);
   return {
     type: 'json_schema',
