@@ -1,6 +1,6 @@
 /**
  * Known features that are not served are refused by name: an answer that silently left them out would look right and be
- * wrong. Fields that no format knows are tolerated.
+ * wrong. Fields that no format knows, the member tables refuse or name.
  */
 import { RequestError } from './errors.js';
 

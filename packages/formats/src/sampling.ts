@@ -1,6 +1,7 @@
 /** Sampling parameters under the names that all formats give them. */
 import Type from 'typebox';
 import { nullable } from './fields.js';
+import { isGiven, reject } from './refusal.js';
 import type { Sampling } from './request.js';
 
 /** Temperature when the client names none (specification: 1.0). */
@@ -64,9 +65,12 @@ interface SamplingFields {
   readonly repeat_penalty?: number | null;
 }
 
+/** Throws RequestError. */
 export function samplingOf(body: SamplingFields): Sampling {
   // A nucleus of mass 0 holds the most likely token alone. Engines read 0 in different ways, so it is said as greedy.
   const greedy = body.top_p === 0;
+  if (isGiven(body.repetition_penalty) && isGiven(body.repeat_penalty) && body.repetition_penalty !== body.repeat_penalty)
+    reject('repeat_penalty', 'repetition_penalty and repeat_penalty differ. Give only one of them.');
   const repetition = body.repetition_penalty ?? body.repeat_penalty ?? 1;
   return {
     temperature: greedy ? 0 : (body.temperature ?? DEFAULT_TEMPERATURE),

@@ -115,6 +115,10 @@ describe('a name that no format has', () => {
   });
 });
 
+function document(citations: object) {
+  return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'a' }, citations };
+}
+
 function tool(name: string, members: object = {}) {
   return { type: 'function', function: { name, ...members } };
 }
@@ -163,6 +167,25 @@ describe('what has no effect is named', () => {
       ['input[1] (web_search_call)'],
     ],
     [MESSAGES, { context_management: { edits: [1] }, output_config: { effort: 'high' } }, ['context_management', 'output_config.effort']],
+    [
+      CHAT,
+      { messages: [{ role: 'user', content: [{ type: 'text', text: 'a', cache_control: { type: 'ephemeral' } }] }] },
+      ['messages[].content[].cache_control'],
+    ],
+    [
+      CHAT,
+      { tools: [tool('f')], tool_choice: { type: 'function', function: { name: 'f' }, disable_parallel_tool_use: true } },
+      ['tool_choice.disable_parallel_tool_use'],
+    ],
+    [CHAT, { backend_sampling: false, ttl: 300, thinking_token_budget: 10 }, ['ttl', 'thinking_token_budget']],
+    [MESSAGES, { tools: [{ name: 'f', input_schema: schema, input_examples: [{ a: 1 }] }] }, ['tools[].input_examples']],
+    [MESSAGES, { messages: [{ role: 'user', content: [document({ enabled: true })] }] }, ['messages[].content[].citations']],
+    [
+      MESSAGES,
+      { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: [document({ enabled: true })] }] }] },
+      ['messages[].content[].citations'],
+    ],
+    [MESSAGES, { messages: [{ role: 'user', content: [document({ enabled: false })] }] }, []],
     [MESSAGES, { tools: [{ type: 'tool_search_tool_bm25_20251119', name: 't' }] }, ['tools[0] (tool_search_tool_bm25_20251119)']],
   ])('%s %o', (endpoint, members, ignored) => {
     expect(parse(endpoint, members).ignored).toEqual(ignored);
@@ -278,8 +301,34 @@ describe('forms of the answer in the spelling of other servers', () => {
     ['structured_outputs.grammar', { structured_outputs: { grammar: 'root ::= "a"' } }],
     ['response_format.value', { response_format: { type: 'regex' } }],
     ['response_format.grammar', { response_format: { type: 'grammar', grammar: 'a' } }],
+    ['response_format.json_schema', { response_format: { type: 'json_object', json_schema: { name: 'n', schema } } }],
+    ['response_format.json_schema', { response_format: { type: 'text', json_schema: { name: 'n', schema } } }],
+    ['response_format.schema', { response_format: { type: 'text', schema } }],
+    ['response_format.schema', { response_format: { type: 'regex', pattern: 'a', schema } }],
+    ['response_format.pattern', { response_format: { type: 'json_object', pattern: 'a' } }],
+    ['response_format.value', { response_format: { type: 'json_object', schema, value: { type: 'array' } } }],
+    ['response_format.schema', { response_format: { type: 'json_schema', json_schema: { name: 'n', schema }, schema: { type: 'array' } } }],
+    ['tool_choice', { functions: [{ name: 'f' }], tool_choice: 'required' }],
+    ['tool_choice', { functions: [{ name: 'f' }], tool_choice: 'none' }],
+    ['function_call', { tools: [tool('f')], function_call: 'none' }],
   ])('%s is refused in %o', (param, members) => {
     expect(refusal(CHAT, members).param).toBe(param);
+  });
+
+  it('a schema beside a type without one is refused in the Responses format, too', () => {
+    for (const type of ['text', 'json_object']) {
+      expect(refusal(RESPONSES, { text: { format: { type, schema } } }).param, type).toBe('text.format.schema');
+    }
+  });
+
+  it('null counts as absent, and the same schema in two places as one', () => {
+    expect(form({ response_format: { type: 'text', json_schema: null, schema: null, value: null, pattern: null } })).toEqual({
+      type: 'text',
+    });
+    const named = { type: 'json_schema', json_schema: { name: 'n', schema } };
+    expect(form({ response_format: { ...named, schema } })).toEqual(form({ response_format: named }));
+    const choice = { type: 'function', function: { name: 'f' }, allowed_tools: null };
+    expect(textRequest(CHAT, { tools: [tool('f')], tool_choice: choice }).toolChoice).toEqual({ type: 'named', name: 'f' });
   });
 
   it('switches of thinking are heard, however they are spelt', () => {
@@ -296,7 +345,15 @@ describe('forms of the answer in the spelling of other servers', () => {
     expect(textRequest(CHAT, { enable_thinking: true }).thinking).toBe(true);
   });
 
+  it('a form of the Messages format under its old name must be the same', () => {
+    const format = { type: 'json_schema', schema };
+    expect(textRequest(MESSAGES, { output_config: { format }, output_format: format }).responseFormat).toMatchObject({ schema });
+    const other = { type: 'json_schema', schema: { type: 'array' } };
+    expect(refusal(MESSAGES, { output_config: { format }, output_format: other }).param).toBe('output_format');
+  });
+
   it('repetition is penalised under both names', () => {
+    expect(refusal(CHAT, { repetition_penalty: 1, repeat_penalty: 1.2 }).param).toBe('repeat_penalty');
     expect(textRequest(CHAT, { repetition_penalty: 1.2 }).sampling.repetitionPenalty).toBe(1.2);
     expect(textRequest(CHAT, { repeat_penalty: 1.1 }).sampling.repetitionPenalty).toBe(1.1);
     expect(textRequest(CHAT, { repetition_penalty: 1 }).sampling.repetitionPenalty).toBeNull();
@@ -323,6 +380,13 @@ describe('tools that the Messages format defines and the client runs', () => {
     expect(Object.keys(tools[0]?.parameters.properties as object)).toEqual(expect.arrayContaining(properties));
     expect(refusal(MESSAGES, { tools: [{ type, name: 'other' }] }).param).toBe('tools[0].name');
   });
+});
+
+it('the model reads what a document says of itself', () => {
+  const { prompt } = textRequest(MESSAGES, {
+    messages: [{ role: 'user', content: [{ ...document({}), title: 'Sky', context: 'From a letter.' }] }],
+  });
+  expect(prompt).toMatchObject({ messages: [{ role: 'user', content: 'Sky\nFrom a letter.\na' }] });
 });
 
 it('whatever is ignored is listed in the documentation', () => {

@@ -1,4 +1,5 @@
 /** Members of a chat completion request: what has no effect here, and what is refused (see docs/clients.md). */
+import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
@@ -7,6 +8,7 @@ import {
   FunctionSchema,
   JsonSchemaFormatSchema,
   MessageSchema,
+  PartSchema,
   ReasoningSchema,
   ResponseFormatSchema,
   StreamOptionsSchema,
@@ -41,7 +43,7 @@ export const CHAT_MEMBERS = memberTable({
   schema: ChatCompletionRequestSchema,
   isClosed: true,
   ignored: `${BOOKKEEPING} ${ENGINE_HINTS} store verbosity prediction intent snippy copilot_thread_id
-    thinking_budget thinking_config tool_stream vl_high_resolution_images cache_control context_management`,
+    thinking_budget thinking_token_budget thinking_config tool_stream vl_high_resolution_images cache_control context_management`,
   refused: {
     ...FOREIGN_CONSTRAINTS,
     best_of: { neutral: [1] },
@@ -82,6 +84,8 @@ export const CHAT_MEMBERS = memberTable({
       schema: MessageSchema,
       ignored: `cache_control reasoning reasoning_details reasoning_text reasoning_opaque thinking thinking_blocks provider_specific_fields
         prefix partial tool_name metadata extra_content annotations id index`,
+      within: { content: memberTable({ schema: PartSchema, ignored: 'cache_control' }) },
     }),
+    tool_choice: memberTable({ schema: Type.Object({}), read: 'type function allowed_tools' }),
   },
 });

@@ -5,7 +5,7 @@ import { anything, flag, JSON_SCHEMA, model, nullable, provider_serial, stop, TO
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
 /** Parts of any `type` pass here, so that the parser can say which of them are not served. */
-const PartSchema = Type.Object(
+export const PartSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
     text: Type.Optional(Type.String({ description: 'a string' })),
@@ -77,8 +77,8 @@ const ToolChoiceSchema = Type.Union(
     Type.Enum(['none', 'auto', 'required']),
     Type.Object({
       type: Type.String({ description: 'a string' }),
-      function: Type.Optional(NamedFunction),
-      allowed_tools: Type.Optional(
+      function: nullable(NamedFunction, 'an object with a name'),
+      allowed_tools: nullable(
         Type.Object(
           {
             mode: Type.Enum(['auto', 'required'], { description: 'auto or required' }),
@@ -88,6 +88,7 @@ const ToolChoiceSchema = Type.Union(
           },
           { description: 'an object with mode and tools' },
         ),
+        'an object with mode and tools',
       ),
     }),
   ],
@@ -107,7 +108,7 @@ export const JsonSchemaFormatSchema = Type.Object(
 export const ResponseFormatSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
-    json_schema: Type.Optional(JsonSchemaFormatSchema),
+    json_schema: nullable(JsonSchemaFormatSchema, 'an object with name and schema'),
     /** Where llama.cpp, Together and Fireworks take the schema, also with the type `json_object`. */
     schema: nullable(JSON_SCHEMA, 'a JSON Schema object'),
     /** Where TGI takes a schema or a regular expression. */

@@ -11,6 +11,9 @@ export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly
   if (isGiven(body.function_call) && typeof body.function_call !== 'string') {
     reject('function_call', 'function_call is only allowed when functions are given.');
   }
+  if (isFilled(body.tools) && body.function_call === 'none') {
+    reject('function_call', 'function_call is only allowed when functions are given. Use tool_choice.');
+  }
   const tools = (body.tools ?? []).map(functionTool);
   requireDistinctNames(tools);
   const choice = body.tool_choice ?? 'auto';
@@ -25,6 +28,8 @@ export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly
 /** `functions` and `function_call`, the predecessors of tools. */
 function functionsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   if (isFilled(body.tools)) reject('functions', 'functions and tools are not allowed together. Use tools.');
+  if (isGiven(body.tool_choice) && body.tool_choice !== 'auto')
+    reject('tool_choice', 'tool_choice is only allowed when tools are given. Use function_call.');
   const tools = (body.functions ?? []).map(toolOf);
   requireDistinctNames(tools, 'functions');
   const call = body.function_call ?? 'auto';
@@ -46,7 +51,7 @@ function toolOf({ name, description, parameters, strict }: ChatFunction): Tool {
 function choiceOf(choice: ChatToolChoice): ToolChoice {
   if (typeof choice === 'string') return { type: choice };
   if (choice.type !== 'function') return refuse('tool_choice', 'tool_choice must name a tool of type "function".');
-  if (choice.function === undefined) return reject('tool_choice.function', 'tool_choice.function is required.');
+  if (!isGiven(choice.function)) return reject('tool_choice.function', 'tool_choice.function is required.');
   return { type: 'named', name: choice.function.name };
 }
 
@@ -55,8 +60,33 @@ function allowedTools(choice: Exclude<ChatToolChoice, string>) {
   return { mode: allowed.mode, names: allowed.tools.flatMap((tool) => (tool.function === undefined ? [] : [tool.function.name])) };
 }
 
+/** Members that hold a constraint, and the types of `response_format` that each belongs to. */
+const TYPES_OF_MEMBER = {
+  json_schema: ['json_schema'],
+  schema: ['json_schema', 'json_object', 'json'],
+  value: ['json_object', 'json', 'regex'],
+  pattern: ['regex'],
+} as const satisfies Partial<Record<keyof ChatResponseFormat, readonly string[]>>;
+
+/** Throws RequestError for a constraint that the type of the format would leave unread, and for two that differ. */
+function refuseUnreadConstraint(format: ChatResponseFormat): void {
+  let first: string | null = null;
+  for (const [member, types] of Object.entries(TYPES_OF_MEMBER)) {
+    const value = format[member as keyof typeof TYPES_OF_MEMBER];
+    if (!isGiven(value) || value === '') continue;
+    const field = `response_format.${member}`;
+    if (!types.some((type) => type === format.type)) {
+      refuse(field, `${field} belongs to the type ${types.map((type) => `"${type}"`).join(' or ')} and is not supported with another.`);
+    }
+    const text = JSON.stringify(typeof value === 'object' && 'name' in value && member === 'json_schema' ? value.schema : value);
+    if (first !== null && first !== text) reject(field, 'response_format holds more than one form of the answer. Give only one.');
+    first = text;
+  }
+}
+
 /** Throws RequestError for formats that are not known. */
 export function responseFormatOf(format: ChatResponseFormat | null | undefined): ResponseFormat {
+  if (isGiven(format)) refuseUnreadConstraint(format);
   switch (format?.type) {
     case undefined:
     case 'text':
@@ -76,7 +106,7 @@ export function responseFormatOf(format: ChatResponseFormat | null | undefined):
         : reject(field, `${field} must be a regular expression.`);
     }
     case 'json_schema': {
-      if (format?.json_schema === undefined && isGiven(format?.schema)) {
+      if (!isGiven(format?.json_schema) && isGiven(format?.schema)) {
         return { type: 'json_schema', name: 'output', schema: format.schema, strict: true, field: 'response_format.schema' };
       }
       const given = format?.json_schema ?? reject('response_format.json_schema', 'response_format.json_schema is required.');

@@ -6,13 +6,16 @@ import { ImagesRequestSchema } from './schema.js';
 export const IMAGES_MEMBERS = memberTable({
   schema: ImagesRequestSchema,
   isClosed: true,
-  ignored: `${BOOKKEEPING} style`,
+  ignored: `${BOOKKEEPING} style complexity`,
   refused: {
     background: { neutral: ['auto', 'opaque'] },
     partial_images: { neutral: [0] },
     image: {},
     mask: {},
     negative_prompt: {},
+    frame_count: {},
+    frame_duration_ms: {},
+    svg: {},
     steps: { advice: 'Use quality.' },
     num_inference_steps: { advice: 'Use quality.' },
     guidance_scale: {},

@@ -5,12 +5,12 @@ import type { Refusal } from './member-table.js';
 export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options moderation
   client_metadata session_id conversation_id chat_id thread_id trace trace_id request_id rid priority cache_salt kv_transfer_params
   litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
-  provider transforms models route usage preset keep_alive extra_headers`;
+  provider transforms models route usage preset keep_alive ttl extra_headers`;
 
 /** What llama.cpp, vLLM and SGLang are told about how they run, and parameters of samplers that are off unless another member is set. */
 export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token return_progress samplers reasoning_format reasoning_in_content
   n_keep n_discard min_keep post_sampling_probs repeat_last_n penalize_nl response_fields parse_tool_calls parse_special add_special_tokens
-  guided_decoding_backend mm_processor_kwargs media_io_kwargs separate_reasoning stream_reasoning
+  guided_decoding_backend backend_sampling mm_processor_kwargs media_io_kwargs separate_reasoning stream_reasoning
   dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers mirostat_tau mirostat_eta xtc_threshold dynatemp_exponent`;
 
 const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
@@ -72,6 +72,8 @@ export const FOREIGN_CONSTRAINTS: Readonly<Record<string, Refusal>> = {
   prompt_logprobs: {},
   return_token_ids: {},
   return_tokens: {},
+  return_hidden_states: {},
+  vllm_xargs: {},
   return_tokens_as_token_ids: {},
   skip_special_tokens: { neutral: [true] },
   spaces_between_special_tokens: { neutral: [true] },

@@ -55,6 +55,7 @@ function textOfSource(source: unknown, path: string): string {
   return refuse(path, `${path} must hold text. This model does not support PDF input, and no address is read here.`);
 }
 
-function titled({ title }: Block, text: string): string {
-  return title ? `${title}\n${text}` : text;
+/** Title and context of a document are for the model to read, as its text is. */
+function titled({ title, context }: Block, text: string): string {
+  return [title, context, text].filter((part) => part).join('\n');
 }

@@ -55,11 +55,12 @@ const IGNORED = `${BOOKKEEPING} cache_control context_management service_tier sp
 
 const WITHIN = {
   output_config: memberTable({ schema: OutputConfigSchema, ignored: 'effort task_budget verbosity' }),
-  thinking: memberTable({ schema: ThinkingSchema, ignored: 'budget_tokens' }),
+  thinking: memberTable({ schema: ThinkingSchema, ignored: 'budget_tokens block_binding' }),
   tool_choice: memberTable({ schema: ToolChoiceSchema }),
   tools: memberTable({
     schema: ToolSchema,
-    read: 'cache_control eager_input_streaming defer_loading allowed_callers input_examples max_characters',
+    read: 'cache_control eager_input_streaming defer_loading allowed_callers max_characters',
+    ignored: 'input_examples',
   }),
   messages: memberTable({ schema: MessageSchema, ignored: 'output_config cache_control id' }),
 };

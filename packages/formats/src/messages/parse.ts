@@ -4,6 +4,7 @@ import { RequestError } from '../errors.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
+import { isJsonObject } from '../json-value.js';
 import { notPermitted } from '../members/common-members.js';
 import { ignoredMembers } from '../members/member-table.js';
 import { isFilled, isGiven, refuse, reject } from '../refusal.js';
@@ -43,7 +44,7 @@ export function parseMessages(bytes: Uint8Array, { unknownMembers = 'ignore' }: 
     request,
     facts: { endpoint: '/v1/messages', model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: messagesAnswer({ showReasoning: showsThinking(body), usesCacheControl: usesCacheControl(body) }),
-    ignored: [...ignored, ...toolsLeftOut(body)],
+    ignored: [...ignored, ...toolsLeftOut(body), ...citationsLeftOut(body)],
   };
 }
 
@@ -67,7 +68,7 @@ export function parseCountTokens(bytes: Uint8Array, { unknownMembers = 'ignore' 
     request,
     facts: { endpoint: '/v1/messages/count_tokens', model, stream: false, maxTokens, providerSerial },
     answer: countAnswer,
-    ignored: [...ignored, ...toolsLeftOut(body)],
+    ignored: [...ignored, ...toolsLeftOut(body), ...citationsLeftOut(body)],
   };
 }
 
@@ -88,6 +89,19 @@ function sharedOf(body: CountTokensRequest) {
     logprobs: null,
     thinking: body.thinking?.type === 'disabled' ? false : null,
   } as const;
+}
+
+/** Path of the citations that blocks ask for: answers here have none. Tool results hold blocks, too. */
+function citationsLeftOut({ messages }: CountTokensRequest): readonly string[] {
+  return messages.some(({ content }) => asksForCitations(content)) ? ['messages[].content[].citations'] : [];
+}
+
+function asksForCitations(content: unknown): boolean {
+  if (!Array.isArray(content)) return false;
+  return content.some(
+    (block: unknown) =>
+      isJsonObject(block) && ((isJsonObject(block.citations) && block.citations.enabled === true) || asksForCitations(block.content)),
+  );
 }
 
 function toolsLeftOut({ tools }: CountTokensRequest): readonly string[] {
@@ -115,6 +129,8 @@ function responseFormatOf(body: CountTokensRequest): ResponseFormat {
     ? [body.output_config.format, 'output_config.format']
     : [body.output_format, 'output_format'];
   if (!isGiven(format)) return { type: 'text' };
+  if (isGiven(body.output_format) && JSON.stringify(body.output_format) !== JSON.stringify(format))
+    reject('output_format', 'output_config.format and output_format differ. Give only one of them.');
   if (format.type !== 'json_schema') return refuse(path, `${path} must be of type "json_schema".`);
   return {
     type: 'json_schema',

@@ -40,6 +40,7 @@ const BlockSchema = Type.Object(
     is_error: flag,
     content: Type.Optional(Type.Unknown()),
     title: text,
+    context: text,
     source: Type.Optional(Type.Unknown()),
     tool: Type.Optional(ChangedToolSchema),
   },

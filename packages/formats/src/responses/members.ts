@@ -12,7 +12,7 @@ const LIMIT = otherLimit('max_output_tokens');
 export const RESPONSES_MEMBERS = memberTable({
   schema: ResponsesRequestSchema,
   isClosed: true,
-  ignored: `${BOOKKEEPING.replace(ECHOED, '')} ${ENGINE_HINTS} store context_management`,
+  ignored: `${BOOKKEEPING.replace(ECHOED, '')} ${ENGINE_HINTS} store context_management access_programs image`,
   refused: {
     ...FOREIGN_CONSTRAINTS,
     ...refuseConstraints('Use text.format.'),

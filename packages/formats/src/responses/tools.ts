@@ -64,6 +64,8 @@ export function textFormatOf({ text }: ResponsesRequest): ResponseFormat {
   switch (format.type) {
     case 'text':
     case 'json_object':
+      if (isGiven(format.schema))
+        refuse('text.format.schema', 'text.format.schema belongs to the type "json_schema" and is not supported with another.');
       return { type: format.type };
     case 'json_schema': {
       const name = format.name ?? reject('text.format.name', 'text.format.name is required.');
