@@ -2,9 +2,10 @@
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { utf8 } from '@inference/protocol';
 import { afterEach, expect, it } from 'vitest';
-import { CLIENT_WINDOW_BYTES, MAX_UNCHECKED_BYTES } from '../src/inference/client-connection.js';
+import { CLIENT_WINDOW_BYTES, ClientConnection, MAX_UNCHECKED_BYTES } from '../src/inference/client-connection.js';
 import { SendQueues } from '../src/inference/send-queues.js';
 import { type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ScriptedJob } from './scripted-provider.js';
@@ -97,6 +98,38 @@ it.runIf(process.platform === 'linux').each([
   expect(completion_tokens).toBeLessThan(TOKENS);
 });
 
+it('a client that takes all after the last look and leaves pays for all but a window, and always for the first window', async () => {
+  const clients: ClientConnection[] = [];
+  let looks = 0;
+  const server = http.createServer(({ socket: { localPort = 0, remotePort = 0 } }, response) => {
+    const end = (port: number): string => `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+    const queues = new SendQueues(async () => {
+      looks++;
+      return `   0: ${end(localPort)} ${end(remotePort)} 01 00100000:00000000 00:00000000 00000000\n`;
+    }, true);
+    clients.push(new ClientConnection(response, 600_000, queues));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as net.AddressInfo;
+  let read = 0;
+  const socket = net.connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nhost: gateway\r\n\r\n'));
+  socket.on('data', ({ length }) => {
+    read += length;
+  });
+  await until(() => clients.length === 1);
+  const [client] = clients as [ClientConnection];
+  const untaken: number[] = [];
+  for (let written = CLIENT_WINDOW_BYTES; written <= 3 * CLIENT_WINDOW_BYTES; written += CLIENT_WINDOW_BYTES) {
+    const before = looks;
+    client.write(Buffer.alloc(CLIENT_WINDOW_BYTES), () => {});
+    await until(() => read > written && looks > before + 1);
+    untaken.push(client.untaken);
+  }
+  socket.destroy();
+  server.close();
+  expect(untaken).toEqual([0, CLIENT_WINDOW_BYTES, CLIENT_WINDOW_BYTES]);
+});
+
 it('a client that reads on gets every byte of a long stream, and pays for all of it', async () => {
   const running = await startHarness();
   harness = running;
@@ -110,7 +143,12 @@ it('a client that reads on gets every byte of a long stream, and pays for all of
   expect(running.jobLines()[0]).toMatchObject({ status: 'delivered', completion_tokens: TOKENS });
 });
 
-it.runIf(process.platform === 'linux').each(['127.0.0.1', '::1', '::'])('the send queue of a connection to %s is known', async (host) => {
+/** Some machines and containers have no IPv6. */
+const HOSTS = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'))
+  ? ['127.0.0.1', '::1', '::']
+  : ['127.0.0.1'];
+
+it.runIf(process.platform === 'linux').each(HOSTS)('the send queue of a connection to %s is known', async (host) => {
   const accepted: net.Socket[] = [];
   const server = net.createServer((socket) => void accepted.push(socket.on('error', () => {})));
   await new Promise<void>((resolve) => server.listen(0, host, resolve));

@@ -24,6 +24,7 @@ export class ClientConnection {
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
   /** Null: the system does not report what the client's machine acknowledged. */
   #queues: SendQueues | null;
+  #written = 0;
   /** Written, and not passed on to the system. */
   #buffered = 0;
   /** Passed on, and not acknowledged at the last look. */
@@ -55,14 +56,19 @@ export class ClientConnection {
     return this.#gone.signal.aborted;
   }
 
-  /** Bytes written that the client's machine did not have when it was last looked at. */
+  /**
+   * Bytes written that a client which has left does not pay for. A client can read all that was unacknowledged and leave before
+   * the next look, so at most one window of that is free, and nothing of the first window.
+   */
   get untaken(): number {
-    return this.#buffered + this.#unacknowledged;
+    const passedOn = this.#written - this.#buffered;
+    return this.#buffered + Math.min(this.#unacknowledged, CLIENT_WINDOW_BYTES, Math.max(0, passedOn - CLIENT_WINDOW_BYTES));
   }
 
   /** Writes. False: the client is behind, and `onReady` is called when it has caught up. */
   write(chunk: Uint8Array | string, onReady: () => void): boolean {
     const bytes = typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.length;
+    this.#written += bytes;
     this.#unchecked += bytes;
     if (!this.response.write(chunk)) {
       this.#buffered += bytes;
