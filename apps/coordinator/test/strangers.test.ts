@@ -145,6 +145,37 @@ describe('a paying client is served while others hold open', () => {
     letGo();
   });
 
+  it('messages of machines that register and never finish them', async () => {
+    const strangers = await Promise.all(Array.from({ length: 60 }, () => ScriptedProvider.connect(address, { models: ['test/stranger'] })));
+    const before = await reading('process_resident_memory_bytes');
+    const control = Buffer.from([0x89, 0x80, 0, 0, 0, 0]);
+    // Fragments with pings between them are one message, too.
+    const fragment = (first: boolean, bytes: number): Buffer => {
+      const head = Buffer.from([first ? 0x02 : 0x00, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]);
+      head.writeUInt32BE(bytes, 6);
+      return Buffer.concat([head, Buffer.alloc(bytes, 'x'), control]);
+    };
+    const fragments = Array.from({ length: 61 }, (_, index) => fragment(index === 0, 65_536));
+    for (const [index, { socket }] of strangers.entries()) {
+      const { _socket: raw } = socket as unknown as { _socket: Socket };
+      raw.on('error', () => {});
+      if (index % 2 === 0) raw.write(Buffer.concat(fragments));
+      else raw.write(fragment(true, 4_000_000).subarray(0, 3_999_000));
+    }
+    // 240 MB, of which one address may hold 64 MiB.
+    let openCount = strangers.length;
+    await until(() => {
+      openCount = strangers.filter(({ socket }) => socket.readyState === socket.OPEN).length;
+      return openCount <= 20;
+      // Sooner than the coordinator would end them for their silence.
+    }, 15_000);
+    // Those that fit were not ended.
+    expect(openCount).toBeGreaterThan(0);
+    expect(await pay()).toEqual(SERVED);
+    await until(async () => (await reading('process_resident_memory_bytes')) - before < 200e6, 60_000);
+    for (const stranger of strangers) stranger.close();
+  });
+
   it('messages of WebSockets that never register, and the memory of the coordinator stays bounded', async () => {
     const { port } = new URL(address);
     const before = await reading('process_resident_memory_bytes');

@@ -1,13 +1,13 @@
 /**
  * The door for providers: turns `GET /provider/v1/socket` into a WebSocket and hands it to the fleet. What a connection may hold is
- * small until its provider has registered.
+ * small until its provider has registered. Later, messages that have not arrived whole share a budget by address.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import proxyAddress from '@fastify/proxy-addr';
 import { MAX_TEXT_FRAME_BYTES } from '@inference/protocol';
-import { WebSocketServer } from 'ws';
-import { FairBudget } from '../fair-budget.js';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { type Claim, FairBudget } from '../fair-budget.js';
 import { networkOf } from '../network-address.js';
 import type { Fleet } from './fleet.js';
 import { MAX_MESSAGE_BYTES } from './provider-socket.js';
@@ -19,6 +19,10 @@ const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
 /** Bytes of one message before registration. Above the cap of a text frame, so that a message somewhat over it gets its reason. */
 const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
+/** All unfinished messages of registered providers: 256 frames of the largest size. Anybody can register a machine. */
+const MAX_UNFINISHED_BYTES = 128 * 2 ** 20;
+/** Bytes of an unfinished message that are not counted: most messages arrive in one piece. */
+const UNCOUNTED_BYTES = 16 * 1024;
 
 /** Whether a request asks for the WebSocket of providers. */
 export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage): boolean {
@@ -34,6 +38,7 @@ export function openProviderGate(server: Server, fleet: Fleet, trustedProxies: r
     bytesPerClaim: BYTES_PER_CONNECTION,
     evictsOwn: true,
   });
+  const unfinished = new FairBudget({ maxBytes: MAX_UNFINISHED_BYTES, freeMultiple: 1, evictsOwn: true });
   const isTrusted = proxyAddress.compile([...trustedProxies]);
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (!isProviderUpgrade(request)) return;
@@ -53,6 +58,7 @@ export function openProviderGate(server: Server, fleet: Fleet, trustedProxies: r
         claim.release();
         socket.off('data', count);
         webSocket.off('message', took);
+        boundUnfinished(webSocket, socket, (giveUp) => unfinished.open({ holder }, giveUp));
       });
       let unread = 0;
       // The rest is dropped: a closing handshake would read, and hold, it all.
@@ -81,6 +87,48 @@ export function openProviderGate(server: Server, fleet: Fleet, trustedProxies: r
     server.off('upgrade', upgrade);
     sockets.close();
   };
+}
+
+/** Ends a connection whose unfinished message has no room. `open` begins the claim of one message. */
+function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: () => void) => Claim | null): void {
+  let claim: Claim | null = null;
+  let unread = 0;
+  let lastChunkBytes = 0;
+  const count = (chunk: Buffer): void => {
+    lastChunkBytes = chunk.length;
+    unread += chunk.length;
+    if (unread <= UNCOUNTED_BYTES) return;
+    claim ??= open(() => webSocket.terminate());
+    const more = unread - (claim?.bytes ?? 0);
+    if (claim === null || (more > 0 && !claim.grow(more))) webSocket.terminate();
+  };
+  const took = (data: Buffer): void => {
+    // What is left is at most the chunk that ended this message: frame headers of fragments never add up.
+    unread = Math.min(Math.max(0, unread - frameBytes(data.length)), lastChunkBytes);
+    release();
+  };
+  // May come between the fragments of a message, which is still unfinished then.
+  const tookControl = (data: Buffer): void => {
+    unread = Math.max(0, unread - frameBytes(data.length));
+  };
+  const release = (): void => {
+    claim?.release();
+    claim = null;
+  };
+  // Before the library's own listener, which emits the messages of a chunk while it takes it.
+  socket.prependListener('data', count);
+  webSocket.on('message', took);
+  webSocket.on('ping', tookControl);
+  webSocket.on('pong', tookControl);
+  socket.once('close', () => {
+    socket.off('data', count);
+    release();
+  });
+}
+
+/** Bytes of a client's frame on the connection (RFC 6455 section 5.2). */
+function frameBytes(payloadBytes: number): number {
+  return payloadBytes + (payloadBytes < 126 ? 6 : payloadBytes < 65_536 ? 8 : 14);
 }
 
 function refuse(socket: Duplex): void {

@@ -8,14 +8,14 @@ import type { Duplex } from 'node:stream';
 
 /** Serves all upgrades but those that somebody else takes. */
 export function serveUpgradesAsRequests(server: Server, isTaken: (request: IncomingMessage) => boolean): void {
-  const unanswered = new WeakMap<Duplex, number>();
+  const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
   const waiting = new WeakMap<Duplex, () => void>();
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    unanswered.set(socket, (unanswered.get(socket) ?? 0) + 1);
+    const responses = unanswered.get(socket) ?? new Set();
+    unanswered.set(socket, responses.add(response));
     response.once('close', () => {
-      const left = (unanswered.get(socket) ?? 1) - 1;
-      unanswered.set(socket, left);
-      if (left > 0) return;
+      responses.delete(response);
+      if (responses.size > 0) return;
       const goOn = waiting.get(socket);
       waiting.delete(socket);
       goOn?.();
@@ -23,10 +23,16 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (isTaken(request)) return;
+    const responses = unanswered.get(socket) ?? new Set();
     const ignoreError = (): void => {};
+    // Node has stopped listening for it, and the answer that is being written may wait for it.
+    const passDrain = (): void => {
+      for (const response of responses) if (response.socket === socket) response.emit('drain');
+    };
     const goOn = (): void => {
       if (socket.destroyed) return;
       socket.off('error', ignoreError);
+      socket.off('drain', passDrain);
       // The end of an earlier answer set the time for which an idle connection is kept.
       if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
       socket.unshift(Buffer.concat([ordinaryHead(request), head]));
@@ -35,8 +41,11 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
     // Nobody else hears of errors until the socket is the server's again.
     socket.on('error', ignoreError);
     // Answers to earlier requests of the connection go out first.
-    if ((unanswered.get(socket) ?? 0) === 0) goOn();
-    else waiting.set(socket, goOn);
+    if (responses.size === 0) goOn();
+    else {
+      socket.on('drain', passDrain);
+      waiting.set(socket, goOn);
+    }
   });
 }
 
