@@ -47,7 +47,8 @@ const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}$/;
 export function allowOrigins(request: FastifyRequest, reply: FastifyReply): void {
   if (!isApi(request)) return;
   reply.raw.setHeader('access-control-allow-origin', '*');
-  reply.raw.setHeader('access-control-expose-headers', EXPOSED_HEADERS.join(', '));
+  // Only browsers send Origin, and only they read the list.
+  if (request.headers.origin !== undefined) reply.raw.setHeader('access-control-expose-headers', EXPOSED_HEADERS.join(', '));
 }
 
 /** Answers a browser's preflight for a path that takes these methods. False: the request is none. */
