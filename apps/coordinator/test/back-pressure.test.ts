@@ -23,7 +23,12 @@ describe('requests for a provider that takes them slowly', () => {
     harness = await startHarness({ jobTimings: PATIENT });
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
-    const answers = [1, 2, 3, 4].map(() => chatOf(7 * MiB));
+    const answers: Promise<Response>[] = [];
+    // One after the other: what is placed counts once it is sealed.
+    while (answers.length < 4) {
+      answers.push(chatOf(7 * MiB));
+      await until(() => sessionOf(provider).jobs.used === answers.length || gateOf(provider) === 'no_free_slot');
+    }
     await until(() => gateOf(provider) === 'no_free_slot');
     // Two of them would exceed the bound with a third one of the largest size.
     expect(sessionOf(provider).jobs.used).toBeLessThanOrEqual(3);
