@@ -1,6 +1,6 @@
 /**
  * Runs every test as CI does: a test file that fails is run once more by itself. Passing then, the file is appended to the list that
- * `FLAKY_LIST` names, and CI goes on. A run that fails without a failing file is never repeated.
+ * the first argument names, and CI goes on. A run that fails without a failing file is never repeated.
  */
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -48,6 +48,7 @@ export function failedFilesOf(report) {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const { isOk, flakyFiles } = runWithOneRepeat(runVitest);
-  if (process.env.FLAKY_LIST) for (const file of flakyFiles) appendFileSync(process.env.FLAKY_LIST, `FLAKY ${file}\n`);
+  const [, , flakyList] = process.argv;
+  if (flakyList !== undefined) for (const file of flakyFiles) appendFileSync(flakyList, `FLAKY ${file}\n`);
   process.exit(isOk ? 0 : 1);
 }

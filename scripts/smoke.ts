@@ -6,6 +6,8 @@ import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
+/** File that the runs are appended to which failed once and not again. */
+const [, , FLAKY_LIST] = process.argv;
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Far more than any of them takes on a busy machine. */
 const LIMIT_MS = 6 * 60_000;
@@ -40,7 +42,7 @@ async function runAll(runs: readonly Run[]): Promise<string[]> {
     // As a test file that fails in CI is.
     console.log(`\n== ${run.name}: once more`);
     if (!(await holds(run))) failures.push(run.name);
-    else if (process.env.FLAKY_LIST) appendFileSync(process.env.FLAKY_LIST, `FLAKY ${run.name}\n`);
+    else if (FLAKY_LIST !== undefined) appendFileSync(FLAKY_LIST, `FLAKY ${run.name}\n`);
   }
   return failures;
 }

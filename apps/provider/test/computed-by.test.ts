@@ -17,7 +17,10 @@ test('what was not applied is left out', () => {
     sampling: { temperature: '1' },
   });
   const penalised = { ...sampling, repetitionPenalty: 1.1 };
-  expect(computedBy(identity, { usedTemplate: false, sampling: penalised }).sampling).toEqual({ temperature: '1', repetition_penalty: '1.1' });
+  expect(computedBy(identity, { usedTemplate: false, sampling: penalised }).sampling).toEqual({
+    temperature: '1',
+    repetition_penalty: '1.1',
+  });
 });
 
 test.each([
