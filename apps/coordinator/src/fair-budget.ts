@@ -1,7 +1,7 @@
 /**
  * Memory that many holders share: accounts, or network addresses. A holder may take a multiple of what is left free (dynamic
- * thresholds, Choudhury and Hahne 1998), so a newcomer always finds some. When a claim does not fit, the oldest unfinished claim of
- * the largest holder is given up for it.
+ * thresholds, Choudhury and Hahne 1998). When a claim does not fit, the oldest unfinished claim is evicted of the largest holder that is
+ * larger than the claimant; else of the claimant itself (`evictsOwn`), or of a larger member; else `grow` returns false.
  */
 export interface FairBudgetOptions {
   readonly maxBytes: number;
@@ -16,7 +16,7 @@ export interface FairBudgetOptions {
 /** An account and one of its keys, or an address alone. */
 export interface Claimant {
   readonly holder: string;
-  /** Claims of one member never displace a smaller member of the same holder. */
+  /** Without `evictsOwn`, claims of one member never displace a smaller member of the same holder. */
   readonly member?: string;
 }
 

@@ -178,3 +178,27 @@ it('a system that lists no connections is asked once', async () => {
   const socket = { localAddress: '127.0.0.1', localPort: 1, remoteAddress: '127.0.0.1', remotePort: 2 } as net.Socket;
   expect([await queues.unacknowledged(socket), await queues.unacknowledged(socket), reads]).toEqual([null, null, 1]);
 });
+
+it('readings never overlap, and one that is asked for during another begins after it', async () => {
+  const socket = { localAddress: '127.0.0.1', localPort: 1, remoteAddress: '127.0.0.1', remotePort: 2 } as net.Socket;
+  const ends: (() => void)[] = [];
+  let running = 0;
+  let maxRunning = 0;
+  const queues = new SendQueues(async () => {
+    maxRunning = Math.max(maxRunning, ++running);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    running--;
+    return `   0: 0100007F:0001 0100007F:0002 01 0000000${ends.length}:00000000 00:00000000 00000000\n`;
+  }, true);
+  const first = queues.unacknowledged(socket);
+  await until(() => ends.length === 1);
+  const later = [queues.unacknowledged(socket), queues.unacknowledged(socket)];
+  // Longer than the minimum pause between two readings.
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(ends).toHaveLength(1);
+  ends[0]?.();
+  expect(await first).toBe(1);
+  await until(() => ends.length === 2);
+  ends[1]?.();
+  expect([await Promise.all(later), maxRunning]).toEqual([[2, 2], 1]);
+});

@@ -1,6 +1,6 @@
 /**
  * The usage that an answer itself reports to its client, read from its bytes as they come, and its agreement with the signed receipt.
- * The reader walks the JSON structure of the body or of each event, in constant memory: it keeps no byte but those of a usage object.
+ * The reader walks the JSON structure of the body or of each event. Memory is bounded: MAX_USAGES usage objects and one member name.
  * Coordinator and verifiers share it, so that both refuse the same answers.
  */
 import type { Endpoint } from './ids.js';
@@ -76,6 +76,7 @@ export class UsageReader {
   }
 
   push(bytes: Uint8Array): void {
+    if (this.#unreadable) return;
     const { length } = bytes;
     for (let index = 0; index < length; index++) {
       if (this.#isStream) {
@@ -236,11 +237,14 @@ export class UsageReader {
       this.#unreadable = true;
       return;
     }
-    // Streams say null until there is one.
+    // Events carry `usage: null` before the final one.
     if (value === null) return;
     const usage = { value, isPartial: this.#captureDepth === 2 && this.#container === 'message' };
+    if (this.#unreadable) return;
     this.#usages.set(JSON.stringify(usage), usage);
-    if (this.#usages.size > MAX_USAGES) this.#unreadable = true;
+    if (this.#usages.size <= MAX_USAGES) return;
+    this.#unreadable = true;
+    this.#usages.clear();
   }
 }
 
@@ -288,7 +292,7 @@ function agrees({ value, isPartial }: ReportedUsage, { usage, hidden_tokens, end
       is(details.reasoning_tokens, hidden_tokens)
     );
   }
-  // The Messages format counts cached tokens beside the others.
+  // `input_tokens` excludes cached tokens in the Messages format, so only the sum is compared.
   const prompt = sum(said.input_tokens, said.cache_creation_input_tokens ?? 0, said.cache_read_input_tokens ?? 0);
   if (isPartial) return prompt === prompt_tokens;
   return prompt === prompt_tokens && said.output_tokens === completion_tokens && is(details.thinking_tokens, hidden_tokens);

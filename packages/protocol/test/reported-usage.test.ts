@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { utf8 } from '../src/bytes.js';
 import type { Endpoint } from '../src/ids.js';
 import { agreesWithReceipt, UsageReader, type UsageReport } from '../src/reported-usage.js';
@@ -95,4 +95,16 @@ test('an answer that reports two usages agrees with no receipt', () => {
   ])
     expect(agreesWithReceipt(read(text), receipt(CHAT))).toBe(false);
   expect(agreesWithReceipt('unreadable', receipt(CHAT))).toBe(false);
+});
+
+test('an answer that reports usage without end is not kept', () => {
+  const reader = new UsageReader(CHAT, true);
+  const set = vi.spyOn(Map.prototype, 'set');
+  try {
+    for (let count = 0; count < 1000; count++) reader.push(utf8(`data: {"usage":{"prompt_tokens":${count}}}\n\n`));
+    expect(set.mock.calls.length).toBeLessThan(16);
+  } finally {
+    set.mockRestore();
+  }
+  expect(reader.end()).toBe('unreadable');
 });

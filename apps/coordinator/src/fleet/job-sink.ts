@@ -5,7 +5,7 @@
 import type { Frame, JobCompleted, JobFailure } from '@inference/protocol';
 
 export interface JobSink {
-  /** The provider takes requests that wait to be sent; this job's is not sent completely. */
+  /** The provider takes bytes while this job's request waits to be sent, or the last of it has just gone out. */
   sending(): void;
   accepted(): void;
   /** The provider is at work, though it has nothing to say yet. */
@@ -19,7 +19,7 @@ export interface JobSink {
 
 /** What the runner of a job may ask of the session. All calls are harmless once the job is over. */
 export interface JobHandle {
-  /** Whether the provider has been told of the job. */
+  /** False while the job's first message waits to be sent to the provider. */
   isSent(): boolean;
   /** Allows this many response bytes more. */
   grant(bytes: number): void;

@@ -1,6 +1,6 @@
 /**
- * One provider's WebSocket: caps on what comes in, back-pressure and a bound on what waits to go out, and signs of life. It
- * knows nothing of what the messages mean, but for whose frames wait.
+ * One provider's WebSocket: caps on what comes in, back-pressure and a bound on what waits to go out, and signs of life.
+ * Messages are opaque here, except for the job id of queued request frames.
  */
 import {
   type CoordinatorMessage,
@@ -25,13 +25,13 @@ export interface Transport {
 
 /** The library's own cap. Above ours, so that a message somewhat over ours is still answered with its reason. */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
-/** Bytes handed to the stream before request frames wait for its `drain`. */
+/** Buffered bytes above which request frames wait for the stream's `drain`. */
 export const SEND_WINDOW_BYTES = 1024 * 1024;
-/** Requests up to this size are written at once, ahead of larger ones that wait. */
+/** Requests up to this size go ahead of larger ones that wait, up to twice the window. */
 const MAX_SMALL_JOB_BYTES = 64 * 1024;
 /** Unsent bytes above which the provider gets no new job: one of the largest size would exceed `MAX_UNSENT_BYTES`. */
 const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
-/** Unsent bytes above which a ping is not answered: whoever does not read would let the answers pile up. */
+/** Unsent bytes above which a ping is not answered: answers would pile up for a peer that does not read. */
 const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
 /** Time for the last words and the closing handshake, in milliseconds. */
 const CLOSE_MS = 2000;
@@ -54,9 +54,9 @@ export interface SocketEvents {
   signOfLife(): void;
   /** The provider has become unable to take a new job, or able again; see {@link ProviderSocket.isBacklogged}. */
   backlogChanged(): void;
-  /** Request frames that waited went out. Called for each job whose frames still wait. */
+  /** The stream drained. Called for each job that had unsent frames before, jobs just completed included. */
   sendProgressed(jobId: JobId): void;
-  /** Once, whatever ended the connection. `rejection` when this side ended it. */
+  /** Called once. `rejection`: from {@link ProviderSocket.reject}; null for a remote close, an error or `terminate`. */
   closed(rejection: Rejection | null): void;
 }
 
@@ -105,7 +105,7 @@ export class ProviderSocket {
     return this.#lastHeardAt;
   }
 
-  /** Pings since anything was heard. */
+  /** Pings since the last received data or send progress. */
   get unanswered(): number {
     return this.#unanswered;
   }
@@ -124,8 +124,8 @@ export class ProviderSocket {
   }
 
   /**
-   * Sends a job and its request frames. What fits the window goes out in one call to the system, at once: the provider starts
-   * while the next job is sealed. The rest waits for the stream to drain.
+   * Sends a job and its request frames. A request that fits the window is written in one call, so that the provider starts while the
+   * next job is sealed. Frames of others are queued and sent as the stream drains.
    */
   sendJob(message: JobMessage, frames: readonly Uint8Array[]): void {
     let bytes = 0;
@@ -145,7 +145,7 @@ export class ProviderSocket {
     this.#sendUnsent();
   }
 
-  /** Whether the provider has been told of the job. */
+  /** False while the job's first message waits in the send queue; true for all other jobs, unknown and withdrawn ones included. */
   hasSent(jobId: JobId): boolean {
     return this.#unsent.get(jobId)?.message == null;
   }
@@ -179,7 +179,7 @@ export class ProviderSocket {
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 
-  /** Tells the provider why and ends the session. Later messages from it are not read. */
+  /** Ends the session, and sends the reason first if the socket is open and not full. Later messages are not read. */
   reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
     if (this.#ended) return;
     const closeCode = code === 'too_large' ? 1009 : code === 'shutting_down' ? 1001 : 1008;

@@ -193,7 +193,7 @@ export class Attempt implements JobSink {
     }
   }
 
-  /** The time for acceptance begins anew with each part of this request that goes out. */
+  /** The time for acceptance begins anew while the provider takes what is sent before and of this request. */
   sending(): void {
     if (this.#over || this.#phase !== 'acceptance') return;
     this.#lastSignAt = performance.now();

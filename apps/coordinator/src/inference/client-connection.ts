@@ -1,6 +1,6 @@
 /**
- * The client's side of one request: knows when the client has gone, refuses to be written to after that, and gives up on a
- * client that does not take what was written in time. The end of an answer has a time of its own (`routes/answers-underway`).
+ * The client's side of one request: knows when the client has gone, and gives up on a client that does not take what was written in
+ * time. After the client has left, `end` and `answerError` do nothing; callers stop calling `write`. The end of an answer has a time of its own (`routes/answers-underway`).
  * Where the system reports it, a client that is more than a window behind is waited for.
  */
 import type { ServerResponse } from 'node:http';
@@ -9,23 +9,23 @@ import type { HttpError } from '@inference/formats';
 import { Deadline } from './deadline.js';
 import type { SendQueues } from './send-queues.js';
 
-/** Bytes that the client's machine may not have acknowledged; after as many written ones it is looked at. */
+/** Maximum of unacknowledged bytes; also the number of written bytes after which the kernel's send queue is read. */
 export const CLIENT_WINDOW_BYTES = 64 * 1024;
-/** Bytes that may be written while a look is under way, which takes some 50 ms. */
+/** Bytes that may be written while the send queue is being read, which takes some 50 ms. */
 export const MAX_UNCHECKED_BYTES = 4 * CLIENT_WINDOW_BYTES;
-/** Between two looks at a client that is behind, in milliseconds. */
+/** Between two readings of the send queue of a client that is behind, in milliseconds. */
 const LOOK_MS = 25;
 
 export class ClientConnection {
   readonly response: ServerResponse;
   readonly #gone = new AbortController();
   readonly #drainMs: number;
-  /** Ends the connection, which a response that waits for its turn on it does not have yet. */
+  /** Destroys `req.socket`: a pipelined response has no socket of its own yet. */
   readonly #draining = new Deadline(() => this.response.req.socket.destroy());
   /** Null: the system does not report what the client's machine acknowledged. */
   #queues: SendQueues | null;
   #written = 0;
-  /** Written, and not passed on to the system. */
+  /** Bytes of chunks for which `response.write` returned false, until `drain`. */
   #buffered = 0;
   /** Passed on, and not acknowledged at the last look. */
   #unacknowledged = 0;
@@ -57,8 +57,8 @@ export class ClientConnection {
   }
 
   /**
-   * Bytes written that a client which has left does not pay for. A client can read all that was unacknowledged and leave before
-   * the next look, so at most one window of that is free, and nothing of the first window.
+   * Bytes that are not billed once the client has left: all buffered ones, and after the first window at most one window of
+   * unacknowledged ones, because a client can read everything and leave between two readings.
    */
   get untaken(): number {
     const passedOn = this.#written - this.#buffered;

@@ -1,6 +1,5 @@
 /**
- * How often each machine refuses jobs of a model in the name of the client, beside the model's other machines. Counts halve every ten
- * minutes.
+ * Rate of client-blaming refusals per provider and model, compared with the model's other providers. Counts halve every ten minutes.
  */
 import type { ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../bounded-map.js';
@@ -13,16 +12,18 @@ interface Counts {
 
 const HALF_LIFE_MS = 10 * 60_000;
 const MAX_MODELS = 5000;
-const MAX_PROVIDERS = 50_000;
+const MAX_PROVIDER_MODELS = 50_000;
 const MIN_REFUSALS = 4;
 const MIN_SHARE = 0.2;
-/** Times the rate of the others. */
+/** Refusals are frequent above this multiple of the other providers' rate. */
 const MAX_RATIO = 4;
+/** Above this share refusals are frequent whatever the others do. */
+const MAX_SHARE = 0.9;
 
 export class RefusalRates {
   readonly #now: () => number;
   readonly #models = new BoundedMap<string, Counts>(MAX_MODELS);
-  readonly #providers = new BoundedMap<string, Counts>(MAX_PROVIDERS);
+  readonly #providers = new BoundedMap<string, Counts>(MAX_PROVIDER_MODELS);
 
   /** `now` in milliseconds. */
   constructor(now: () => number) {
@@ -42,10 +43,10 @@ export class RefusalRates {
     const own = this.#read(this.#providers, keyOf(model, providerId));
     const all = this.#read(this.#models, model);
     const others = { refused: Math.max(0, all.refused - own.refused), answered: Math.max(0, all.answered - own.answered) };
-    // As if the others had refused one job more, so that a few answers say little.
+    // Laplace smoothing (one refused and one answered job added), so that a few answers say little.
     const rateOfOthers = (others.refused + 1) / (others.refused + others.answered + 2);
     const rate = own.refused / (own.refused + own.answered);
-    return Math.round(own.refused) >= MIN_REFUSALS && rate > Math.max(minShare, Math.min(0.9, MAX_RATIO * rateOfOthers));
+    return Math.round(own.refused) >= MIN_REFUSALS && rate > Math.max(minShare, Math.min(MAX_SHARE, MAX_RATIO * rateOfOthers));
   }
 
   #add(model: string, providerId: ProviderId, what: 'refused' | 'answered'): void {

@@ -8,7 +8,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 
 type ReadTable = (table: 'tcp' | 'tcp6') => Promise<string>;
 
-/** Shortest pause between two readings, in milliseconds, and as a multiple of what the last one took. */
+/** Minimum pause after a reading, in milliseconds, and the pause as a multiple of the duration of that reading. */
 const MIN_PAUSE_MS = 10;
 const PAUSE_FACTOR = 5;
 /** Rows parsed before the event loop goes on: a busy machine lists tens of thousands. */
@@ -16,14 +16,14 @@ const ROWS_PER_TURN = 500;
 /** Local and remote end, state, bytes in the send queue. */
 const ROW = /: ([0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:[0-9A-F]{4}) [0-9A-F]{2} ([0-9A-F]{8}):/g;
 
+type Rows = ReadonlyMap<string, number>;
+
 export class SendQueues {
-  readonly #read: ReadTable;
-  #next: Promise<Reading> | null = null;
-  #readyAt = 0;
-  #supported: boolean;
+  readonly #tables: Readonly<Record<'tcp' | 'tcp6', Table>>;
+  readonly #supported: boolean;
 
   constructor(read: ReadTable = readTable, supported = process.platform === 'linux') {
-    this.#read = read;
+    this.#tables = { tcp: new Table(() => read('tcp')), tcp6: new Table(() => read('tcp6')) };
     this.#supported = supported;
   }
 
@@ -31,53 +31,56 @@ export class SendQueues {
   async unacknowledged(socket: Socket): Promise<number | null> {
     const row = this.#supported ? rowOf(socket) : null;
     if (row === null) return null;
-    // Whoever asks while a reading runs takes part in the next one, which begins after the question.
-    this.#next ??= this.#start();
-    const reading = await this.#next;
-    return (await reading.of(row.table)).get(row.ends) ?? null;
-  }
-
-  async #start(): Promise<Reading> {
-    await pause(Math.max(0, this.#readyAt - performance.now()));
-    this.#next = null;
-    const begun = performance.now();
-    const reading = new Reading(async (table) => {
-      try {
-        const rows = new Map<string, number>();
-        let parsed = 0;
-        for (const [, ends = '', queue = ''] of (await this.#read(table)).matchAll(ROW)) {
-          rows.set(ends, Number.parseInt(queue, 16));
-          if (++parsed % ROWS_PER_TURN === 0) await nextTurn();
-        }
-        return rows;
-      } catch {
-        // A system that hides the list.
-        this.#supported = false;
-        return new Map();
-      } finally {
-        this.#readyAt = performance.now() + Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * (performance.now() - begun));
-      }
-    });
-    this.#readyAt = begun + MIN_PAUSE_MS;
-    return reading;
+    const rows = await this.#tables[row.table].read();
+    return rows?.get(row.ends) ?? null;
   }
 }
 
-/** One look at the lists, each of which is read when it is asked for. */
-class Reading {
-  readonly #read: (table: 'tcp' | 'tcp6') => Promise<ReadonlyMap<string, number>>;
-  readonly #tables = new Map<string, Promise<ReadonlyMap<string, number>>>();
+/** One of the system's tables. Readings never overlap, and all callers that wait share the next one. */
+class Table {
+  readonly #text: () => Promise<string>;
+  #next: Promise<Rows | null> | null = null;
+  #latest: Promise<unknown> = Promise.resolve();
+  #readyAt = 0;
+  #isReadable = true;
 
-  constructor(read: (table: 'tcp' | 'tcp6') => Promise<ReadonlyMap<string, number>>) {
-    this.#read = read;
+  constructor(text: () => Promise<string>) {
+    this.#text = text;
   }
 
-  of(table: 'tcp' | 'tcp6'): Promise<ReadonlyMap<string, number>> {
-    const known = this.#tables.get(table);
-    if (known !== undefined) return known;
-    const rows = this.#read(table);
-    this.#tables.set(table, rows);
+  /** Rows of a reading that begins after this call. Null for good once a reading has failed. */
+  read(): Promise<Rows | null> {
+    this.#next ??= this.#begin();
+    return this.#next;
+  }
+
+  async #begin(): Promise<Rows | null> {
+    await this.#latest;
+    await pause(Math.max(0, this.#readyAt - performance.now()));
+    this.#next = null;
+    const rows = this.#parse();
+    this.#latest = rows;
     return rows;
+  }
+
+  async #parse(): Promise<Rows | null> {
+    if (!this.#isReadable) return null;
+    const begunAt = performance.now();
+    try {
+      const rows = new Map<string, number>();
+      let parsedCount = 0;
+      for (const [, ends = '', queue = ''] of (await this.#text()).matchAll(ROW)) {
+        rows.set(ends, Number.parseInt(queue, 16));
+        if (++parsedCount % ROWS_PER_TURN === 0) await nextTurn();
+      }
+      return rows;
+    } catch {
+      this.#isReadable = false;
+      return null;
+    } finally {
+      const endedAt = performance.now();
+      this.#readyAt = endedAt + Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * (endedAt - begunAt));
+    }
   }
 }
 
@@ -85,7 +88,7 @@ function readTable(table: 'tcp' | 'tcp6'): Promise<string> {
   return readFile(`/proc/self/net/${table}`, 'latin1');
 }
 
-/** The list that a connection stands in, and its two ends as they stand there. Null: it is not connected. */
+/** The table that lists a connection, and its two ends as listed. Null: not connected, or an address of an unknown form. */
 function rowOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): { table: 'tcp' | 'tcp6'; ends: string } | null {
   if (localAddress === undefined || localPort === undefined || remoteAddress === undefined || remotePort === undefined) return null;
   const local = addressHex(localAddress);

@@ -14,9 +14,9 @@ import { networkOf } from '../network-address.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Room for its body; null before that is read and after the answer. */
+    /** Memory claim of the body: null until the body is read, released when the response closes. */
     bodyClaim: Claim | null;
-    /** True once the request is answered or its client is gone. */
+    /** True once the response is complete or its connection closed. */
     isAnswered: boolean;
   }
 }
@@ -38,10 +38,10 @@ const MAX_DROPPED = 8;
 const WINDOW_MS = 10_000;
 export const MIN_BYTES_PER_WINDOW = 4096;
 /** Requests without an account: all of them together, and the largest single one. */
-const MAX_STRANGERS_BYTES = 16 * 2 ** 20;
-const MAX_STRANGER_BODY_BYTES = 512 * 1024;
+const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
+const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
 /** A connection with its request costs this much beside the bytes of the body. */
-const BYTES_PER_STRANGER = 4096;
+const BYTES_PER_UNAUTHENTICATED_REQUEST = 4096;
 /** An inflater's window and buffers. */
 const BYTES_PER_INFLATER = 64 * 1024;
 
@@ -49,10 +49,10 @@ export class RequestBodies {
   readonly #options: RequestBodiesOptions;
   readonly #funded: FairBudget;
   readonly #unfunded: FairBudget;
-  readonly #strangers = new FairBudget({
-    maxBytes: MAX_STRANGERS_BYTES,
+  readonly #unauthenticated = new FairBudget({
+    maxBytes: MAX_UNAUTHENTICATED_BYTES,
     freeMultiple: 1,
-    bytesPerClaim: BYTES_PER_STRANGER,
+    bytesPerClaim: BYTES_PER_UNAUTHENTICATED_REQUEST,
     evictsOwn: true,
   });
 
@@ -69,8 +69,8 @@ export class RequestBodies {
   }
 
   /** Bytes that requests without an account hold now, their connections included. */
-  get heldByStrangers(): number {
-    return this.#strangers.bytes;
+  get heldByUnauthenticated(): number {
+    return this.#unauthenticated.bytes;
   }
 
   /** Makes the server read all bodies in this way. */
@@ -87,7 +87,7 @@ export class RequestBodies {
     server.addContentTypeParser('*', (request, payload, done: Done) => {
       const account = accountBehind(request);
       if (account === null) {
-        this.#read(request, payload, this.#strangers, { holder: networkOf(request.ip) }, done);
+        this.#read(request, payload, this.#unauthenticated, { holder: networkOf(request.ip) }, done);
         return;
       }
       const claimant = { holder: account, member: request.apiKey?.id ?? '' };
@@ -104,14 +104,16 @@ export class RequestBodies {
     claimant: { readonly holder: string; readonly member?: string },
     done: Done,
   ): void {
-    const isStranger = budget === this.#strangers;
-    const maxBytes = isStranger ? Math.min(request.routeOptions.bodyLimit, MAX_STRANGER_BODY_BYTES) : request.routeOptions.bodyLimit;
+    const isUnauthenticated = budget === this.#unauthenticated;
+    const maxBytes = isUnauthenticated
+      ? Math.min(request.routeOptions.bodyLimit, MAX_UNAUTHENTICATED_BODY_BYTES)
+      : request.routeOptions.bodyLimit;
     const encoding = encodingOf(request.headers['content-encoding']);
     const refuse = (code: ErrorCode): void => {
       dropRest(request, payload, maxBytes);
       done(refusal(code));
     };
-    const unread = reasonNotToRead(request, encoding, isStranger, maxBytes);
+    const unread = reasonNotToRead(request, encoding, isUnauthenticated, maxBytes);
     if (unread !== null) {
       refuse(unread);
       return;
@@ -204,10 +206,10 @@ function accountBehind(request: FastifyRequest): string | null {
 
 type Encoding = 'none' | 'gzip' | 'deflate' | 'unknown';
 
-function reasonNotToRead(request: FastifyRequest, encoding: Encoding, isStranger: boolean, maxBytes: number): ErrorCode | null {
+function reasonNotToRead(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
   if (request.isAnswered) return 'invalid_request';
-  // Strangers get no inflater: none of what they send is worth compressing.
-  if (encoding !== 'none' && isStranger) return 'body_encoded';
+  // Unauthenticated requests may not be compressed: inflating costs memory, and their bodies are small.
+  if (encoding !== 'none' && isUnauthenticated) return 'body_encoded';
   if (encoding === 'unknown') return 'encoding_unsupported';
   return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
 }
@@ -227,8 +229,8 @@ function encodingOf(contentEncoding: string | undefined): Encoding {
 }
 
 /**
- * Reads what still comes of a body that is answered already: a connection that is closed under a client that sends takes the
- * answer with it. Who does not come to an end is cut off.
+ * Reads and discards the rest of a refused body, so that the client can read the response: closing early would reset the connection,
+ * which is destroyed beyond `MAX_DROPPED` times the bound. Slow senders end at the server's request timeout.
  */
 function dropRest(request: FastifyRequest, payload: NodeJS.ReadableStream, maxBytes: number): void {
   let left = MAX_DROPPED * maxBytes;

@@ -1,12 +1,12 @@
 /**
  * Requests with an `Upgrade` that is not offered here (h2c; a WebSocket at another address) are ordinary requests (RFC 9110 section
- * 7.8). Node hands each of them over as a raw socket once anybody listens for upgrades, so they are put back in front of the server
- * without that header.
+ * 7.8). Node hands each of them over as a raw socket once anybody listens for upgrades, so each is sent to the server again
+ * without `Upgrade`, `HTTP2-Settings` and their `Connection` options.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Serves all upgrades but those that somebody else takes. */
+/** Serves upgrade requests as ordinary ones, except those for which `isTaken` is true: another listener answers them. */
 export function serveUpgradesAsRequests(server: Server, isTaken: (request: IncomingMessage) => boolean): void {
   const unanswered = new WeakMap<Duplex, Set<ServerResponse>>();
   const waiting = new WeakMap<Duplex, () => void>();
@@ -25,7 +25,7 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
     if (isTaken(request)) return;
     const responses = unanswered.get(socket) ?? new Set();
     const ignoreError = (): void => {};
-    // Node has stopped listening for it, and the answer that is being written may wait for it.
+    // Node removed its 'drain' listener on the upgrade; a response that is being written may wait for that event.
     const passDrain = (): void => {
       for (const response of responses) if (response.socket === socket) response.emit('drain');
     };
@@ -38,7 +38,7 @@ export function serveUpgradesAsRequests(server: Server, isTaken: (request: Incom
       socket.unshift(Buffer.concat([ordinaryHead(request), head]));
       server.emit('connection', socket);
     };
-    // Nobody else hears of errors until the socket is the server's again.
+    // Without a listener, an error of the socket would be uncaught until the server has it again.
     socket.on('error', ignoreError);
     // Answers to earlier requests of the connection go out first.
     if (responses.size === 0) goOn();

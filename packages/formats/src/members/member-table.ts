@@ -1,6 +1,6 @@
 /**
  * Which members an object of a request may have, and what becomes of each: read, accepted without effect, or refused. Nothing that
- * a client asked for is dropped without a word: it is read, it is refused by name, or the client is told in `X-Inference-Ignored`.
+ * a client asked for is dropped without a word: it is read, refused by name, or reported in `X-Inference-Ignored` (the first {@link MAX_IGNORED} names).
  */
 import type { TSchema } from 'typebox';
 import { RequestError } from '../errors.js';
@@ -11,7 +11,7 @@ import { nearestName } from './nearest-name.js';
 export interface Refusal {
   /** Values that ask for nothing beside null; default: false, and empty texts, arrays and objects. */
   readonly neutral?: readonly unknown[];
-  /** Members of the same object that say the same: their value asks for nothing more. */
+  /** Aliases in the same object: not refused where an alias has the identical value. */
   readonly sameAs?: readonly string[];
   /** What to do instead, as a sentence. */
   readonly advice?: string;
@@ -25,7 +25,7 @@ export interface MemberTable {
   readonly refused: ReadonlyMap<string, Refusal>;
   /** Objects, and arrays of objects, that have tables of their own. */
   readonly within: ReadonlyMap<string, MemberTable>;
-  /** Whether names of no kind are refused. Where they are not, near misses are. */
+  /** With `'refuse'`, unknown names in this object are refused; otherwise only misspellings are. */
   readonly isClosed: boolean;
 }
 
@@ -54,13 +54,14 @@ export function memberTable({ schema, read = '', ignored = '', refused = {}, wit
 
 /** What to do about names that no table has. */
 export type UnknownMembers =
-  /** For programs that are not the first to read a request: who came before may know more names. */
+  /** For the provider: a newer coordinator may know more names. */
   | 'ignore'
-  /** Near misses are refused, others are not. */
+  /** For requests with `anthropic-beta`: only names close to a known one are refused. */
   | 'refuse_misspelt'
+  /** Misspellings are refused everywhere, unknown names in closed tables. */
   | 'refuse';
 
-/** How a format words it that a name is not known. */
+/** Message for an unknown member, in the wording of the format. */
 export type UnknownWording = (path: string) => string;
 
 /** The members of a request that have no effect, as paths such as `output_config.effort`. Throws RequestError. */
@@ -74,17 +75,17 @@ export function ignoredMembers(json: unknown, table: MemberTable, unknown: Unkno
 interface Place {
   /** Path of the object, with indices. */
   readonly path: string;
-  /** The same without indices: an omission is told once, wherever it occurs. */
+  /** The same without indices: an omission is reported once, wherever it occurs. */
   readonly shown: string;
   readonly unknown: UnknownMembers;
   readonly wording: UnknownWording;
   readonly ignored: Set<string>;
 }
 
-/** Omissions that are told. Near names are looked for as many times, so that a request full of made-up names costs little. */
+/** Reported members. Also bounds the spelling comparisons of one request. */
 const MAX_IGNORED = 100;
 
-/** Names that are told: any other text in the place of a name is the client's own. */
+/** Names that are echoed: other text in the place of a name may be the client's content. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
 
 function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, place: Place): void {

@@ -1,6 +1,6 @@
 /**
- * Queue of the requests that need a password hash. Few run at once; the others wait in one line per client network, and the
- * lines take turns. A request waits before the sign-in library sees it, so that a refusal changes nothing (a reset link stays).
+ * Queue of the requests that need a password hash. Few run at once; the others wait in one line per known browser, else per
+ * network, and the lines take turns. A request waits before the sign-in library sees it, so that a refusal changes nothing (a reset link stays).
  */
 
 export interface SignInQueueOptions {
@@ -14,7 +14,7 @@ export interface SignInQueueOptions {
 const MAX_WAITING = 128;
 const MAX_WAITING_PER_CLIENT = 32;
 
-/** `client`: this client has too many requests waiting. `all`: all clients together have. */
+/** `client`: the client's line is full, or its newest request was displaced as that of the longest line. `all`: the queue is full. */
 export class SignInQueueFull extends Error {
   constructor(readonly scope: 'client' | 'all') {
     super(`too many sign-ins wait (${scope})`);
@@ -48,7 +48,7 @@ export class SignInQueue {
   }
 
   /**
-   * Runs a task when it is its turn. Throws {@link SignInQueueFull} where there is no room to wait, and the reason of `signal`
+   * Runs a task when it is its turn. Throws {@link SignInQueueFull} where the queue is full, also later if a shorter line displaces it, and the reason of `signal`
    * where the client left before the task began.
    */
   async run<T>(client: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
