@@ -10,7 +10,7 @@ import { SendQueues } from '../src/inference/send-queues.js';
 import { type Harness, MODEL, startHarness, until } from './harness.js';
 import type { ScriptedJob } from './scripted-provider.js';
 
-/** 3 MB: less than the kernel takes for a client that reads nothing. Few tokens, as a machine has to be able to write them in that time. */
+/** 3 MB: less than the kernel takes for a client that reads nothing. */
 const TOKENS = 3000;
 const TOKEN_BYTES = 1000;
 const EVENT = `data: {"choices":[],"text":"${'x'.repeat(TOKEN_BYTES - 34)}"}\n\n`;

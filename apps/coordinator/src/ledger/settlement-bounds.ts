@@ -50,9 +50,10 @@ export const MOST_TOKENS_PER_SECOND = 20_000;
  * - what is no whole number, or negative, is zero;
  * - nothing delivered, nothing billed;
  * - prompt tokens: at most what the body's bytes can make; cached tokens are a part of them;
- * - completion tokens, hidden ones included: at most max_tokens, and at most {@link MOST_TOKENS_PER_SECOND};
+ * - completion tokens, hidden ones included: at most max_tokens;
  * - hidden tokens are a part of the completion tokens: the rest must show as at least a byte each in what was delivered,
  *   {@link SILENT_TOKENS} aside, so that only the tokens of think sections may be far more than the bytes;
+ * - hidden tokens, which leave no bytes: at most {@link MOST_TOKENS_PER_SECOND}. Visible ones may come from an instant provider;
  * - images: at most as many as were asked for.
  */
 export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): BoundedUsage {
@@ -79,13 +80,11 @@ export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): Bou
     return { promptTokens: 0, completionTokens: 0, hiddenTokens: 0, cachedTokens: 0, images: 0, lowered: [...lowered] };
   }
   const promptTokens = atMost(claimed.prompt, facts.maxPromptTokens, 'prompt_bytes');
-  let completion = atMost(claimed.completion, facts.maxCompletionTokens, 'max_tokens');
-  if (facts.elapsedMs !== undefined) {
-    const possible = SILENT_TOKENS + (Math.max(0, facts.elapsedMs) / 1000) * MOST_TOKENS_PER_SECOND;
-    completion = atMost(completion, possible, 'time');
-  }
-  const hiddenTokens = Math.min(claimed.hidden, completion);
-  const visible = atMost(completion - hiddenTokens, visibleTokenBound(facts.deliveredBytes), 'delivered_bytes');
+  const completion = atMost(claimed.completion, facts.maxCompletionTokens, 'max_tokens');
+  const hidden = Math.min(claimed.hidden, completion);
+  const visible = atMost(completion - hidden, visibleTokenBound(facts.deliveredBytes), 'delivered_bytes');
+  const possible = facts.elapsedMs === undefined ? hidden : SILENT_TOKENS + (Math.max(0, facts.elapsedMs) / 1000) * MOST_TOKENS_PER_SECOND;
+  const hiddenTokens = atMost(hidden, possible, 'time');
   return {
     promptTokens,
     completionTokens: visible + hiddenTokens,
