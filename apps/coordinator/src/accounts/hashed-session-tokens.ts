@@ -29,7 +29,7 @@ interface HashedWhere {
 function hashTokensOf(adapter: DBAdapter): void {
   const { create, findOne, findMany, count, update, updateMany, consumeOne, incrementOne } = adapter;
   const { delete: deleteOne, deleteMany } = adapter;
-  /** What a query of sessions is asked with in place of what it was given. */
+  /** The same query with session tokens replaced by their hashes. */
   const hashed = <Query extends { model: string; where?: Where[] | undefined }>(query: Query): Query =>
     query.model === MODEL && query.where !== undefined ? { ...query, where: hashWhere(query.where).where } : query;
   const clear = <Row>({ model, where }: { model: string; where?: Where[] | undefined }, row: Row): Row =>

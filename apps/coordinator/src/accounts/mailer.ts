@@ -28,8 +28,7 @@ export function developmentMailer(say: (mail: Mail) => void): Mailer {
 }
 
 /**
- * Body of a mail. Nothing in it was chosen by whoever asked for it, who may be a stranger to the recipient: neither a name nor
- * any other text.
+ * Body of a mail. The requester may be a stranger to the recipient, so that the body holds no name or other text of the requester's.
  */
 function textOf(subject: string, link: string): string {
   return `Hello,\n\n${subject}: ${link}\n\nIf you did not ask for this, ignore this mail.\n`;

@@ -327,7 +327,7 @@ export class Fleet {
     return served.sort((a, b) => (a.offer.id < b.offer.id ? -1 : 1));
   }
 
-  /** What public reads list of the models, by id. */
+  /** The models that public reads list, by id. */
   listing(): ModelListing {
     const served = this.servedModels();
     const candidates = served.map(({ offer, sessions }) => ({ id: offer.id, sessions }));

@@ -38,7 +38,7 @@ export interface BoundedUsage {
   readonly hiddenTokens: number;
   readonly cachedTokens: number;
   readonly images: number;
-  /** The bounds that lowered a count, for the log; empty for an honest provider. */
+  /** Bounds that the claim exceeds. Empty for an honest provider: an answer whose claim exceeds one is refused as a lie. */
   readonly lowered: readonly Bound[];
 }
 

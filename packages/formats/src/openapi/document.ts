@@ -44,7 +44,7 @@ const REQUEST_SCHEMAS = {
 const TRUST_HEADER = {
   name: 'X-Inference-Trust',
   in: 'header',
-  description: 'Least trust level of the machine that may answer; left out, what the model asks for.',
+  description: 'Lowest trust level of the machine that may answer; left out, what the model asks for.',
   schema: { type: 'string', enum: ['self_signed', 'hardware'] },
 };
 
