@@ -29,12 +29,12 @@ function readSettings(env: NodeJS.ProcessEnv): Settings {
   };
 }
 
-function readInteger(env: NodeJS.ProcessEnv, name: string, fallback: number, least: number, most: number): number {
+function readInteger(env: NodeJS.ProcessEnv, name: string, fallback: number, min: number, max: number): number {
   const text = env[name];
   if (text === undefined || text === '') return fallback;
   const value = Number(text);
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value;
-  throw new StartError(`${name} must be a whole number from ${least} to ${most}, not ${JSON.stringify(text)}`);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new StartError(`${name} must be a whole number from ${min} to ${max}, not ${JSON.stringify(text)}`);
 }
 
 function build(): void {

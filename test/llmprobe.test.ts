@@ -33,7 +33,7 @@ const NOT_OFFERED: Readonly<Record<string, string>> = {
 };
 
 /** Least number of MUST assertions that count in each format; fewer means that checks were skipped. */
-const LEAST_ASSERTIONS: Readonly<Record<string, number>> = {
+const MIN_ASSERTIONS: Readonly<Record<string, number>> = {
   models: 4,
   chat: 60,
   responses: 57,
@@ -100,6 +100,6 @@ describe('llmprobe', () => {
 
   it('exercises every format', () => {
     const totals = Object.fromEntries(report.conformance.bySurface.map(({ surface, total }) => [surface, total]));
-    for (const [surface, least] of Object.entries(LEAST_ASSERTIONS)) expect(totals[surface] ?? 0, surface).toBeGreaterThanOrEqual(least);
+    for (const [surface, min] of Object.entries(MIN_ASSERTIONS)) expect(totals[surface] ?? 0, surface).toBeGreaterThanOrEqual(min);
   });
 });

@@ -29,7 +29,7 @@ export interface Agent {
 }
 
 /** A random-weight model speaks nonsense; a short one is as good as a long one. */
-const MOST_TOKENS = 64;
+const MAX_TOKENS = 64;
 
 export const AGENTS: readonly Agent[] = [
   { name: 'claude', spec: '@anthropic-ai/claude-code', command: claude, answer: claudeAnswer },
@@ -50,7 +50,7 @@ function claude({ baseUrl, apiKey, model }: Access, _home: string, _work: string
       ANTHROPIC_API_KEY: apiKey,
       ANTHROPIC_MODEL: model,
       CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(MOST_TOKENS),
+      CLAUDE_CODE_MAX_OUTPUT_TOKENS: String(MAX_TOKENS),
       API_TIMEOUT_MS: '600000',
     },
   };
@@ -85,7 +85,7 @@ function codexAnswer(output: string): string | null {
 
 function opencode(adapter: string) {
   return ({ baseUrl, apiKey, model }: Access, _home: string, work: string, question: string): Command => {
-    const limit = { context: 131_072, output: MOST_TOKENS };
+    const limit = { context: 131_072, output: MAX_TOKENS };
     const network = {
       npm: adapter,
       name: 'network',

@@ -48,7 +48,7 @@ const NAMES = Object.keys(COLOURS);
 const OUTLINES: Readonly<Record<string, readonly string[]>> = JSON.parse(readFileSync(new URL('./outlines.json', import.meta.url), 'utf8'));
 const OUTLINE_SIDE = 24;
 /** A figure is somewhere at least this part of the picture's shorter side thick; what is thinner is the blend along an edge. */
-const LEAST_THICKNESS = 1 / 32;
+const MIN_THICKNESS = 1 / 32;
 
 export function look(picture: Picture): Seen {
   const labels = labelled(picture);
@@ -111,7 +111,7 @@ function connected(labels: Uint8Array, ground: number, { width }: Picture): numb
 }
 
 function isThick(pixels: readonly number[], labels: Uint8Array, { width, height }: Picture): boolean {
-  const reach = Math.round((LEAST_THICKNESS * Math.min(width, height)) / 2);
+  const reach = Math.round((MIN_THICKNESS * Math.min(width, height)) / 2);
   return pixels.some((pixel) => {
     for (let dy = -reach; dy <= reach; dy++) {
       for (let dx = -reach; dx <= reach; dx++) {
@@ -125,7 +125,7 @@ function isThick(pixels: readonly number[], labels: Uint8Array, { width, height 
 function described(pixels: readonly number[], labels: Uint8Array, { width, height }: Picture): SeenFigure {
   const columns = pixels.map((pixel) => pixel % width);
   const rows = pixels.map((pixel) => Math.floor(pixel / width));
-  const [left, right, top, bottom] = [least(columns), most(columns) + 1, least(rows), most(rows) + 1];
+  const [left, right, top, bottom] = [min(columns), max(columns) + 1, min(rows), max(rows) + 1];
   const inside = new Set(pixels);
   const mask = Array.from({ length: OUTLINE_SIDE ** 2 }, (_, index) => {
     const x = Math.floor(left + (((index % OUTLINE_SIDE) + 0.5) * (right - left)) / OUTLINE_SIDE);
@@ -154,10 +154,10 @@ function overlap(mask: readonly boolean[], outline: string): number {
   return both / either;
 }
 
-function least(values: readonly number[]): number {
+function min(values: readonly number[]): number {
   return values.reduce((a, b) => Math.min(a, b));
 }
 
-function most(values: readonly number[]): number {
+function max(values: readonly number[]): number {
   return values.reduce((a, b) => Math.max(a, b));
 }

@@ -8,7 +8,7 @@ import { byteLetters, SPECIAL_TOKENS, type Vocabulary } from './tokenizer.js';
 const WORDS =
   /'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
 /** A pair that stands in fewer places is not worth a token. */
-const LEAST_COUNT = 2;
+const MIN_COUNT = 2;
 const PAIR_BASE = 1 << 20;
 
 interface Word {
@@ -51,11 +51,11 @@ class Pairs {
   /** Null when no pair is frequent enough. Of equals the one that was seen first. */
   mostFrequent(): { left: number; right: number } | null {
     let best = -1;
-    let most = LEAST_COUNT - 1;
+    let max = MIN_COUNT - 1;
     for (const [pair, count] of this.#counts) {
-      if (count <= most) continue;
+      if (count <= max) continue;
       best = pair;
-      most = count;
+      max = count;
     }
     return best < 0 ? null : { left: Math.floor(best / PAIR_BASE), right: best % PAIR_BASE };
   }

@@ -40,7 +40,7 @@ export interface Spread {
 }
 
 const HOUR_MS = 3_600_000;
-const LEAST_REQUESTS = 10;
+const MIN_REQUESTS = 10;
 
 /** The least that a request can take: on the best machine there is, alone. */
 const BEST = new Map(
@@ -124,8 +124,8 @@ export class Statistics {
     this.#prompt += job.promptTokens;
     this.#cached += cachedTokens;
     const best = BEST.get(job.model) ?? { promptMs: 0, answerMs: 0 };
-    const leastMs = job.promptTokens * best.promptMs + job.completionTokens * best.answerMs;
-    this.#account(job).quality += leastMs / Math.max(leastMs, now - job.arrivedAt);
+    const minMs = job.promptTokens * best.promptMs + job.completionTokens * best.answerMs;
+    this.#account(job).quality += minMs / Math.max(minMs, now - job.arrivedAt);
   }
 
   failed(reason: 'fault' | 'gone' | 'full'): void {
@@ -166,7 +166,7 @@ export class Statistics {
       return sum(some.map(([, { jobs }]) => jobs)) / Math.max(1, sum(some.map(([, { onlineMs }]) => onlineMs)));
     };
     const qualities = [...this.#accounts.values()]
-      .filter(({ requests }) => requests >= LEAST_REQUESTS)
+      .filter(({ requests }) => requests >= MIN_REQUESTS)
       .map(({ requests, quality }) => quality / requests);
     return {
       policy,

@@ -39,8 +39,8 @@ interface Account {
 }
 
 const BLOCK_TOKENS = 256;
-const MOST_PROMPT = 30_000;
-const MOST_ANSWER = 4096;
+const MAX_PROMPT = 30_000;
+const MAX_ANSWER = 4096;
 const BURST_REQUESTS = 120;
 const BURST_MS = 4000;
 /** Chance that a conversation goes on after an answer, which makes three turns of it on average. */
@@ -78,7 +78,7 @@ export class Workload {
     if (!chance.happens(GOES_ON)) return;
     this.#events.after(chance.logNormal(THINKING_MS, 1), () => {
       const promptTokens = job.promptTokens + job.completionTokens + messageTokens(chance);
-      if (promptTokens < MOST_PROMPT) this.#submit(this.#job({ ...job, turn: job.turn + 1, promptTokens }));
+      if (promptTokens < MAX_PROMPT) this.#submit(this.#job({ ...job, turn: job.turn + 1, promptTokens }));
     });
   }
 
@@ -129,7 +129,7 @@ export class Workload {
   #job(begun: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): Job {
     return {
       ...begun,
-      completionTokens: Math.max(1, Math.min(MOST_ANSWER, Math.round(this.#chanceOf(begun).logNormal(200, 0.9)))),
+      completionTokens: Math.max(1, Math.min(MAX_ANSWER, Math.round(this.#chanceOf(begun).logNormal(200, 0.9)))),
       chain: chainOf(begun),
       arrivedAt: this.#events.now,
     };

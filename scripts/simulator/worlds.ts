@@ -31,7 +31,7 @@ export const SWEEP: readonly Trial[] = [
   tried('nearTie', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
   tried('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),
   tried('overdueShare', 'quiet', [0, 0.1, 0.25, 0.5, 1]),
-  tried('overdueMost', 'quiet', [2, 4, 8, 16]),
+  tried('overdueMax', 'quiet', [2, 4, 8, 16]),
   tried('overdueMs', 'quiet', [900_000, 1_800_000, 2_700_000]),
   tried('shareOfAJob', 'busy', [0.1, 0.25, 0.5, 1]),
   tried('turnMs', 'busy', [0, 50, 100, 300, 1000]),

@@ -50,7 +50,7 @@ interface Recovery {
 
 export async function agent(minutes: number, seed: number): Promise<boolean> {
   const random = generator(seed);
-  const between = (least: number, most: number): number => least + random() * (most - least);
+  const between = (min: number, max: number): number => min + random() * (max - min);
   const faults = await startFaultNetwork({ env: { LOG_LEVEL: 'warn' } });
   const dataDir = mkdtempSync(join(tmpdir(), 'soak-agent-'));
   const config = `coordinator = "${faults.network.baseUrl}"\nsimulated_enclave = true\n[models]\nslots = 2\n`;

@@ -102,10 +102,10 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
       `${counts.faults} faults, ${traffic.answered + counts.verified} answers verified, ${traffic.failures.length + bad.length} problems`,
   });
   const before = await residentBytes(faults.coordinatorPid());
-  let most = before;
+  let max = before;
   const report = setInterval(() => {
     void residentBytes(faults.coordinatorPid()).then((bytes) => {
-      most = Math.max(most, bytes);
+      max = Math.max(max, bytes);
     });
   }, 1000);
   await Promise.all([...Array.from({ length: BAD_AGENTS }, agents), ...Array.from({ length: CLIENTS }, clients)]);
@@ -115,8 +115,8 @@ export async function chaos(minutes: number, seed: number): Promise<boolean> {
   honest.leave();
   const money = [...(await faults.customers.audit(wild, [], 'others too')), ...(await faults.customers.ledgerProblems())];
   console.log({ seed, minutes, ordinary: traffic.answered, failed: traffic.failures.length, ...counts });
-  console.log(`memory of the coordinator: ${Math.round(before / 2 ** 20)} MiB, at most ${Math.round(most / 2 ** 20)} MiB`);
-  const problems = [...traffic.failures, ...bad, ...money, ...(most - before > MAX_GROWTH ? ['it has grown too much'] : [])];
+  console.log(`memory of the coordinator: ${Math.round(before / 2 ** 20)} MiB, at most ${Math.round(max / 2 ** 20)} MiB`);
+  const problems = [...traffic.failures, ...bad, ...money, ...(max - before > MAX_GROWTH ? ['it has grown too much'] : [])];
   for (const problem of problems.slice(0, 20)) console.error(`PROBLEM: ${problem}`);
   await faults.dispose();
   return problems.length === 0;

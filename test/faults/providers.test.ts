@@ -286,12 +286,12 @@ const MiB = 1024 * 1024;
 
 describe('a provider that floods', () => {
   /** The agent is shut out, and the coordinator has not grown by more than this. */
-  async function flood(onJob: Behaviour, most: number, one: Case = { endpoint: '/v1/chat/completions', stream: true }): Promise<Trial> {
+  async function flood(onJob: Behaviour, max: number, one: Case = { endpoint: '/v1/chat/completions', stream: true }): Promise<Trial> {
     let done: Trial | undefined;
     const grown = await growthDuring(faults.coordinatorPid(), async () => {
       done = await trial(onJob, one, false);
     });
-    expect(grown).toBeLessThan(most);
+    expect(grown).toBeLessThan(max);
     return done as Trial;
   }
 

@@ -25,11 +25,11 @@ function column(name: string, pid: number): Promise<string> {
 /** Most that the process has held while this ran, in bytes beyond what it held at its beginning. */
 export async function growthDuring(pid: number, work: () => Promise<unknown>, everyMs = 100): Promise<number> {
   const before = await residentBytes(pid);
-  let most = before;
+  let max = before;
   let over = false;
   const watch = (async () => {
     while (!over) {
-      most = Math.max(most, await residentBytes(pid));
+      max = Math.max(max, await residentBytes(pid));
       await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
   })();
@@ -39,5 +39,5 @@ export async function growthDuring(pid: number, work: () => Promise<unknown>, ev
     over = true;
   }
   await watch;
-  return Math.max(most, await residentBytes(pid)) - before;
+  return Math.max(max, await residentBytes(pid)) - before;
 }

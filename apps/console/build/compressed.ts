@@ -10,7 +10,7 @@ import type { Plugin } from 'vite';
 
 const TEXT = /[/\\]assets[/\\][^/\\]+\.(?:js|css|svg)$/;
 /** Smaller ones gain nothing. */
-const LEAST_BYTES = 1024;
+const MIN_BYTES = 1024;
 
 export function compressed(): Plugin {
   return {
@@ -28,7 +28,7 @@ export function compressed(): Plugin {
 
 async function compress(path: string): Promise<void> {
   const source = await readFile(path);
-  if (source.length < LEAST_BYTES) return;
+  if (source.length < MIN_BYTES) return;
   const params = { [constants.BROTLI_PARAM_QUALITY]: 11 };
   await writeFile(`${path}.br`, await promisify(brotliCompress)(source, { params }));
   await writeFile(`${path}.gz`, await promisify(gzip)(source, { level: 9 }));

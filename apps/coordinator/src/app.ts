@@ -156,7 +156,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { authSecret, cacheScopes, earlier, money, catalogue, reputations, holds, images } = await orDestroy(database, async () => ({
     images: await ImageStore.open({
       directory: join(directory, 'images'),
-      mostBytes: config.images.storeBytes,
+      maxBytes: config.images.storeBytes,
       sharePercent: config.imageSharePercent,
       lifetimeMs: config.images.urlMs,
       codeKey: await sharedSecret(database, IMAGE_ADDRESS_SECRET),

@@ -1,16 +1,16 @@
 /** A map of the newest: what is set stands last, also when it was there before, and beyond the bound the first one is forgotten. */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
-  readonly #most: number;
+  readonly #max: number;
 
-  constructor(most: number) {
+  constructor(max: number) {
     super();
-    this.#most = most;
+    this.#max = max;
   }
 
   override set(key: Key, value: Value): this {
     this.delete(key);
     super.set(key, value);
-    if (this.size > this.#most) this.delete(this.keys().next().value as Key);
+    if (this.size > this.#max) this.delete(this.keys().next().value as Key);
     return this;
   }
 }

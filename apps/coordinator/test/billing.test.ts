@@ -236,8 +236,8 @@ describe('before a job runs', () => {
     await harness.provider({ slots: 200, onJob: (job) => void release.push(() => job.answerHonestly()) });
     const one = await harness.customer(0);
     const body = { ...BODIES['/v1/chat/completions'], max_tokens: 1000 };
-    const most = price(JSON.stringify(body).length + 512, 1000);
-    const deposit = { eventId: 'for-one', accountId: one.accountId, amount: microUsd(most), source: 'admin', at: Date.now() } as const;
+    const max = price(JSON.stringify(body).length + 512, 1000);
+    const deposit = { eventId: 'for-one', accountId: one.accountId, amount: microUsd(max), source: 'admin', at: Date.now() } as const;
     await harness.app.ledger.deposit(deposit);
     const keys = [one.apiKey, await harness.addKey(one.accountId)];
     const answers = Array.from({ length: 100 }, (_, index) =>
@@ -250,7 +250,7 @@ describe('before a job runs', () => {
     release[0]?.();
     await Promise.all(answers);
     expect(settled.filter((status) => status === 200)).toHaveLength(1);
-    expect(await harness.money(one.accountId)).toEqual({ balance: most - price(7, 4), reserved: 0 });
+    expect(await harness.money(one.accountId)).toEqual({ balance: max - price(7, 4), reserved: 0 });
   });
 
   it('what a failed job held is free again before its client hears of the failure', async () => {

@@ -3,7 +3,7 @@ import { ConsoleNewKeySchema, ConsolePlaygroundKeySchema, ConsoleSessionListSche
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { MOST_PLAYGROUND_KEYS, PLAYGROUND_KEY_MS } from '../src/store/playground-keys.js';
+import { MAX_PLAYGROUND_KEYS, PLAYGROUND_KEY_MS } from '../src/store/playground-keys.js';
 import { Browser } from './console-client.js';
 import { describeDatabases, type TestDatabase } from './databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from './harness.js';
@@ -163,15 +163,15 @@ describeDatabases('usage in the console', (fresh) => {
 
   it('ends the oldest playground key beyond a number, and all of them when its owner asks', async () => {
     const secrets: string[] = [];
-    for (let made = 0; made <= MOST_PLAYGROUND_KEYS; made++) {
+    for (let made = 0; made <= MAX_PLAYGROUND_KEYS; made++) {
       late += 1000;
       secrets.push((await bodyAs(ConsolePlaygroundKeySchema, await person.post('/console/v1/playground-key'))).secret);
     }
     const statuses = async (): Promise<number[]> =>
       Promise.all(secrets.map(async (secret) => (await harness.get('/v1/models', secret)).status));
-    expect(await statuses()).toEqual([401, ...Array<number>(MOST_PLAYGROUND_KEYS).fill(200)]);
+    expect(await statuses()).toEqual([401, ...Array<number>(MAX_PLAYGROUND_KEYS).fill(200)]);
     expect((await person.send('DELETE', '/console/v1/playground-key')).status).toBe(200);
-    expect(await statuses()).toEqual(Array<number>(MOST_PLAYGROUND_KEYS + 1).fill(401));
+    expect(await statuses()).toEqual(Array<number>(MAX_PLAYGROUND_KEYS + 1).fill(401));
   });
 
   it('signs out everywhere else: other sessions and playground keys end, this session and own keys stay', async () => {

@@ -9,7 +9,7 @@ describe('a pause', () => {
 
   it('is twice as long each time, up to a bound, and a moment again after an answer', () => {
     let over = 0;
-    const holdOff = new HoldOff({ firstMs: 1000, mostMs: 30_000 }, Date.now, () => over++);
+    const holdOff = new HoldOff({ firstMs: 1000, maxMs: 30_000 }, Date.now, () => over++);
     const lengths: number[] = [];
     for (let times = 0; times < 7; times++) {
       holdOff.begin();
@@ -33,7 +33,7 @@ describe('a pause', () => {
   });
 
   it('stays bounded however often it begins', () => {
-    const holdOff = new HoldOff({ firstMs: 1000, mostMs: 30_000 }, Date.now, () => {});
+    const holdOff = new HoldOff({ firstMs: 1000, maxMs: 30_000 }, Date.now, () => {});
     for (let times = 0; times < 5000; times++) {
       holdOff.begin();
       vi.advanceTimersByTime(30_001);
@@ -49,7 +49,7 @@ describe('a machine that is always full', () => {
   afterEach(() => harness.close());
 
   it('is asked ever more seldom, is told so, and counts as before once it answers', async () => {
-    harness = await startHarness({ random: () => 0.5, fleetTimings: { holdOffMs: 20, holdOffMostMs: 40 } });
+    harness = await startHarness({ random: () => 0.5, fleetTimings: { holdOffMs: 20, holdOffMaxMs: 40 } });
     let full = true;
     const provider = await harness.provider({ onJob: (job) => (full ? job.fail({ code: 'busy' }) : job.answerHonestly()) });
     const token = (await provider.next('registered')).token ?? '';

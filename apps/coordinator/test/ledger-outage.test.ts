@@ -10,7 +10,7 @@ const price = (promptTokens: number, completionTokens: number): number =>
   costOf(harness.app.prices.current(MODEL), { promptTokens, completionTokens });
 
 describe('the ledger fails', () => {
-  const quick = { ledgerMs: 700, settleRetryMs: 20, settleRetryMostMs: 40 };
+  const quick = { ledgerMs: 700, settleRetryMs: 20, settleRetryMaxMs: 40 };
 
   it('before the job: nothing runs, and the client may try again', async () => {
     let down = true;

@@ -91,7 +91,7 @@ it('writes that wait too long get 503 with Retry-After; what was answered is pai
   let jobs = 0;
   const running = await startHarness({
     databaseBusyMs: 100,
-    jobTimings: { ledgerMs: 200, settleRetryMs: 20, settleRetryMostMs: 40 },
+    jobTimings: { ledgerMs: 200, settleRetryMs: 20, settleRetryMaxMs: 40 },
     config: { rateLimits: NO_RATE_LIMITS },
   });
   harness = running;

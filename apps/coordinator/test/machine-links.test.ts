@@ -426,7 +426,7 @@ describeDatabases('the link between a machine and an account', (fresh) => {
 describe('a limit of tries', () => {
   it('forgets tries after its window, those it took back at once, and no clock locks anybody out for longer', () => {
     let now = 1_000_000;
-    const limit = new GuessLimit({ most: 2, windowMs: 60_000, now: () => now, mostNames: 2 });
+    const limit = new GuessLimit({ max: 2, windowMs: 60_000, now: () => now, maxNames: 2 });
     expect([limit.begin('a'), limit.begin('a'), limit.begin('a'), limit.begin('b')]).toEqual([null, null, 60, null]);
     limit.takeBack('a');
     expect([limit.begin('a'), limit.begin('a')]).toEqual([null, 60]);

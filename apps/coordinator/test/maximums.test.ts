@@ -1,10 +1,10 @@
 /** Bounds of what one account may have, when everything is asked for at once. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createAccount, findKey, hashKey, NO_LIMITS } from '../src/store/api-keys.js';
-import { KeyDesk, MOST_KEYS } from '../src/store/key-desk.js';
+import { KeyDesk, MAX_KEYS } from '../src/store/key-desk.js';
 import { KeyRing } from '../src/store/key-ring.js';
 import { MAX_MACHINE_CODES, MachineCodes } from '../src/store/machine-codes.js';
-import { MOST_PLAYGROUND_KEYS, PlaygroundKeys } from '../src/store/playground-keys.js';
+import { MAX_PLAYGROUND_KEYS, PlaygroundKeys } from '../src/store/playground-keys.js';
 import { endOldestSessions, MAX_SESSIONS } from '../src/store/sessions.js';
 import type { Database } from '../src/store/tables.js';
 import { describeDatabases, type TestDatabase } from './databases.js';
@@ -43,12 +43,12 @@ describeDatabases('asked for at once', (fresh) => {
   it('keys stay within their maximum', async () => {
     const desks = databases.map((database) => new KeyDesk({ database, keyRing: ringOf(database), now: clock }));
     // Most of them in a row, so that few race for the rest.
-    for (let index = 0; index < MOST_KEYS - 20; index++) await desks[0]?.create(accountId, `key ${index}`, NO_LIMITS);
+    for (let index = 0; index < MAX_KEYS - 20; index++) await desks[0]?.create(accountId, `key ${index}`, NO_LIMITS);
     const made = await Promise.all(
       Array.from({ length: 80 }, (_, index) => desks[index % desks.length]?.create(accountId, 'one more', NO_LIMITS)),
     );
     expect(made.filter((key) => key !== null)).toHaveLength(20);
-    expect(await inUse(null)).toBe(MOST_KEYS);
+    expect(await inUse(null)).toBe(MAX_KEYS);
     const other = await createAccount(first(), 'another', now);
     expect(await desks[0]?.create(other, 'first', NO_LIMITS)).not.toBeNull();
   });
@@ -56,9 +56,9 @@ describeDatabases('asked for at once', (fresh) => {
   it('keys of the playground stay within theirs, and those that were ended open nothing', async () => {
     const makers = databases.map((database) => new PlaygroundKeys({ database, keyRing: ringOf(database), now: clock }));
     const made = await Promise.all(Array.from({ length: 40 }, (_, index) => makers[index % makers.length]?.make(accountId)));
-    expect(await inUse('playground')).toBe(MOST_PLAYGROUND_KEYS);
+    expect(await inUse('playground')).toBe(MAX_PLAYGROUND_KEYS);
     const states = await Promise.all(made.map(async (key) => (await findKey(first(), hashKey(key?.text ?? '')))?.revokedAt ?? null));
-    expect(states.filter((revokedAt) => revokedAt === null)).toHaveLength(MOST_PLAYGROUND_KEYS);
+    expect(states.filter((revokedAt) => revokedAt === null)).toHaveLength(MAX_PLAYGROUND_KEYS);
   });
 
   it('machine codes stay within theirs', async () => {

@@ -13,7 +13,7 @@ it('whatever a provider sends and says, its answer ends within a time that its l
     bytes: fc.integer({ min: 0, max: 10_000 }),
     working: fc.boolean(),
   });
-  const rules = { mostMs: 120_000, tokenMs: 20, maxTokens: 1000 };
+  const rules = { maxMs: 120_000, tokenMs: 20, maxTokens: 1000 };
   fc.assert(
     fc.property(fc.array(step, { minLength: 1 }), (steps) => {
       const patience = new Patience(rules);
@@ -34,7 +34,7 @@ it('whatever a provider sends and says, its answer ends within a time that its l
 
 it('a machine that was measured to be slow has in proportion more time', () => {
   const endOf = (tokenMs: number): number => {
-    const patience = new Patience({ mostMs: 120_000, tokenMs, maxTokens: 8192 });
+    const patience = new Patience({ maxMs: 120_000, tokenMs, maxTokens: 8192 });
     let ms = 0;
     for (; !patience.isOver; ms += 60_000) {
       patience.spend(60_000);

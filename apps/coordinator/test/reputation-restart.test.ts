@@ -9,7 +9,7 @@ import {
   CLEAN,
   FIRST_QUARANTINE_MS,
   HALF_LIFE_MS,
-  MOST_QUARANTINE_MS,
+  MAX_QUARANTINE_MS,
   type Reputation,
   recentFailures,
   stateAt,
@@ -271,7 +271,7 @@ describe('a book that takes up what was kept', () => {
         let reputation: Reputation = CLEAN;
         for (let fault = 0; fault < faults; fault++) reputation = afterFault(reputation, 'unverified', 'x', now + ahead, 0.9);
         const taken = takenUp(reputation, now);
-        expect(stateAt(taken, now + 1.25 * MOST_QUARANTINE_MS)).toBe('on_probation');
+        expect(stateAt(taken, now + 1.25 * MAX_QUARANTINE_MS)).toBe('on_probation');
         expect(Math.max(taken.at, taken.restraint?.since ?? 0)).toBeLessThanOrEqual(now);
       }),
     );

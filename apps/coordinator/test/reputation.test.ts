@@ -15,8 +15,8 @@ import {
   FORGIVE_QUARANTINE_MS,
   HALF_LIFE_MS,
   isClean,
-  MOST_COOLDOWNS,
-  MOST_QUARANTINE_MS,
+  MAX_COOLDOWNS,
+  MAX_QUARANTINE_MS,
   nextChangeAt,
   type Reputation,
   recentFailures,
@@ -69,9 +69,9 @@ describe('failures', () => {
       expect(stateAt(reputation, now)).toBe('on_probation');
       reputation = fail(reputation, now, 'timed_out');
     }
-    expect(lengths.slice(0, MOST_COOLDOWNS)).toEqual([1, 2, 4, 8, 16, 32].map((times) => times * FIRST_COOLDOWN_MS));
-    expect(lengths.slice(MOST_COOLDOWNS, MOST_COOLDOWNS + 3)).toEqual([1, 2, 4].map((times) => times * FIRST_QUARANTINE_MS));
-    expect(lengths.at(-1)).toBe(MOST_QUARANTINE_MS);
+    expect(lengths.slice(0, MAX_COOLDOWNS)).toEqual([1, 2, 4, 8, 16, 32].map((times) => times * FIRST_COOLDOWN_MS));
+    expect(lengths.slice(MAX_COOLDOWNS, MAX_COOLDOWNS + 3)).toEqual([1, 2, 4].map((times) => times * FIRST_QUARANTINE_MS));
+    expect(lengths.at(-1)).toBe(MAX_QUARANTINE_MS);
     expect(reputation.restraint).toMatchObject({ kind: 'quarantine', reason: 'keeps_failing' });
     expect(stateAt(afterAnswer(reputation, now), now)).toBe('quarantined');
     const later = reputation.restraint?.until ?? Number.NaN;
@@ -124,7 +124,7 @@ it('whatever happens, nobody is out for more than a day and a quarter, and the n
         const { restraint } = reputation;
         if (restraint === null) continue;
         expect(RESTRAINT_REASONS).toContain(restraint.reason);
-        expect(restraint.until - now).toBeLessThanOrEqual(1.25 * MOST_QUARANTINE_MS);
+        expect(restraint.until - now).toBeLessThanOrEqual(1.25 * MAX_QUARANTINE_MS);
         if (stateAt(reputation, now) !== 'on_probation') expect(nextChangeAt(reputation, now)).toBe(restraint.until);
       }
       expect(isClean(afterAnswer(reputation, now + 10 * FORGIVE_QUARANTINE_MS), now + 100 * FORGIVE_QUARANTINE_MS)).toBe(true);
@@ -134,7 +134,7 @@ it('whatever happens, nobody is out for more than a day and a quarter, and the n
 
 it('the book is bounded, and those who are held back are forgotten last', () => {
   const changed: string[] = [];
-  const book = new ReputationBook({ now: () => 0, random: () => MIDDLE, onChange: (id) => changed.push(id), most: 10 });
+  const book = new ReputationBook({ now: () => 0, random: () => MIDDLE, onChange: (id) => changed.push(id), max: 10 });
   const id = (index: number): ProviderId => `p${index}` as ProviderId;
   book.faulted(id(0), 'unverified', 'code');
   for (let index = 1; index < 100; index++) book.faulted(id(index), 'failed', 'code');

@@ -60,10 +60,10 @@ it('keeps every entry where no number of days is set', async () => {
 });
 
 it('runs once at a time, and is ended by closing', async () => {
-  let most = 0;
+  let max = 0;
   let running = 0;
   const { job, errors } = retention(async (_before, signal) => {
-    most = Math.max(most, ++running);
+    max = Math.max(max, ++running);
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
     running--;
     signal.throwIfAborted();
@@ -72,5 +72,5 @@ it('runs once at a time, and is ended by closing', async () => {
   void job.run();
   await new Promise((resolve) => setTimeout(resolve, 20));
   await job.close();
-  expect([running, most, errors]).toEqual([0, 1, []]);
+  expect([running, max, errors]).toEqual([0, 1, []]);
 });

@@ -9,7 +9,7 @@ describe('rows that nobody waits for', () => {
   afterEach(() => Promise.all(opened.splice(0).map((rows) => rows.close())));
 
   /** `write` fails while `broken` says so. */
-  function book(mostWaiting = 100) {
+  function book(maxWaiting = 100) {
     const written: (readonly (readonly [string, number])[])[] = [];
     const problems: unknown[] = [];
     const state = { broken: false, rounds: 0, written, problems };
@@ -22,7 +22,7 @@ describe('rows that nobody waits for', () => {
       onWriteError: (error) => problems.push(error),
       everyMs: NEVER_MS,
       perWrite: 2,
-      mostWaiting,
+      maxWaiting,
     });
     opened.push(rows);
     return { rows, state };
@@ -75,7 +75,7 @@ describe('rows that nobody waits for', () => {
       },
       everyMs: NEVER_MS,
       perWrite: 10,
-      mostWaiting: 10,
+      maxWaiting: 10,
     });
     rows.put('a', 1);
     await rows.close();

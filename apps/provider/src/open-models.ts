@@ -101,9 +101,9 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
     }
   }
   const ceiling = memoryCeiling(totalMemory, reserve);
-  const planned = planModels(readable, { ceiling, slots, context }).filter(({ wanted, need, most }) => {
-    if (need <= most) return true;
-    refuse(wanted.choice.path, new StartError(tooLarge(wanted.facts, need, most)));
+  const planned = planModels(readable, { ceiling, slots, context }).filter(({ wanted, need, max }) => {
+    if (need <= max) return true;
+    refuse(wanted.choice.path, new StartError(tooLarge(wanted.facts, need, max)));
     return false;
   });
   if (planned.length === 0) throw first ?? new StartError('there is no model to serve');
@@ -150,8 +150,8 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
       // A file that cannot be read now fails when it is loaded, which its owner hears of.
     });
   hash();
-  const unfitFor = (most: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
-    unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, most) }));
+  const unfitFor = (max: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
+    unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, max) }));
   return {
     models,
     refused,
@@ -161,8 +161,8 @@ export function openModels(options: OpenModelsOptions): OpenedModels {
         const choice = choices.find((other) => other.path === mine.path && other.id === mine.id);
         return choice === undefined ? [] : [[id, choice.keep] as const];
       });
-      const most = memoryCeiling(totalMemory, reserve);
-      return unfitFor(most, models.adjust(new Map(keeps), most));
+      const max = memoryCeiling(totalMemory, reserve);
+      return unfitFor(max, models.adjust(new Map(keeps), max));
     },
     change(choices) {
       const next = plan(choices, reserve, options);
@@ -216,8 +216,8 @@ async function hashAll(models: ServedModels, known: Map<string, string>, { hashe
   }
 }
 
-function tooLarge(facts: ModelFacts, need: number, most: number): string {
-  return `the model ${facts.id} needs ${gigabytes(need)} of memory, and models may take ${gigabytes(most)} here; choose a smaller one, or lower slots, context or reserve_gb in config.toml`;
+function tooLarge(facts: ModelFacts, need: number, max: number): string {
+  return `the model ${facts.id} needs ${gigabytes(need)} of memory, and models may take ${gigabytes(max)} here; choose a smaller one, or lower slots, context or reserve_gb in config.toml`;
 }
 
 function gigabytes(bytes: number): string {

@@ -32,7 +32,7 @@ const REACH_MS = 3_000;
 const STATUS_MS = 5_000;
 /** One whole try; a slow download goes on with the next. */
 const LOOK_MS = 3_600_000;
-const MOST_OUTPUT = 64 << 10;
+const MAX_OUTPUT = 64 << 10;
 
 const described = Compile(Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]) }));
 
@@ -104,8 +104,8 @@ export class SelfUpdate {
       const child = spawn(program, [...args], { stdio: ['ignore', 'pipe', 'pipe'], signal: this.#leave.signal, timeout: LOOK_MS });
       let stdout = '';
       let stderr = '';
-      child.stdout.on('data', (bytes: Buffer) => (stdout = (stdout + bytes.toString()).slice(-MOST_OUTPUT)));
-      child.stderr.on('data', (bytes: Buffer) => (stderr = (stderr + bytes.toString()).slice(-MOST_OUTPUT)));
+      child.stdout.on('data', (bytes: Buffer) => (stdout = (stdout + bytes.toString()).slice(-MAX_OUTPUT)));
+      child.stderr.on('data', (bytes: Buffer) => (stderr = (stderr + bytes.toString()).slice(-MAX_OUTPUT)));
       child.once('error', reject);
       child.once('close', (code) => resolve({ code, stdout, stderr }));
     });

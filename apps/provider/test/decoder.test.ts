@@ -135,8 +135,8 @@ function telling(onToken: () => void): TextAssembler {
   return text as TextAssembler;
 }
 
-const SHARED: Repeatability = { leastRows: 1, slice: 64 };
-const APART: Repeatability = { leastRows: null, slice: 128 };
+const SHARED: Repeatability = { minRows: 1, slice: 64 };
+const APART: Repeatability = { minRows: null, slice: 128 };
 
 describe.each(MACHINES)('on a machine with %s', (_what, perBatch, perRow) => {
   test.each([

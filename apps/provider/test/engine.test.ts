@@ -149,17 +149,17 @@ test('a slow reader pauses the stream, loses nothing and is not queued for', asy
     expect(reference.tokens).toBe(500);
     const generation = small.generate(endless(500));
     let text = '';
-    let most = 0;
+    let max = 0;
     for await (const batch of generation) {
       // Waits for the pause, and then for whatever would come in spite of it.
       while (text === '' && generation.unread < 256) await new Promise((resolve) => setTimeout(resolve, 10));
       if (text === '') await new Promise((resolve) => setTimeout(resolve, 300));
-      most = Math.max(most, generation.unread);
+      max = Math.max(max, generation.unread);
       for (const piece of batch) text += piece.text;
     }
     expect(text).toBe(reference.text);
-    expect(most).toBeGreaterThanOrEqual(256);
-    expect(most).toBeLessThan(400);
+    expect(max).toBeGreaterThanOrEqual(256);
+    expect(max).toBeLessThan(400);
   } finally {
     await small.close();
   }

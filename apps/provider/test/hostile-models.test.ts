@@ -43,17 +43,17 @@ const head = (tensors: bigint | number, keys: bigint | number, version = 3) =>
 const pair = (key: string, type: number, value: Buffer) => Buffer.concat([text(key), u32(type), value]);
 const STRING = 8;
 const ARRAY = 9;
-const MOST = 2n ** 64n - 1n;
+const MAX = 2n ** 64n - 1n;
 
 describe('claims of a header', () => {
   test.each<[string, Buffer, RegExp]>([
-    ['as many tensors as can be counted', head(MOST, 0), /claims \d+ tensors/],
-    ['as many keys as can be counted', head(0, MOST), /claims \d+ keys/],
-    ['a key as long as can be said', Buffer.concat([head(0, 1), u64(MOST)]), /claims \d+ bytes of text/],
+    ['as many tensors as can be counted', head(MAX, 0), /claims \d+ tensors/],
+    ['as many keys as can be counted', head(0, MAX), /claims \d+ keys/],
+    ['a key as long as can be said', Buffer.concat([head(0, 1), u64(MAX)]), /claims \d+ bytes of text/],
     ['a value longer than the file', Buffer.concat([head(0, 1), pair('a', STRING, u64(1000))]), /cut short/],
     [
       'a list as long as can be said',
-      Buffer.concat([head(0, 1), pair('a', ARRAY, Buffer.concat([u32(0), u64(MOST)]))]),
+      Buffer.concat([head(0, 1), pair('a', ARRAY, Buffer.concat([u32(0), u64(MAX)]))]),
       /claims \d+ values/,
     ],
     ['a list longer than the file', Buffer.concat([head(0, 1), pair('a', ARRAY, Buffer.concat([u32(12), u64(1 << 23)]))]), /cut short/],
@@ -63,13 +63,13 @@ describe('claims of a header', () => {
       /unknown type 9/,
     ],
     ['a type that is none', Buffer.concat([head(0, 1), pair('a', 13, u64(0))]), /unknown type 13/],
-    ['a tensor of many dimensions', Buffer.concat([head(1, 0), text('t'), u32(MOST > 1n ? 0xffffffff : 0)]), /has 4294967295 dimensions/],
+    ['a tensor of many dimensions', Buffer.concat([head(1, 0), text('t'), u32(MAX > 1n ? 0xffffffff : 0)]), /has 4294967295 dimensions/],
     [
       'a tensor larger than any file',
       Buffer.concat([head(1, 0), text('t'), u32(4), ...Array(4).fill(u64(2n ** 40n)), u32(0), u64(0)]),
       /larger than any file/,
     ],
-    ['a tensor at the end of the world', Buffer.concat([head(1, 0), text('t'), u32(1), u64(4), u32(0), u64(MOST)]), /larger than any file/],
+    ['a tensor at the end of the world', Buffer.concat([head(1, 0), text('t'), u32(1), u64(4), u32(0), u64(MAX)]), /larger than any file/],
     ['an alignment of nothing', Buffer.concat([head(0, 1), pair('general.alignment', 4, u32(0))]), /alignment/],
     ['another version', head(0, 0, 9), /version 9/],
   ])('%s are refused', (_what, bytes, sentence) => {

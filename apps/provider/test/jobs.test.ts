@@ -499,7 +499,7 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
   generation.start({ job: 0, promptTokens: 1, startsInsideThinking: false });
   const words = Array.from({ length: 3000 }, (_, index) => `word${index} ${'x'.repeat(100)} `);
   let written = 0;
-  let most = 0;
+  let max = 0;
   let received = '';
   let opened = 0;
   for (let round = 0; generation.unread > 0 || written < words.length || bench.jobs.active > 0; round++) {
@@ -508,7 +508,7 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
     const paused = commands.filter((command) => command !== 'cancel').at(-1) === 'pause';
     if (!paused) for (let i = 0; i < 50 && written < words.length; i++) generation.push({ text: words[written++] as string, tokens: 1 });
     if (written === words.length) generation.end({ job: 0, kind: 'finished', reason: 'stop', completionTokens: words.length });
-    most = Math.max(most, generation.unread);
+    max = Math.max(max, generation.unread);
     bench.jobs.handle({ type: 'credit', job_id: context.job_id, bytes: 3000 });
     await bench.settle();
     for (; opened < bench.frames.length; opened++) {
@@ -516,7 +516,7 @@ test('without credit nothing is sent, the engine is paused, and no token is lost
     }
     expect(received.length).toBeLessThanOrEqual(10 + 3000 * (round + 1));
   }
-  expect(most).toBeLessThan(400);
+  expect(max).toBeLessThan(400);
   expect(commands).toContain('pause');
   expect(commands).toContain('resume');
   const content = [...received.matchAll(/"content":"([^"]*)"/g)].map((match) => match[1]).join('');
@@ -1188,8 +1188,8 @@ describe('images', () => {
     const receipt: Record<string, unknown> = JSON.parse(Buffer.from(completed.receipt.payload, 'base64').toString());
     const reader = new ImagePartsReader({
       images: 'image_urls' in (context.overrides ?? {}) ? 2 : 0,
-      mostImageBytes: 1e6,
-      mostBodyBytes: 1e6,
+      maxImageBytes: 1e6,
+      maxBodyBytes: 1e6,
     });
     for (const bytes of bench.frames) reader.push(responses.open(decodeFrame(bytes)));
     return { bench, receipt, completed, parts: reader.end() };

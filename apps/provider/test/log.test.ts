@@ -16,7 +16,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 it('never holds more than its files may, and loses no line between them', () => {
   const path = join(dir, 'p.log');
-  const file = new RotatingFile({ path, mostBytes: 1000, older: 3 });
+  const file = new RotatingFile({ path, maxBytes: 1000, older: 3 });
   const log = pino({ base: null, timestamp: false }, file);
   for (let number = 0; number < 200; number++) log.info({ number }, 'a line');
   file.close();
@@ -37,7 +37,7 @@ it('never holds more than its files may, and loses no line between them', () => 
 it('goes on in the file that is there, and stops nobody when it cannot be written', () => {
   const path = join(dir, 'p.log');
   writeFileSync(path, 'old\n');
-  const file = new RotatingFile({ path, mostBytes: 10, older: 1 });
+  const file = new RotatingFile({ path, maxBytes: 10, older: 1 });
   file.write('1234567\n');
   expect([readFileSync(`${path}.1`, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['old\n', '1234567\n']);
   // The folder is gone: the next rotation cannot make a file.

@@ -124,7 +124,7 @@ test('models that fit together are planned to stay together', () => {
   });
   expect(plans.map(({ capacity }) => capacity)).toEqual(Array(3).fill({ slots: 2, contextSize: 8192 }));
   expect(plans.reduce((sum, { need }) => sum + need, 0)).toBeLessThan(38e9);
-  for (const { need, most } of plans) expect(need).toBeLessThanOrEqual(most);
+  for (const { need, max } of plans) expect(need).toBeLessThanOrEqual(max);
   const unwished = planModels([model(4 * gigabyte), model(8 * gigabyte)], { ceiling: 38e9, slots: null, context: null });
   expect(unwished.reduce((sum, { need }) => sum + need, 0)).toBeLessThanOrEqual(38e9);
 });
@@ -137,8 +137,8 @@ test('models that do not fit together take turns, and what fits nowhere is found
     context: null,
   });
   expect(small?.need).toBeLessThanOrEqual(ceiling);
-  expect(huge?.need).toBeGreaterThan(huge?.most ?? 0);
-  expect(large?.most).toBe(ceiling - (small?.need ?? 0));
+  expect(huge?.need).toBeGreaterThan(huge?.max ?? 0);
+  expect(large?.max).toBe(ceiling - (small?.need ?? 0));
   const wishes = planModels([model(4 * gigabyte)], { ceiling: 8e9, slots: 8, context: 32_768 });
   expect(wishes[0]?.need).toBeGreaterThan(8e9);
   expect(memoryNeed(model(4 * gigabyte).facts, { slots: 1, contextSize: 1024 })).toBeLessThan(8e9);

@@ -157,7 +157,7 @@ describe('forms', () => {
   });
 
   test('that take too long are given up, and the next is made', async () => {
-    const hasty = new OutputForms({ mostMs: 100 });
+    const hasty = new OutputForms({ maxMs: 100 });
     try {
       for (const _ of [1, 2, 3]) {
         expect(await failureOf(hasty.form(slow, going))).toEqual({ code: 'unsupported', param: 'response_format.json_schema.schema' });

@@ -9,6 +9,6 @@ test.each([
   ['a gap', [0, 2], 2, [2, 2]],
   ['gaps on both sides of neighbours', [0, 2, 3, 7], 2, [2, 1, 1, 2]],
   ['gaps where each may be alone', [0, 2, 3], 1, [1, 1, 1]],
-] as const)('%s', (_what, ids, least, expected) => {
-  expect(rowsOf(ids, least)).toEqual(expected);
+] as const)('%s', (_what, ids, min, expected) => {
+  expect(rowsOf(ids, min)).toEqual(expected);
 });

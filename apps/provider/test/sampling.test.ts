@@ -125,8 +125,8 @@ function draw(candidates: Candidates, sampling: Sampling, history: readonly numb
     left = left.slice(0, reaching(softmax(left), sampling.topP) + 1);
   }
   if (sampling.minP !== null) {
-    const least = Math.max(...left.map(([, logit]) => logit)) + Math.log(sampling.minP);
-    left = left.filter(([, logit]) => logit >= least);
+    const min = Math.max(...left.map(([, logit]) => logit)) + Math.log(sampling.minP);
+    left = left.filter(([, logit]) => logit >= min);
   }
   left = left.map(([token, logit]) => [token, logit / sampling.temperature]);
   const uniform = twister.uniform();
@@ -143,8 +143,8 @@ function reaching(weights: readonly number[], goal: number): number {
 }
 
 function softmax(candidates: Candidates): number[] {
-  const most = Math.max(...candidates.map(([, logit]) => logit));
-  const weights = candidates.map(([, logit]) => Math.exp(logit - most));
+  const max = Math.max(...candidates.map(([, logit]) => logit));
+  const weights = candidates.map(([, logit]) => Math.exp(logit - max));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   return weights.map((weight) => weight / total);
 }

@@ -6,7 +6,7 @@ import type { Token } from 'node-llama-cpp';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../../test/support/program.js';
 import { Engine } from '../src/engine/engine.js';
-import { inPieces, MOST_CHARACTERS } from '../src/engine/process/tokenizer.js';
+import { inPieces, MAX_CHARACTERS } from '../src/engine/process/tokenizer.js';
 import { ask, seededRandom } from './demo-model.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'tokenizer-'));
@@ -38,7 +38,7 @@ describe('a text in pieces', () => {
   ])('has the same words: %s', (_what, text) => {
     given.length = 0;
     expect(inWords(text, true)).toEqual(text.match(WORDS));
-    expect(Math.max(...given.map(({ length }) => length))).toBeLessThanOrEqual(MOST_CHARACTERS);
+    expect(Math.max(...given.map(({ length }) => length))).toBeLessThanOrEqual(MAX_CHARACTERS);
     expect(given.join('')).toBe(text);
   });
 
@@ -51,7 +51,7 @@ describe('a text in pieces', () => {
       expect(given.length).toBeGreaterThan(4);
       for (const piece of given) {
         expect(piece.length).toBeGreaterThan(0);
-        expect(piece.length).toBeLessThanOrEqual(MOST_CHARACTERS);
+        expect(piece.length).toBeLessThanOrEqual(MAX_CHARACTERS);
         expect(Buffer.from(piece).toString()).toBe(piece);
         if (filler.includes('<|')) expect(piece).toMatch(/(?:\|>|a|^x)$/);
       }

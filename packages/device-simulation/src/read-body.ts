@@ -2,12 +2,12 @@
 import type { IncomingMessage } from 'node:http';
 
 /** Throws RangeError beyond `mostBytes`. */
-export async function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer> {
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > mostBytes) throw new RangeError('the body is too large');
+    if (size > maxBytes) throw new RangeError('the body is too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -153,10 +153,10 @@ export function describeHelperContract(name: string, command: HelperCommand): vo
     });
 
     it('signs the same way for the largest whole number', async () => {
-      const most = Number.MAX_SAFE_INTEGER;
-      const receipt = receiptDraft({ usage: { prompt_tokens: most, completion_tokens: 0, total_tokens: most }, hidden_tokens: 0 });
+      const max = Number.MAX_SAFE_INTEGER;
+      const receipt = receiptDraft({ usage: { prompt_tokens: max, completion_tokens: 0, total_tokens: max }, hidden_tokens: 0 });
       const reply = await helper.request('sign_response', { receipt });
-      expect(openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256).value.usage.total_tokens).toBe(most);
+      expect(openReceipt(reply.receipt as SignedStatement, publicKey, verifyP256).value.usage.total_tokens).toBe(max);
     });
 
     const draft = receiptDraft();

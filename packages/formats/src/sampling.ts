@@ -20,18 +20,18 @@ const seed = nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), '
 /** Not in OpenAI's formats either. */
 const min_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
 /** Biases of one request. */
-const MOST_BIASES = 1024;
+const MAX_BIASES = 1024;
 /** Keys are numbers of tokens in the model's own vocabulary; the engine refuses those that it does not have. */
 const logit_bias = nullable(
   Type.Record(
     Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }),
     Type.Number({ minimum: -100, maximum: 100, description: 'a number from -100 to 100' }),
     {
-      maxProperties: MOST_BIASES,
+      maxProperties: MAX_BIASES,
       additionalProperties: false,
     },
   ),
-  `an object of up to ${MOST_BIASES} token numbers, each with a number from -100 to 100`,
+  `an object of up to ${MAX_BIASES} token numbers, each with a number from -100 to 100`,
 );
 const penalty = nullable(PENALTY, 'a number from -2 to 2');
 /** Not in OpenAI's formats; llama.cpp and Ollama call it `repeat_penalty`. */

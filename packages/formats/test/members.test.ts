@@ -18,7 +18,7 @@ const MESSAGES = '/v1/messages';
 const RESPONSES = '/v1/responses';
 const messages = [{ role: 'user', content: 'Hello' }];
 const schema = { type: 'object', properties: { a: { type: 'integer' } } };
-const LEAST: Readonly<Record<Endpoint, object>> = {
+const MIN: Readonly<Record<Endpoint, object>> = {
   '/v1/chat/completions': { messages },
   '/v1/completions': { prompt: 'Once' },
   '/v1/responses': { input: 'Hello' },
@@ -27,10 +27,10 @@ const LEAST: Readonly<Record<Endpoint, object>> = {
   '/v1/embeddings': { input: 'Hello' },
   '/v1/images/generations': { prompt: 'a square' },
 };
-const ENDPOINTS = Object.keys(LEAST) as Endpoint[];
+const ENDPOINTS = Object.keys(MIN) as Endpoint[];
 
 function parse(endpoint: Endpoint, members: object, options: ParseOptions = { unknownMembers: 'refuse' }) {
-  return formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...LEAST[endpoint], ...members })), options);
+  return formatFor(endpoint).parse(new TextEncoder().encode(JSON.stringify({ model: 'm', ...MIN[endpoint], ...members })), options);
 }
 
 function textRequest(endpoint: Endpoint, members: object) {

@@ -24,9 +24,9 @@ export class Random {
   }
 
   /** A text of up to `most` of the fragments, one after the other. */
-  text(fragments: readonly string[], most: number): string {
+  text(fragments: readonly string[], max: number): string {
     let text = '';
-    for (let left = this.below(most + 1); left > 0; left--) text += this.pick(fragments);
+    for (let left = this.below(max + 1); left > 0; left--) text += this.pick(fragments);
     return text;
   }
 

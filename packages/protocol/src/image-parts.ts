@@ -39,7 +39,7 @@ export class ImagePartsError extends Error {
 }
 
 /** Most bytes that an image of this many pixels may have, in any format: four for each pixel, and room for headers. */
-export function mostImageBytes(width: number, height: number): number {
+export function maxImageBytes(width: number, height: number): number {
   return 4 * width * height + 65_536;
 }
 
@@ -62,8 +62,8 @@ export function encodeImageParts(images: readonly Uint8Array[], body: Uint8Array
 export interface ImagePartsBounds {
   /** Images that come as parts: exactly this many, 0 where the body holds them. */
   readonly images: number;
-  readonly mostImageBytes: number;
-  readonly mostBodyBytes: number;
+  readonly maxImageBytes: number;
+  readonly maxBodyBytes: number;
 }
 
 export interface ImageParts {
@@ -121,11 +121,11 @@ export class ImagePartsReader {
     if (kind === IMAGE) {
       if (this.#images.length >= this.#bounds.images) throw new ImagePartsError('too_many_images');
       if (index !== this.#images.length) throw new ImagePartsError('wrong_index');
-      if (length > this.#bounds.mostImageBytes) throw new ImagePartsError('image_too_large');
+      if (length > this.#bounds.maxImageBytes) throw new ImagePartsError('image_too_large');
     } else {
       if (index !== 0) throw new ImagePartsError('wrong_index');
       if (this.#images.length < this.#bounds.images) throw new ImagePartsError('too_few_images');
-      if (length > this.#bounds.mostBodyBytes) throw new ImagePartsError('body_too_large');
+      if (length > this.#bounds.maxBodyBytes) throw new ImagePartsError('body_too_large');
     }
     return length;
   }

@@ -10,7 +10,7 @@ const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 const MicroUsd = Type.Integer();
 
 /** Most days that are told at once. */
-export const MOST_EARNING_DAYS = 90;
+export const MAX_EARNING_DAYS = 90;
 
 export const MachineEarningsSchema = Type.Object({
   object: Type.Literal('machine.earnings'),

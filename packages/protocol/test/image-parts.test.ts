@@ -8,12 +8,12 @@ import {
   type ImagePartsProblem,
   ImagePartsReader,
   imagePartHeader,
-  mostImageBytes,
+  maxImageBytes,
 } from '../src/image-parts.js';
 
 const body = utf8('{"created":1}');
 const images = [Uint8Array.from([1, 2, 3]), Uint8Array.from([4]), Uint8Array.from([5, 6])];
-const bounds: ImagePartsBounds = { images: 3, mostImageBytes: 3, mostBodyBytes: 64 };
+const bounds: ImagePartsBounds = { images: 3, maxImageBytes: 3, maxBodyBytes: 64 };
 
 function problemOf(bytes: Uint8Array, within: ImagePartsBounds = bounds): ImagePartsProblem | null {
   const reader = new ImagePartsReader(within);
@@ -100,6 +100,6 @@ describe('image parts', () => {
   });
 
   test('leave room for the largest image that any format makes of so many pixels', () => {
-    expect(mostImageBytes(1024, 1024)).toBe(4_259_840);
+    expect(maxImageBytes(1024, 1024)).toBe(4_259_840);
   });
 });

@@ -66,10 +66,10 @@ export async function benchAgainstPeer(): Promise<boolean> {
 }
 
 async function compare(program: string, { name, path, target }: Case): Promise<boolean> {
-  const most = Math.max(...STREAMS);
-  const peer = await startPeer(program, path, most, CONTEXT);
+  const max = Math.max(...STREAMS);
+  const peer = await startPeer(program, path, max, CONTEXT);
   const coordinator = await FakeCoordinator.listen();
-  const args = ['--simulated-enclave', '--model', path, '--slots', String(most), '--context', String(CONTEXT)];
+  const args = ['--simulated-enclave', '--model', path, '--slots', String(max), '--context', String(CONTEXT)];
   const agent = ProviderProcess.start(coordinator.url, args);
   try {
     const session = await coordinator.session();

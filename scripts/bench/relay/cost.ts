@@ -38,9 +38,9 @@ try {
   for (const kind of KINDS.split(',')) {
     const stream = kind === 'streams';
     const body = requestBody(stream, stream ? { tokens: 1, everyMs: 1 } : undefined);
-    const run = async (side: Side, most: number): Promise<Cost> => {
+    const run = async (side: Side, max: number): Promise<Cost> => {
       const work = { kind: 'closed', body, atOnce: AT_ONCE, durationMs: LONGEST_MS, ending: stream ? STREAM_END : PLAIN_ANSWER } as const;
-      const load: ClosedLoad = { ...work, target: side.target, answers: most };
+      const load: ClosedLoad = { ...work, target: side.target, answers: max };
       const before = threadSeconds(side.pid);
       const { answers: made } = (await generator.child.ask(load)) as { answers: number };
       const after = threadSeconds(side.pid);

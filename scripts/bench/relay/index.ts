@@ -150,13 +150,13 @@ async function firstToken(processes: Processes, load: Load): Promise<boolean> {
     print(`  p${share * 100}: bare relay ${bare.toFixed(2)} ms, coordinator ${ours.toFixed(2)} ms`);
     return ours - bare;
   };
-  let met = judgeMost(
+  let met = judgeMax(
     'added to the first token at p50, ms',
     added((result) => result.firstMs, 0.5),
     2,
   );
   met =
-    judgeMost(
+    judgeMax(
       'added to the first token at p99, ms',
       added((result) => result.firstMs, 0.99),
       5,
@@ -199,9 +199,9 @@ async function manyStreams(processes: Processes, load: Load): Promise<boolean> {
         `longest pause ${(longestGapMs / 1000).toFixed(2)} s; ${Math.round((relayCpu / MANY.streams / MANY.tokens) * 1e6)} µs of CPU per token`,
     );
   }
-  let met = judgeMost('added to a token at p99, ms', added, 50);
-  met = judgeMost('memory of the coordinator, GiB', resident / GIB, 1) && met;
-  met = judgeMost('longest pause of a stream, ms', result.longestGapMs, STARVED_MS) && met;
+  let met = judgeMax('added to a token at p99, ms', added, 50);
+  met = judgeMax('memory of the coordinator, GiB', resident / GIB, 1) && met;
+  met = judgeMax('longest pause of a stream, ms', result.longestGapMs, STARVED_MS) && met;
   return judge('streams at once', result.peak, MANY.streams) && met;
 }
 
@@ -216,15 +216,15 @@ function ratio(ours: readonly number[], others: readonly number[]): number {
   return median(ours) / median(others);
 }
 
-function judge(what: string, value: number, least: number): boolean {
-  const met = value >= least;
-  print(`  ${what} ${value.toFixed(3)} (target: at least ${least}): ${met ? 'met' : 'MISSED'}`);
+function judge(what: string, value: number, min: number): boolean {
+  const met = value >= min;
+  print(`  ${what} ${value.toFixed(3)} (target: at least ${min}): ${met ? 'met' : 'MISSED'}`);
   return met;
 }
 
-function judgeMost(what: string, value: number, most: number): boolean {
-  const met = value <= most;
-  print(`  ${what} ${value.toFixed(2)} (target: at most ${most}): ${met ? 'met' : 'MISSED'}`);
+function judgeMax(what: string, value: number, max: number): boolean {
+  const met = value <= max;
+  print(`  ${what} ${value.toFixed(2)} (target: at most ${max}): ${met ? 'met' : 'MISSED'}`);
   return met;
 }
 

@@ -57,14 +57,14 @@ process.on('message', (load: ClosedLoad | PacedLoad) => {
 process.on('disconnect', () => process.exit());
 process.send?.({ ready: true });
 
-async function closed({ target, body, atOnce, durationMs, answers: most, ending }: ClosedLoad): Promise<ClosedResult> {
+async function closed({ target, body, atOnce, durationMs, answers: max, ending }: ClosedLoad): Promise<ClosedResult> {
   const request = postRequest(target, body);
   const expected = Buffer.from(ending);
   const begin = performance.now();
   let answers = 0;
   const worker = async (): Promise<void> => {
     const connection = await HttpConnection.open(target.port);
-    while (performance.now() - begin < durationMs && (most === null || answers < most)) {
+    while (performance.now() - begin < durationMs && (max === null || answers < max)) {
       let last: Buffer = Buffer.alloc(0);
       const status = await connection.post(request, (part) => {
         last = part.length >= expected.length ? part : Buffer.concat([last, part]);

@@ -20,7 +20,7 @@ const PICKS = sized(20_000, 400);
 const SCANS = sized(100, 4);
 const NOW = 1_000_000;
 const CONVERSATIONS = sized(20_000, 400);
-const MOST_BLOCKS = 40;
+const MAX_BLOCKS = 40;
 const NOBODY = '' as ProviderId;
 /** Microseconds at the median. */
 const TARGET_US = 100;
@@ -146,8 +146,8 @@ function someRequest(random: () => number): PlacementRequest {
 
 /** Prefixes of the prompt of a conversation, as long as long chats and coding agents make them. */
 function conversation(index: number, random: () => number): Prefix[] {
-  const blocks = 1 + Math.floor(MOST_BLOCKS * random());
-  return Array.from({ length: blocks }, (_, block) => ({ hash: index * MOST_BLOCKS * 2 + block, tokens: 256 * (block + 1) }));
+  const blocks = 1 + Math.floor(MAX_BLOCKS * random());
+  return Array.from({ length: blocks }, (_, block) => ({ hash: index * MAX_BLOCKS * 2 + block, tokens: 256 * (block + 1) }));
 }
 
 function percent(picks: number): string {

@@ -80,13 +80,13 @@ export async function screenshot(page: Page, name: string): Promise<void> {
 }
 
 /** The most that a page may move by itself, as Cumulative Layout Shift; 0.1 is what browsers' makers call good. */
-const MOST_SHIFT = 0.02;
+const MAX_SHIFT = 0.02;
 
 /** Fails when what was on the page has moved without anybody's input, and names what moved. */
 export async function expectStill(page: Page): Promise<void> {
   const shifts = await shiftsOf(page);
   const total = shifts.reduce((sum, { value }) => sum + value, 0);
-  expect(total, shifts.map(({ value, what }) => `${value.toFixed(4)} ${what}`).join('\n')).toBeLessThan(MOST_SHIFT);
+  expect(total, shifts.map(({ value, what }) => `${value.toFixed(4)} ${what}`).join('\n')).toBeLessThan(MAX_SHIFT);
 }
 
 /** Layout shifts that nobody's input caused, as the browser reports them over the page's life. */

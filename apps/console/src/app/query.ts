@@ -5,14 +5,14 @@ import { ApiError } from './api-error.js';
 /** Key of who is signed in. */
 export const SESSION_KEY = ['session'] as const;
 
-const MOST_TRIES = 2;
+const MAX_TRIES = 2;
 
 export function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
         staleTime: 10_000,
-        retry: (failures, error) => failures < MOST_TRIES && mayHelp(error),
+        retry: (failures, error) => failures < MAX_TRIES && mayHelp(error),
         retryDelay: (attempt, error) =>
           error instanceof ApiError && error.retryAfter !== null ? 1000 * error.retryAfter : 500 * 2 ** attempt,
       },

@@ -4,7 +4,7 @@
  */
 
 /** As the console API has it: a million dollars. */
-const MOST_MICRO_USD = 1_000_000_000_000;
+const MAX_MICRO_USD = 1_000_000_000_000;
 const MICRO_DIGITS = 6;
 
 export type TypedAmount =
@@ -21,7 +21,7 @@ export function readUsd(text: string, places: 2 | 6 = 2, { zero = false }: { rea
   if (whole === undefined) return refused('Type an amount in US dollars, such as 10 or 12.50.');
   if (fraction.length > places) return refused(places === 2 ? 'Amounts are in whole cents.' : 'The smallest amount is $0.000001.');
   const microUsd = Number(whole + fraction.padEnd(MICRO_DIGITS, '0'));
-  if (!Number.isSafeInteger(microUsd) || microUsd > MOST_MICRO_USD) return refused('At most $1,000,000 at a time.');
+  if (!Number.isSafeInteger(microUsd) || microUsd > MAX_MICRO_USD) return refused('At most $1,000,000 at a time.');
   if (microUsd === 0 && !zero) return refused('The amount must be more than zero.');
   return { kind: 'amount', microUsd };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { daysOf, filterQuery, lastDays, readFilter } from '../../src/pages/client/usage-filter.js';
-import { MOST_SERIES, modelsUsed, OTHERS, usageChart, usageTotals } from '../../src/pages/client/usage-series.js';
+import { MAX_SERIES, modelsUsed, OTHERS, usageChart, usageTotals } from '../../src/pages/client/usage-series.js';
 
 const NOW = Date.UTC(2026, 2, 1, 12);
 
@@ -57,7 +57,7 @@ describe('the chart of use', () => {
   it('puts small models together and loses nothing', () => {
     const data = Array.from({ length: 10 }, (_, index) => row('2026-01-01', `model-${index}`, index + 1));
     const { series } = usageChart({ from: '2026-01-01', to: '2026-01-01', data }, 'requests');
-    expect(series).toHaveLength(MOST_SERIES);
+    expect(series).toHaveLength(MAX_SERIES);
     expect(series.at(-1)).toEqual({ name: OTHERS, values: [1 + 2 + 3 + 4 + 5] });
     expect(series.flatMap(({ values }) => values).reduce((sum, value) => sum + value, 0)).toBe(55);
   });

@@ -44,8 +44,8 @@ export function startDeviceManagement(options: DeviceManagementOptions): DeviceM
   if (settings === null) return { book, managed: null, close: async () => {} };
   const client = new ManagementClient({ url: settings.url, apiKey: settings.apiKey });
   const { securityIntervalMs } = settings;
-  const leastPauseMs = Math.min(SCHEDULE_RULES.leastPauseMs, securityIntervalMs);
-  const rules = { ...SCHEDULE_RULES, securityIntervalMs, leastPauseMs, ...options.rules };
+  const minPauseMs = Math.min(SCHEDULE_RULES.minPauseMs, securityIntervalMs);
+  const rules = { ...SCHEDULE_RULES, securityIntervalMs, minPauseMs, ...options.rules };
   const runner = new CommandRunner({ database, book, client, rules, now, onError, tickMs: options.tickMs ?? TICK_MS });
   const intake = new Intake({ database, anchor, now, onChange: (key) => void book.refresh(key) });
   const { profile } = settings;

@@ -52,7 +52,7 @@ export interface IntakeOptions {
 }
 
 /** Digests of events that are remembered at most. */
-const MOST_REMEMBERED = 50_000;
+const MAX_REMEMBERED = 50_000;
 /** A certificate is good for 30 days, which touch six weeks at most. */
 const NONCES_TRIED = 6;
 
@@ -219,7 +219,7 @@ export class Intake {
     const now = this.#options.now();
     if (this.#seen.has(digest)) return true;
     for (const [old, until] of this.#seen) {
-      if (until > now && this.#seen.size < MOST_REMEMBERED) break;
+      if (until > now && this.#seen.size < MAX_REMEMBERED) break;
       this.#seen.delete(old);
     }
     // Longer than an event may be old, and ahead of our clock.

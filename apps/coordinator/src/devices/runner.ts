@@ -26,7 +26,7 @@ export interface CommandRunnerOptions {
 }
 
 /** Commands under way to the management server at once. */
-const MOST_AT_ONCE = 8;
+const MAX_AT_ONCE = 8;
 /** Evidence at hand is read, and so verified, again after this long. */
 const REREAD_MS = 10 * 60_000;
 
@@ -57,7 +57,7 @@ export class CommandRunner {
     if (enrolment?.state !== 'active' || enrolment.deviceId === null || this.#stop.signal.aborted) return;
     for (const kind of COMMAND_KINDS) {
       const name = `${enrolment.id} ${kind}`;
-      if (this.#sending.has(name) || this.#sending.size >= MOST_AT_ONCE) continue;
+      if (this.#sending.has(name) || this.#sending.size >= MAX_AT_ONCE) continue;
       if (this.decision(device, kind).act !== 'send') continue;
       const sending = this.#send(enrolment, enrolment.deviceId, kind)
         .catch(this.#options.onError)

@@ -20,7 +20,7 @@ export interface ScheduleRules {
   readonly giveUpAfter: number;
   readonly giveUpMs: number;
   /** Least pause between two commands of one kind, whatever is doubted. */
-  readonly leastPauseMs: number;
+  readonly minPauseMs: number;
 }
 
 const MINUTE = 60_000;
@@ -36,7 +36,7 @@ export const SCHEDULE_RULES: ScheduleRules = {
   maxRetryMs: 2 * HOUR,
   giveUpAfter: 8,
   giveUpMs: DAY,
-  leastPauseMs: MINUTE,
+  minPauseMs: MINUTE,
 };
 
 /** How a command ended. `taken` alone is a success. */
@@ -95,9 +95,9 @@ export function decide(needs: DeviceNeeds, now: number, rules: ScheduleRules): D
   if (last === undefined) return { act: 'send', reason: 'first' };
   if (last.outcome === null && now < last.expiresAt) return { act: 'wait', until: last.expiresAt, reason: 'awaiting_answer' };
   const due = whenDue(needs, last, rules);
-  const until = Math.max(due.at, last.sentAt + rules.leastPauseMs);
+  const until = Math.max(due.at, last.sentAt + rules.minPauseMs);
   if (now >= until) return { act: 'send', reason: due.send };
-  return { act: 'wait', until, reason: due.at > last.sentAt + rules.leastPauseMs ? due.wait : 'just_asked' };
+  return { act: 'wait', until, reason: due.at > last.sentAt + rules.minPauseMs ? due.wait : 'just_asked' };
 }
 
 interface Due {

@@ -25,7 +25,7 @@ export function newNonce(): string {
 }
 
 /** Late and repeated answers are told apart from others this many nonces back. */
-const MOST_REMEMBERED = 32;
+const MAX_REMEMBERED = 32;
 
 export class Challenges {
   readonly #identity: Identity;
@@ -123,5 +123,5 @@ export class Challenges {
 
 function remember(nonces: string[], nonce: string): void {
   nonces.push(nonce);
-  if (nonces.length > MOST_REMEMBERED) nonces.shift();
+  if (nonces.length > MAX_REMEMBERED) nonces.shift();
 }

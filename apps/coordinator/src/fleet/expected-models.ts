@@ -7,7 +7,7 @@ import { BoundedMap } from '../bounded-map.js';
 
 /** A machine that serves at night is away by day. In milliseconds. */
 export const EXPECTED_MS = 24 * 3_600_000;
-const MOST = 10_000;
+const MAX = 10_000;
 
 export interface ExpectedModelsOptions {
   readonly fleet: {
@@ -24,7 +24,7 @@ export interface ExpectedModelsOptions {
 export class ExpectedModels {
   readonly #options: ExpectedModelsOptions;
   /** When each was last served, the latest last. */
-  readonly #servedAt = new BoundedMap<string, number>(MOST);
+  readonly #servedAt = new BoundedMap<string, number>(MAX);
   readonly #stopListening: () => void;
 
   constructor(options: ExpectedModelsOptions) {

@@ -1,11 +1,11 @@
 /** When this process first saw each model, in milliseconds. Providers make the names up, so of those that nobody offers any more only so many are kept. */
 
-const MOST = 10_000;
+const MAX = 10_000;
 
 export class FirstSeen {
   readonly #isOffered: (model: string) => boolean;
   readonly #at = new Map<string, number>();
-  #most = MOST;
+  #max = MAX;
 
   constructor(isOffered: (model: string) => boolean) {
     this.#isOffered = isOffered;
@@ -19,7 +19,7 @@ export class FirstSeen {
   saw(model: string, now: number): void {
     if (this.#at.has(model)) return;
     this.#at.set(model, now);
-    if (this.#at.size > this.#most) this.#forget();
+    if (this.#at.size > this.#max) this.#forget();
   }
 
   at(model: string): number | null {
@@ -29,6 +29,6 @@ export class FirstSeen {
   /** So seldom that each name is looked at about once. */
   #forget(): void {
     for (const model of this.#at.keys()) if (!this.#isOffered(model)) this.#at.delete(model);
-    this.#most = Math.max(MOST, 2 * this.#at.size);
+    this.#max = Math.max(MAX, 2 * this.#at.size);
   }
 }

@@ -13,20 +13,20 @@ export interface BelievedHardware {
 }
 
 /** For a chip that is not in the table: more than any machine of today has. */
-const MOST = { cpuCores: 512, gpuCores: 512, memoryGb: 4096, bandwidthGbs: 2000 } as const;
+const MAX = { cpuCores: 512, gpuCores: 512, memoryGb: 4096, bandwidthGbs: 2000 } as const;
 
 /** Gigabytes of the smallest model that is worth serving; every token reads it once. */
 const SMALLEST_MODEL_GB = 0.05;
 /** Tokens per second, where the bandwidth is not known. */
-const MOST_DECODE_TPS = 5000;
+const MAX_DECODE_TPS = 5000;
 /** A prompt's tokens are computed together. */
-const MOST_PREFILL_PER_DECODE = 50;
+const MAX_PREFILL_PER_DECODE = 50;
 
 export function believedHardware(told: Hardware, { chip_name, memory_gb }: Pick<Attestation, 'chip_name' | 'memory_gb'>): BelievedHardware {
   const chip = chipFacts(chip_name);
-  const most = chip ?? MOST;
-  const cpu_cores = Math.min(told.cpu_cores, most.cpuCores);
-  const gpu_cores = Math.min(told.gpu_cores, most.gpuCores);
+  const max = chip ?? MAX;
+  const cpu_cores = Math.min(told.cpu_cores, max.cpuCores);
+  const gpu_cores = Math.min(told.gpu_cores, max.gpuCores);
   const hardware: Hardware = {
     chip_family: chip?.family ?? told.chip_family,
     cpu_cores,
@@ -37,7 +37,7 @@ export function believedHardware(told: Hardware, { chip_name, memory_gb }: Pick<
     ...(told.os_version === undefined ? {} : { os_version: told.os_version }),
     ...(told.os_build === undefined ? {} : { os_build: told.os_build }),
   };
-  const memoryGb = Math.min(memory_gb, most.memoryGb);
+  const memoryGb = Math.min(memory_gb, max.memoryGb);
   const names = ['chip_family', 'cpu_cores', 'gpu_cores', 'bandwidth_gbs', 'performance_cores', 'efficiency_cores'] as const;
   // An agent that does not know a chip's bandwidth says 0, and is told nothing wrong.
   const adjusted = names.filter((name) => hardware[name] !== told[name] && !(name === 'bandwidth_gbs' && told[name] === 0));
@@ -46,20 +46,20 @@ export function believedHardware(told: Hardware, { chip_name, memory_gb }: Pick<
 
 /** A decode rate that a machine with such memory can have, in tokens per second. */
 export function believedDecodeTps(told: number, { bandwidth_gbs }: Hardware): number {
-  return Math.min(told, mostDecodeTps(bandwidth_gbs));
+  return Math.min(told, maxDecodeTps(bandwidth_gbs));
 }
 
 /** The same for the reading of a prompt. */
 export function believedPrefillTps(told: number, { bandwidth_gbs }: Hardware): number {
-  return Math.min(told, MOST_PREFILL_PER_DECODE * mostDecodeTps(bandwidth_gbs));
+  return Math.min(told, MAX_PREFILL_PER_DECODE * maxDecodeTps(bandwidth_gbs));
 }
 
-function mostDecodeTps(bandwidthGbs: number): number {
-  return bandwidthGbs === 0 ? MOST_DECODE_TPS : bandwidthGbs / SMALLEST_MODEL_GB;
+function maxDecodeTps(bandwidthGbs: number): number {
+  return bandwidthGbs === 0 ? MAX_DECODE_TPS : bandwidthGbs / SMALLEST_MODEL_GB;
 }
 
 function believedBandwidth(told: number, gpuCores: number, chip: ChipFacts | null): number {
-  return chip === null ? Math.min(told, MOST.bandwidthGbs) : bandwidthOf(chip, gpuCores);
+  return chip === null ? Math.min(told, MAX.bandwidthGbs) : bandwidthOf(chip, gpuCores);
 }
 
 /** Kinds of cores that do not add up tell nothing. */

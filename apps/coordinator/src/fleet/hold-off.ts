@@ -4,7 +4,7 @@
  */
 export interface HoldOffRules {
   readonly firstMs: number;
-  readonly mostMs: number;
+  readonly maxMs: number;
 }
 
 export class HoldOff {
@@ -34,8 +34,8 @@ export class HoldOff {
   /** It has said that it is full. What was on its way to it when a pause began says nothing new. */
   begin(): void {
     if (this.#now() < this.#until) return;
-    const { firstMs, mostMs } = this.#rules;
-    const ms = Math.min(mostMs, firstMs * 2 ** Math.min(this.#inARow, 30));
+    const { firstMs, maxMs } = this.#rules;
+    const ms = Math.min(maxMs, firstMs * 2 ** Math.min(this.#inARow, 30));
     this.#inARow++;
     this.#until = this.#now() + ms;
     this.stop();

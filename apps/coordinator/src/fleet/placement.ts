@@ -39,7 +39,7 @@ export interface Placed<S> {
  * Rounds in which overtaken members are looked at again. Each brings them to the moment of the choice, so that a second one is
  * needed only where the clock was set in between.
  */
-export const MOST_ROUNDS = 3;
+export const MAX_ROUNDS = 3;
 
 export class Placement<S extends Offering> {
   readonly #with: PlacementSurroundings<S>;
@@ -58,7 +58,7 @@ export class Placement<S extends Offering> {
         return { decision: { kind: 'none', reason, lapsed: [] }, board: null, now };
       }
       const scheduled = schedule(board, demand, now, random);
-      if (scheduled.kind === 'placed' || scheduled.lapsed.length === 0 || round === MOST_ROUNDS) {
+      if (scheduled.kind === 'placed' || scheduled.lapsed.length === 0 || round === MAX_ROUNDS) {
         const rules = { now, random, isDistrusted: ({ facts }: Member<S>) => isDistrusted(facts) };
         return { decision: withProbe(board, demand, scheduled, rules), board, now };
       }

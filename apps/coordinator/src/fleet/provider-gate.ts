@@ -13,7 +13,7 @@ import type { Fleet } from './fleet.js';
 import { MAX_MESSAGE_BYTES } from './provider-socket.js';
 
 export const PROVIDER_SOCKET_PATH = '/provider/v1/socket';
-const MOST_CONNECTIONS = 20_000;
+const MAX_CONNECTIONS = 20_000;
 /** All connections that have not registered: 8192 of them, or 64 that send the most they may. */
 const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
 const BYTES_PER_CONNECTION = 4096;
@@ -42,7 +42,7 @@ export function openProviderGate(server: Server, fleet: Fleet, trustedProxies: r
   const isTrusted = proxyAddress.compile([...trustedProxies]);
   const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     if (!isProviderUpgrade(request)) return;
-    if (fleet.connections >= MOST_CONNECTIONS) {
+    if (fleet.connections >= MAX_CONNECTIONS) {
       refuse(socket);
       return;
     }

@@ -90,8 +90,8 @@ export class ProviderSession {
     this.#budget = new MessageBudget(rules.now);
     this.#offers = new SessionOffers(rules.judgeOffers);
     this.jobs = new RunningJobs(() => this.#changed());
-    const { holdOffMs: firstMs, holdOffMostMs: mostMs } = rules.timings;
-    this.#holdOff = new HoldOff({ firstMs, mostMs }, rules.now, () => this.#changed());
+    const { holdOffMs: firstMs, holdOffMaxMs: maxMs } = rules.timings;
+    this.#holdOff = new HoldOff({ firstMs, maxMs }, rules.now, () => this.#changed());
     this.#socket = new ProviderSocket(socket, transport, rules.now, {
       text: (text) => this.#receiveText(text),
       binary: (bytes) => this.#receiveFrame(bytes),

@@ -16,7 +16,7 @@ export interface Wanted {
 }
 
 /** As many as one job is tried on, so that those which failed it leave one over. */
-const LEAST_MACHINES = 3;
+const MIN_MACHINES = 3;
 
 /** Some of a model's machines without jobs, with a place for each of these jobs where there are so many. `now` in milliseconds. */
 export function sparesFor<S>(
@@ -32,7 +32,7 @@ export function sparesFor<S>(
   for (const ready of [true, false]) {
     for (const member of fit) {
       if ((member.load.kind === 'ready') !== ready) continue;
-      if (spares.length >= LEAST_MACHINES && places >= jobs) return spares;
+      if (spares.length >= MIN_MACHINES && places >= jobs) return spares;
       spares.push(member);
       places += member.facts.slots;
     }

@@ -9,7 +9,7 @@ export interface FleetTimings {
   readonly silenceMs: number;
   /** For how long a provider that said it is full is left alone the first time, and at most. */
   readonly holdOffMs: number;
-  readonly holdOffMostMs: number;
+  readonly holdOffMaxMs: number;
   /** How long a cancelled job keeps its slot when the provider never confirms. */
   readonly cancelConfirmMs: number;
 }
@@ -21,7 +21,7 @@ export const FLEET_TIMINGS: FleetTimings = {
   pingMs: 7000,
   silenceMs: 20_000,
   holdOffMs: 1000,
-  holdOffMostMs: 30_000,
+  holdOffMaxMs: 30_000,
   cancelConfirmMs: 30_000,
 };
 

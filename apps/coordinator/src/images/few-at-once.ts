@@ -1,15 +1,15 @@
 /** Lets a few tasks run at a time; the others wait their turn, in order. */
 export class FewAtOnce {
-  readonly #most: number;
+  readonly #max: number;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   async run<T>(task: () => Promise<T>): Promise<T> {
-    if (this.#running >= this.#most) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    if (this.#running >= this.#max) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running++;
     try {
       return await task();

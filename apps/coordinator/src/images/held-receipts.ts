@@ -7,7 +7,7 @@ import { BoundedMap } from '../bounded-map.js';
 import type { KeptReceipt, ReceiptBook } from '../store/receipt-book.js';
 
 /** Receipts that are held; beyond this the oldest are given up. */
-const MOST_HELD = 20_000;
+const MAX_HELD = 20_000;
 /** Those whose time has come are looked for this often, in milliseconds. */
 const HAND_ON_MS = 15_000;
 
@@ -15,7 +15,7 @@ export class HeldReceipts {
   readonly #book: Pick<ReceiptBook, 'add' | 'find'>;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
-  readonly #held = new BoundedMap<string, { readonly receipt: KeptReceipt; readonly until: number }>(MOST_HELD);
+  readonly #held = new BoundedMap<string, { readonly receipt: KeptReceipt; readonly until: number }>(MAX_HELD);
 
   constructor(book: Pick<ReceiptBook, 'add' | 'find'>, now: () => number) {
     this.#book = book;

@@ -11,7 +11,7 @@ import { openImage, SEALING_BYTES, sealImage } from './sealed-image.js';
 export interface ImageStoreOptions {
   readonly directory: string;
   /** Bytes on the disk, and those that machines have sent of images which are not finished. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** Part of it that one account may fill, and that unfinished images of one machine may take, in percent. 100 by default. */
   readonly sharePercent?: number;
   /** How long an address is good, from the request on, in milliseconds. */
@@ -106,9 +106,9 @@ export class ImageStore {
    * up. An account that has nothing here may always have one job.
    */
   allot(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): Allotment | null {
-    const { mostBytes, codeKey, lifetimeMs, now } = this.#options;
+    const { maxBytes, codeKey, lifetimeMs, now } = this.#options;
     const promised = count * (maxBytesEach + SEALING_BYTES);
-    if (this.#bytes + this.#heldBytes + promised > mostBytes) return null;
+    if (this.#bytes + this.#heldBytes + promised > maxBytes) return null;
     const used = this.#ofAccounts.get(accountId) ?? 0;
     if (used > 0 && used + promised > this.#share) return null;
     add(this.#ofAccounts, accountId, promised);
@@ -124,7 +124,7 @@ export class ImageStore {
       taken = null;
     };
     const take = (bytes: number, machine: string): boolean => {
-      if (ended || this.#bytes + this.#heldBytes + bytes > mostBytes) return false;
+      if (ended || this.#bytes + this.#heldBytes + bytes > maxBytes) return false;
       if (taken !== null && taken.machine !== machine) giveBack();
       taken ??= { machine, bytes: 0 };
       const ofMachine = this.#heldByMachine.get(machine) ?? 0;
@@ -197,7 +197,7 @@ export class ImageStore {
   }
 
   get #share(): number {
-    return (this.#options.mostBytes * (this.#options.sharePercent ?? 100)) / 100;
+    return (this.#options.maxBytes * (this.#options.sharePercent ?? 100)) / 100;
   }
 
   #read(file: string): ImageAddress | null {

@@ -43,7 +43,7 @@ export interface BillingTimings {
   readonly ledgerMs: number;
   /** First pause before a failed settlement is tried again; it doubles up to the greatest one. */
   readonly settleRetryMs: number;
-  readonly settleRetryMostMs: number;
+  readonly settleRetryMaxMs: number;
   /** A settlement is given up this long after it was due. */
   readonly settleGiveUpMs: number;
 }
@@ -139,7 +139,7 @@ export class Bill {
     const { ledger, timings, now, onProblem, stopping } = this.#with;
     const giveUpAt = now() + timings.settleGiveUpMs;
     try {
-      for (let pauseMs = timings.settleRetryMs; ; pauseMs = Math.min(2 * pauseMs, timings.settleRetryMostMs)) {
+      for (let pauseMs = timings.settleRetryMs; ; pauseMs = Math.min(2 * pauseMs, timings.settleRetryMaxMs)) {
         const last = stopping.aborted || now() >= giveUpAt;
         try {
           const charge = chargeOf(await ledger.settle(settlement));
@@ -182,12 +182,12 @@ function refusalOf(
   outcome: Exclude<ReserveOutcome, { kind: 'reserved' }>,
   { maxPromptTokens, maxCompletionTokens, images }: Reservation,
 ): ReserveRefusal {
-  const most =
+  const max =
     images === undefined
       ? `up to ${maxCompletionTokens} completion tokens (max_tokens) and ${maxPromptTokens} prompt tokens`
       : `${images} images (n)`;
   const lower = images === undefined ? 'Lower max_tokens' : 'Ask for fewer or smaller images';
-  const cost = `This request can cost ${usd(outcome.needed)} (${most}), which is reserved before it runs`;
+  const cost = `This request can cost ${usd(outcome.needed)} (${max}), which is reserved before it runs`;
   switch (outcome.kind) {
     case 'insufficient_balance': {
       const message = `${cost}; the available balance is ${usd(outcome.available)}. ${lower} or deposit more.`;

@@ -52,7 +52,7 @@ export class Billing {
     const { images } = job;
     const isEmbedding = job.endpoint === '/v1/embeddings';
     // A request for vectors may hold many texts, each as long as the context.
-    const most = isEmbedding ? Number.MAX_SAFE_INTEGER : (contextLength ?? Number.MAX_SAFE_INTEGER);
+    const max = isEmbedding ? Number.MAX_SAFE_INTEGER : (contextLength ?? Number.MAX_SAFE_INTEGER);
     return {
       jobId: job.jobId,
       accountId: job.accountId,
@@ -61,9 +61,9 @@ export class Billing {
       model,
       endpoint: job.endpoint,
       price: images === null ? price : { ...price, ...imageRates(price, pixelCount(images.pixels)) },
-      maxPromptTokens: Math.min(promptTokenBound(job.body.length), most),
+      maxPromptTokens: Math.min(promptTokenBound(job.body.length), max),
       ...(images === null ? {} : { images: images.count }),
-      maxCompletionTokens: isEmbedding || images !== null ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, most),
+      maxCompletionTokens: isEmbedding || images !== null ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, max),
       at: this.#options.now(),
     };
   }

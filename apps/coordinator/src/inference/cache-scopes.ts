@@ -10,11 +10,11 @@ import { BoundedMap } from '../bounded-map.js';
 export const CACHE_SCOPE_SECRET = 'cache-scope';
 
 const SCOPE_DIGITS = 32;
-const MOST_ACCOUNTS = 20_000;
+const MAX_ACCOUNTS = 20_000;
 
 export class CacheScopes {
   readonly #secret: Uint8Array;
-  readonly #accountKeys = new BoundedMap<string, Uint8Array>(MOST_ACCOUNTS);
+  readonly #accountKeys = new BoundedMap<string, Uint8Array>(MAX_ACCOUNTS);
 
   constructor(secret: Uint8Array) {
     this.#secret = secret;

@@ -12,9 +12,9 @@ import type { Run } from './job-run.js';
 export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
 
 /** Jobs of an account that no engine did and that count against the machines at once, in a window. */
-const MOST_COUNTED = 3;
+const MAX_COUNTED = 3;
 const WINDOW_MS = 10 * 60_000;
-const MOST_ACCOUNTS = 10_000;
+const MAX_ACCOUNTS = 10_000;
 
 interface Counted {
   readonly since: number;
@@ -29,13 +29,13 @@ export interface EngineFailuresOptions {
 type Concerned = Pick<Run, 'engines' | 'job'>;
 
 export class EngineFailures {
-  readonly #counted = new BoundedMap<string, Counted>(MOST_ACCOUNTS);
+  readonly #counted = new BoundedMap<string, Counted>(MAX_ACCOUNTS);
 
   constructor(private readonly options: EngineFailuresOptions) {}
 
   /** The engine of a provider failed at the job. */
   failed({ engines, job }: Concerned, providerId: ProviderId): void {
-    const isHeld = this.#countOf(job.accountId).jobs < MOST_COUNTED;
+    const isHeld = this.#countOf(job.accountId).jobs < MAX_COUNTED;
     if (isHeld) this.#hold(providerId);
     engines.set(providerId, isHeld);
   }

@@ -16,7 +16,7 @@ interface Line<T> {
 }
 
 export class FairQueue<T extends Queued> {
-  readonly #most: number;
+  readonly #max: number;
   readonly #lines = new Map<string, Line<T>>();
   /** Accounts without a line whose last work is not yet forgotten: when they would be due again. */
   readonly #past = new Map<string, number>();
@@ -25,8 +25,8 @@ export class FairQueue<T extends Queued> {
   #time = 0;
 
   /** At most `most` wait at once. */
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get size(): number {
@@ -58,7 +58,7 @@ export class FairQueue<T extends Queued> {
    */
   add(item: T): T | null {
     let displaced: T | null = null;
-    if (this.#size >= this.#most) {
+    if (this.#size >= this.#max) {
       const longest = this.#longest();
       if (longest === null || longest.waiting.length <= this.#waitingOf(item.accountId) + 1) return item;
       displaced = longest.waiting.at(-1) as T;

@@ -20,7 +20,7 @@ import type { Allotment } from '../images/image-store.js';
 import { inspectImage } from '../images/inspect-image.js';
 import type { MicroUsd } from '../ledger/money.js';
 import type { Delivery, Parcel } from './delivery.js';
-import { type ImageWork, mostBodyBytes, mostBytesOf } from './image-work.js';
+import { type ImageWork, maxBodyBytes, maxBytesOf } from './image-work.js';
 
 export interface ImageDeliveryOptions {
   /** What sends the body. */
@@ -32,14 +32,14 @@ export interface ImageDeliveryOptions {
   /** Ends the attempt: there is no room for what comes, and its machine is not at fault. */
   readonly onNoRoom: () => void;
   /** From a provider's first byte to its last, in milliseconds: one that never ends must not be listened to for ever. */
-  readonly mostMs: number;
+  readonly maxMs: number;
 }
 
 const readAnswer = schemaCheck(ImagesAnswerSchema);
 
 export class ImageDelivery implements Delivery {
   readonly #options: ImageDeliveryOptions;
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #grant: (bytes: number) => void = () => {};
   #reader: ImagePartsReader;
   #bytes = 0;
@@ -55,7 +55,7 @@ export class ImageDelivery implements Delivery {
   constructor(options: ImageDeliveryOptions) {
     this.#options = options;
     const { bounds } = this;
-    this.#mostBytes = bounds.images * (IMAGE_PART_HEADER_BYTES + bounds.mostImageBytes) + IMAGE_PART_HEADER_BYTES + bounds.mostBodyBytes;
+    this.#maxBytes = bounds.images * (IMAGE_PART_HEADER_BYTES + bounds.maxImageBytes) + IMAGE_PART_HEADER_BYTES + bounds.maxBodyBytes;
     this.#reader = new ImagePartsReader(bounds);
     this.parcel = {
       signedSha256: () => this.#signedSha256(),
@@ -79,7 +79,7 @@ export class ImageDelivery implements Delivery {
   push(bytes: Uint8Array, cameAt: number): boolean {
     this.#firstAt ??= cameAt;
     this.#bytes += bytes.length;
-    if (this.#bytes > this.#mostBytes || cameAt - this.#firstAt > this.#options.mostMs) return false;
+    if (this.#bytes > this.#maxBytes || cameAt - this.#firstAt > this.#options.maxMs) return false;
     if (this.#options.allotment?.take(bytes.length, this.#machine) === false) {
       this.#options.onNoRoom();
       return true;
@@ -121,9 +121,9 @@ export class ImageDelivery implements Delivery {
     const { work, allotment } = this.#options;
     return {
       images: allotment === null ? 0 : work.count,
-      mostImageBytes: mostBytesOf(work.pixels),
+      maxImageBytes: maxBytesOf(work.pixels),
       // Requests whose answers could not have room were refused.
-      mostBodyBytes: mostBodyBytes(work) ?? 0,
+      maxBodyBytes: maxBodyBytes(work) ?? 0,
     };
   }
 
@@ -168,7 +168,7 @@ export class ImageDelivery implements Delivery {
       const { urls } = work;
       return answer.data.every((image, index) => 'url' in image && image.url === urls[index]) ? images : null;
     }
-    return heldImages(answer, mostBytesOf(work.pixels));
+    return heldImages(answer, maxBytesOf(work.pixels));
   }
 }
 
@@ -181,7 +181,7 @@ function readBody(body: Uint8Array): ImagesAnswer | null {
   }
 }
 
-function heldImages({ data }: ImagesAnswer, mostBytes: number): readonly Uint8Array[] | null {
+function heldImages({ data }: ImagesAnswer, maxBytes: number): readonly Uint8Array[] | null {
   const images: Uint8Array[] = [];
   for (const image of data) {
     if (!('b64_json' in image)) return null;
@@ -191,5 +191,5 @@ function heldImages({ data }: ImagesAnswer, mostBytes: number): readonly Uint8Ar
       return null;
     }
   }
-  return images.every(({ length }) => length <= mostBytes) ? images : null;
+  return images.every(({ length }) => length <= maxBytes) ? images : null;
 }

@@ -28,10 +28,10 @@ export type ImageMatch =
 export type AwaitedMatch = Exclude<ImageMatch, { kind: 'nobody' }> | { readonly kind: 'gone' };
 
 /** Requests that wait for somebody to come; each holds a connection and a small body. */
-const MOST_WAITING = 1024;
+const MAX_WAITING = 1024;
 const MAX_WAITING_PER_ACCOUNT = 128;
 /** Sizes that a refusal lists. */
-const MOST_LISTED = 32;
+const MAX_LISTED = 32;
 
 export class ImageSupply {
   readonly #fleet: Fleet;
@@ -67,7 +67,7 @@ export class ImageSupply {
     if (first.kind !== 'nobody') return first;
     if (this.#closing.signal.aborted) return STOPPING;
     const own = this.#waitingByAccount.get(wish.accountId) ?? 0;
-    if (this.#waiting >= MOST_WAITING || own >= MAX_WAITING_PER_ACCOUNT) {
+    if (this.#waiting >= MAX_WAITING || own >= MAX_WAITING_PER_ACCOUNT) {
       const error = apiError('rate_limit_exceeded', { message: 'Too many requests wait for a provider of images.' });
       return { kind: 'refused', error, reason: 'queue_full' };
     }
@@ -133,13 +133,13 @@ function sizeAndCount(model: string, offers: readonly ImageOffer[], image: Image
   const pixels = commonSize(offers, image);
   if (pixels === null) {
     const sizes = [...new Set(offers.flatMap((offer) => offer.sizes))];
-    const listed = sizes.slice(0, MOST_LISTED).join(', ') + (sizes.length > MOST_LISTED ? ', and others' : '');
+    const listed = sizes.slice(0, MAX_LISTED).join(', ') + (sizes.length > MAX_LISTED ? ', and others' : '');
     return refused('size', `size must be one of those that this model makes: ${listed}.`);
   }
   if (offers.some((offer) => makesImages(offer, image, pixels))) return { kind: 'made', model, pixels };
   const ofSize = offers.filter((offer) => makesImages(offer, { ...image, count: 1 }, pixels));
-  const most = ofSize.reduce((highest, offer) => Math.max(highest, offer.max_images), 1);
-  return refused('n', `n must be at most ${Math.min(most, MAX_IMAGES)} for this model and size.`);
+  const max = ofSize.reduce((highest, offer) => Math.max(highest, offer.max_images), 1);
+  return refused('n', `n must be at most ${Math.min(max, MAX_IMAGES)} for this model and size.`);
 }
 
 /** The size that the request comes to on most machines; null where none makes it. */

@@ -1,6 +1,6 @@
 /** What an image job is to be, once it is known for which model: the part of a request that placement, price and checks go by. */
 import { type ImageFacts, imageSizeOf, pixelsOf } from '@inference/formats';
-import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, mostImageBytes } from '@inference/protocol';
+import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
 export interface ImageWork extends ImageFacts {
   /** `<width>x<height>` of every image. Machines on which the request would come to another one are not asked. */
@@ -34,14 +34,14 @@ export function pixelCount(pixels: string): number {
 }
 
 /** Most bytes of one image. */
-export function mostBytesOf(pixels: string): number {
+export function maxBytesOf(pixels: string): number {
   const { width, height } = pixelsOf(pixels);
-  return mostImageBytes(width, height);
+  return maxImageBytes(width, height);
 }
 
 /** Most bytes of an answer's body; null where it would hold more than an answer may have. */
-export function mostBodyBytes({ count, pixels, delivery }: Pick<ImageWork, 'count' | 'pixels' | 'delivery'>): number | null {
+export function maxBodyBytes({ count, pixels, delivery }: Pick<ImageWork, 'count' | 'pixels' | 'delivery'>): number | null {
   if (delivery === 'url') return BODY_BYTES;
-  const bytes = BODY_BYTES + count * 4 * Math.ceil(mostBytesOf(pixels) / 3);
+  const bytes = BODY_BYTES + count * 4 * Math.ceil(maxBytesOf(pixels) / 3);
   return bytes > MAX_PLAIN_RESPONSE_BYTES ? null : bytes;
 }

@@ -7,7 +7,7 @@ import type { Estimate, Work } from '../fleet/scheduler/cost.js';
 
 export interface PatienceRules {
   /** Time that may be spent without anything coming back. */
-  readonly mostMs: number;
+  readonly maxMs: number;
   /** What one token is expected to take. */
   readonly tokenMs: number;
   /** Tokens that the answer may have. */
@@ -16,24 +16,24 @@ export interface PatienceRules {
 
 /** A machine may be this many times slower than it was thought to be; and no token has to come sooner than within a second. */
 const SLOWER = 16;
-const LEAST_TOKEN_MS = 1000;
+const MIN_TOKEN_MS = 1000;
 /** Bytes that count as a token: every format takes more for one that is streamed by itself. */
 const TOKEN_BYTES = 16;
 /** What there is beside that, for answers that are short and slow to be sent. */
-const LEAST_STORE_MS = 10 * 60_000;
+const MIN_STORE_MS = 10 * 60_000;
 
 export class Patience {
-  readonly #mostMs: number;
+  readonly #maxMs: number;
   readonly #byteMs: number;
   #leftMs: number;
   #storeMs: number;
 
-  constructor({ mostMs, tokenMs, maxTokens }: PatienceRules) {
-    const allowedMs = Math.max(LEAST_TOKEN_MS, SLOWER * tokenMs);
-    this.#mostMs = mostMs;
+  constructor({ maxMs, tokenMs, maxTokens }: PatienceRules) {
+    const allowedMs = Math.max(MIN_TOKEN_MS, SLOWER * tokenMs);
+    this.#maxMs = maxMs;
     this.#byteMs = allowedMs / TOKEN_BYTES;
-    this.#leftMs = mostMs;
-    this.#storeMs = Math.max(LEAST_STORE_MS, maxTokens * allowedMs);
+    this.#leftMs = maxMs;
+    this.#storeMs = Math.max(MIN_STORE_MS, maxTokens * allowedMs);
   }
 
   /** Whether it is over. */
@@ -53,12 +53,12 @@ export class Patience {
 
   /** The provider says that it is at work on what does not show: thinking, or an answer that goes out whole. */
   working(): void {
-    this.#give(this.#mostMs);
+    this.#give(this.#maxMs);
   }
 
   #give(ms: number): void {
     if (this.isOver) return;
-    const given = Math.min(ms, this.#mostMs - this.#leftMs, this.#storeMs);
+    const given = Math.min(ms, this.#maxMs - this.#leftMs, this.#storeMs);
     this.#leftMs += given;
     this.#storeMs -= given;
   }

@@ -9,11 +9,11 @@ import type { Estimate } from '../fleet/scheduler/cost.js';
 const ON_TIME = 0.95;
 /** How far one job moves the bound, as a part of it. */
 const STEP = 0.2;
-const LEAST_FACTOR = 2;
-const MOST_FACTOR = 100;
+const MIN_FACTOR = 2;
+const MAX_FACTOR = 100;
 /** Shorter estimates are taken for this, in milliseconds: what is left is the way there and back. */
-const LEAST_EXPECTED_MS = 100;
-const MOST_MODELS = 10_000;
+const MIN_EXPECTED_MS = 100;
+const MAX_MODELS = 10_000;
 /** Silence is measured against the time for the prompt: what comes after it gives signs of life. */
 const SILENT_FACTOR = 4;
 
@@ -24,7 +24,7 @@ export interface Floors {
 
 export class Punctuality {
   readonly #floors: Floors;
-  readonly #factors = new BoundedMap<string, number>(MOST_MODELS);
+  readonly #factors = new BoundedMap<string, number>(MAX_MODELS);
 
   constructor(floors: Floors) {
     this.#floors = floors;
@@ -32,7 +32,7 @@ export class Punctuality {
 
   /** Milliseconds from the sending of a job after which its first content is late. */
   lateAfterMs(model: string, streamed: boolean, estimate: Estimate): number {
-    const factor = this.#factors.get(keyOf(model, streamed)) ?? LEAST_FACTOR;
+    const factor = this.#factors.get(keyOf(model, streamed)) ?? MIN_FACTOR;
     return Math.max(this.#floors.lateMs, factor * expectedMs(streamed, estimate));
   }
 
@@ -44,17 +44,17 @@ export class Punctuality {
   /** First content came after `ms`, or had not come by then. */
   observe(model: string, streamed: boolean, estimate: Estimate, ms: number): void {
     const key = keyOf(model, streamed);
-    const factor = this.#factors.get(key) ?? LEAST_FACTOR;
+    const factor = this.#factors.get(key) ?? MIN_FACTOR;
     const later = ms > factor * expectedMs(streamed, estimate);
     // The steps are in balance where one in twenty is later (a quantile by stochastic approximation, on a logarithmic scale).
     const moved = factor * Math.exp(STEP * (later ? ON_TIME : ON_TIME - 1));
-    this.#factors.set(key, Math.min(MOST_FACTOR, Math.max(LEAST_FACTOR, moved)));
+    this.#factors.set(key, Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, moved)));
   }
 }
 
 /** A plain answer comes as a whole, and a stream with its first token. */
 function expectedMs(streamed: boolean, { firstTokenMs, completionMs }: Estimate): number {
-  return Math.max(LEAST_EXPECTED_MS, streamed ? firstTokenMs : completionMs);
+  return Math.max(MIN_EXPECTED_MS, streamed ? firstTokenMs : completionMs);
 }
 
 function keyOf(model: string, streamed: boolean): string {

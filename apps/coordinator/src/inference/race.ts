@@ -225,7 +225,7 @@ class Lane implements Outlet {
     this.#race = race;
     this.entrant = entrant;
     const { tokenMs, context } = entrant;
-    this.attempt = new Attempt(this, timings, new Patience({ mostMs: timings.patienceMs, tokenMs, maxTokens: context.max_tokens }));
+    this.attempt = new Attempt(this, timings, new Patience({ maxMs: timings.patienceMs, tokenMs, maxTokens: context.max_tokens }));
   }
 
   get committed(): boolean {

@@ -3,12 +3,12 @@ import { BoundedMap } from '../bounded-map.js';
 
 /** Weight of the newest job. */
 const NEWEST = 0.1;
-const MOST_MODELS = 10_000;
+const MAX_MODELS = 10_000;
 /** Jobs before which nothing is told. */
-const LEAST_JOBS = 3;
+const MIN_JOBS = 3;
 
 export class ServiceTimes {
-  readonly #models = new BoundedMap<string, { readonly meanMs: number; readonly jobs: number }>(MOST_MODELS);
+  readonly #models = new BoundedMap<string, { readonly meanMs: number; readonly jobs: number }>(MAX_MODELS);
 
   /** A job's place was free again after `ms` milliseconds. */
   add(model: string, ms: number): void {
@@ -21,7 +21,7 @@ export class ServiceTimes {
   /** When `ahead` jobs that wait will have begun, on `slots` places that are all taken, in milliseconds from now; null: not known. */
   waitMs(model: string, ahead: number, slots: number): number | null {
     const known = this.#models.get(model);
-    if (known === undefined || known.jobs < LEAST_JOBS || slots < 1) return null;
+    if (known === undefined || known.jobs < MIN_JOBS || slots < 1) return null;
     return (known.meanMs * (ahead + 1)) / slots;
   }
 }

@@ -29,7 +29,7 @@ export interface StreamOptions {
   readonly ignored: readonly string[];
   readonly requestId: string;
   /** Content bytes after which the provider must be wrong. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** The client sent `TE: trailers`. */
   readonly trailers: boolean;
   readonly timings: Pick<JobTimings, 'keepAliveMs'>;
@@ -89,7 +89,7 @@ export class StreamDelivery implements Delivery {
   push(bytes: Uint8Array, cameAt: number): boolean {
     if (bytes.length === 0 || this.#over) return true;
     this.#pushed += bytes.length;
-    if (this.#pushed > this.#options.mostBytes) return false;
+    if (this.#pushed > this.#options.maxBytes) return false;
     this.#commit();
     if (!this.#stalled) this.#oldestAt ??= cameAt;
     this.#pending.push(bytes);

@@ -52,7 +52,7 @@ export const JOB_TIMINGS: JobTimings = {
   contextMs: 60_000,
   ledgerMs: 5000,
   settleRetryMs: 250,
-  settleRetryMostMs: 10_000,
+  settleRetryMaxMs: 10_000,
   settleGiveUpMs: 10 * 60_000,
 };
 

@@ -55,16 +55,16 @@ const LONGEST_RETRY_MS = 120_000;
 
 export class WaitingRoom {
   readonly #fleet: Fleet;
-  readonly #mostPerModel: number;
+  readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
   readonly #queues = new Map<string, FairQueue<Waiter>>();
   readonly #times = new ServiceTimes();
   readonly #stopListening: () => void;
 
   /** `floorOf`: least trust that a model asks of machines, or null: any. */
-  constructor(fleet: Fleet, mostPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
+  constructor(fleet: Fleet, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
     this.#fleet = fleet;
-    this.#mostPerModel = mostPerModel;
+    this.#maxPerModel = maxPerModel;
     this.#floorOf = floorOf;
     this.#stopListening = fleet.onCapacity((models) => {
       if (this.#queues.size === 0) return;
@@ -139,7 +139,7 @@ export class WaitingRoom {
       const { model, accountId, work, exclude, ownFloor = false } = request;
       // A trust floor of the model's is the same for everyone in this queue.
       const particular = isNamed(request) || exclude.size > 0 || ownFloor;
-      const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#mostPerModel);
+      const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#maxPerModel);
       const leave = (seat: Seat): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', abort);

@@ -17,7 +17,7 @@ import type {
 } from './ledger.js';
 import { LedgerError } from './ledger-error.js';
 import { firstPendingDay } from './maturity.js';
-import { type MicroUsd, MOST_PER_STEP, microUsd } from './money.js';
+import { MAX_PER_STEP, type MicroUsd, microUsd } from './money.js';
 import { costOf } from './prices.js';
 import type { Step } from './steps.js';
 import { FEES, OUTSIDE, WITHDRAWALS } from './system-accounts.js';
@@ -69,7 +69,7 @@ function reserve(draft: Draft, reservation: Reservation, terms: Terms): ReserveO
     return { kind: 'reserved', amount: microUsd(known.amount) };
   }
   const images = reservation.images ?? 0;
-  const amount = mostOf(reservation, images);
+  const amount = maxOf(reservation, images);
   const balance = draft.balance(accountId);
   const available = balance.balance - balance.reserved;
   if (amount > available) return { kind: 'insufficient_balance', needed: amount, available: microUsd(Math.max(0, available)) };
@@ -215,14 +215,14 @@ function endWithdrawal(draft: Draft, id: string, end: 'paid' | 'rejected', at: n
 }
 
 /** The most a job can cost. Throws {@link LedgerError} where that is more than any step may move. */
-function mostOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation, images: number): MicroUsd {
+function maxOf({ price, maxPromptTokens, maxCompletionTokens }: Reservation, images: number): MicroUsd {
   let amount: MicroUsd;
   try {
     amount = costOf(price, { promptTokens: maxPromptTokens, completionTokens: maxCompletionTokens, images });
   } catch (error) {
     throw new LedgerError('invalid', 'the job could cost more than can be counted', { cause: error });
   }
-  if (amount > MOST_PER_STEP) throw new LedgerError('invalid', 'the job could cost more than any step may move');
+  if (amount > MAX_PER_STEP) throw new LedgerError('invalid', 'the job could cost more than any step may move');
   return amount;
 }
 

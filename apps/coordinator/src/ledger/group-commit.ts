@@ -25,7 +25,7 @@ export interface GroupCommitOptions<Step, Outcome> {
 }
 
 /** Steps in one transaction at most. */
-const MOST_PER_BATCH = 256;
+const MAX_PER_BATCH = 256;
 /** With so many waiting, the next batch begins at once. */
 const ENOUGH = 48;
 /** Pause between blocking transactions, as a multiple of what the last one took, and its upper bound in milliseconds. */
@@ -73,7 +73,7 @@ export class GroupCommit<Step, Outcome> {
     try {
       while (this.#queue.length > 0) {
         await this.#rest();
-        const batch = this.#queue.splice(0, MOST_PER_BATCH);
+        const batch = this.#queue.splice(0, MAX_PER_BATCH);
         const begun = performance.now();
         await this.#runBatch(batch);
         if (this.#options.blocking) this.#restUntil = performance.now() + Math.min(LONGEST_REST_MS, REST * (performance.now() - begun));

@@ -6,7 +6,7 @@ export type MicroUsd = number & { readonly __brand: 'MicroUsd' };
  * Most that one step may move: ten million dollars. Far above any real deposit, and far enough below 2^53 that no sum of
  * balances comes near the end of exact integers.
  */
-export const MOST_PER_STEP = 10_000_000_000_000;
+export const MAX_PER_STEP = 10_000_000_000_000;
 
 /** The number as money. Throws RangeError unless it is a safe integer. */
 export function microUsd(value: number): MicroUsd {

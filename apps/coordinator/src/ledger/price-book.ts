@@ -13,9 +13,9 @@ import type { Price, Rates } from './prices.js';
 /** The model whose price stands for every model without one of its own. */
 export const ANY_MODEL = '*';
 /** A million dollars per million tokens: beyond any price, and small enough that products stay exact. */
-export const MOST_PER_MILLION = 1_000_000_000_000;
+export const MAX_PER_MILLION = 1_000_000_000_000;
 /** Micro-USD per image, a thousand dollars. */
-export const MOST_PER_IMAGE = 1_000_000_000;
+export const MAX_PER_IMAGE = 1_000_000_000;
 
 export interface PriceBookOptions {
   readonly database: Database;
@@ -130,14 +130,14 @@ export class PriceBook {
 }
 
 function checked(rates: Rates): Rates {
-  const within = (value: number, most: number): number => {
-    if (Number.isSafeInteger(value) && value >= 0 && value <= most) return value;
-    throw new LedgerError('invalid', `a price must be a whole number of micro-USD from 0 to ${most}`);
+  const within = (value: number, max: number): number => {
+    if (Number.isSafeInteger(value) && value >= 0 && value <= max) return value;
+    throw new LedgerError('invalid', `a price must be a whole number of micro-USD from 0 to ${max}`);
   };
   return {
-    promptPerMillion: microUsd(within(rates.promptPerMillion, MOST_PER_MILLION)),
-    completionPerMillion: microUsd(within(rates.completionPerMillion, MOST_PER_MILLION)),
-    perImage: microUsd(within(rates.perImage, MOST_PER_IMAGE)),
+    promptPerMillion: microUsd(within(rates.promptPerMillion, MAX_PER_MILLION)),
+    completionPerMillion: microUsd(within(rates.completionPerMillion, MAX_PER_MILLION)),
+    perImage: microUsd(within(rates.perImage, MAX_PER_IMAGE)),
   };
 }
 

@@ -43,7 +43,7 @@ export interface BoundedUsage {
 }
 
 /** Far faster than any machine decodes one sequence, small demonstration models included. */
-export const MOST_TOKENS_PER_SECOND = 20_000;
+export const MAX_TOKENS_PER_SECOND = 20_000;
 
 /**
  * The usage that may be billed. Each count is at most the claimed one, and:
@@ -83,7 +83,7 @@ export function settlementBounds(claim: ClaimedUsage, facts: DeliveryFacts): Bou
   const completion = atMost(claimed.completion, facts.maxCompletionTokens, 'max_tokens');
   const hidden = Math.min(claimed.hidden, completion);
   const visible = atMost(completion - hidden, visibleTokenBound(facts.deliveredBytes), 'delivered_bytes');
-  const possible = facts.elapsedMs === undefined ? hidden : SILENT_TOKENS + (Math.max(0, facts.elapsedMs) / 1000) * MOST_TOKENS_PER_SECOND;
+  const possible = facts.elapsedMs === undefined ? hidden : SILENT_TOKENS + (Math.max(0, facts.elapsedMs) / 1000) * MAX_TOKENS_PER_SECOND;
   const hiddenTokens = atMost(hidden, possible, 'time');
   return {
     promptTokens,

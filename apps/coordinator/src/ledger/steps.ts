@@ -3,7 +3,7 @@ import type { JobId } from '@inference/protocol';
 import type { GroundNeeds } from '../store/ledger/ground.js';
 import type { Deposit, Reservation, Settlement, WithdrawalEnd, WithdrawalRequest } from './ledger.js';
 import { LedgerError } from './ledger-error.js';
-import { MOST_PER_STEP } from './money.js';
+import { MAX_PER_STEP } from './money.js';
 
 export type Step =
   | { readonly type: 'reserve'; readonly reservation: Reservation }
@@ -13,7 +13,7 @@ export type Step =
   | { readonly type: 'request_withdrawal'; readonly request: WithdrawalRequest }
   | { readonly type: 'end_withdrawal'; readonly id: string; readonly end: WithdrawalEnd; readonly at: number };
 
-const MOST_ID_CHARACTERS = 256;
+const MAX_ID_CHARACTERS = 256;
 
 /** Throws {@link LedgerError} `invalid` for values that no honest caller has. */
 export function checkStep(step: Step): void {
@@ -102,7 +102,7 @@ export function needsOf(steps: readonly Step[]): GroundNeeds {
 }
 
 function checkId(name: string, value: string): void {
-  if (typeof value !== 'string' || value === '' || value.length > MOST_ID_CHARACTERS) throw new LedgerError('invalid', `${name} is no id`);
+  if (typeof value !== 'string' || value === '' || value.length > MAX_ID_CHARACTERS) throw new LedgerError('invalid', `${name} is no id`);
 }
 
 /** The ledger's own accounts have a colon in their names; customers' ids have none. */
@@ -116,7 +116,7 @@ function checkCount(name: string, value: number): void {
 }
 
 function checkAmount(value: number): void {
-  if (!Number.isSafeInteger(value) || value <= 0 || value > MOST_PER_STEP) {
-    throw new LedgerError('invalid', `an amount must be a whole number of micro-USD from 1 to ${MOST_PER_STEP}`);
+  if (!Number.isSafeInteger(value) || value <= 0 || value > MAX_PER_STEP) {
+    throw new LedgerError('invalid', `an amount must be a whole number of micro-USD from 1 to ${MAX_PER_STEP}`);
   }
 }

@@ -3,17 +3,17 @@
 export const OTHER = 'other';
 
 export class BoundedNames {
-  readonly #most: number;
+  readonly #max: number;
   readonly #names = new Set<string>();
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   /** The name itself where it is one of the first, else {@link OTHER}. */
   name(name: string): string {
     if (this.#names.has(name)) return name;
-    if (this.#names.size >= this.#most) return OTHER;
+    if (this.#names.size >= this.#max) return OTHER;
     this.#names.add(name);
     return name;
   }

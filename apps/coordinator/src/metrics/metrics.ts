@@ -14,7 +14,7 @@ import { RecentCounts } from './recent-counts.js';
 const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 /** Models that have figures of their own; those that are served later share one. */
-const MOST_MODELS = 64;
+const MAX_MODELS = 64;
 /** What operators are shown as recent, in minutes. */
 const RECENT_MINUTES = 60;
 
@@ -44,7 +44,7 @@ export class Metrics implements JobObserver {
   readonly recentJobs: RecentCounts;
   /** What went wrong beside them, of late: providers tried in vain, sessions that were ended, steps of the ledger that failed. */
   readonly recentProblems: RecentCounts;
-  readonly #models = new BoundedNames(MOST_MODELS);
+  readonly #models = new BoundedNames(MAX_MODELS);
 
   readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
   readonly #jobSeconds = this.#histogram('job_seconds', 'From request to end.', LONG, ['endpoint', 'stream']);

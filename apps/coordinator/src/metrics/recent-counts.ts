@@ -2,7 +2,7 @@
 
 const MINUTE_MS = 60_000;
 /** Codes that are told apart in a minute. */
-const MOST_CODES = 100;
+const MAX_CODES = 100;
 const OTHER = 'other';
 
 export class RecentCounts {
@@ -28,7 +28,7 @@ export class RecentCounts {
       this.#slices.set(minute, slice);
       this.#forget(minute);
     }
-    const name = slice.has(code) || slice.size < MOST_CODES ? code : OTHER;
+    const name = slice.has(code) || slice.size < MAX_CODES ? code : OTHER;
     slice.set(name, (slice.get(name) ?? 0) + 1);
   }
 

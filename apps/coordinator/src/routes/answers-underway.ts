@@ -6,7 +6,7 @@
 import type { Server, ServerResponse } from 'node:http';
 
 /** Bytes that a client must take in the time in which it must take something: 1 MiB in two minutes is 8.7 KB/s. */
-const LEAST_BYTES = 1024 * 1024;
+const MIN_BYTES = 1024 * 1024;
 
 export class AnswersUnderway {
   readonly #drainMs: number;
@@ -38,7 +38,7 @@ export class AnswersUnderway {
   #limit(response: ServerResponse): void {
     const left = untaken(response);
     if (left === 0) return;
-    const timer = setTimeout(() => response.destroy(), this.#drainMs * (1 + left / LEAST_BYTES));
+    const timer = setTimeout(() => response.destroy(), this.#drainMs * (1 + left / MIN_BYTES));
     this.#ended.add(response);
     response.once('close', () => {
       clearTimeout(timer);

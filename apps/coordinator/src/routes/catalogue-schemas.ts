@@ -1,17 +1,17 @@
 /** What changes the catalogue, and what it answers. Descriptions complete "<field> must be ...". */
 import { ModelOfferSchema, type ModelType, Sha256HexSchema } from '@inference/protocol';
 import Type from 'typebox';
-import { MOST_PER_IMAGE, MOST_PER_MILLION } from '../ledger/price-book.js';
+import { MAX_PER_IMAGE, MAX_PER_MILLION } from '../ledger/price-book.js';
 
 const perMillion = Type.Integer({
   minimum: 0,
-  maximum: MOST_PER_MILLION,
-  description: `a whole number of micro-USD from 0 to ${MOST_PER_MILLION}`,
+  maximum: MAX_PER_MILLION,
+  description: `a whole number of micro-USD from 0 to ${MAX_PER_MILLION}`,
 });
 const perImage = Type.Integer({
   minimum: 0,
-  maximum: MOST_PER_IMAGE,
-  description: `a whole number of micro-USD from 0 to ${MOST_PER_IMAGE}`,
+  maximum: MAX_PER_IMAGE,
+  description: `a whole number of micro-USD from 0 to ${MAX_PER_IMAGE}`,
 });
 const { display_name, quantization, model_type } = ModelOfferSchema.properties;
 

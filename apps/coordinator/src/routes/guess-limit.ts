@@ -5,11 +5,11 @@
 
 export interface GuessLimitOptions {
   /** Wrong tries of one name within the window. */
-  readonly most: number;
+  readonly max: number;
   readonly windowMs: number;
   readonly now: () => number;
   /** Names that are counted at a time; the oldest are forgotten beyond it. */
-  readonly mostNames?: number;
+  readonly maxNames?: number;
 }
 
 interface Tries {
@@ -17,7 +17,7 @@ interface Tries {
   readonly until: number;
 }
 
-const MOST_NAMES = 20_000;
+const MAX_NAMES = 20_000;
 
 export class GuessLimit {
   readonly #options: GuessLimitOptions;
@@ -38,7 +38,7 @@ export class GuessLimit {
       this.#forgetOldest();
       this.#tries.set(name, tries);
     }
-    if (tries.count >= this.#options.most) return Math.max(1, Math.ceil((tries.until - now) / 1000));
+    if (tries.count >= this.#options.max) return Math.max(1, Math.ceil((tries.until - now) / 1000));
     tries.count++;
     return null;
   }
@@ -50,7 +50,7 @@ export class GuessLimit {
   }
 
   #forgetOldest(): void {
-    if (this.#tries.size < (this.#options.mostNames ?? MOST_NAMES)) return;
+    if (this.#tries.size < (this.#options.maxNames ?? MAX_NAMES)) return;
     const [oldest] = this.#tries.keys();
     if (oldest !== undefined) this.#tries.delete(oldest);
   }

@@ -9,7 +9,7 @@ import type { Allotment, ImageStore } from '../images/image-store.js';
 import { ClientConnection } from '../inference/client-connection.js';
 import { ImageDelivery } from '../inference/image-delivery.js';
 import type { ImageSupply } from '../inference/image-supply.js';
-import { type ImageWork, mostBodyBytes, mostBytesOf } from '../inference/image-work.js';
+import { type ImageWork, maxBodyBytes, maxBytesOf } from '../inference/image-work.js';
 import { imageJobRequest, type RequestInput } from '../inference/job-request.js';
 import { PlainDelivery } from '../inference/plain-delivery.js';
 import { errorFacts } from '../log.js';
@@ -20,7 +20,7 @@ import { beginSpan, type InferenceRoutes, requestInput, serve } from './inferenc
 
 const ENDPOINT = '/v1/images/generations';
 /** From a provider's first byte to its last. Much longer than four large images take on the slowest line. */
-const MOST_ANSWER_MS = 10 * 60_000;
+const MAX_ANSWER_MS = 10 * 60_000;
 
 export interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
   readonly store: ImageStore;
@@ -81,14 +81,14 @@ async function makeImages(routes: ImageRoutes, { input, parsed, key, origin, cli
   if (match.kind === 'refused') return match;
   const { model, pixels } = match;
   const work = { ...image, pixels, waitUntil };
-  if (mostBodyBytes(work) === null) {
+  if (maxBodyBytes(work) === null) {
     const message = 'n images of this size are too many for response_format b64_json. Ask for fewer, or for URLs.';
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.delivery === 'b64_json') {
     return run(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allotment: null });
   }
-  const allotment = routes.store.allot(image.count, image.format, mostBytesOf(pixels), key.accountId);
+  const allotment = routes.store.allot(image.count, image.format, maxBytesOf(pixels), key.accountId);
   if (allotment === null) return STORE_FULL;
   try {
     const urls = allotment.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
@@ -109,7 +109,7 @@ async function run(
   const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id, ignored: job.ignored });
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
-  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, onNoRoom, mostMs: MOST_ANSWER_MS });
+  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, onNoRoom, maxMs: MAX_ANSWER_MS });
   const receipts = allotment === null ? routes.receipts : heldUntil(routes.heldReceipts, allotment.expiresAt);
   // A job that finds no room ends as one whose client has gone: nobody is paid, and its machine keeps its good name.
   const gone = { signal: AbortSignal.any([client.signal, noRoom.signal]) };

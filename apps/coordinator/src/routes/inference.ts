@@ -151,7 +151,7 @@ function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientCon
     envelope: job.envelope,
     jobId: job.jobId,
     signatureForm: job.signatureForm,
-    mostBytes: MAX_STREAM_BYTES.atLeast + MAX_STREAM_BYTES.perToken * (job.facts.maxTokens ?? DEFAULT_MAX_TOKENS),
+    maxBytes: MAX_STREAM_BYTES.atLeast + MAX_STREAM_BYTES.perToken * (job.facts.maxTokens ?? DEFAULT_MAX_TOKENS),
     trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(singleHeader(request, 'te') ?? ''),
     timings: routes.timings,
     observer: routes.metrics,

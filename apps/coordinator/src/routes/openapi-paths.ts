@@ -1,7 +1,7 @@
 /** What the addresses beside inference answer, for the API description. Members that are not listed may follow. */
 
 import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '@inference/formats';
-import { AttestationFeedSchema, MachineEarningsSchema, MOST_EARNING_DAYS, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
+import { AttestationFeedSchema, MAX_EARNING_DAYS, MachineEarningsSchema, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
 import Type, { type TObject, type TProperties } from 'typebox';
 import { AttestationQuerySchema } from './attestation.js';
 import { CATALOGUE_SCHEMAS } from './catalogue-schemas.js';
@@ -61,7 +61,7 @@ const Model = Type.Object({
 });
 
 const EarningsQuerySchema = Type.Object({
-  days: Type.Integer({ minimum: 1, maximum: MOST_EARNING_DAYS, description: 'Days that are told, today included; 7 where left out.' }),
+  days: Type.Integer({ minimum: 1, maximum: MAX_EARNING_DAYS, description: 'Days that are told, today included; 7 where left out.' }),
   time_zone: Type.String({ description: 'Whose days they are, such as Europe/Berlin; UTC where left out.' }),
 });
 

@@ -59,7 +59,7 @@ const Usage = Type.Object({
 });
 
 /** A typing error should not empty a balance: at most 10,000 USD for a million tokens, and 1000 USD for an image. */
-const rate = (most: number) => Type.Integer({ minimum: 0, maximum: most, description: `a whole number of micro-USD from 0 to ${most}` });
+const rate = (max: number) => Type.Integer({ minimum: 0, maximum: max, description: `a whole number of micro-USD from 0 to ${max}` });
 /** Micro-USD, whole: for a million tokens, and for one image. */
 const rates = { prompt_per_million: rate(10_000_000_000), completion_per_million: rate(10_000_000_000), per_image: rate(1_000_000_000) };
 

@@ -39,7 +39,7 @@ export interface RateLimits {
 
 const MINUTE_MS = 60_000;
 /** Keys and addresses that are counted at a time, of each kind; the oldest are forgotten beyond it. */
-const MOST_COUNTED = 20_000;
+const MAX_COUNTED = 20_000;
 
 /** What anybody may read. They are limited wherever they are added. */
 const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
@@ -52,7 +52,7 @@ const PUBLIC_ROUTES: ReadonlySet<string> = new Set([
 
 /** Adds the limits to a server that has no routes yet. */
 export async function createRateLimits(server: FastifyInstance, settings: RateLimitSettings): Promise<RateLimits> {
-  await server.register(rateLimit, { global: false, cache: MOST_COUNTED });
+  await server.register(rateLimit, { global: false, cache: MAX_COUNTED });
   const byAddress = (max: number) => server.createRateLimit({ max, timeWindow: MINUTE_MS });
   const keys = server.createRateLimit({
     max: settings.keyPerMinute,

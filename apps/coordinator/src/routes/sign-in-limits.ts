@@ -62,7 +62,7 @@ export class SignInLimits {
   constructor(options: SignInLimitOptions) {
     const { perQuarter, now } = options;
     this.#options = options;
-    const limit = (most: number, windowMs: number): GuessLimit => new GuessLimit({ most, windowMs, now });
+    const limit = (max: number, windowMs: number): GuessLimit => new GuessLimit({ max, windowMs, now });
     this.#ofClients = limit(perQuarter, QUARTER_MS);
     this.#ofNetworks = limit(WIDE_FACTOR * perQuarter, QUARTER_MS);
     this.#ofStrangers = limit(WIDE_FACTOR * perQuarter, QUARTER_MS);

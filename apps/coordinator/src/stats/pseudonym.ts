@@ -19,7 +19,7 @@ const ANIMALS = (
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
 
 /** Names remembered at most: the boards show some two thousand accounts together. */
-const MOST_REMEMBERED = 4096;
+const MAX_REMEMBERED = 4096;
 
 /**
  * Makes the naming function of one secret. Names look like `keen-otter-7k3m9q2x`: 52 bits, so that a million rarely meet. The
@@ -31,7 +31,7 @@ export function pseudonyms(secret: Uint8Array): (accountId: string) => string {
     const known = remembered.get(accountId);
     if (known !== undefined) return known;
     const name = nameOf(createHmac('sha256', secret).update('leaderboard/v1\0').update(accountId).digest());
-    if (remembered.size >= MOST_REMEMBERED) remembered.clear();
+    if (remembered.size >= MAX_REMEMBERED) remembered.clear();
     remembered.set(accountId, name);
     return name;
   };

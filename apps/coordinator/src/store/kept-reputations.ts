@@ -45,7 +45,7 @@ const REFRESH_MS = 5000;
 const SETTLED_MS = 60_000;
 /** Fourteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
 const ROWS_PER_STATEMENT = 500;
-const MOST_WAITING = 100_000;
+const MAX_WAITING = 100_000;
 
 type Row = Tables['provider_reputations'];
 
@@ -103,7 +103,7 @@ export class KeptReputations {
       onWriteError: options.onWriteError,
       everyMs: options.writeEveryMs ?? WRITE_EVERY_MS,
       perWrite: ROWS_PER_STATEMENT,
-      mostWaiting: MOST_WAITING,
+      maxWaiting: MAX_WAITING,
     });
   }
 

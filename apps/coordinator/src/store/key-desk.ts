@@ -21,7 +21,7 @@ export interface KeyChange extends Partial<KeyLimits> {
 }
 
 /** An account cannot fill the database with keys. Revoked ones do not count. */
-export const MOST_KEYS = 200;
+export const MAX_KEYS = 200;
 
 export class KeyDesk {
   readonly #database: Database;
@@ -66,7 +66,7 @@ export class KeyDesk {
         .where('made_for', 'is', null)
         .where('revoked_at', 'is', null)
         .executeTakeFirstOrThrow();
-      if (count >= MOST_KEYS) return null;
+      if (count >= MAX_KEYS) return null;
       return addKey(transaction, { accountId, kind: 'api', text, name, limits, now: this.#now() });
     });
     if (id === null) return null;

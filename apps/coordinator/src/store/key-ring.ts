@@ -16,7 +16,7 @@ export interface KeyRingOptions {
   readonly onWriteError: (error: unknown) => void;
 }
 
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 /** Hashes of keys that were found since the process began. */
 const MAX_FOUND = 20_000;
 
@@ -113,7 +113,7 @@ export class KeyRing {
 
   #remember(hash: string, key: ApiKey, until: number): void {
     this.#remembered.delete(hash);
-    if (this.#remembered.size >= MOST_REMEMBERED) {
+    if (this.#remembered.size >= MAX_REMEMBERED) {
       const [oldest] = this.#remembered.keys();
       if (oldest !== undefined) this.#remembered.delete(oldest);
     }

@@ -38,7 +38,7 @@ export interface LastSeenOptions {
 const WRITE_EVERY_MS = 2000;
 /** Three parameters each. */
 const ROWS_PER_STATEMENT = 500;
-const MOST_WAITING = 50_000;
+const MAX_WAITING = 50_000;
 const isFacts = Compile(LastFactsSchema);
 
 export class LastSeenBook {
@@ -52,7 +52,7 @@ export class LastSeenBook {
       onWriteError,
       everyMs: writeEveryMs,
       perWrite: ROWS_PER_STATEMENT,
-      mostWaiting: MOST_WAITING,
+      maxWaiting: MAX_WAITING,
     });
   }
 

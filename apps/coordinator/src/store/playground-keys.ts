@@ -11,7 +11,7 @@ export const PLAYGROUND_KEY_MS = 3_600_000;
 /** Micro-USD: a dollar buys hundreds of answers at the default prices. */
 export const PLAYGROUND_SPEND_LIMIT = 1_000_000;
 /** Of one account at a time: pages that are open beside each other. Beyond it the oldest ends. */
-export const MOST_PLAYGROUND_KEYS = 10;
+export const MAX_PLAYGROUND_KEYS = 10;
 const NAME = 'Playground';
 
 export interface PlaygroundKey {
@@ -43,7 +43,7 @@ export class PlaygroundKeys {
       const open = await openKeys(transaction, accountId);
       const live = open.filter(({ expires_at }) => expires_at !== null && expires_at > now);
       const expired = open.filter((key) => !live.includes(key));
-      const ended = new Set([...expired, ...live.slice(MOST_PLAYGROUND_KEYS - 1)].map((key) => key.id));
+      const ended = new Set([...expired, ...live.slice(MAX_PLAYGROUND_KEYS - 1)].map((key) => key.id));
       for (const one of ended) await revokeKey(transaction, one, now);
       const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
       return { id, ended };

@@ -6,9 +6,9 @@ import pg from 'pg';
 
 /** Seen so often, a statement is prepared; and at most so many are, as the server keeps each until the connection ends. */
 const OFTEN = 4;
-const MOST_PREPARED = 300;
+const MAX_PREPARED = 300;
 /** Texts that are counted at most; then counting begins anew. */
-const MOST_COUNTED = 2000;
+const MAX_COUNTED = 2000;
 
 /** Gives statements their names. One for all connections of a pool. */
 export class StatementNames {
@@ -20,7 +20,7 @@ export class StatementNames {
     const name = this.#names.get(text);
     if (name !== undefined) return name;
     // `select *` must not be kept: it fails once a migration, perhaps of a newer program, has added a column.
-    if (this.#names.size >= MOST_PREPARED || text.includes('*')) return undefined;
+    if (this.#names.size >= MAX_PREPARED || text.includes('*')) return undefined;
     const seen = (this.#seen.get(text) ?? 0) + 1;
     if (seen >= OFTEN) {
       this.#seen.delete(text);
@@ -28,7 +28,7 @@ export class StatementNames {
       this.#names.set(text, fresh);
       return fresh;
     }
-    if (this.#seen.size >= MOST_COUNTED) this.#seen.clear();
+    if (this.#seen.size >= MAX_COUNTED) this.#seen.clear();
     this.#seen.set(text, seen);
     return undefined;
   }

@@ -29,7 +29,7 @@ const ROWS_PER_WRITE = 32;
 const WRITE_EVERY_MS = 500;
 /** Receipts that are kept in all. */
 const KEPT = 200_000;
-const MOST_WAITING = 20_000;
+const MAX_WAITING = 20_000;
 /** Old rows are looked for once in this many writes. */
 const TRIM_EVERY = 50;
 
@@ -57,7 +57,7 @@ export class ReceiptBook {
       onWriteError,
       everyMs: writeEveryMs,
       perWrite: ROWS_PER_WRITE,
-      mostWaiting: MOST_WAITING,
+      maxWaiting: MAX_WAITING,
     });
   }
 

@@ -31,7 +31,7 @@ const CACHE_KIB = 64 * 1024;
 /** Pages of the log after which they are moved into the file: few enough that moving them takes milliseconds. */
 const CHECKPOINT_PAGES = 4000;
 /** Different statements are few; beyond this somebody builds them with values inside, and the oldest go. */
-const MOST_KEPT_STATEMENTS = 1000;
+const MAX_KEPT_STATEMENTS = 1000;
 
 /**
  * Kysely's dialect for a database file, which is created where there is none. A write fails with `SQLITE_BUSY` when another process
@@ -214,7 +214,7 @@ class KeptStatements {
       this.#statements.clear();
       return statement;
     }
-    if (this.#statements.size >= MOST_KEPT_STATEMENTS) {
+    if (this.#statements.size >= MAX_KEPT_STATEMENTS) {
       const [oldest] = this.#statements.keys();
       if (oldest !== undefined) this.#statements.delete(oldest);
     }

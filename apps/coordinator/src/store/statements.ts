@@ -10,7 +10,7 @@ import { type Compilable, CompiledQuery, type InsertQueryBuilder, type InsertRes
 import type { Database, Tables } from './tables.js';
 
 /** Largest piece: 27 columns of it stay far below SQLite's 32,766 parameters. */
-const MOST_PER_STATEMENT = 256;
+const MAX_PER_STATEMENT = 256;
 
 type Columns<T extends keyof Tables> = keyof Tables[T] & string;
 // The rows' types are checked at `write`; in between, tables are names.
@@ -95,8 +95,8 @@ export class IdQuery<Row> {
   async read(database: Database, ids: Iterable<string>): Promise<Row[]> {
     const sorted = [...new Set(ids)].sort();
     const rows: Row[] = [];
-    for (let start = 0; start < sorted.length; start += MOST_PER_STATEMENT) {
-      const piece = sorted.slice(start, start + MOST_PER_STATEMENT);
+    for (let start = 0; start < sorted.length; start += MAX_PER_STATEMENT) {
+      const piece = sorted.slice(start, start + MAX_PER_STATEMENT);
       const size = 2 ** Math.ceil(Math.log2(piece.length));
       while (piece.length < size) piece.push(piece.at(-1) as string);
       let text = this.#texts.get(size);
@@ -113,5 +113,5 @@ export class IdQuery<Row> {
 }
 
 function pieceOf(count: number): number {
-  return Math.min(MOST_PER_STATEMENT, 2 ** Math.floor(Math.log2(count)));
+  return Math.min(MAX_PER_STATEMENT, 2 ** Math.floor(Math.log2(count)));
 }

@@ -14,7 +14,7 @@ export interface WriteBehindOptions<Key, Value> {
   /** Most in one write. */
   readonly perWrite: number;
   /** Most that wait: beyond this the database is not there, and the oldest are given up. */
-  readonly mostWaiting: number;
+  readonly maxWaiting: number;
 }
 
 export class WriteBehind<Key, Value> {
@@ -25,7 +25,7 @@ export class WriteBehind<Key, Value> {
 
   constructor(options: WriteBehindOptions<Key, Value>) {
     this.#options = options;
-    this.#waiting = new BoundedMap(options.mostWaiting);
+    this.#waiting = new BoundedMap(options.maxWaiting);
     this.#timer = setInterval(() => void this.flush(), options.everyMs);
     this.#timer.unref();
   }

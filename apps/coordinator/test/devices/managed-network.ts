@@ -100,7 +100,7 @@ export async function startManagedNetwork(
     // Tests let a week pass at once; to the sessions that would look like a week of silence.
     fleetTimings: { silenceMs: 365 * 86_400_000 },
     config: { ...options.config, ...anchor, deviceManagement: options.unmanaged ? null : settings },
-    deviceRules: { leastPauseMs: 0, ...options.rules },
+    deviceRules: { minPauseMs: 0, ...options.rules },
   });
   management.webhook = { url: `${harness.url}/mdm/v1/webhook`, secret: WEBHOOK_SECRET };
   acme.hook = { url: `${harness.url}/mdm/v1/acme`, secret: WEBHOOK_SECRET };

@@ -23,10 +23,10 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-async function open(options: { readonly mostBytes?: number; readonly sharePercent?: number } = {}): Promise<ImageStore> {
+async function open(options: { readonly maxBytes?: number; readonly sharePercent?: number } = {}): Promise<ImageStore> {
   const store = await ImageStore.open({
     directory,
-    mostBytes: 1_000_000,
+    maxBytes: 1_000_000,
     lifetimeMs: 60 * MINUTE,
     codeKey,
     now: () => now,
@@ -120,7 +120,7 @@ describe('the store of images', () => {
   });
 
   it('promises no more than it has room for, and takes back what was not used', async () => {
-    const store = await open({ mostBytes: 3 * 1028 });
+    const store = await open({ maxBytes: 3 * 1028 });
     const one = store.allot(2, 'png', 1000);
     expect(one).not.toBeNull();
     expect(store.allot(2, 'png', 1000)).toBeNull();
@@ -135,7 +135,7 @@ describe('the store of images', () => {
   });
 
   it('holds room only for what a machine has sent, and takes it back when the machine stops', async () => {
-    const store = await open({ mostBytes: 10_000 });
+    const store = await open({ maxBytes: 10_000 });
     const jobs = Array.from({ length: 4 }, (_, index) => store.allot(4, 'png', 2000, `account ${index}`));
     expect(jobs).not.toContain(null);
     expect(store.usage.heldBytes).toBe(0);
@@ -151,7 +151,7 @@ describe('the store of images', () => {
   });
 
   it('gives an account its share of the room, and a first job in any case', async () => {
-    const store = await open({ mostBytes: 10_000, sharePercent: 25 });
+    const store = await open({ maxBytes: 10_000, sharePercent: 25 });
     const large = store.allot(1, 'png', 5000, 'ada');
     expect(large).not.toBeNull();
     expect(store.allot(1, 'png', 100, 'ada')).toBeNull();
@@ -168,7 +168,7 @@ describe('the store of images', () => {
   });
 
   it('gives unfinished images of a machine their share, and one job in any case', async () => {
-    const store = await open({ mostBytes: 10_000, sharePercent: 25 });
+    const store = await open({ maxBytes: 10_000, sharePercent: 25 });
     const [one, two, other] = ['ada', 'ben', 'carl'].map((account) => store.allot(2, 'png', 2000, account));
     expect(one?.take(4000, 'machine')).toBe(true);
     expect(two?.take(1, 'machine')).toBe(false);

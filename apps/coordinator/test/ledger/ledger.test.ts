@@ -271,9 +271,9 @@ describeDatabases('the ledger', (fresh, dialect) => {
     });
 
     it('let no account grow out of the exact integers', async () => {
-      const most = { accountId: 'customer', amount: microUsd(1e13), source: 'admin', at: T0 } as const;
+      const max = { accountId: 'customer', amount: microUsd(1e13), source: 'admin', at: T0 } as const;
       await database.insertInto('balances').values({ account: 'rich', balance: 9e15, reserved: 0, earned: 0 }).execute();
-      await refused(ledger.deposit({ ...most, accountId: 'rich', eventId: 'too much' }));
+      await refused(ledger.deposit({ ...max, accountId: 'rich', eventId: 'too much' }));
       await database.deleteFrom('balances').where('account', '=', 'rich').execute();
     });
   });

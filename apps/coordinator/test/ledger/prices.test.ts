@@ -83,10 +83,10 @@ describe('the usage that may be billed', () => {
   it('is whole numbers within the claim and the job, whatever is claimed', () => {
     const anything = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60, -1));
     fc.assert(
-      fc.property(anything, anything, anything, anything, fc.nat(100_000), fc.nat(10_000), (a, b, c, d, bytes, most) => {
+      fc.property(anything, anything, anything, anything, fc.nat(100_000), fc.nat(10_000), (a, b, c, d, bytes, max) => {
         const bounded = settlementBounds(
           { promptTokens: a, completionTokens: b, hiddenTokens: c, cachedTokens: d },
-          { maxPromptTokens: 300, maxCompletionTokens: most, deliveredBytes: bytes },
+          { maxPromptTokens: 300, maxCompletionTokens: max, deliveredBytes: bytes },
         );
         const { promptTokens, completionTokens, hiddenTokens, cachedTokens } = bounded;
         for (const count of [promptTokens, completionTokens, hiddenTokens, cachedTokens]) {
@@ -94,7 +94,7 @@ describe('the usage that may be billed', () => {
         }
         expect(promptTokens).toBeLessThanOrEqual(300);
         expect(cachedTokens).toBeLessThanOrEqual(promptTokens);
-        expect(completionTokens).toBeLessThanOrEqual(most);
+        expect(completionTokens).toBeLessThanOrEqual(max);
         expect(completionTokens - hiddenTokens).toBeLessThanOrEqual(bytes + 64);
       }),
     );

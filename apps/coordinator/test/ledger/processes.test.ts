@@ -16,7 +16,7 @@ import type { WorkerSaid } from './worker.js';
 
 const KILLS = Number(process.env.LEDGER_KILLS ?? 3);
 const SHARED_JOBS = Number(process.env.LEDGER_SHARED_JOBS ?? 400);
-const MOST_MS_ALIVE = 400;
+const MAX_MS_ALIVE = 400;
 const STARTING_BALANCE = 100_000_000;
 
 interface Worker {
@@ -53,7 +53,7 @@ describeDatabases('processes at the ledger', (fresh, dialect) => {
       const settledOne = new Promise<void>((resolve) => child.on('message', (message) => 'settled' in (message as object) && resolve()));
       await Promise.race([settledOne, ended]);
       expect({ errors, ended: child.exitCode }).toEqual({ errors: [], ended: null });
-      await new Promise((resolve) => setTimeout(resolve, upTo(Math.random, MOST_MS_ALIVE)));
+      await new Promise((resolve) => setTimeout(resolve, upTo(Math.random, MAX_MS_ALIVE)));
       child.kill('SIGKILL');
       await ended;
       promised.push(...said);

@@ -12,8 +12,8 @@ export function seeded(seed: number): () => number {
 }
 
 /** A whole number from 0 to `most`. */
-export function upTo(random: () => number, most: number): number {
-  return Math.floor(random() * (most + 1));
+export function upTo(random: () => number, max: number): number {
+  return Math.floor(random() * (max + 1));
 }
 
 export function oneOf<T>(random: () => number, list: readonly T[]): T {

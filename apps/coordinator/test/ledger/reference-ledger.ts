@@ -22,7 +22,7 @@ interface Job {
 }
 
 const up = (value: bigint): bigint => (value + 999_999n) / 1_000_000n;
-const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 const big = (value: number): bigint => BigInt(value);
 
 export class ReferenceLedger {
@@ -72,16 +72,16 @@ export class ReferenceLedger {
     if (job.state === 'released') return 'released_before';
     const r = job.reservation;
     const tokens = [Math.min(s.promptTokens, r.maxPromptTokens), Math.min(s.completionTokens, r.maxCompletionTokens)] as const;
-    const cost = least(job.amount, this.#cost(r, ...tokens, Math.min(s.images ?? 0, r.images ?? 0)));
+    const cost = min(job.amount, this.#cost(r, ...tokens, Math.min(s.images ?? 0, r.images ?? 0)));
     this.#unhold(job);
     const payer = this.account(r.accountId);
-    const ofDeposit = least(cost, payer.deposited);
+    const ofDeposit = min(cost, payer.deposited);
     const ofEarnings = cost - ofDeposit;
     payer.deposited -= ofDeposit;
     payer.earned -= ofEarnings;
     const earned = (cost * this.#share) / 100n;
     const earner = this.owners.get(s.providerId) ?? `provider:${s.providerId}`;
-    const payment = { earner, payer: r.accountId, at: s.at, earned, restored: least(earned, ofEarnings) };
+    const payment = { earner, payer: r.accountId, at: s.at, earned, restored: min(earned, ofEarnings) };
     if (earner === r.accountId) this.#restore(payment);
     else {
       this.account(earner).earned += earned;
@@ -150,7 +150,7 @@ export class ReferenceLedger {
     const pending = this.#payments
       .filter(({ earner, at }) => earner === accountId && day(at) + this.#maturityDays >= day(this.#now))
       .reduce((sum, payment) => sum + payment.earned, 0n);
-    const free = least(earned - pending, deposited + earned - reserved);
+    const free = min(earned - pending, deposited + earned - reserved);
     return free > 0n ? free : 0n;
   }
 

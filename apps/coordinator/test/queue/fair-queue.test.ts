@@ -100,8 +100,8 @@ describe('a fair queue', () => {
       fc.record({ kind: fc.constant('leave' as const), which: fc.nat() }),
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 0, max: 6 }), (steps, most) => {
-        const queue = new FairQueue<Item>(most);
+      fc.property(fc.array(step, { maxLength: 80 }), fc.integer({ min: 0, max: 6 }), (steps, max) => {
+        const queue = new FairQueue<Item>(max);
         const inside = new Set<Item>();
         for (const [index, one] of steps.entries()) {
           if (one.kind === 'add') {
@@ -117,7 +117,7 @@ describe('a fair queue', () => {
             if (leaving !== undefined) queue.remove(leaving);
             if (leaving !== undefined) inside.delete(leaving);
           }
-          expect(queue.size).toBeLessThanOrEqual(most);
+          expect(queue.size).toBeLessThanOrEqual(max);
           expect(new Set(queue.inOrder())).toEqual(inside);
           expect(queue.size).toBe(inside.size);
         }

@@ -2,7 +2,7 @@
 import type { ModelOffer } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ModelBoards } from '../../src/fleet/model-boards.js';
-import { MOST_ROUNDS, Placement } from '../../src/fleet/placement.js';
+import { MAX_ROUNDS, Placement } from '../../src/fleet/placement.js';
 import { CONSTANTS } from '../../src/fleet/scheduler/constants.js';
 import type { ProviderFacts } from '../../src/fleet/scheduler/gates.js';
 import { SpeedBook } from '../../src/fleet/scheduler/speed-book.js';
@@ -88,7 +88,7 @@ describe('a choice among machines whose time is over', () => {
     };
     const placement = new Placement<Subject>({ boards, now: clockOf(NOW + 2), random: () => 0.5, facts: look, isDistrusted: () => false });
     expect(placement.choose('m', anyone).decision).toMatchObject({ kind: 'none', reason: 'none_routable' });
-    expect(looks).toBe(MOST_ROUNDS);
+    expect(looks).toBe(MAX_ROUNDS);
   });
 });
 

@@ -30,7 +30,7 @@ export interface Ask {
 }
 
 const ANSWER_MS = 15_000;
-const MOST_BYTES = 8 << 20;
+const MAX_BYTES = 8 << 20;
 
 /** Address of the coordinator for HTTP, without a slash at its end; null for a text that is none. */
 export function coordinatorAddress(text: string): string | null {
@@ -94,7 +94,7 @@ async function boundedText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const part of response.body ?? []) {
     bytes += (part as Uint8Array).length;
-    if (bytes > MOST_BYTES) throw new CoordinatorError('no_sense', 'the coordinator answered with more than can be meant');
+    if (bytes > MAX_BYTES) throw new CoordinatorError('no_sense', 'the coordinator answered with more than can be meant');
     parts.push(part as Uint8Array);
   }
   return Buffer.concat(parts).toString('utf8');

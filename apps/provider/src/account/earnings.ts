@@ -1,12 +1,12 @@
 /** What this machine has earned: asked of the coordinator with the machine token, and summed up for its owner. */
-import { type MachineEarnings, MachineEarningsSchema, MOST_EARNING_DAYS } from '@inference/protocol';
+import { MAX_EARNING_DAYS, type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import type { Account } from './account-file.js';
 import { askCoordinator, CoordinatorError, errorSentence } from './coordinator-http.js';
 import type { ActivityHour } from './duty.js';
 
 const described = Compile(MachineEarningsSchema);
-export const MOST_DAYS = MOST_EARNING_DAYS;
+export const MAX_DAYS = MAX_EARNING_DAYS;
 
 /** The token is good no longer: the machine was unlinked. */
 export class UnlinkedError extends Error {

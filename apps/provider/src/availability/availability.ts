@@ -44,7 +44,7 @@ export interface Availability {
 /** Reasons that cannot wait for the end of a long answer. */
 const URGENT: ReadonlySet<AwayReason> = new Set(['too_hot', 'no_memory']);
 /** Looks ahead at most: a pause that ends while the schedule is closed, which opens while it is hot, and so on. */
-const MOST_STEPS = 8;
+const MAX_STEPS = 8;
 
 /** `now` in milliseconds since 1970. Never throws for a policy that was read from the configuration. */
 export function availability(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number): Availability {
@@ -112,7 +112,7 @@ function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: nu
 function opensAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, reasons: readonly Found[]): number | null {
   let at = now;
   let found = reasons;
-  for (let step = 0; step < MOST_STEPS; step++) {
+  for (let step = 0; step < MAX_STEPS; step++) {
     const ends = found.map(({ endsAt }) => endsAt);
     if (ends.includes(null)) return null;
     at = Math.max(at + 1, ...(ends as number[]));

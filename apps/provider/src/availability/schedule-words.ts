@@ -7,7 +7,7 @@ const GROUPS: ReadonlyMap<string, readonly Day[]> = new Map([
   ['weekends', ['sat', 'sun']],
 ]);
 const LONG_DAYS = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
-const MOST_WINDOWS = 64;
+const MAX_WINDOWS = 64;
 
 /**
  * Days come before the times that they are for; times without days of their own are for those before them, and for every day where
@@ -38,7 +38,7 @@ export function readSchedule(text: string): Window[] {
   }
   if (fresh.length > 0) throw new Error(`After ${fresh.at(-1)} a time is missing, such as 22:00-07:00.`);
   if (windows.length === 0) throw new Error('The schedule is empty; write for example "mon-fri 22:00-07:00", or use "schedule clear".');
-  if (windows.length > MOST_WINDOWS) throw new Error(`A schedule has at most ${MOST_WINDOWS} windows.`);
+  if (windows.length > MAX_WINDOWS) throw new Error(`A schedule has at most ${MAX_WINDOWS} windows.`);
   return windows;
 }
 

@@ -9,7 +9,7 @@ import { DAYS, minuteOf, type Window } from './policy.js';
 const LOOK_AHEAD_DAYS = 8;
 const DAY_MS = 86_400_000;
 /** Changes of a zone's offset in that time. Real ones are months apart. */
-const MOST_TRANSITIONS = 4;
+const MAX_TRANSITIONS = 4;
 
 export interface OpenTime {
   /** Milliseconds since 1970. */
@@ -93,7 +93,7 @@ function* edges(spans: readonly Span[], timeZone: string, at: number, days: numb
   }
   const last = at + days * DAY_MS;
   let transition = now.getTimeZoneTransition('next');
-  for (let count = 0; count < MOST_TRANSITIONS && transition && transition.epochMilliseconds <= last; count++) {
+  for (let count = 0; count < MAX_TRANSITIONS && transition && transition.epochMilliseconds <= last; count++) {
     yield transition.epochMilliseconds;
     transition = transition.getTimeZoneTransition('next');
   }

@@ -5,7 +5,7 @@ import { fit, left, right } from './columns.js';
 import { clean, dollars } from './terminal.js';
 
 const NAME = 30;
-const MOST_MODELS = 12;
+const MAX_MODELS = 12;
 
 type Row = Sum & { readonly duty?: number | null };
 
@@ -13,7 +13,7 @@ export function earningsLines(earnings: MachineEarnings, view: EarningsView): st
   const { account_name, time_zone, account } = earnings;
   const days = view.days.length;
   const whose = `Earnings of this machine for ${clean(account_name || 'your account')} (days of ${clean(time_zone)})`;
-  const more = view.models.length - MOST_MODELS;
+  const more = view.models.length - MAX_MODELS;
   return [
     fit(whose, 80),
     '',
@@ -24,7 +24,7 @@ export function earningsLines(earnings: MachineEarnings, view: EarningsView): st
     head(days === 1 ? 'By model, today' : `By model, last ${days} days`),
     ...(view.models.length === 0
       ? ['  nothing yet']
-      : view.models.slice(0, MOST_MODELS).map((model) => row(`  ${clean(model.model)}`, model))),
+      : view.models.slice(0, MAX_MODELS).map((model) => row(`  ${clean(model.model)}`, model))),
     ...(more > 0 ? [`  and ${more} more (see --json)`] : []),
     '',
     head('By day'),

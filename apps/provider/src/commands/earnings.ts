@@ -1,7 +1,7 @@
 /** `earnings`: what this machine earned for its owner, by day and by model, in the owner's own time zone. */
 import { readAccount } from '../account/account-file.js';
 import { readActivity } from '../account/duty.js';
-import { fetchEarnings, MOST_DAYS, UnlinkedError, viewOf } from '../account/earnings.js';
+import { fetchEarnings, MAX_DAYS, UnlinkedError, viewOf } from '../account/earnings.js';
 import { settingsTimeZone } from '../config/settings-zone.js';
 import type { Command } from './command.js';
 import { earningsLines } from './earnings-text.js';
@@ -48,8 +48,8 @@ async function earnings(args: readonly string[]): Promise<number> {
 function daysOf(text: string | boolean | undefined): number {
   if (text === undefined) return DAYS;
   const days = Number(text);
-  if (!/^\d+$/.test(String(text)) || days < 1 || days > MOST_DAYS)
-    throw new UsageError(`--days must be a whole number from 1 to ${MOST_DAYS}.`);
+  if (!/^\d+$/.test(String(text)) || days < 1 || days > MAX_DAYS)
+    throw new UsageError(`--days must be a whole number from 1 to ${MAX_DAYS}.`);
   return days;
 }
 

@@ -23,13 +23,13 @@ export interface OwnerOptions {
 }
 
 /** Throws {@link UsageError}. `more`: options beside `--data-dir` and `--json`; `words`: how many words beside options there may be. */
-export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { least?: number; most?: number } = {}): OwnerOptions {
+export function ownerOptions(args: readonly string[], more: OptionTable = {}, words: { min?: number; max?: number } = {}): OwnerOptions {
   const options = { ...more, 'data-dir': { type: 'string' as const }, json: { type: 'boolean' as const } };
   const { values, positionals } = parsed(() => parseArgs({ args: [...args], options, strict: true, allowPositionals: true }), options);
-  const { least = 0, most = least } = words;
-  const unexpected = positionals[most];
+  const { min = 0, max = min } = words;
+  const unexpected = positionals[max];
   if (unexpected !== undefined) throw new UsageError(`${JSON.stringify(unexpected)} was not expected.`);
-  if (positionals.length < least) throw new UsageError('The command line is not complete.');
+  if (positionals.length < min) throw new UsageError('The command line is not complete.');
   return { dataDir: dataDirOf(values), json: values.json === true, values: values as OwnerOptions['values'], words: positionals };
 }
 

@@ -25,7 +25,7 @@ Exit codes: 0 done, 2 the command line cannot be understood, 3 no provider runs.
 const ANSWER_MS = 4_000;
 
 async function pause(args: readonly string[]): Promise<number> {
-  const { dataDir, json, words } = ownerOptions(args, {}, { least: 0, most: 2 });
+  const { dataDir, json, words } = ownerOptions(args, {}, { min: 0, max: 2 });
   const { until } = wished(words, settingsTimeZone(dataDir) ?? systemTimeZone());
   const { availability } = await askDaemon(dataDir, { path: '/v1/pause', body: { until } }, isAvailabilityAnswer, ANSWER_MS);
   await printAvailability(availability, json);

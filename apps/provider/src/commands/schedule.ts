@@ -32,7 +32,7 @@ export const scheduleSetCommand: Command = {
   summary: 'Sets the times at which this machine serves.',
   usage: `schedule set "DAYS HH:MM-HH:MM, ..." [--data-dir DIR] [--json]\n\n${COMMON}`,
   run: async (args) => {
-    const { dataDir, json, words } = ownerOptions(args, {}, { least: 1, most: 64 });
+    const { dataDir, json, words } = ownerOptions(args, {}, { min: 1, max: 64 });
     return change(dataDir, json, windowsOf(words.join(' ')));
   },
 };

@@ -154,10 +154,9 @@ function simulatedHost(folder: string | undefined, simulatedEnclave: boolean): s
   return resolve(folder);
 }
 
-function whole(name: string, text: string | undefined, least: number, most: number): number | null {
+function whole(name: string, text: string | undefined, min: number, max: number): number | null {
   if (text === undefined) return null;
   const value = Number(text);
-  if (!/^\d+$/.test(text) || value < least || value > most)
-    throw new UsageError(`${name} must be a whole number from ${least} to ${most}.`);
+  if (!/^\d+$/.test(text) || value < min || value > max) throw new UsageError(`${name} must be a whole number from ${min} to ${max}.`);
   return value;
 }

@@ -9,7 +9,7 @@ import { outlookOf } from './why-no-work.js';
 
 const HEAD = 13;
 /** Decisions that are listed. */
-const MOST_DECISIONS = 6;
+const MAX_DECISIONS = 6;
 
 /** Lines without their ends. `now` in milliseconds; `earnings` null where they are not known. */
 export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
@@ -92,7 +92,7 @@ function viewLines({ earnings, share, placements, decisions, next_steps }: Provi
       ? []
       : entry('Earned', `${dollars(earnings.today_micro_usd)} today, ${dollars(earnings.total_micro_usd)} in all (${whose})`)),
     ...(decisions.length === 0 ? [] : ['', 'Last decisions of the coordinator (UTC)']),
-    ...decisions.slice(0, MOST_DECISIONS).flatMap(({ last_at, count, text, model }) => {
+    ...decisions.slice(0, MAX_DECISIONS).flatMap(({ last_at, count, text, model }) => {
       const times = count === 1 ? '' : ` (${count} times)`;
       return wrapped(`  ${clockTime(last_at)}  `, `${text}${times} ${model}`);
     }),

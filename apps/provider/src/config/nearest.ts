@@ -3,12 +3,12 @@
 /** Null where none is near: more than a third of its letters, and more than one, would have to change. */
 export function nearest(typed: string, known: readonly string[]): string | null {
   let best: string | null = null;
-  let least = Number.POSITIVE_INFINITY;
+  let min = Number.POSITIVE_INFINITY;
   for (const word of known) {
     const changes = distance(typed.toLowerCase(), word.toLowerCase());
-    if (changes < least) [best, least] = [word, changes];
+    if (changes < min) [best, min] = [word, changes];
   }
-  return best !== null && least <= Math.max(1, Math.floor(Math.max(typed.length, best.length) / 3)) ? best : null;
+  return best !== null && min <= Math.max(1, Math.floor(Math.max(typed.length, best.length) / 3)) ? best : null;
 }
 
 /** " (did you mean …?)", or nothing. */
@@ -25,9 +25,9 @@ function distance(a: string, b: string): number {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let least = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, (before[j - 2] ?? 0) + 1);
-      row.push(least);
+      let min = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + cost);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) min = Math.min(min, (before[j - 2] ?? 0) + 1);
+      row.push(min);
     }
     [before, last] = [last, row];
   }

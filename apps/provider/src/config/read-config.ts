@@ -24,7 +24,7 @@ export class ConfigError extends Error {
   }
 }
 
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 const compiled = Compile(ConfigSchema);
 
 /** What the file says, with the defaults. A file that is not there says nothing. Throws {@link ConfigError}. */
@@ -36,7 +36,7 @@ export function readConfig(path: string): Config {
 /** Null where there is no file. Throws {@link ConfigError}. */
 export function configText(path: string): string | null {
   try {
-    if (statSync(path).size > MOST_BYTES) throw new ConfigError(path, null, null, `the file is larger than ${MOST_BYTES / 1024} KiB`);
+    if (statSync(path).size > MAX_BYTES) throw new ConfigError(path, null, null, `the file is larger than ${MAX_BYTES / 1024} KiB`);
     return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path));
   } catch (error) {
     if (error instanceof ConfigError) throw error;

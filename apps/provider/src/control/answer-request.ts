@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { systemProblem } from '../files/system-error.js';
 import { BadBody, ControlRefusal, type ControlRoute } from './route.js';
 
-const MOST_BODY_BYTES = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
 
 export async function answerRequest(routes: readonly ControlRoute[], request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '').split('?')[0];
@@ -39,7 +39,7 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let bytes = 0;
   for await (const part of request) {
     bytes += (part as Buffer).length;
-    if (bytes > MOST_BODY_BYTES) throw new BadBody(`the body is longer than ${MOST_BODY_BYTES} bytes`);
+    if (bytes > MAX_BODY_BYTES) throw new BadBody(`the body is longer than ${MAX_BODY_BYTES} bytes`);
     parts.push(part as Buffer);
   }
   if (bytes === 0) return undefined;

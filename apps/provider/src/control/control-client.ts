@@ -18,7 +18,7 @@ export class ControlError extends Error {
   }
 }
 
-const MOST_BYTES = 4 << 20;
+const MAX_BYTES = 4 << 20;
 
 /** All throw {@link ControlError}. `ms`: how long the answer may take. */
 export function askStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
@@ -74,7 +74,7 @@ function ask(
       response.setEncoding('utf8');
       response.on('data', (part: string) => {
         text += part;
-        if (text.length > MOST_BYTES) response.destroy(notUnderstood());
+        if (text.length > MAX_BYTES) response.destroy(notUnderstood());
       });
       response.on('error', () => reject(signal.aborted ? noAnswer() : notUnderstood()));
       response.on('end', () => {

@@ -10,7 +10,7 @@ import { readModelFacts } from '../models/model-facts.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
 /** Free bytes below which logs, updates and downloads may fail. */
-const LEAST_FREE = 1 << 30;
+const MIN_FREE = 1 << 30;
 const GIB = 2 ** 30;
 
 export async function checkDataDirectory(dataDir: string): Promise<Finding[]> {
@@ -37,7 +37,7 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
   if (disk === null) return [skipped('the data directory cannot be looked at')];
   const free = disk.bavail * disk.bsize;
   const text = `${(free / GIB).toFixed(1)} GiB are free on the disk`;
-  return [free < LEAST_FREE ? problem(text, 'Make room on the disk.') : ok(text)];
+  return [free < MIN_FREE ? problem(text, 'Make room on the disk.') : ok(text)];
 }
 
 /** `path` null: it is not known which model is served. */
@@ -51,10 +51,10 @@ export async function checkModel(path: string | null, wishes: MemoryWishes): Pro
   }
   const { memoryBytes } = await readHostFacts();
   const { slots, context, reserve } = wishes;
-  const most = memoryCeiling(memoryBytes, reserve);
-  const needed = memoryNeed(facts, planCapacity(facts, { slots, context, budget: most }));
+  const max = memoryCeiling(memoryBytes, reserve);
+  const needed = memoryNeed(facts, planCapacity(facts, { slots, context, budget: max }));
   const size = `${(facts.fileBytes / GIB).toFixed(2)} GiB`;
-  if (needed > most) {
+  if (needed > max) {
     return [
       problem(
         `the model ${facts.id} (${size}) does not fit into the memory that models may take`,

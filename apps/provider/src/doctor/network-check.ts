@@ -5,7 +5,7 @@ import { type Finding, note, ok, problem, skipped } from './check.js';
 
 const LOOKUP_MS = 1_500;
 const REACH_MS = 2_500;
-const MOST_BYTES = 64 << 10;
+const MAX_BYTES = 64 << 10;
 
 export interface Reached {
   readonly findings: readonly Finding[];
@@ -61,7 +61,7 @@ async function beginningOf(response: Response): Promise<string> {
   for await (const part of response.body ?? []) {
     parts.push(part as Uint8Array);
     bytes += (part as Uint8Array).length;
-    if (bytes > MOST_BYTES) break;
+    if (bytes > MAX_BYTES) break;
   }
   return Buffer.concat(parts).toString('utf8');
 }

@@ -69,8 +69,8 @@ function coreCount(cpuinfo: string): number {
 
 function kindsOf({ fastCores, thriftyCores, capacities }: LinuxFacts): Pick<HostFacts, 'performanceCores' | 'efficiencyCores'> {
   const strengths = capacities.map((text) => Number(text)).filter((strength) => strength > 0);
-  const most = Math.max(0, ...strengths);
-  const strong = strengths.filter((strength) => strength === most).length;
+  const max = Math.max(0, ...strengths);
+  const strong = strengths.filter((strength) => strength === max).length;
   if (strong > 0 && strong < strengths.length) return { performanceCores: strong, efficiencyCores: strengths.length - strong };
   const [fast, thrifty] = [listLength(fastCores), listLength(thriftyCores)];
   // Each fast one is two processors there, which are not told apart.

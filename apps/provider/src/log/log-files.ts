@@ -14,12 +14,12 @@ export function outputFile(dataDir: string): string {
 }
 
 const BLOCK = 64 * 1024;
-const MOST_OUTPUT = 1 << 20;
+const MAX_OUTPUT = 1 << 20;
 
 /** The service manager appends to that file and never shortens it. */
 export function trimOutput(dataDir: string): void {
   const path = outputFile(dataDir);
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MOST_OUTPUT) truncateSync(path, 0);
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > MAX_OUTPUT) truncateSync(path, 0);
 }
 
 /** The last lines, oldest first; those of the file before where the current one has too few. */

@@ -1,6 +1,6 @@
 /** One JSON line of the log as a line for people. Pure. The log holds ids and codes and never any content of a job. */
 const LEVELS: Readonly<Record<number, string>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'WARN', 50: 'ERROR', 60: 'FATAL' };
-const MOST = 4000;
+const MAX = 4000;
 /** Told by the rest of the line, or the same on every line. */
 const LEFT_OUT = new Set(['level', 'time', 'pid', 'hostname', 'msg', 'event']);
 
@@ -35,5 +35,5 @@ function localTime(ms: number): string {
 
 /** What would move a terminal's cursor, or turn text around, is shown as a question mark. */
 function printable(text: string): string {
-  return text.slice(0, MOST).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
+  return text.slice(0, MAX).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '?');
 }

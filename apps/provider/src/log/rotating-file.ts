@@ -6,12 +6,12 @@ import { closeSync, fstatSync, openSync, renameSync, rmSync, writeSync } from 'n
 
 export interface RotatingFileOptions {
   readonly path: string;
-  readonly mostBytes?: number;
+  readonly maxBytes?: number;
   /** Files beside the current one. */
   readonly older?: number;
 }
 
-const MOST_BYTES = 8 << 20;
+const MAX_BYTES = 8 << 20;
 const OLDER = 4;
 
 export class RotatingFile {
@@ -28,7 +28,7 @@ export class RotatingFile {
 
   write(line: string): void {
     try {
-      if (this.#bytes > 0 && this.#bytes + line.length > (this.options.mostBytes ?? MOST_BYTES)) this.#rotate();
+      if (this.#bytes > 0 && this.#bytes + line.length > (this.options.maxBytes ?? MAX_BYTES)) this.#rotate();
       this.#bytes += writeSync(this.#fd, line);
     } catch {
       this.lost++;

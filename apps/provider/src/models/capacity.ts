@@ -25,8 +25,8 @@ const LONGEST_CONTEXT = 131_072;
 /** A context is not shortened below this to gain streams. */
 const SHORTEST_CONTEXT = 8192;
 /** Nor below this to fit at all. */
-const LEAST_CONTEXT = 2048;
-const MOST_SLOTS = 8;
+const MIN_CONTEXT = 2048;
+const MAX_SLOTS = 8;
 /** Streams for which a long context is given up. */
 const ENOUGH_SLOTS = 4;
 /** Part of the memory that models and caches may take; the rest is the owner's. */
@@ -64,14 +64,14 @@ export function planCapacity(model: ModelFacts, wishes: CapacityWishes): Capacit
   const free = wishes.budget - OVERHEAD - model.fileBytes;
   const slotsAt = (contextSize: number): number => Math.floor(free / Math.max(1, model.cacheBytesPerToken * contextSize));
   let contextSize = Math.min(wishes.context ?? LONGEST_CONTEXT, model.trainedContext);
-  const shorten = (least: number, enough: number): void => {
-    while (wishes.context === null && contextSize > least && slotsAt(contextSize) < enough) {
-      contextSize = Math.max(least, Math.floor(contextSize / 2));
+  const shorten = (min: number, enough: number): void => {
+    while (wishes.context === null && contextSize > min && slotsAt(contextSize) < enough) {
+      contextSize = Math.max(min, Math.floor(contextSize / 2));
     }
   };
   shorten(SHORTEST_CONTEXT, wishes.slots ?? ENOUGH_SLOTS);
-  shorten(LEAST_CONTEXT, 1);
-  return { slots: wishes.slots ?? Math.max(1, Math.min(MOST_SLOTS, slotsAt(contextSize))), contextSize };
+  shorten(MIN_CONTEXT, 1);
+  return { slots: wishes.slots ?? Math.max(1, Math.min(MAX_SLOTS, slotsAt(contextSize))), contextSize };
 }
 
 /** Those that fit; where none does, the smallest, which then says what is missing. */
@@ -108,7 +108,7 @@ export interface Planned<W extends Wanted> {
   /** Bytes. */
   readonly need: number;
   /** Bytes that it could have at most; less than `need` where it cannot be loaded at all. */
-  readonly most: number;
+  readonly max: number;
 }
 
 /**
@@ -119,9 +119,9 @@ export function planModels<W extends Wanted>(
   models: readonly W[],
   { ceiling, slots, context }: { readonly ceiling: number; readonly slots: number | null; readonly context: number | null },
 ): Planned<W>[] {
-  const plan = (wanted: W, budget: number, most: number): Planned<W> => {
+  const plan = (wanted: W, budget: number, max: number): Planned<W> => {
     const capacity = planCapacity(wanted.facts, { slots, context, budget });
-    return { wanted, capacity, need: memoryNeed(wanted.facts, capacity), most };
+    return { wanted, capacity, need: memoryNeed(wanted.facts, capacity), max };
   };
   const always = models.filter((model) => model.always);
   const share = (of: readonly W[], model: W, memory: number): number =>

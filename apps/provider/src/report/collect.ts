@@ -32,13 +32,13 @@ export interface Sources {
 
 const LOG_LINES = 2_000;
 const CRASH_LINES = 400;
-const MOST_FILES = 500;
+const MAX_FILES = 500;
 
 export async function collect(sources: Sources): Promise<ReportPart[]> {
   const { dataDir, found, config, status, checks, redactor } = sources;
   const json = (value: unknown): string => `${JSON.stringify(redactor.value(value), null, 2)}\n`;
-  const lines = (path: string, most: number, word: (line: string, redactor: Redactor) => string): string =>
-    lastLines(path, most)
+  const lines = (path: string, max: number, word: (line: string, redactor: Redactor) => string): string =>
+    lastLines(path, max)
       .map((line) => `${word(line, redactor)}\n`)
       .join('');
   const parts: ReportPart[] = [
@@ -77,7 +77,7 @@ function listing(dataDir: string): string {
   const lines: string[] = [];
   const look = (folder: string, below: string): void => {
     for (const name of existsSync(folder) ? readdirSync(folder).sort() : []) {
-      if (lines.length >= MOST_FILES) return;
+      if (lines.length >= MAX_FILES) return;
       const path = join(folder, name);
       const found = lstatSync(path);
       const { mode, size } = found;

@@ -18,8 +18,8 @@ const SECRET_NAMES =
 /** Counts of tokens are no tokens. */
 const HARMLESS_NAMES = /_tokens$|^tokens$/;
 /** Shorter words stand in too many other words. */
-const LEAST_SECRET = 4;
-const MOST_TEXT = 2_000;
+const MIN_SECRET = 4;
+const MAX_TEXT = 2_000;
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN [^-]+-----[\s\S]*?(?:-----END [^-]+-----|$)/g, '<key>'],
@@ -48,7 +48,7 @@ export class Redactor {
       [user, '<user>'],
     ];
     this.#known = known
-      .filter(([word]) => word.length >= LEAST_SECRET || (word === user && word.length > 1))
+      .filter(([word]) => word.length >= MIN_SECRET || (word === user && word.length > 1))
       .map(([word, stand]) => [new RegExp(escaped(word, word === user || host.startsWith(word)), 'gi'), stand] as const);
   }
 
@@ -60,7 +60,7 @@ export class Redactor {
 
   /** A copy of JSON. `names`: the only members that are kept of the outermost object; null: all but secrets. */
   value(value: unknown, names: ReadonlySet<string> | null = null): unknown {
-    if (typeof value === 'string') return this.text(value).slice(0, MOST_TEXT);
+    if (typeof value === 'string') return this.text(value).slice(0, MAX_TEXT);
     if (Array.isArray(value)) return value.map((each) => this.value(each));
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(

@@ -18,7 +18,7 @@ export class UpdateError extends Error {
 }
 
 const ANSWER_MS = 10_000;
-const MOST_BYTES = 64 << 10;
+const MAX_BYTES = 64 << 10;
 const described = Compile(ReleaseSchema);
 
 export interface ReleaseQuestion {
@@ -69,7 +69,7 @@ async function readAnswer(url: string, signal: AbortSignal): Promise<string | nu
     let bytes = 0;
     for await (const part of response.body ?? []) {
       bytes += part.length;
-      if (bytes > MOST_BYTES) throw new UpdateError('the coordinator described a release at too great length');
+      if (bytes > MAX_BYTES) throw new UpdateError('the coordinator described a release at too great length');
       parts.push(part);
     }
     return Buffer.concat(parts).toString('utf8');

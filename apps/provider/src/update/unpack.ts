@@ -6,8 +6,8 @@ import { mkdirSync } from 'node:fs';
 import { extract, list, type ReadEntry } from 'tar';
 import { UpdateError } from './releases.js';
 
-const MOST_FILES = 100_000;
-const MOST_BYTES = 8 * 2 ** 30;
+const MAX_FILES = 100_000;
+const MAX_BYTES = 8 * 2 ** 30;
 const TOP = 'package/';
 
 /** Throws {@link UpdateError} and leaves nothing written where an entry is not as it should be. */
@@ -37,7 +37,7 @@ async function inspect(archive: string): Promise<void> {
   } catch {
     throw new UpdateError('the archive of the release cannot be read');
   }
-  if (files > MOST_FILES || bytes > MOST_BYTES) bad ??= 'it is too large';
+  if (files > MAX_FILES || bytes > MAX_BYTES) bad ??= 'it is too large';
   if (files === 0) bad ??= 'it is empty';
   if (bad !== null) throw new UpdateError(`the archive of the release is not as it should be: ${bad}`);
 }

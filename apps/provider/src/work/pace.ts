@@ -1,7 +1,7 @@
 /** Measures one stream: how fast its prompt was read, and how fast it writes without that time. */
 
 /** A shorter prompt says more of what else there was to do. Tokens. */
-const LEAST_PROMPT = 64;
+const MIN_PROMPT = 64;
 
 export class Pace {
   readonly #beganAt = performance.now();
@@ -29,6 +29,6 @@ export class Pace {
   /** `computed`: tokens of the prompt that were not known before. Null when they were too few to tell, or nothing was written. */
   promptTokensPerSecond(computed: number): number | null {
     const seconds = (this.#firstAt - this.#beganAt) / 1000;
-    return computed < LEAST_PROMPT || seconds <= 0 ? null : computed / seconds;
+    return computed < MIN_PROMPT || seconds <= 0 ? null : computed / seconds;
   }
 }

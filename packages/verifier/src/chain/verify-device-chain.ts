@@ -38,7 +38,7 @@ export type DeviceChainVerdict =
     };
 
 /** Leaf and issuer together, in bytes of DER. Real chains have about 1,600. */
-const MOST_BYTES = 16_384;
+const MAX_BYTES = 16_384;
 const DEVICE_ATTESTATION_USAGE = '1.2.840.113635.100.4.24';
 const CONSTRAINTS = '2.5.29.19';
 const KEY_USAGE = '2.5.29.15';
@@ -95,7 +95,7 @@ export function verifyDeviceChain(
 function decode(chain: readonly string[]): { leaf: Certificate; issuer: Certificate } {
   const [leafText, issuerText] = chain;
   if (leafText === undefined || issuerText === undefined || chain.length !== 2) throw new Rejected('chain_count');
-  require((leafText.length + issuerText.length) * 0.75 <= MOST_BYTES, 'chain_too_large');
+  require((leafText.length + issuerText.length) * 0.75 <= MAX_BYTES, 'chain_too_large');
   const [leafDer, issuerDer] = [fromCanonicalBase64(leafText), fromCanonicalBase64(issuerText)];
   return { leaf: certificateOf(leafDer), issuer: certificateOf(issuerDer) };
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { UnavailableError, UsageError } from './command.js';
 
 const TIMEOUT_MS = 30_000;
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /** A base address without a slash at its end. Throws {@link UsageError}. */
 export function baseAddress(text: string | null): string {
@@ -66,7 +66,7 @@ async function boundedBody(response: Response, url: string): Promise<Uint8Array>
   if (response.body !== null) {
     for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
       bytes += part.length;
-      if (bytes > MOST_BYTES) throw new UnavailableError(`${url} answered with more than ${MOST_BYTES} bytes`);
+      if (bytes > MAX_BYTES) throw new UnavailableError(`${url} answered with more than ${MAX_BYTES} bytes`);
       parts.push(part);
     }
   }

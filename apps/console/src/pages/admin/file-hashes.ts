@@ -1,6 +1,6 @@
 /** The hashes of files that somebody typed or pasted, one a line, as `shasum -a 256` prints them, too. */
 
-const MOST = 64;
+const MAX = 64;
 
 export type TypedHashes =
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
@@ -16,6 +16,6 @@ export function readHashes(text: string): TypedHashes {
     hashes.push(hash.toLowerCase());
   }
   const different = [...new Set(hashes)];
-  if (different.length > MOST) return { kind: 'refused', problem: `At most ${MOST} files.` };
+  if (different.length > MAX) return { kind: 'refused', problem: `At most ${MAX} files.` };
   return { kind: 'hashes', hashes: different };
 }

@@ -33,8 +33,8 @@ interface Meant {
 }
 
 /** As the admin API bounds them: 10,000 dollars for a million tokens, 1000 for an image. */
-const MOST_PER_MILLION = 10_000_000_000;
-const MOST_PER_IMAGE = 1_000_000_000;
+const MAX_PER_MILLION = 10_000_000_000;
+const MAX_PER_IMAGE = 1_000_000_000;
 
 /** `price`: the one that is followed, or null for a model to be named. */
 export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | null; readonly onClose: () => void }) {
@@ -49,11 +49,11 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
   });
   if (meant !== null) return <Meant meant={meant} before={price} onBack={() => setMeant(null)} onClose={onClose} />;
   const { errors } = formState;
-  const amount = (most: number) => ({
+  const amount = (max: number) => ({
     validate: (text: string) => {
       const typed = readUsd(text, 6, { zero: true });
       if (typed.kind === 'refused') return typed.problem;
-      return typed.microUsd <= most || `At most ${formatUsd(most)}.`;
+      return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
     },
   });
   return (
@@ -80,7 +80,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
           suffix="USD"
           autoComplete="off"
           error={errors.prompt?.message}
-          {...register('prompt', amount(MOST_PER_MILLION))}
+          {...register('prompt', amount(MAX_PER_MILLION))}
         />
         <Field
           label="Million answer tokens"
@@ -88,7 +88,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
           suffix="USD"
           autoComplete="off"
           error={errors.completion?.message}
-          {...register('completion', amount(MOST_PER_MILLION))}
+          {...register('completion', amount(MAX_PER_MILLION))}
         />
         <Field
           label="Image"
@@ -97,7 +97,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
           suffix="USD"
           autoComplete="off"
           error={errors.image?.message}
-          {...register('image', amount(MOST_PER_IMAGE))}
+          {...register('image', amount(MAX_PER_IMAGE))}
         />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>

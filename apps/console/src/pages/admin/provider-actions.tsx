@@ -75,7 +75,7 @@ interface QuarantineDialogProps {
   readonly onQuarantine: (reason: string) => Promise<void>;
 }
 
-const MOST_CHARACTERS = 300;
+const MAX_CHARACTERS = 300;
 
 function QuarantineDialog({ onClose, onQuarantine }: QuarantineDialogProps) {
   const [problem, setProblem] = useState<unknown>(null);
@@ -106,7 +106,7 @@ function QuarantineDialog({ onClose, onQuarantine }: QuarantineDialogProps) {
           {...register('reason', {
             validate: (reason) => {
               if (reason.trim() === '') return 'Give a reason: the owner will ask.';
-              return reason.trim().length <= MOST_CHARACTERS || `At most ${MOST_CHARACTERS} characters.`;
+              return reason.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`;
             },
           })}
         />

@@ -27,7 +27,7 @@ export function Page() {
   const { data, error, refetch } = useProviders();
   const [text, setText] = useState('');
   const [state, setState] = useState<StateFilter>('all');
-  const [most, setMost] = useState(ROWS);
+  const [max, setMax] = useState(ROWS);
   const found = data === undefined ? undefined : filterProviders(data.providers, { text, state });
   return (
     <>
@@ -52,7 +52,7 @@ export function Page() {
             <Table
               caption="Machines that are connected"
               columns={COLUMNS}
-              rows={found?.slice(0, most)}
+              rows={found?.slice(0, max)}
               rowKey={({ session_id }) => session_id}
               empty={
                 data?.providers.length === 0 ? (
@@ -63,9 +63,9 @@ export function Page() {
               }
               stacked
             />
-            {found !== undefined && found.length > most ? (
+            {found !== undefined && found.length > max ? (
               <p className="card-more">
-                <Button onClick={() => setMost(most + ROWS)}>Show more of {found.length}</Button>
+                <Button onClick={() => setMax(max + ROWS)}>Show more of {found.length}</Button>
               </p>
             ) : null}
           </Card>

@@ -92,7 +92,7 @@ interface PasswordForm {
 
 const EMPTY: PasswordForm = { currentPassword: '', newPassword: '', revokeOtherSessions: true };
 
-export function PasswordCard({ least }: { readonly least: number }) {
+export function PasswordCard({ min }: { readonly min: number }) {
   const toast = useToast();
   const [problem, setProblem] = useState<unknown>(null);
   const { register, handleSubmit, formState, reset } = useForm<PasswordForm>({ defaultValues: EMPTY });
@@ -122,10 +122,10 @@ export function PasswordCard({ least }: { readonly least: number }) {
           type="password"
           autoComplete="new-password"
           error={formState.errors.newPassword?.message}
-          hint={`At least ${least} characters.`}
+          hint={`At least ${min} characters.`}
           {...register('newPassword', {
             required: 'Choose a password.',
-            minLength: { value: least, message: `A password has at least ${least} characters.` },
+            minLength: { value: min, message: `A password has at least ${min} characters.` },
           })}
         />
         <CheckField label="Sign out everywhere else" {...register('revokeOtherSessions')} />

@@ -23,7 +23,7 @@ export function Page() {
         ) : null}
         <NameCard me={me} />
         <EmailCard me={me} mail={settings?.mail ?? false} />
-        <PasswordCard least={settings?.min_password_length ?? 10} />
+        <PasswordCard min={settings?.min_password_length ?? 10} />
         <SessionsCard />
         <DeleteAccount />
       </div>

@@ -25,7 +25,7 @@ export function DepositCard() {
   const { register, handleSubmit, formState, setValue } = useForm({ defaultValues: { amount: '10' } });
   if (settings === null) return null;
   const ways = settings.deposits;
-  const least = settings.min_deposit_micro_usd;
+  const min = settings.min_deposit_micro_usd;
 
   const pay = async (way: 'stripe' | 'development', text: string): Promise<void> => {
     const amount = readUsd(text);
@@ -65,7 +65,7 @@ export function DepositCard() {
             autoComplete="off"
             suffix="USD"
             error={formState.errors.amount?.message}
-            {...register('amount', { validate: (text) => refusalOf(text, least) ?? true })}
+            {...register('amount', { validate: (text) => refusalOf(text, min) ?? true })}
           />
           <fieldset className="presets">
             <legend className="visually-hidden">Usual amounts</legend>
@@ -106,8 +106,8 @@ export function DepositCard() {
   );
 }
 
-function refusalOf(text: string, least: number): string | null {
+function refusalOf(text: string, min: number): string | null {
   const amount = readUsd(text);
   if (amount.kind === 'refused') return amount.problem;
-  return amount.microUsd < least ? `At least ${formatUsd(least)}.` : null;
+  return amount.microUsd < min ? `At least ${formatUsd(min)}.` : null;
 }

@@ -18,14 +18,14 @@ export type KeyFormResult =
   | { readonly kind: 'body'; readonly body: CreateKey }
   | { readonly kind: 'refused'; readonly field: keyof KeyForm; readonly problem: string };
 
-const MOST_NAME = 100;
+const MAX_NAME = 100;
 
 export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', expiresOn: '', models: [] };
 
 export function keyBody(form: KeyForm, now: number): KeyFormResult {
   const name = form.name.trim();
   if (name === '') return refused('name', 'Give the key a name, such as the program that will use it.');
-  if (name.length > MOST_NAME) return refused('name', `A name has at most ${MOST_NAME} characters.`);
+  if (name.length > MAX_NAME) return refused('name', `A name has at most ${MAX_NAME} characters.`);
   let spendLimit: number | null = null;
   if (form.spendLimit.trim() !== '') {
     const amount = readUsd(form.spendLimit, 6);

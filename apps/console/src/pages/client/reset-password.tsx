@@ -73,7 +73,7 @@ function AskForLink({ expired }: { readonly expired: boolean }) {
 
 function NewPassword({ token }: { readonly token: string }) {
   const settings = useSettings();
-  const least = settings?.min_password_length ?? 10;
+  const min = settings?.min_password_length ?? 10;
   const [, navigate] = useLocation();
   const toast = useToast();
   const [problem, setProblem] = useState<unknown>(null);
@@ -96,11 +96,11 @@ function NewPassword({ token }: { readonly token: string }) {
           label="New password"
           type="password"
           autoComplete="new-password"
-          hint={`At least ${least} characters.`}
+          hint={`At least ${min} characters.`}
           error={formState.errors.newPassword?.message}
           {...register('newPassword', {
             required: 'Choose a password.',
-            minLength: { value: least, message: `A password has at least ${least} characters.` },
+            minLength: { value: min, message: `A password has at least ${min} characters.` },
           })}
         />
         <Button type="submit" kind="primary" busy={formState.isSubmitting}>

@@ -32,7 +32,7 @@ export function Page() {
   if (session.state === 'signed-in' && !isSubmitting) return <Redirect to={next} replace />;
   if (session.state === 'loading') return <PageSkeleton />;
   const settings = session.state === 'failed' ? null : session.settings;
-  const least = settings?.min_password_length ?? 10;
+  const min = settings?.min_password_length ?? 10;
   const signUp = async (form: SignUpForm): Promise<void> => {
     setProblem(null);
     try {
@@ -74,11 +74,11 @@ export function Page() {
             label="Password"
             type="password"
             autoComplete="new-password"
-            hint={`At least ${least} characters. A few words make a good one.`}
+            hint={`At least ${min} characters. A few words make a good one.`}
             error={errors.password?.message}
             {...register('password', {
               required: 'Choose a password.',
-              minLength: { value: least, message: `A password has at least ${least} characters.` },
+              minLength: { value: min, message: `A password has at least ${min} characters.` },
               maxLength: { value: 128, message: 'At most 128 characters.' },
             })}
           />

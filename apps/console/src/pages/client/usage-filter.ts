@@ -13,14 +13,14 @@ export interface UsageFilter {
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 /** As the console API has it. */
-const MOST_DAYS = 366;
+const MAX_DAYS = 366;
 
 /** The filter of an address's query. What cannot be used is left out rather than refused: addresses are edited by hand. */
 export function readFilter(search: string, now: number): UsageFilter {
   const query = new URLSearchParams(search);
   const to = dayOf(query.get('to')) ?? Math.floor(now / DAY_MS);
   const from = dayOf(query.get('from')) ?? to - DEFAULT_DAYS + 1;
-  const usable = from <= to && to - from < MOST_DAYS;
+  const usable = from <= to && to - from < MAX_DAYS;
   return {
     from: dayText(usable ? from : to - DEFAULT_DAYS + 1),
     to: dayText(to),

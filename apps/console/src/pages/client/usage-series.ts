@@ -19,7 +19,7 @@ export interface UsageChart {
 type UsageDay = ConsoleUsageDays['data'][number];
 
 /** Models with a colour of their own; the rest go into one. */
-export const MOST_SERIES = 6;
+export const MAX_SERIES = 6;
 export const OTHERS = 'Other models';
 
 export function usageChart(usage: ConsoleUsageDays, measure: Measure): UsageChart {
@@ -37,10 +37,10 @@ export function usageChart(usage: ConsoleUsageDays, measure: Measure): UsageChar
     .map(([name, values]) => ({ name, values }))
     .filter(({ values }) => sum(values) > 0)
     .sort((a, b) => sum(b.values) - sum(a.values) || a.name.localeCompare(b.name));
-  if (ranked.length <= MOST_SERIES) return { days, series: ranked };
-  const others = ranked.slice(MOST_SERIES - 1);
+  if (ranked.length <= MAX_SERIES) return { days, series: ranked };
+  const others = ranked.slice(MAX_SERIES - 1);
   const together = days.map((_, index) => sum(others.map(({ values }) => values[index] ?? 0)));
-  return { days, series: [...ranked.slice(0, MOST_SERIES - 1), { name: OTHERS, values: together }] };
+  return { days, series: [...ranked.slice(0, MAX_SERIES - 1), { name: OTHERS, values: together }] };
 }
 
 export interface UsageTotals {

@@ -3,15 +3,15 @@ import { formatCount } from '../../ui/number.js';
 import type { Share } from './summaries.js';
 
 /** More rows than these become one. */
-const MOST_ROWS = 8;
+const MAX_ROWS = 8;
 
 export function Bars({ rows }: { readonly rows: readonly Share[] }) {
   const total = rows.reduce((sum, { count }) => sum + count, 0);
-  const rest = rows.slice(MOST_ROWS);
+  const rest = rows.slice(MAX_ROWS);
   const shown =
     rest.length < 2
       ? rows
-      : [...rows.slice(0, MOST_ROWS), { label: `${rest.length} others`, count: rest.reduce((sum, { count }) => sum + count, 0) }];
+      : [...rows.slice(0, MAX_ROWS), { label: `${rest.length} others`, count: rest.reduce((sum, { count }) => sum + count, 0) }];
   return (
     <ul className="bars">
       {shown.map(({ label, count }) => (

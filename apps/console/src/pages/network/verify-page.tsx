@@ -11,7 +11,7 @@ import { VerificationView } from './verify/verification-view.js';
 import './network.css';
 
 /** A feed of some thousand providers has about so many bytes. */
-const MOST_BYTES = 64 * 2 ** 20;
+const MAX_BYTES = 64 * 2 ** 20;
 
 export function Page() {
   const { verification, start } = useVerification();
@@ -24,7 +24,7 @@ export function Page() {
 
   const read = async (chosen: File | undefined): Promise<void> => {
     if (chosen === undefined) return;
-    if (chosen.size > MOST_BYTES) {
+    if (chosen.size > MAX_BYTES) {
       setProblem('This file is too large to be a record. Choose one of at most 64 MB.');
       return;
     }

@@ -33,7 +33,7 @@ const RANGES = [
 type Range = (typeof RANGES)[number]['value'];
 
 /** Machines with a colour of their own. */
-const MOST_SERIES = 6;
+const MAX_SERIES = 6;
 
 export function Page() {
   const [range, setRange] = useState<Range>('30');
@@ -141,7 +141,7 @@ function ByDay({ earnings, nameOf }: ByDayProps) {
 }
 
 function EarningsChart({ earnings: { from, to, data }, nameOf }: { readonly earnings: ConsoleEarningDays } & Pick<ByDayProps, 'nameOf'>) {
-  const series = seriesOf(data, { from, to }, MOST_SERIES).map(({ id, values }) => ({
+  const series = seriesOf(data, { from, to }, MAX_SERIES).map(({ id, values }) => ({
     label: id === OTHERS ? 'Other machines' : nameOf(id),
     values,
   }));

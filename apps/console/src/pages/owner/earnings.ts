@@ -27,13 +27,13 @@ export interface EarningSeries {
 }
 
 /** One series per machine, the one that earned most first; those beyond `most` together as `others`. */
-export function seriesOf(rows: readonly EarningDay[], range: Days, most: number): readonly EarningSeries[] {
+export function seriesOf(rows: readonly EarningDay[], range: Days, max: number): readonly EarningSeries[] {
   const days = eachDay(range);
   const place = new Map(days.map((day, index) => [day, index]));
   const totals = new Map<string, number>();
   for (const row of rows) totals.set(row.provider_id, (totals.get(row.provider_id) ?? 0) + row.earned_micro_usd);
   const ranked = [...totals].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([id]) => id);
-  const own = new Set(ranked.length <= most ? ranked : ranked.slice(0, most - 1));
+  const own = new Set(ranked.length <= max ? ranked : ranked.slice(0, max - 1));
   const series = new Map<string, number[]>([...own].map((id) => [id, days.map(() => 0)]));
   if (own.size < ranked.length)
     series.set(

@@ -20,7 +20,7 @@ interface MachineActionsProps {
   readonly name: string;
 }
 
-const MOST_CHARACTERS = 64;
+const MAX_CHARACTERS = 64;
 
 export function MachineActions({ machine, name }: MachineActionsProps) {
   const [renaming, setRenaming] = useState(false);
@@ -66,7 +66,7 @@ function Rename({ machine, onClose }: { readonly machine: ConsoleMachineView; re
           autoComplete="off"
           error={formState.errors.name?.message}
           {...register('name', {
-            validate: (name) => name.trim().length <= MOST_CHARACTERS || `At most ${MOST_CHARACTERS} characters.`,
+            validate: (name) => name.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`,
           })}
         />
         <DialogActions>

@@ -26,17 +26,17 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
       </Card>
     );
   }
-  const most = wholeCents(balance.withdrawable_micro_usd);
-  const least = settings.min_withdrawal_micro_usd;
+  const max = wholeCents(balance.withdrawable_micro_usd);
+  const min = settings.min_withdrawal_micro_usd;
   return (
-    <Card title="Withdraw" about={`What was earned may be withdrawn, ${formatUsd(least)} and more at a time. What was deposited may not.`}>
+    <Card title="Withdraw" about={`What was earned may be withdrawn, ${formatUsd(min)} and more at a time. What was deposited may not.`}>
       <div className="stack">
-        {most < least ? (
+        {max < min ? (
           <p>
-            {formatUsd(balance.withdrawable_micro_usd)} may be withdrawn so far. From {formatUsd(least)} on you can ask for it here.
+            {formatUsd(balance.withdrawable_micro_usd)} may be withdrawn so far. From {formatUsd(min)} on you can ask for it here.
           </p>
         ) : (
-          <WithdrawForm least={least} most={most} />
+          <WithdrawForm min={min} max={max} />
         )}
         <PendingEarnings balance={balance} />
         {settings.payouts ? <PayoutAccount /> : <p className="small muted">The operator of this network pays withdrawals by hand.</p>}
@@ -67,7 +67,7 @@ function PendingEarnings({ balance: { pending_micro_usd, maturing } }: { readonl
   );
 }
 
-function WithdrawForm({ least, most }: { readonly least: number; readonly most: number }) {
+function WithdrawForm({ min, max }: { readonly min: number; readonly max: number }) {
   const [asked, setAsked] = useState<number | null>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
@@ -81,8 +81,8 @@ function WithdrawForm({ least, most }: { readonly least: number; readonly most: 
   const check = (text: string): true | string => {
     const typed = readUsd(text);
     if (typed.kind === 'refused') return typed.problem;
-    if (typed.microUsd < least) return `At least ${formatUsd(least)}.`;
-    return typed.microUsd <= most || `At most ${formatUsd(most)}.`;
+    if (typed.microUsd < min) return `At least ${formatUsd(min)}.`;
+    return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
   };
   return (
     <form
@@ -100,7 +100,7 @@ function WithdrawForm({ least, most }: { readonly least: number; readonly most: 
         inputMode="decimal"
         suffix="USD"
         autoComplete="off"
-        hint={`${formatUsd(most)} may be withdrawn.`}
+        hint={`${formatUsd(max)} may be withdrawn.`}
         error={formState.errors.amount?.message}
         {...register('amount', { validate: check })}
       />
@@ -108,7 +108,7 @@ function WithdrawForm({ least, most }: { readonly least: number; readonly most: 
         <Button type="submit" kind="primary">
           Withdraw
         </Button>
-        <Button kind="quiet" onClick={() => setValue('amount', typedUsd(most), { shouldValidate: true })}>
+        <Button kind="quiet" onClick={() => setValue('amount', typedUsd(max), { shouldValidate: true })}>
           All of it
         </Button>
       </div>

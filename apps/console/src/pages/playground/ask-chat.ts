@@ -7,9 +7,9 @@ import { type ProviderFacts, providerFacts } from './provider-facts.js';
 import { SseReader } from './sse.js';
 
 /** The coordinator says something every ten seconds. */
-const MOST_SILENCE_MS = 45_000;
+const MAX_SILENCE_MS = 45_000;
 /** An answer of more bytes is none that anyone reads here. */
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface ChatListener {
   /** The answer has begun. */
@@ -61,12 +61,12 @@ async function readAnswer(
   let usage: TokenUsage | null = null;
   let finishReason: string | null = null;
   for (;;) {
-    deadline.move(MOST_SILENCE_MS);
+    deadline.move(MAX_SILENCE_MS);
     const { done, value } = await reader.read();
     if (done) break;
     parts.push(value);
     size += value.length;
-    if (size > MOST_BYTES) return { kind: 'failed', status: null, problem: NO_ANSWER };
+    if (size > MAX_BYTES) return { kind: 'failed', status: null, problem: NO_ANSWER };
     let delta = '';
     for (const event of sse.read(value).flatMap(chatEvents)) {
       if (event.type === 'text') delta += event.text;

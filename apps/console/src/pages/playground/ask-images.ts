@@ -25,7 +25,7 @@ export type ImageOutcome =
   | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };
 
 /** Four large images on a slow line. */
-const MOST_FETCH_MS = 120_000;
+const MAX_FETCH_MS = 120_000;
 
 export function imageBody({ model, prompt, n, size, seed }: ImageOrder): string {
   return JSON.stringify({ model, prompt, n, size, ...(seed === null ? {} : { seed }), response_format: 'url' });
@@ -37,7 +37,7 @@ export async function askImages(request: Omit<Call, 'path'>): Promise<ImageOutco
   const { response, deadline } = called;
   const { headers } = response;
   try {
-    deadline.move(MOST_FETCH_MS);
+    deadline.move(MAX_FETCH_MS);
     const bytes = new Uint8Array(await response.arrayBuffer());
     const paths = imagePaths(bytes);
     if (paths === null) return { kind: 'failed', status: null, problem: NO_ANSWER };

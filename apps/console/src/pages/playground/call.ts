@@ -5,7 +5,7 @@
 import { type ApiFailure, NETWORK_LOST, NO_ANSWER, type Problem, problemOfFailure, SILENT } from './problems.js';
 
 /** A request may wait for a machine to be free before anything comes. */
-const MOST_WAIT_MS = 180_000;
+const MAX_WAIT_MS = 180_000;
 
 export interface Call {
   /** Origin of the API; the page's own unless given. */
@@ -52,7 +52,7 @@ export class Deadline {
 }
 
 export async function call({ base = '', path, secret, body, nonce, signal }: Call): Promise<Called> {
-  const deadline = new Deadline(signal, MOST_WAIT_MS);
+  const deadline = new Deadline(signal, MAX_WAIT_MS);
   let failed = true;
   try {
     const response = await fetch(base + path, {

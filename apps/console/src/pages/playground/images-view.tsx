@@ -22,7 +22,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
   const model = made.find(({ id }) => id === wanted) ?? made[0];
   const sizes = model?.metadata.sizes ?? [];
   const chosen = size !== null && sizes.includes(size) ? size : (sizes[0] ?? 'auto');
-  const most = Math.max(1, model?.metadata.max_images ?? 1);
+  const max = Math.max(1, model?.metadata.max_images ?? 1);
   const seedNumber = whole(seed, 0, Number.MAX_SAFE_INTEGER);
   const busy = drawings.list.some(({ state }) => state === 'waiting');
   if (model === undefined && drawings.list.length === 0) {
@@ -46,7 +46,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
           disabled={model === undefined || seedNumber === null}
           onSend={(prompt) => {
             if (model !== undefined && seedNumber !== null) {
-              drawings.draw({ model: model.id, prompt, n: Math.min(Number(count), most), size: chosen, seed: seedNumber ?? null });
+              drawings.draw({ model: model.id, prompt, n: Math.min(Number(count), max), size: chosen, seed: seedNumber ?? null });
             }
           }}
           onStop={drawings.stop}
@@ -76,7 +76,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
             <Select
               label="Number"
               value={count}
-              options={Array.from({ length: most }, (_, index) => option(String(index + 1)))}
+              options={Array.from({ length: max }, (_, index) => option(String(index + 1)))}
               onValue={setCount}
             />
           </div>

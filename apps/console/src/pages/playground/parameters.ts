@@ -24,8 +24,8 @@ export type ParametersResult =
 
 export const EMPTY_PARAMETERS: ParameterForm = { system: '', temperature: '', topP: '', maxTokens: '', seed: '', stop: '' };
 
-const MOST_TOKENS = 1_000_000;
-const MOST_STOPS = 4;
+const MAX_TOKENS = 1_000_000;
+const MAX_STOPS = 4;
 
 export function readParameters(form: ParameterForm): ParametersResult {
   const parameters: { -readonly [Name in keyof Parameters]: Parameters[Name] } = {};
@@ -35,31 +35,31 @@ export function readParameters(form: ParameterForm): ParametersResult {
   const topP = decimal(form.topP, 1);
   if (topP === null) return refused('topP', 'Top P is a number from 0 to 1.');
   if (topP !== undefined) parameters.top_p = topP;
-  const maxTokens = whole(form.maxTokens, 1, MOST_TOKENS);
+  const maxTokens = whole(form.maxTokens, 1, MAX_TOKENS);
   if (maxTokens === null) return refused('maxTokens', 'Most tokens is a whole number of at least 1.');
   if (maxTokens !== undefined) parameters.max_tokens = maxTokens;
   const seed = whole(form.seed, 0, Number.MAX_SAFE_INTEGER);
   if (seed === null) return refused('seed', 'A seed is a whole number.');
   if (seed !== undefined) parameters.seed = seed;
   const stop = form.stop.split('\n').filter((line) => line !== '');
-  if (stop.length > MOST_STOPS) return refused('stop', `At most ${MOST_STOPS} stop texts, one on each line.`);
+  if (stop.length > MAX_STOPS) return refused('stop', `At most ${MAX_STOPS} stop texts, one on each line.`);
   if (stop.length > 0) parameters.stop = stop;
   return { kind: 'parameters', parameters };
 }
 
 /** Undefined where nothing was typed, null where it is none. */
-export function whole(text: string, least: number, most: number): number | null | undefined {
+export function whole(text: string, min: number, max: number): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === '') return undefined;
   const value = /^\d{1,16}$/.test(trimmed) ? Number(trimmed) : Number.NaN;
-  return Number.isSafeInteger(value) && value >= least && value <= most ? value : null;
+  return Number.isSafeInteger(value) && value >= min && value <= max ? value : null;
 }
 
-function decimal(text: string, most: number): number | null | undefined {
+function decimal(text: string, max: number): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === '') return undefined;
   const value = /^\d{0,2}(?:\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
-  return value >= 0 && value <= most ? value : null;
+  return value >= 0 && value <= max ? value : null;
 }
 
 function refused(field: keyof ParameterForm, problem: string): ParametersResult {

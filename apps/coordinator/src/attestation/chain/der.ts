@@ -33,7 +33,7 @@ export interface DerValue {
   readonly bytes: Uint8Array;
 }
 
-const MOST_NESTING = 16;
+const MAX_NESTING = 16;
 
 /** The one value that `bytes` is, with everything in it checked. Throws {@link DerError}. */
 export function readDer(bytes: Uint8Array): DerValue {
@@ -76,7 +76,7 @@ function readValue(bytes: Uint8Array, offset: number): DerValue {
 }
 
 function checkValue(value: DerValue, depth: number): void {
-  if (depth > MOST_NESTING) throw new DerError('malformed');
+  if (depth > MAX_NESTING) throw new DerError('malformed');
   if ((value.tag & 0x20) !== 0) {
     const members = membersOf(value);
     for (const member of members) checkValue(member, depth + 1);

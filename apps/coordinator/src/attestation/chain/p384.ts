@@ -24,7 +24,7 @@ export function verifyP384(point: Uint8Array, message: Uint8Array, signature: Ui
 
 /** Signatures that verified, by the hash of key, message and signature. */
 const verified = new Set<string>();
-const MOST_REMEMBERED = 64;
+const MAX_REMEMBERED = 64;
 
 /**
  * As {@link verifyP384}, remembering what verified: one and the same few issuers stand behind every chain, and verifying one
@@ -35,7 +35,7 @@ export function verifyP384Once(point: Uint8Array, message: Uint8Array, signature
   const name = parts.join();
   if (verified.has(name)) return true;
   if (!verifyP384(point, message, signature)) return false;
-  if (verified.size >= MOST_REMEMBERED) verified.clear();
+  if (verified.size >= MAX_REMEMBERED) verified.clear();
   verified.add(name);
   return true;
 }

@@ -35,11 +35,11 @@ interface Kept {
   readonly beforeAll: number;
 }
 
-const MOST_MODELS = 10_000;
+const MAX_MODELS = 10_000;
 
 export class DecisionBook<S extends Watched> {
   readonly #kept = new WeakMap<S, Kept>();
-  readonly #placed = new BoundedMap<string, number>(MOST_MODELS);
+  readonly #placed = new BoundedMap<string, number>(MAX_MODELS);
   /** Whose turn it is to be looked at. */
   readonly #turns = new WeakMap<Board<S>, Iterator<Member<S>>>();
   #placedInAll = 0;

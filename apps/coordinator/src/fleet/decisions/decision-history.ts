@@ -20,7 +20,7 @@ export interface DecisionEntry {
 type Mutable = { -readonly [Name in keyof DecisionEntry]: DecisionEntry[Name] };
 
 /** Entries that are kept. */
-const MOST_ENTRIES = 24;
+const MAX_ENTRIES = 24;
 /** Decisions of one kind that are no further apart than this belong together, in milliseconds. */
 const TOGETHER_MS = 60_000;
 /** A kind is looked for among this many of the newest entries. */
@@ -43,7 +43,7 @@ export class DecisionHistory {
       return;
     }
     this.#entries.push({ model, verdict, count: 1, firstAt: now, lastAt: now, challengedAt });
-    if (this.#entries.length > MOST_ENTRIES) this.#entries.shift();
+    if (this.#entries.length > MAX_ENTRIES) this.#entries.shift();
   }
 
   /** The newest first. */

@@ -4,10 +4,10 @@ import { BoundedMap } from '../../bounded-map.js';
 const MINUTE_MS = 60_000;
 /** Minutes that are summed up, the one that runs included. */
 export const DEMAND_MINUTES = 5;
-const MOST_MODELS = 10_000;
+const MAX_MODELS = 10_000;
 
 export class Demand {
-  readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MOST_MODELS);
+  readonly #models = new BoundedMap<string, { minute: number; count: number }[]>(MAX_MODELS);
 
   /** A request for the model came. */
   asked(model: string, now: number): void {

@@ -22,7 +22,7 @@ export interface ReputationBookOptions {
   readonly random: () => number;
   /** What placement goes by may have changed. */
   readonly onChange: (providerId: ProviderId) => void;
-  readonly most?: number;
+  readonly max?: number;
   readonly keeper?: ReputationKeeper;
 }
 
@@ -39,7 +39,7 @@ interface Entry {
   timer: NodeJS.Timeout | null;
 }
 
-const MOST_REMEMBERED = 50_000;
+const MAX_REMEMBERED = 50_000;
 /** Longest wait of a timer, in milliseconds. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -118,7 +118,7 @@ export class ReputationBook {
     this.#drop(providerId);
     // The newest stands last, so that the first to go is the oldest.
     this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
-    if (this.#entries.size > (this.#options.most ?? MOST_REMEMBERED)) this.#forget(this.#leastMissed());
+    if (this.#entries.size > (this.#options.max ?? MAX_REMEMBERED)) this.#forget(this.#leastMissed());
     return true;
   }
 

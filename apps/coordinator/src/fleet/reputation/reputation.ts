@@ -56,11 +56,11 @@ const COOLDOWN_WEIGHT = 2.5;
 /** Lateness that is priced like one failure. */
 const LATE_LIMIT = 3;
 export const FIRST_COOLDOWN_MS = 10_000;
-export const MOST_COOLDOWN_MS = 10 * 60_000;
+export const MAX_COOLDOWN_MS = 10 * 60_000;
 /** Cooldowns in a row after which it is a quarantine. */
-export const MOST_COOLDOWNS = 6;
+export const MAX_COOLDOWNS = 6;
 export const FIRST_QUARANTINE_MS = 30 * 60_000;
-export const MOST_QUARANTINE_MS = 24 * 3_600_000;
+export const MAX_QUARANTINE_MS = 24 * 3_600_000;
 /** Without another one, one cooldown or quarantine is forgiven in this time. */
 export const FORGIVE_COOLDOWN_MS = 15 * 60_000;
 export const FORGIVE_QUARANTINE_MS = 24 * 3_600_000;
@@ -96,8 +96,8 @@ export function afterFault(before: Reputation, fault: Fault, detail: string, now
   if (before.restraint?.kind === 'quarantine') return quarantined(heavier, before.restraint.reason, detail, now, random);
   if (state !== 'on_probation' && heavier.weight < COOLDOWN_WEIGHT) return heavier;
   const cooldowns = forgiven(before.cooldowns, before.cooldownsAt, FORGIVE_COOLDOWN_MS, now);
-  if (cooldowns >= MOST_COOLDOWNS) return quarantined({ ...heavier, cooldowns: 0 }, 'keeps_failing', detail, now, random);
-  const until = now + jittered(Math.min(MOST_COOLDOWN_MS, FIRST_COOLDOWN_MS * 2 ** cooldowns), random);
+  if (cooldowns >= MAX_COOLDOWNS) return quarantined({ ...heavier, cooldowns: 0 }, 'keeps_failing', detail, now, random);
+  const until = now + jittered(Math.min(MAX_COOLDOWN_MS, FIRST_COOLDOWN_MS * 2 ** cooldowns), random);
   const restraint = { kind: 'cooldown', reason: REASONS[fault], detail, since: now, until } as const;
   return { ...heavier, restraint, cooldowns: cooldowns + 1, cooldownsAt: until };
 }
@@ -120,7 +120,7 @@ export function afterLateness(before: Reputation, now: number): Reputation {
 
 export function quarantined(before: Reputation, reason: RestraintReason, detail: string, now: number, random: number): Reputation {
   const quarantines = forgiven(before.quarantines, before.quarantinesAt, FORGIVE_QUARANTINE_MS, now);
-  const until = now + jittered(Math.min(MOST_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** Math.min(quarantines, 20)), random);
+  const until = now + jittered(Math.min(MAX_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** Math.min(quarantines, 20)), random);
   const restraint = { kind: 'quarantine', reason, detail, since: now, until } as const;
   return { ...before, restraint, quarantines: quarantines + 1, quarantinesAt: until };
 }
@@ -131,7 +131,7 @@ export function quarantined(before: Reputation, reason: RestraintReason, detail:
  */
 export function takenUp(kept: Reputation, now: number): Reputation {
   const restraint = kept.restraint;
-  const latest = now + jittered(MOST_QUARANTINE_MS, 1);
+  const latest = now + jittered(MAX_QUARANTINE_MS, 1);
   return {
     ...kept,
     at: Math.min(kept.at, now),

@@ -23,7 +23,7 @@ export type StandingEvent =
   | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestraintReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
-export interface StandingsOptions extends Omit<ReputationBookOptions, 'most'> {
+export interface StandingsOptions extends Omit<ReputationBookOptions, 'max'> {
   readonly onEvent: (event: StandingEvent) => void;
 }
 

@@ -23,8 +23,8 @@ export interface SchedulerConstants {
   /** Without work for this long, a machine is overdue. Milliseconds. */
   readonly overdueMs: number;
   /** An overdue machine is preferred where it costs at most this many times the best, and `overdueMostMs` milliseconds more. */
-  readonly overdueMost: number;
-  readonly overdueMostMs: number;
+  readonly overdueMax: number;
+  readonly overdueMaxMs: number;
   /** What each running job adds to the time that a new one takes; batching shares most of the work. */
   readonly shareOfAJob: number;
   /** Every running job's turn comes first once, in milliseconds. */
@@ -50,8 +50,8 @@ export const CONSTANTS: SchedulerConstants = {
   unprovedShare: 0.1,
   overdueShare: 0.5,
   overdueMs: 30 * 60_000,
-  overdueMost: 16,
-  overdueMostMs: 20_000,
+  overdueMax: 16,
+  overdueMaxMs: 20_000,
   shareOfAJob: 0.25,
   turnMs: 100,
   strained: 1.5,

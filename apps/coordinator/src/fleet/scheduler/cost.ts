@@ -51,14 +51,14 @@ export interface Estimate {
 
 /** Two rates within one step count as equal. */
 const RATE_STEP = 1.25;
-export const MOST_STEPS = 63;
+export const MAX_STEPS = 63;
 const LOWEST_TPS = 0.1;
 const FAILURE_STEPS = CONSTANTS.failuresMs.length;
-const MOST_ACTIVE = 255;
+const MAX_ACTIVE = 255;
 /** Times of loading count in steps as well. */
 const LOAD_STEP = 1.5;
 const SHORTEST_LOAD_MS = 250;
-const MOST_LOAD_STEPS = 31;
+const MAX_LOAD_STEPS = 31;
 /** Jobs after which a machine's rates count as measured. */
 export const SAMPLES_WANTED = 3;
 
@@ -78,11 +78,11 @@ export function isUntried({ samples }: Speed): boolean {
 }
 
 /** Keys of rates are below this. */
-const MOST_RATES = (MOST_STEPS + 1) ** 2 * 3;
+const MAX_RATES = (MAX_STEPS + 1) ** 2 * 3;
 
 /** The part of {@link traitsKey} that only the rates decide. */
 export function rateKey(speed: Speed): number {
-  return (step(speed.prefillTps) * (MOST_STEPS + 1) + step(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1);
+  return (step(speed.prefillTps) * (MAX_STEPS + 1) + step(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1);
 }
 
 /** What {@link Traits} depend on beside the facts and the rates. */
@@ -95,11 +95,11 @@ export const AT_HAND: Standing = { load: READY, overdue: false };
 
 /** A number that machines of equal traits share, and no others. `now` in milliseconds. */
 export function traitsKey(facts: ProviderFacts, rates: number, { load, overdue }: Standing, now: number): number {
-  const active = Math.min(facts.usedSlots, MOST_ACTIVE);
+  const active = Math.min(facts.usedSlots, MAX_ACTIVE);
   const failures = Math.min(facts.failuresInARow, FAILURE_STEPS - 1);
   const flags = (overdue ? 4 : 0) + (isStrained(facts) ? 2 : 0) + (facts.trustLevel === 'hardware' ? 1 : 0);
   const loading = load.kind === 'ready' ? 0 : loadStep(loadMsOf(load, now)) * 2 + (load.kind === 'cold' ? 1 : 0);
-  return (((loading * MOST_RATES + rates) * (MOST_ACTIVE + 1) + active) * FAILURE_STEPS + failures) * 8 + flags;
+  return (((loading * MAX_RATES + rates) * (MAX_ACTIVE + 1) + active) * FAILURE_STEPS + failures) * 8 + flags;
 }
 
 /** `now` in milliseconds. */
@@ -107,7 +107,7 @@ export function traitsOf(facts: ProviderFacts, speed: Speed, { load, overdue }: 
   return {
     prefillTps: rateAt(step(speed.prefillTps)),
     decodeTps: rateAt(step(speed.decodeTps)),
-    activeJobs: Math.min(facts.usedSlots, MOST_ACTIVE),
+    activeJobs: Math.min(facts.usedSlots, MAX_ACTIVE),
     failures: Math.min(facts.failuresInARow, FAILURE_STEPS - 1),
     strained: isStrained(facts),
     hardwareTrust: facts.trustLevel === 'hardware',
@@ -179,7 +179,7 @@ export function rateOfStep(steps: number): number {
 }
 
 function step(tps: number): number {
-  return Math.min(MOST_STEPS, Math.max(0, Math.round(Math.log(Math.max(tps, LOWEST_TPS) / LOWEST_TPS) / Math.log(RATE_STEP))));
+  return Math.min(MAX_STEPS, Math.max(0, Math.round(Math.log(Math.max(tps, LOWEST_TPS) / LOWEST_TPS) / Math.log(RATE_STEP))));
 }
 
 function rateAt(steps: number): number {
@@ -189,7 +189,7 @@ function rateAt(steps: number): number {
 /** 0: in memory. */
 function loadStep(loadMs: number): number {
   if (loadMs <= 0) return 0;
-  return Math.min(MOST_LOAD_STEPS, 1 + Math.max(0, Math.round(Math.log(loadMs / SHORTEST_LOAD_MS) / Math.log(LOAD_STEP))));
+  return Math.min(MAX_LOAD_STEPS, 1 + Math.max(0, Math.round(Math.log(loadMs / SHORTEST_LOAD_MS) / Math.log(LOAD_STEP))));
 }
 
 function loadAt(steps: number): number {

@@ -55,7 +55,7 @@ export type Decision<S> = {
 );
 
 /** Choices that a decision lists. */
-const MOST_CHOICES = 4;
+const MAX_CHOICES = 4;
 /** Draws at random before the members are gone through in order. */
 const DRAWS = 8;
 
@@ -72,7 +72,7 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
   const mayServe = (group: OpenGroup<S>): boolean => suits(group, request) && (!group.traits.cold || mayLoad(group, snapshot, request));
   const unprovedLimitMs = unprovedLimit(snapshot, request, mayServe);
   const competes = (group: OpenGroup<S>, costMs: number): boolean => mayServe(group) && (costMs <= unprovedLimitMs || !isUnproved(group));
-  const cheapest = new Cheapest<S>(MOST_CHOICES);
+  const cheapest = new Cheapest<S>(MAX_CHOICES);
   tariffs.forEachUpTo(
     open.length,
     work,
@@ -111,19 +111,19 @@ export function schedule<S>(snapshot: Snapshot<S>, request: PlacementRequest, no
   if (lot < constants.measuringShare) {
     if (snapshot.hasUnmeasured) add(draw.from(leastBusy(open.filter((group) => isUnmeasured(group) && hasTurn(group)))), 'measuring');
   } else if (lot < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
-    const mostMs = bestMs * constants.overdueMost + constants.overdueMostMs;
-    add(draw.from(open.filter((group) => isOverdue(group) && hasTurn(group) && costOf(group.tariff, work) <= mostMs)), 'overdue');
+    const maxMs = bestMs * constants.overdueMax + constants.overdueMaxMs;
+    add(draw.from(open.filter((group) => isOverdue(group) && hasTurn(group) && costOf(group.tariff, work) <= maxMs)), 'overdue');
   }
   const alone = near.length === 1 && near[0]?.members.length === 1;
   if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
-  while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from(near), 'alternate'));
+  while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(near), 'alternate'));
   // Each of the cheapest groups has someone to offer, so that others are asked only when the clock has overtaken all of them.
   for (const group of cheapest.groups) {
-    while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from([group]), 'alternate'));
+    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from([group]), 'alternate'));
   }
   if (choices.length === 0) add(draw.from(open.filter((group) => mayServe(group))), 'cheapest');
   if (snapshot.hasUnproved) {
-    while (choices.length > 0 && choices.length < MOST_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
+    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
   }
   const [first, ...others] = choices;
   if (first !== undefined) return { kind: 'placed', ordered: [first, ...others], bestMs, lapsed: draw.lapsed };
@@ -262,10 +262,10 @@ function isUsedUp<S>(members: readonly Member<S>[], exclude: ReadonlySet<Provide
 class Cheapest<S> {
   readonly groups: OpenGroup<S>[] = [];
   readonly #costs: number[] = [];
-  readonly #most: number;
+  readonly #max: number;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get bestMs(): number {
@@ -274,7 +274,7 @@ class Cheapest<S> {
 
   /** What costs as much or more is not taken in. */
   get limitMs(): number {
-    return this.#costs[this.#most - 1] ?? Number.POSITIVE_INFINITY;
+    return this.#costs[this.#max - 1] ?? Number.POSITIVE_INFINITY;
   }
 
   add(group: OpenGroup<S>, costMs: number): void {
@@ -283,7 +283,7 @@ class Cheapest<S> {
     while (place > 0 && (this.#costs[place - 1] as number) > costMs) place--;
     this.#costs.splice(place, 0, costMs);
     this.groups.splice(place, 0, group);
-    if (this.groups.length > this.#most) {
+    if (this.groups.length > this.#max) {
       this.#costs.pop();
       this.groups.pop();
     }

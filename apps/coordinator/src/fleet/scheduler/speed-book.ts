@@ -28,21 +28,21 @@ export interface Sample {
 /** Weight of the newest answer, once there are some. */
 const NEWEST = 0.2;
 /** Shorter ones say more of the network than of the machine. Tokens. */
-const LEAST_PROMPT = 64;
-const LEAST_COMPLETION = 8;
+const MIN_PROMPT = 64;
+const MIN_COMPLETION = 8;
 /** Model that a guess is for, in gigabytes that each token reads. */
 const GUESSED_GB = 8;
 const GUESSED_BANDWIDTH_GBS = 100;
-const MOST_BANDWIDTH_GBS = 1000;
+const MAX_BANDWIDTH_GBS = 1000;
 /** A prompt's tokens are computed together. */
 const PREFILL_PER_DECODE = 12;
 /** The fastest that is believed, in tokens per second. */
-const MOST_TPS = 100_000;
-const MOST_REMEMBERED = 200_000;
+const MAX_TPS = 100_000;
+const MAX_REMEMBERED = 200_000;
 
 export class SpeedBook {
   readonly #constants: SchedulerConstants;
-  readonly #speeds = new BoundedMap<string, Speed>(MOST_REMEMBERED);
+  readonly #speeds = new BoundedMap<string, Speed>(MAX_REMEMBERED);
 
   constructor(constants: SchedulerConstants = CONSTANTS) {
     this.#constants = constants;
@@ -77,14 +77,14 @@ function keyOf(providerId: ProviderId, model: string): string {
 
 /** Rates of a machine that was not measured. */
 export function guessedSpeed({ bandwidth_gbs }: Hardware): Speed {
-  const bandwidth = bandwidth_gbs === 0 ? GUESSED_BANDWIDTH_GBS : Math.min(bandwidth_gbs, MOST_BANDWIDTH_GBS);
+  const bandwidth = bandwidth_gbs === 0 ? GUESSED_BANDWIDTH_GBS : Math.min(bandwidth_gbs, MAX_BANDWIDTH_GBS);
   const decodeTps = bandwidth / GUESSED_GB;
   return { prefillTps: decodeTps * PREFILL_PER_DECODE, decodeTps, samples: 0 };
 }
 
 function prefillRate(sample: Sample, constants: SchedulerConstants): number | null {
   const computed = computedTokens(sample);
-  if (computed < LEAST_PROMPT) return null;
+  if (computed < MIN_PROMPT) return null;
   const promptMs = sample.promptOnly === true ? sample.elapsedMs : sample.streamed ? sample.firstContentMs : null;
   return promptMs === null ? null : aloneRate((1000 * computed) / Math.max(1, promptMs), sample.otherJobs, constants);
 }
@@ -92,7 +92,7 @@ function prefillRate(sample: Sample, constants: SchedulerConstants): number | nu
 /** A plain answer comes as a whole, so that the time for the prompt has to be guessed. */
 function decodeRate(sample: Sample, known: Speed, constants: SchedulerConstants): number | null {
   const { completionTokens, streamed, firstContentMs, elapsedMs, otherJobs } = sample;
-  if (completionTokens < LEAST_COMPLETION) return null;
+  if (completionTokens < MIN_COMPLETION) return null;
   const promptMs = streamed ? firstContentMs : Math.min(elapsedMs / 2, (1000 * computedTokens(sample)) / known.prefillTps);
   return aloneRate((1000 * completionTokens) / Math.max(1, elapsedMs - promptMs), otherJobs, constants);
 }
@@ -102,5 +102,5 @@ function computedTokens({ promptTokens, cachedTokens = 0 }: Sample): number {
 }
 
 function blend(known: number, measured: number | null, weight: number): number {
-  return measured === null ? known : known + weight * (Math.min(measured, MOST_TPS) - known);
+  return measured === null ? known : known + weight * (Math.min(measured, MAX_TPS) - known);
 }

@@ -1,5 +1,5 @@
 /** Measured rates of a model's machines, counted in steps, so that a quantile is known without sorting them. */
-import { MOST_STEPS, rateOfStep, rateStep, type Speed } from './cost.js';
+import { MAX_STEPS, rateOfStep, rateStep, type Speed } from './cost.js';
 
 /** The steps that one machine is counted in. */
 export interface CountedSpeed {
@@ -11,8 +11,8 @@ export interface CountedSpeed {
 const QUANTILE = 0.9;
 
 export class SpeedHistogram {
-  readonly #prefill = new Uint32Array(MOST_STEPS + 1);
-  readonly #decode = new Uint32Array(MOST_STEPS + 1);
+  readonly #prefill = new Uint32Array(MAX_STEPS + 1);
+  readonly #decode = new Uint32Array(MAX_STEPS + 1);
   #count = 0;
 
   add(speed: Speed): CountedSpeed {
@@ -33,11 +33,11 @@ export class SpeedHistogram {
 
   #quantileStep(counts: Uint32Array): number {
     let below = 0;
-    for (let step = 0; step <= MOST_STEPS; step++) {
+    for (let step = 0; step <= MAX_STEPS; step++) {
       below += counts[step] as number;
       if (below >= QUANTILE * this.#count) return step;
     }
-    return MOST_STEPS;
+    return MAX_STEPS;
   }
 
   #change({ prefillStep, decodeStep }: CountedSpeed, by: 1 | -1): void {

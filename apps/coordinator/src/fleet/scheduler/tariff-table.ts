@@ -24,12 +24,12 @@ export class TariffTable {
   forEachUpTo(rows: number, work: Work, limit: () => number, visit: (row: number, costMs: number) => void): void {
     const { promptTokens, completionTokens } = work;
     const [fixed, prompt, completion] = [this.#fixedMs, this.#promptMs, this.#completionMs];
-    let most = limit();
+    let max = limit();
     for (let row = 0; row < rows; row++) {
       const costMs = (fixed[row] as number) + promptTokens * (prompt[row] as number) + completionTokens * (completion[row] as number);
-      if (costMs > most) continue;
+      if (costMs > max) continue;
       visit(row, costMs);
-      most = limit();
+      max = limit();
     }
   }
 

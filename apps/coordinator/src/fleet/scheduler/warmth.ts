@@ -31,20 +31,20 @@ interface Holder {
 }
 
 /** Prefixes that are remembered, over all models. */
-const MOST_PREFIXES = 200_000;
+const MAX_PREFIXES = 200_000;
 /** Machines that a prefix is remembered for, the newest. */
-const MOST_HOLDERS = 4;
-const MOST_PROVIDERS = 200_000;
+const MAX_HOLDERS = 4;
+const MAX_PROVIDERS = 200_000;
 /** For how long, in milliseconds. */
 const LIFETIME_MS = 15 * 60_000;
 /** Trust in a machine that was not seen to remember anything yet, and the least there is, so that it can be won back. */
 const FIRST_TRUST = 0.5;
-const LEAST_TRUST = 0.05;
+const MIN_TRUST = 0.05;
 const NEWEST = 0.3;
 
 export class Warmth {
-  readonly #prefixes = new BoundedMap<number, readonly Holder[]>(MOST_PREFIXES);
-  readonly #trust = new BoundedMap<ProviderId, number>(MOST_PROVIDERS);
+  readonly #prefixes = new BoundedMap<number, readonly Holder[]>(MAX_PREFIXES);
+  readonly #trust = new BoundedMap<ProviderId, number>(MAX_PROVIDERS);
 
   /** Prefixes that are remembered. */
   get size(): number {
@@ -54,7 +54,7 @@ export class Warmth {
   /** Machines that are expected to know some of a prompt, given by its prefixes from the shortest to the longest. `now` in milliseconds. */
   places(chain: readonly Prefix[], now: number, jobsOf: (providerId: ProviderId) => Jobs | null): readonly WarmPlace[] {
     const places: WarmPlace[] = [];
-    for (let index = chain.length - 1; index >= 0 && places.length < MOST_HOLDERS; index--) {
+    for (let index = chain.length - 1; index >= 0 && places.length < MAX_HOLDERS; index--) {
       const { hash, tokens } = chain[index] as Prefix;
       for (const holder of this.#prefixes.get(hash) ?? []) {
         const { providerId } = holder;
@@ -101,14 +101,14 @@ export class Warmth {
 
   #learn(providerId: ProviderId, share: number): void {
     const known = this.trust(providerId);
-    this.#trust.set(providerId, Math.max(LEAST_TRUST, known + NEWEST * (share - known)));
+    this.#trust.set(providerId, Math.max(MIN_TRUST, known + NEWEST * (share - known)));
   }
 
   #hold(hash: number, holder: Holder): void {
     const others = (this.#prefixes.get(hash) ?? []).filter(
       ({ providerId, at }) => providerId !== holder.providerId && holder.at - at < LIFETIME_MS,
     );
-    this.#prefixes.set(hash, [holder, ...others.slice(0, MOST_HOLDERS - 1)]);
+    this.#prefixes.set(hash, [holder, ...others.slice(0, MAX_HOLDERS - 1)]);
   }
 }
 

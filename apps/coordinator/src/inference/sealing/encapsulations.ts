@@ -12,10 +12,10 @@ import { type Delivery, ENC_BYTES, type Order, PAIR_BYTES } from './messages.js'
 const JOBS_BEFORE = 3;
 /** Made ahead for one provider, at least once they are, and at most. */
 const FEWEST = 4;
-const MOST = 32;
+const MAX = 32;
 /** What waited for so long without any job is forgotten, in milliseconds. */
 const KEPT_MS = 120_000;
-const MOST_RECIPIENTS = 1024;
+const MAX_RECIPIENTS = 1024;
 
 interface Stock {
   readonly recipient: Uint8Array;
@@ -56,7 +56,7 @@ export class Encapsulations {
     const ready = stock.ready.pop();
     stock.jobs++;
     stock.lastAt = this.#now();
-    if (ready === undefined && stock.jobs > JOBS_BEFORE) stock.size = Math.min(MOST, Math.max(FEWEST, 2 * stock.size));
+    if (ready === undefined && stock.jobs > JOBS_BEFORE) stock.size = Math.min(MAX, Math.max(FEWEST, 2 * stock.size));
     this.#fillUp(stock);
     return ready ?? encapsulate(recipient);
   }
@@ -80,7 +80,7 @@ export class Encapsulations {
     const known = this.#stocks.get(name);
     const stock = known ?? { recipient: recipient.slice(), ready: [], ordered: 0, size: 0, jobs: 0, lastAt: 0 };
     if (known !== undefined) this.#stocks.delete(name);
-    else if (this.#stocks.size >= MOST_RECIPIENTS) this.#dropOldest();
+    else if (this.#stocks.size >= MAX_RECIPIENTS) this.#dropOldest();
     this.#stocks.set(name, stock);
     return stock;
   }

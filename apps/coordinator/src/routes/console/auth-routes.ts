@@ -99,9 +99,9 @@ async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyReque
   if (route.needsPassword && textMember(request, 'password') === null) {
     return refuse('invalid_request', { param: 'password', message: 'password is required.' });
   }
-  for (const [name, most] of Object.entries(LONGEST)) {
-    if ((textMember(request, name)?.length ?? 0) > most) {
-      return refuse('invalid_request', { param: name, message: `${name} must be at most ${most} characters long.` });
+  for (const [name, max] of Object.entries(LONGEST)) {
+    if ((textMember(request, name)?.length ?? 0) > max) {
+      return refuse('invalid_request', { param: name, message: `${name} must be at most ${max} characters long.` });
     }
   }
   if (!isName(textMember(request, 'name') ?? '')) {

@@ -2,7 +2,7 @@
 import { RequestError } from '@inference/formats';
 import { DAY_MS, type DayRange } from '../../store/usage-days.js';
 
-const MOST_DAYS = 366;
+const MAX_DAYS = 366;
 const DEFAULT_DAYS = 30;
 
 /** Throws RequestError. */
@@ -11,7 +11,7 @@ export function dayRangeOf(query: Readonly<Record<string, string | undefined>>, 
   const to = query.to === undefined ? today : dayNumber('to', query.to);
   const from = query.from === undefined ? to - DEFAULT_DAYS + 1 : dayNumber('from', query.from);
   if (from > to) throw new RequestError('invalid_request', 'from', 'from must not be after to.');
-  if (to - from >= MOST_DAYS) throw new RequestError('invalid_request', 'from', `from and to must be at most ${MOST_DAYS} days apart.`);
+  if (to - from >= MAX_DAYS) throw new RequestError('invalid_request', 'from', `from and to must be at most ${MAX_DAYS} days apart.`);
   return { from, to };
 }
 

@@ -11,13 +11,13 @@ import { isoTime } from './page.js';
 
 const WINDOW_MS = 10 * 60_000;
 /** An owner mistypes now and then. */
-const MOST_OF_ACCOUNT = 10;
+const MAX_OF_ACCOUNT = 10;
 /** Many people may share an address. */
-const MOST_OF_ADDRESS = 50;
+const MAX_OF_ADDRESS = 50;
 
 export function addDeviceCodeRoutes(api: ConsoleApi, { codes, now }: { readonly codes: DeviceCodes; readonly now: () => number }): void {
-  const byAccount = new GuessLimit({ most: MOST_OF_ACCOUNT, windowMs: WINDOW_MS, now });
-  const byAddress = new GuessLimit({ most: MOST_OF_ADDRESS, windowMs: WINDOW_MS, now });
+  const byAccount = new GuessLimit({ max: MAX_OF_ACCOUNT, windowMs: WINDOW_MS, now });
+  const byAddress = new GuessLimit({ max: MAX_OF_ADDRESS, windowMs: WINDOW_MS, now });
 
   /** What is asked of a code, where the caller may still try one. */
   const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {

@@ -135,8 +135,8 @@ function addWithdrawals(api: ConsoleApi, { ledger, book, withdrawals, processor,
       if (outcome.kind === 'insufficient') {
         const { total } = await ledger.pendingEarnings(who.account.id);
         const later = total === 0 ? '' : ` ${formatUsd(total)} USD of earnings are pending and can be withdrawn later.`;
-        const most = `At most ${formatUsd(outcome.withdrawable)} USD can be withdrawn.${later}`;
-        throw new RequestError('conflict', 'amount_micro_usd', most);
+        const max = `At most ${formatUsd(outcome.withdrawable)} USD can be withdrawn.${later}`;
+        throw new RequestError('conflict', 'amount_micro_usd', max);
       }
       const row = await book.findWithdrawal(id);
       if (row === null) throw new Error('the withdrawal that was just requested is gone');
@@ -163,9 +163,9 @@ function addWithdrawals(api: ConsoleApi, { ledger, book, withdrawals, processor,
   });
 }
 
-function requireAmount(amount: number, least: number): void {
-  if (amount >= least && centsOf(amount) !== null) return;
-  throw new RequestError('invalid_request', 'amount_micro_usd', `amount_micro_usd must be whole cents (10,000 each) of at least ${least}.`);
+function requireAmount(amount: number, min: number): void {
+  if (amount >= min && centsOf(amount) !== null) return;
+  throw new RequestError('invalid_request', 'amount_micro_usd', `amount_micro_usd must be whole cents (10,000 each) of at least ${min}.`);
 }
 
 export function depositBody(order: DepositOrder): ConsoleDeposit {

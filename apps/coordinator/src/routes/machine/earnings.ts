@@ -3,7 +3,7 @@
  * the machine token, so that the machine's owner is told even while it is not connected.
  */
 import { apiError, RequestError } from '@inference/formats';
-import { type MachineEarnings, MOST_EARNING_DAYS, type ProviderId } from '@inference/protocol';
+import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Ledger } from '../../ledger/ledger.js';
 import { isOwnedBy, nameOfAccount } from '../../store/account-names.js';
@@ -98,8 +98,8 @@ async function machineOf({ database, limits }: MachineRoutes, request: FastifyRe
 
 function wanted(query: Readonly<Record<string, string | undefined>>): { readonly days: number; readonly timeZone: string } {
   const days = query.days === undefined ? DEFAULT_DAYS : Number(query.days);
-  if (!Number.isInteger(days) || days < 1 || days > MOST_EARNING_DAYS) {
-    throw new RequestError('invalid_request', 'days', `days must be a whole number from 1 to ${MOST_EARNING_DAYS}.`);
+  if (!Number.isInteger(days) || days < 1 || days > MAX_EARNING_DAYS) {
+    throw new RequestError('invalid_request', 'days', `days must be a whole number from 1 to ${MAX_EARNING_DAYS}.`);
   }
   const timeZone = query.time_zone ?? 'UTC';
   if (timeZone.length > 64 || !isTimeZone(timeZone)) {

@@ -28,7 +28,7 @@ export interface LedgerReport {
 }
 
 /** Problems of one kind that are named one by one. */
-export const MOST_NAMED = 20;
+export const MAX_NAMED = 20;
 /** Those that are removed next may be gone already. */
 const QUARTERS_CHECKED = QUARTERS_KEPT - 96;
 /** A hold is nobody's when its coordinator was last seen this long before another one, in milliseconds. */
@@ -45,8 +45,8 @@ export async function checkLedger(database: Database): Promise<LedgerReport> {
   return transaction.execute(async (view) => {
     const problems: string[] = [];
     const name = (kind: string, rows: readonly Record<string, unknown>[]): void => {
-      for (const row of rows.slice(0, MOST_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
-      if (rows.length > MOST_NAMED) problems.push(`${kind}: and ${rows.length - MOST_NAMED} more`);
+      for (const row of rows.slice(0, MAX_NAMED)) problems.push(`${kind}: ${JSON.stringify(row)}`);
+      if (rows.length > MAX_NAMED) problems.push(`${kind}: and ${rows.length - MAX_NAMED} more`);
     };
     for (const [kind, query] of [...moneyChecks(), ...holdChecks(), ...useChecks(), ...earningChecks()])
       name(kind, await rowsOf(view, query));

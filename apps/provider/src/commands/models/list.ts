@@ -54,7 +54,7 @@ export function rowOf(entry: LibraryEntry, library: Library, machine: Pick<HostF
       slots: plan?.capacity.slots ?? null,
       sizes: plan?.capacity.sizes?.map(sizeText) ?? null,
       memory_bytes: plan === undefined ? null : Math.round(plan.need),
-      fits: plan !== undefined && plan.need <= plan.most,
+      fits: plan !== undefined && plan.need <= plan.max,
       estimated_tokens_per_second: speed === null ? null : Math.round(speed * 10) / 10,
       problem: null,
     };

@@ -31,7 +31,7 @@ const catalogue = Compile(
   }),
 );
 const CATALOGUE_MS = 10_000;
-const MOST_CATALOGUED = 10;
+const MAX_CATALOGUED = 10;
 /** An id that the hub of models knows as it stands. */
 const ON_THE_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/;
 
@@ -60,7 +60,7 @@ export async function modelMenu({ library }: Shelf, coordinator: string, wishes:
       return { choice: `hf:${id}`, text: clean(`${display_name}, ${quantization}${needs}; it is downloaded`), fits, isHere: false };
     })
     .filter(({ fits }) => fits)
-    .slice(0, MOST_CATALOGUED);
+    .slice(0, MAX_CATALOGUED);
   return [...own.filter(({ fits }) => fits), ...known, DEMO, ...own.filter(({ fits }) => !fits)];
 }
 

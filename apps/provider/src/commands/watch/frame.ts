@@ -23,8 +23,8 @@ export interface Line {
 
 const NAME = 13;
 const WIDEST = 100;
-const MOST_MODELS = 8;
-const MOST_DECISIONS = 5;
+const MAX_MODELS = 8;
+const MAX_DECISIONS = 5;
 
 export function frame({ status, problem, earnings }: Look, size: Size, now: Date): Line[] {
   const columns = Math.max(1, Math.min(size.columns, WIDEST));
@@ -89,7 +89,7 @@ function modelLines({ models, coordinator_view: view }: DaemonStatus, columns: n
   const name = Math.max(12, columns - 42);
   const row = (id: string, state: string, speed: string, given: string, share: string): string =>
     `${left(id, name)} ${left(state, 14)}${right(speed, 9)}${right(given, 9)}${right(share, 8)}`;
-  const rows = models.slice(0, MOST_MODELS).map(({ id }) => {
+  const rows = models.slice(0, MAX_MODELS).map(({ id }) => {
     const seen = view?.models.find((model) => model.id === id);
     if (seen === undefined) return line(row(clean(id), '-', '-', '-', '-'), 'plain');
     const state = seen.routable ? seen.state : (seen.gate ?? seen.state);
@@ -108,7 +108,7 @@ function modelLines({ models, coordinator_view: view }: DaemonStatus, columns: n
 function viewLines({ coordinator_view: view }: DaemonStatus): Line[] {
   if (view === null) return [];
   const steps = view.next_steps.filter(({ code }) => code !== 'nothing');
-  const decisions = view.decisions.slice(0, MOST_DECISIONS).map(({ last_at, text, count }) => {
+  const decisions = view.decisions.slice(0, MAX_DECISIONS).map(({ last_at, text, count }) => {
     const times = count === 1 ? '' : ` (${count} times)`;
     return line(`${clean(last_at).slice(11, 19)}  ${clean(text)}${times}`, 'plain');
   });

@@ -78,7 +78,7 @@ export class GrammarBuilder {
 
   /** The grammar with this root, without alternatives that never end. Null when nothing at all fits it. */
   grammar(root: Term): Grammar | null {
-    const costs = leastCosts(this.#classes, this.#rules);
+    const costs = minCosts(this.#classes, this.#rules);
     const mayEnd = (term: Term) => term < 0 || (costs[term] ?? Infinity) < Infinity;
     if (!mayEnd(root)) return null;
     const ids = new Map<Term, number>();
@@ -121,7 +121,7 @@ export function bytesOf(code: number): number {
 }
 
 /** UTF-8 bytes of the shortest text of each rule; Infinity where there is none. */
-export function leastCosts(classes: readonly Ranges[], rules: readonly (readonly Sequence[])[]): number[] {
+export function minCosts(classes: readonly Ranges[], rules: readonly (readonly Sequence[])[]): number[] {
   const classCosts = classes.map((ranges) => bytesOf(plainest(ranges)));
   const costs = new Array<number>(rules.length).fill(Infinity);
   const users = new Map<number, Set<number>>();

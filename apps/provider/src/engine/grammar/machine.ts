@@ -2,17 +2,7 @@
  * Follows a text through a grammar, character by character, and knows at every place the shortest text that would end it.
  * It reads the same rules as llama.cpp in the same way (a set of stacks), so the two always agree.
  */
-import {
-  bytesOf,
-  type Grammar,
-  GrammarTooLarge,
-  inRanges,
-  leastCosts,
-  plainest,
-  type Sequence,
-  sequenceCost,
-  type Term,
-} from './grammar.js';
+import { bytesOf, type Grammar, GrammarTooLarge, inRanges, minCosts, plainest, type Sequence, sequenceCost, type Term } from './grammar.js';
 
 /**
  * Places that a text may be at. llama.cpp looks at each of them for each token of the vocabulary, and compares each with all others for
@@ -53,7 +43,7 @@ export class GrammarMachine {
   constructor(private readonly grammar: Grammar) {
     const { classes, rules } = grammar;
     this.#classCosts = classes.map((ranges) => bytesOf(plainest(ranges)));
-    const costs = leastCosts(classes, rules);
+    const costs = minCosts(classes, rules);
     this.#costs = costs;
     this.#shortest = rules.map((alternatives, rule) => alternatives.find((each) => this.#sum(each) === costs[rule]));
   }
@@ -97,10 +87,10 @@ export class GrammarMachine {
       waiting[state.length]?.push(state);
     };
     wait(from);
-    for (let left = steps, most = waiting.length - 1; left > 0 && most > 0; ) {
-      const state = waiting[most]?.pop();
+    for (let left = steps, max = waiting.length - 1; left > 0 && max > 0; ) {
+      const state = waiting[max]?.pop();
       if (state === undefined) {
-        most--;
+        max--;
         continue;
       }
       for (const code of this.#codes(state)) {
@@ -111,7 +101,7 @@ export class GrammarMachine {
         if (seen.has(name)) continue;
         seen.add(name);
         wait(next);
-        most = Math.max(most, next.length);
+        max = Math.max(max, next.length);
       }
     }
     return false;

@@ -15,7 +15,7 @@ import type { TextStream } from './text-stream.js';
 /** Time of a round for prompts while streams are running, in milliseconds; the slice under way may take it over. */
 const PROMPT_MS = 30;
 /** Least part of a prompt of which a batch is worth it. */
-const LEAST_SLICE = 16;
+const MIN_SLICE = 16;
 /** Idle sequences forget what they hold after so long, in milliseconds. */
 const KEEP_MS = 10 * 60_000;
 const SWEEP_MS = 60_000;
@@ -139,7 +139,7 @@ export class Decoder {
 
   /** One token of each stream: all in one batch, but for those that have to be alone to be repeatable. */
   async #decodeAll(ready: readonly Running[]): Promise<void> {
-    const alone = this.options.repeatability.leastRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
+    const alone = this.options.repeatability.minRows === null ? ready.filter(({ stream }) => stream.options.repeatable) : [];
     const together = alone.length === 0 ? ready : ready.filter((each) => !alone.includes(each));
     if (together.length > 0) await this.#decode(together);
     for (const each of alone) await this.#decode([each]);
@@ -149,10 +149,10 @@ export class Decoder {
     const { context, repeatability } = this.options;
     // llama.cpp decodes neighbours together only when they come in the order of their ids.
     const ordered = [...batch].sort((a, b) => a.held.id - b.held.id);
-    const least = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.leastRows ?? 1) : 1;
+    const min = batch.some(({ stream }) => stream.options.repeatable) ? (repeatability.minRows ?? 1) : 1;
     const rows = rowsOf(
       ordered.map(({ held }) => held.id),
-      least,
+      min,
     );
     context.initBatch(rows.reduce((sum, own) => sum + own, 0));
     const places = ordered.map(({ held, next }, index) => {
@@ -184,7 +184,7 @@ export class Decoder {
     const at = held.tokens.length;
     const part = prompt.slice(at, at + this.#sliceTokens(running, busy));
     const isLast = at + part.length === prompt.length;
-    const padding = repeatable ? Math.max(0, (repeatability.leastRows ?? 1) - part.length) : 0;
+    const padding = repeatable ? Math.max(0, (repeatability.minRows ?? 1) - part.length) : 0;
     const rows = nativeTokens([...part, ...part.slice(0, padding)]);
     context.initBatch(rows.length);
     const places = context.addToBatch(held.id, at, rows, isLast ? Uint32Array.of(part.length - 1) : NONE);
@@ -196,7 +196,7 @@ export class Decoder {
       if (padding > 0) context.removeTokenCellsFromSequence(held.id, held.tokens.length, -1);
     });
     const took = performance.now() - begin;
-    if (part.length >= LEAST_SLICE) this.#msPerToken = took / part.length;
+    if (part.length >= MIN_SLICE) this.#msPerToken = took / part.length;
     if (busy && repeatable) this.#overdrawnMs += took;
     outbox.worked();
     return true;
@@ -213,8 +213,8 @@ export class Decoder {
     const { prompt, repeatable } = stream.options;
     const at = held.tokens.length;
     // Always cut at the same places, whatever was reused.
-    if (repeatable && repeatability.leastRows === null) return repeatability.slice - (at % repeatability.slice);
-    const min = repeatable ? repeatability.slice : LEAST_SLICE;
+    if (repeatable && repeatability.minRows === null) return repeatability.slice - (at % repeatability.slice);
+    const min = repeatable ? repeatability.slice : MIN_SLICE;
     const fitting = this.#msPerToken === 0 ? min : Math.floor(PROMPT_MS / this.#msPerToken);
     const wanted = busy ? Math.max(min, Math.min(batchTokens, fitting)) : batchTokens;
     if (!repeatable) return wanted;
@@ -225,8 +225,8 @@ export class Decoder {
 
   /** Whether a part of a prompt, decoded by itself, is the same each time. */
   #isSame(at: number, tokens: number): boolean {
-    const { leastRows, slice } = this.options.repeatability;
-    return leastRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
+    const { minRows, slice } = this.options.repeatability;
+    return minRows === null ? tokens === slice && at % slice === 0 : tokens >= slice;
   }
 
   #hold(held: Held, tokens: readonly Token[], isSame: boolean): void {

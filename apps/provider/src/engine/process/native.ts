@@ -46,7 +46,7 @@ export interface NativeContext {
     sampler: NativeSampler,
     probabilities: boolean,
     confidence: boolean,
-    logits: readonly [filter: readonly number[], most: boolean, least: boolean, selected: boolean, top: number],
+    logits: readonly [filter: readonly number[], max: boolean, min: boolean, selected: boolean, top: number],
     weight: boolean,
   ): Promise<Sampled>;
   /** Forgets all of a sequence. */

@@ -22,8 +22,8 @@ const CUT = 7;
  * Tokens that are asked about. Activations are rounded to half precision on their way, which hides most differences in the last
  * bits: in a model of 400,000 parameters they come out at one token of ten, in larger ones at each.
  */
-const LEAST_STEPS = 6;
-const MOST_STEPS = 40;
+const MIN_STEPS = 6;
+const MAX_STEPS = 40;
 /** Width of the embedding times layers, at which one token shows a difference. */
 const TELLING_SIZE = 16_384;
 
@@ -32,7 +32,7 @@ export interface Repeatability {
    * A generated token is the same in any batch of at least so many rows, and a prompt in any cut into slices of at least
    * `slice` tokens. Null: the token only alone, and the prompt only cut at multiples of `slice`.
    */
-  readonly leastRows: 1 | 2 | null;
+  readonly minRows: 1 | 2 | null;
   /** Prompt tokens of a repeatable stream in one batch: the minimum, or the exact number where `leastRows` is null. */
   readonly slice: number;
 }
@@ -47,12 +47,12 @@ export interface Asked {
 
 /** Leaves the context empty. */
 export async function findRepeatability(asked: Asked): Promise<Repeatability> {
-  const apart: Repeatability = { leastRows: null, slice: FIXED_SLICE };
+  const apart: Repeatability = { minRows: null, slice: FIXED_SLICE };
   if (!asked.mayShare) return apart;
   const probe = new Probe(asked);
   try {
-    for (const leastRows of [1, 2] as const) {
-      if (await probe.holds(leastRows)) return (await probe.holdsInSlices()) ? { leastRows, slice: TILE_ROWS } : apart;
+    for (const minRows of [1, 2] as const) {
+      if (await probe.holds(minRows)) return (await probe.holdsInSlices()) ? { minRows, slice: TILE_ROWS } : apart;
     }
     return apart;
   } finally {
@@ -69,16 +69,16 @@ class Probe {
     this.#sampler = newSampler(asked.model, { temperature: 1, topK: TOP, seed: 1 });
     this.#vocabulary = asked.model.fileInfo.metadata.tokenizer.ggml.tokens.length;
     const size = asked.model.embeddingVectorSize * asked.model.fileInsights.totalLayers;
-    this.#steps = Math.min(MOST_STEPS, LEAST_STEPS + Math.ceil(TELLING_SIZE / size));
+    this.#steps = Math.min(MAX_STEPS, MIN_STEPS + Math.ceil(TELLING_SIZE / size));
   }
 
   /** The tokens after a prompt: with as few rows as may be, among others, and when they are part of the prompt. */
-  async holds(leastRows: 1 | 2): Promise<boolean> {
+  async holds(minRows: 1 | 2): Promise<boolean> {
     const { sequences } = this.asked;
     this.#clear();
     const alone: string[] = [];
     await this.#prompt(PROMPT, PROMPT);
-    for (let step = 0; step < this.#steps; step++) alone.push(await this.#next(PROMPT + step, leastRows, 1));
+    for (let step = 0; step < this.#steps; step++) alone.push(await this.#next(PROMPT + step, minRows, 1));
     for (const streams of new Set([2, 3, sequences])) {
       if (streams < 2 || streams > sequences) continue;
       this.#clear();
@@ -89,7 +89,7 @@ class Probe {
     const last = PROMPT + this.#steps - 1;
     const asked = last - (last % CUT);
     await this.#prompt(asked, CUT);
-    return (await this.#next(asked, leastRows, 1)) === alone[asked - PROMPT];
+    return (await this.#next(asked, minRows, 1)) === alone[asked - PROMPT];
   }
 
   /** The last tokens of a prompt that is read at once, and in two slices. */

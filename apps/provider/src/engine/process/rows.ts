@@ -8,6 +8,6 @@
  * Rows that each stream adds to the batch: itself, and copies that are forgotten after. For sequences in the order of their
  * ids. `least`: rows that a computation has to have, 1 or 2.
  */
-export function rowsOf(ids: readonly number[], least: 1 | 2): number[] {
-  return ids.map((id, index) => (ids[index - 1] === id - 1 || ids[index + 1] === id + 1 ? 1 : least));
+export function rowsOf(ids: readonly number[], min: 1 | 2): number[] {
+  return ids.map((id, index) => (ids[index - 1] === id - 1 || ids[index + 1] === id + 1 ? 1 : min));
 }

@@ -26,11 +26,11 @@ export class Runtime {
     private readonly outbox: Outbox,
   ) {
     const { model, context, native, repeatability } = loaded;
-    const { leastRows, slice } = repeatability;
+    const { minRows, slice } = repeatability;
     const sequences = new Sequences(native, {
       count: context.totalSequences,
       // Where any cut of a prompt gives the same, reuse may end anywhere, as long as a slice is left.
-      ...(leastRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
+      ...(minRows === null ? { grain: slice, minRest: 1 } : { grain: 1, minRest: slice }),
       window: model.fileInsights.swaSize ?? null,
     });
     this.#decoder = new Decoder({ context: native, model, sequences, repeatability, batchTokens: context.batchSize, outbox });

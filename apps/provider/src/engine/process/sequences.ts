@@ -95,9 +95,9 @@ export class Sequences {
   #reusable(held: Held, { prompt, scope, repeatable }: Wish): number {
     if (scope === null || held.scope !== scope) return 0;
     // The last token is always computed, for what follows it.
-    const most = Math.min(held.tokens.length, prompt.length - 1);
+    const max = Math.min(held.tokens.length, prompt.length - 1);
     let length = 0;
-    while (length < most && held.tokens[length] === prompt[length]) length++;
+    while (length < max && held.tokens[length] === prompt[length]) length++;
     if (!repeatable) return length;
     const { grain, minRest } = this.options;
     const same = Math.max(0, Math.min(length, held.repeatable, prompt.length - minRest));

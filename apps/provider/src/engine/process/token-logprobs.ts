@@ -4,7 +4,7 @@ import type { Token } from 'node-llama-cpp';
 import type { Vocabulary } from './token-text.js';
 
 /** Stands for "impossible", which JSON cannot say. */
-const LEAST = -9999;
+const MIN = -9999;
 
 /**
  * `text`: what came out of the token, which is '' as long as its character is not whole. `logprobs`: of the most likely
@@ -20,7 +20,7 @@ export function tokenLogprob(
   const best = [...logprobs].sort((a, b) => b[1] - a[1]).slice(0, alternatives);
   return {
     token: text,
-    logprob: Math.max(LEAST, logprobs.get(token) ?? LEAST),
+    logprob: Math.max(MIN, logprobs.get(token) ?? MIN),
     bytes: [...vocabulary.entry(token).bytes],
     top_logprobs: best.map(([each, logprob]) => alternative(vocabulary, each, logprob)),
   };
@@ -33,5 +33,5 @@ export function forcedLogprob(vocabulary: Vocabulary, token: Token, text: string
 
 function alternative(vocabulary: Vocabulary, token: Token, logprob: number): Logprob {
   const { bytes } = vocabulary.entry(token);
-  return { token: new TextDecoder().decode(bytes), logprob: Math.max(LEAST, logprob), bytes: [...bytes] };
+  return { token: new TextDecoder().decode(bytes), logprob: Math.max(MIN, logprob), bytes: [...bytes] };
 }

@@ -6,7 +6,7 @@
 import { type LlamaModel, LlamaVocabularyType, type Token } from 'node-llama-cpp';
 
 /** Characters of a piece. A word of so many is a fraction of what the matcher's stack holds. */
-export const MOST_CHARACTERS = 8192;
+export const MAX_CHARACTERS = 8192;
 
 export type Tokenize = (text: string, special: boolean) => Token[];
 
@@ -20,7 +20,7 @@ export function tokenizerOf(model: LlamaModel, whole: readonly string[]): Tokeni
 export function inPieces(tokenize: Tokenize, whole: readonly string[]): Tokenize {
   const longest = Math.max(0, ...whole.map(({ length }) => length));
   return (text, special) => {
-    if (text.length <= MOST_CHARACTERS) return tokenize(text, special);
+    if (text.length <= MAX_CHARACTERS) return tokenize(text, special);
     const tokens: Token[] = [];
     for (let from = 0; from < text.length; ) {
       const to = cutAfter(text, from, whole, longest);
@@ -33,11 +33,11 @@ export function inPieces(tokenize: Tokenize, whole: readonly string[]): Tokenize
 
 /** Where the piece that begins here ends: where a word begins, if there is such a place in its second half. */
 function cutAfter(text: string, from: number, whole: readonly string[], longest: number): number {
-  const most = from + MOST_CHARACTERS;
-  if (most >= text.length) return text.length;
-  const least = from + MOST_CHARACTERS / 2;
-  for (let at = most; at > least; at--) if (isBetweenWords(text, at) && uncut(text, at, whole, longest) === at) return at;
-  const at = uncut(text, most, whole, longest);
+  const max = from + MAX_CHARACTERS;
+  if (max >= text.length) return text.length;
+  const min = from + MAX_CHARACTERS / 2;
+  for (let at = max; at > min; at--) if (isBetweenWords(text, at) && uncut(text, at, whole, longest) === at) return at;
+  const at = uncut(text, max, whole, longest);
   return isLowSurrogate(text.charCodeAt(at)) ? at - 1 : at;
 }
 

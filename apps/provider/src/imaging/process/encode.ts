@@ -25,8 +25,8 @@ export async function encodePicture({ rgb, width, height }: Picture, encoding: I
 }
 
 /** Pixels of an encoded picture of any kind. Throws when it is none, or larger than `mostPixels`. */
-export async function decodePicture(bytes: Uint8Array, mostPixels: number): Promise<Picture> {
-  const { data, info } = await sharp(bytes, { limitInputPixels: mostPixels })
+export async function decodePicture(bytes: Uint8Array, maxPixels: number): Promise<Picture> {
+  const { data, info } = await sharp(bytes, { limitInputPixels: maxPixels })
     .flatten()
     .toColourspace('srgb')
     .removeAlpha()

@@ -34,7 +34,7 @@ const WholeSchema = Type.Object({
 
 const USUAL_LENGTH = 77;
 /** Longer than that no text encoder of such a model reads; folders write huge numbers for "no limit". */
-const MOST_LENGTH = 512;
+const MAX_LENGTH = 512;
 
 /** Throws {@link ModelFileError}. */
 export function readClipVocabulary(folder: string): ClipVocabulary {
@@ -55,7 +55,7 @@ export function readClipVocabulary(folder: string): ClipVocabulary {
     begin: special(config.bos_token, '<|startoftext|>'),
     end: special(config.eos_token, end),
     padding: special(config.pad_token, end),
-    length: Number.isInteger(length) && length <= MOST_LENGTH ? length : USUAL_LENGTH,
+    length: Number.isInteger(length) && length <= MAX_LENGTH ? length : USUAL_LENGTH,
   };
 }
 

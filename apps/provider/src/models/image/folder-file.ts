@@ -5,7 +5,7 @@ import { Check } from 'typebox/value';
 import { ModelFileError } from '../gguf-header.js';
 
 /** Vocabularies are the largest of them. Bytes. */
-const MOST_BYTES = 32 << 20;
+const MAX_BYTES = 32 << 20;
 
 /** Whether there is such a file. */
 export function hasFile(path: string): boolean {
@@ -29,7 +29,7 @@ export function readJson<Schema extends TSchema>(path: string, schema: Schema): 
 export function readText(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isFile() !== true) throw new ModelFileError(`the model needs the file ${path}, which is missing`);
-  if (stat.size > MOST_BYTES) throw new ModelFileError(`the file ${path} is too large`);
+  if (stat.size > MAX_BYTES) throw new ModelFileError(`the file ${path} is too large`);
   try {
     return readFileSync(path, 'utf8');
   } catch {

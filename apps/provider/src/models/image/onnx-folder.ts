@@ -58,8 +58,8 @@ const VaeSchema = Type.Object({
 const FOREIGN = ['text_encoder_2', 'transformer', 'prior'];
 const USUAL = { steps: 25, guidance: 7.5, latent: 64, scaling: 0.18215, levels: 4 } as const;
 /** A model of this size or more is made for other shapes than squares, too. Pixels. */
-const LEAST_FLEXIBLE = 256;
-const MOST_FILES = 256;
+const MIN_FLEXIBLE = 256;
+const MAX_FILES = 256;
 
 /** Whether a path is such a folder. */
 export function isOnnxFolder(path: string): boolean {
@@ -165,7 +165,7 @@ function sizesOf(folder: string, said: readonly string[] | undefined, { height, 
   const isFree = width === null && height === null;
   const long = (3 * own.width) / 2;
   const wider: ImageSize[] =
-    isFree && own.width >= LEAST_FLEXIBLE && long % 64 === 0
+    isFree && own.width >= MIN_FLEXIBLE && long % 64 === 0
       ? [
           { width: long, height: own.height },
           { width: own.width, height: long },
@@ -202,7 +202,7 @@ function filesOf(
     const small = readdirSync(directory).filter((name) => /\.(?:json|txt)$/.test(name) && hasFile(join(directory, name)));
     files.push(...small.toSorted().map((name) => join(directory, name)));
   }
-  if (files.length > MOST_FILES) throw new ModelFileError(`the model ${folder} has too many files`);
+  if (files.length > MAX_FILES) throw new ModelFileError(`the model ${folder} has too many files`);
   return files;
 }
 

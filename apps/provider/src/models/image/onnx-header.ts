@@ -45,9 +45,9 @@ const TYPES: Readonly<Record<number, readonly [name: string, bytes: number]>> = 
 const EXTERNAL_LOCATION = 1;
 /** Names, shapes and the like; weights are not read. */
 const LONGEST_TEXT = 4096;
-const MOST_DIMENSIONS = 16;
+const MAX_DIMENSIONS = 16;
 /** Parts of one file; graphs of the largest models have some ten thousand. */
-const MOST_FIELDS = 5_000_000;
+const MAX_FIELDS = 5_000_000;
 const WINDOW = 1 << 16;
 
 /** Throws {@link ModelFileError}. */
@@ -166,7 +166,7 @@ class OnnxReader {
         }
       }
     }
-    if (shape.length > MOST_DIMENSIONS) throw new Damaged('a tensor in it has too many dimensions');
+    if (shape.length > MAX_DIMENSIONS) throw new Damaged('a tensor in it has too many dimensions');
     return { name, type, shape };
   }
 
@@ -187,7 +187,7 @@ class OnnxReader {
     const external = new Map<string, string>();
     const dimension = (size: number): void => {
       elements *= size;
-      if (++dimensions > MOST_DIMENSIONS || size < 0 || !Number.isSafeInteger(elements))
+      if (++dimensions > MAX_DIMENSIONS || size < 0 || !Number.isSafeInteger(elements))
         throw new Damaged('the size of a tensor in it is not possible');
     };
     for (const field of this.#fields(of.start, of.end)) {
@@ -247,7 +247,7 @@ class OnnxReader {
 
   *#fields(start: number, end: number): Generator<Field> {
     for (let at = start; at < end; ) {
-      if (++this.#fieldsSeen > MOST_FIELDS) throw new Damaged('it has too many parts');
+      if (++this.#fieldsSeen > MAX_FIELDS) throw new Damaged('it has too many parts');
       const [key, afterKey] = this.#varint(at);
       const number = Math.floor(key / 8);
       switch (key % 8) {

@@ -10,7 +10,7 @@ import { DownloadError } from './download.js';
 
 /** What is installed: a package that names the engine and its runtime, and the lock file with their hashes. */
 const MANIFEST = createRequire(import.meta.url).resolve('#stable-diffusion-add-on');
-const MOST_OUTPUT = 2000;
+const MAX_OUTPUT = 2000;
 
 /** Where it is in a data directory, whether it is there or not. The folder's name holds the version. */
 export function addOnPath(dataDir: string): string {
@@ -56,7 +56,7 @@ function npmCi(folder: string, signal: AbortSignal): Promise<void> {
       signal,
     });
     let said = '';
-    child.stderr.on('data', (bytes: Buffer) => (said = `${said}${bytes.toString()}`.slice(-MOST_OUTPUT)));
+    child.stderr.on('data', (bytes: Buffer) => (said = `${said}${bytes.toString()}`.slice(-MAX_OUTPUT)));
     child.once('error', (error) => {
       if (signal.aborted) reject(signal.reason);
       else reject(new DownloadError(`npm, which installs the engine, cannot be run: ${error.message}`));

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial.js';
 
 /** Starts of a version that may fail. The last one that fails decides. */
-const MOST_STARTS = 3;
+const MAX_STARTS = 3;
 const LOOK_MS = 200;
 const PAUSE_MS = 1_000;
 /** Between asking a child to end and ending it. */
@@ -51,8 +51,8 @@ export class Guard {
     for (;;) {
       const trial = readTrial(prefix);
       if (trial === null) return await this.#runFreely();
-      if (trial.starts >= MOST_STARTS) {
-        this.#goBack(trial, `it ended ${MOST_STARTS} times before it worked`);
+      if (trial.starts >= MAX_STARTS) {
+        this.#goBack(trial, `it ended ${MAX_STARTS} times before it worked`);
         continue;
       }
       const counted = countStart(prefix, trial);
@@ -62,8 +62,8 @@ export class Guard {
         continue;
       }
       if (this.#stopping !== null || end.confirmed) return end.code;
-      say(`version ${trial.version} ended with ${end.code} before it worked (start ${counted.starts} of ${MOST_STARTS})`);
-      if (counted.starts < MOST_STARTS) await pause(PAUSE_MS);
+      say(`version ${trial.version} ended with ${end.code} before it worked (start ${counted.starts} of ${MAX_STARTS})`);
+      if (counted.starts < MAX_STARTS) await pause(PAUSE_MS);
       if (this.#stopping !== null) return end.code;
     }
   }

@@ -13,10 +13,10 @@ import { type FormDemand, type FormedOutput, fitsForm, formDemand, type MadeForm
 const ENTRY = createRequire(import.meta.url).resolve('#form-thread');
 
 /** Schemas that people write take milliseconds, and the bounds of the compiler end most others well before. */
-const MOST_MS = 10_000;
+const MAX_MS = 10_000;
 /** Two, so that one request that takes long does not keep all others with a schema waiting. */
-const MOST_THREADS = 2;
-const MOST_HEAP_MB = 512;
+const MAX_THREADS = 2;
+const MAX_HEAP_MB = 512;
 /** What a thread that is ended may take for it, in milliseconds: it has nothing to put away. */
 const END_MS = 50;
 
@@ -31,16 +31,16 @@ export type FormAnswer = { readonly form: MadeForm } | { readonly failure: JobFa
 export class OutputForms {
   /** Its threads start with the first question. */
   readonly #pool: Pool;
-  readonly #mostMs: number;
+  readonly #maxMs: number;
 
   /** `mostMs`: what one question may take. Default: 10 s. */
-  constructor({ mostMs = MOST_MS }: { readonly mostMs?: number } = {}) {
-    this.#mostMs = mostMs;
+  constructor({ maxMs = MAX_MS }: { readonly maxMs?: number } = {}) {
+    this.#maxMs = maxMs;
     this.#pool = pool(ENTRY, {
       workerType: 'thread',
-      maxWorkers: MOST_THREADS,
+      maxWorkers: MAX_THREADS,
       workerTerminateTimeout: END_MS,
-      workerThreadOpts: { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: MOST_HEAP_MB } },
+      workerThreadOpts: { execArgv: [], env: {}, resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB } },
     });
   }
 
@@ -64,7 +64,7 @@ export class OutputForms {
 
   async #ask<Answer>(question: string, about: [FormDemand, FormedOutput?], field: string, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted();
-    const asked = this.#pool.exec(question, about).timeout(this.#mostMs);
+    const asked = this.#pool.exec(question, about).timeout(this.#maxMs);
     const cancel = (): void => void asked.cancel();
     signal.addEventListener('abort', cancel, { once: true });
     try {

@@ -13,14 +13,14 @@ const MAX_DISTINCT = 8;
 
 export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): Term {
   const { document } = compiler;
-  const least = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minItems') ?? 0));
-  const most = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxItems') ?? Infinity));
+  const min = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minItems') ?? 0));
+  const max = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxItems') ?? Infinity));
   const long = plain.find(({ minItems }) => typeof minItems === 'number' && minItems > MAX_ITEMS);
   if (long !== undefined) throw new SchemaError('unsupported', document.path(long, 'minItems'), MAX_ITEMS);
   const listed = Math.max(0, ...plain.map((schema) => prefixOf(compiler, schema).length));
   const itemAt = (index: number) => compiler.inside(plain.flatMap((schema) => itemOf(compiler, schema, index)));
   const unique = plain.find(({ uniqueItems }) => uniqueItems === true);
-  if (unique !== undefined && most > 1) {
+  if (unique !== undefined && max > 1) {
     const distinct =
       listed > 0
         ? null
@@ -28,29 +28,29 @@ export function arrayRule(compiler: SchemaCompiler, plain: readonly Schema[]): T
             compiler,
             plain.flatMap((schema) => itemOf(compiler, schema, 0)),
           );
-    if (distinct !== null) return uniqueRule(compiler, distinct, least, most);
+    if (distinct !== null) return uniqueRule(compiler, distinct, min, max);
     compiler.refuse(unique, 'uniqueItems');
   }
-  return listRule(compiler, least, most, listed, itemAt);
+  return listRule(compiler, min, max, listed, itemAt);
 }
 
 /** From the last counted item back to the first. */
-function listRule({ builder, json }: SchemaCompiler, least: number, most: number, listed: number, itemAt: (index: number) => Term): Term {
+function listRule({ builder, json }: SchemaCompiler, min: number, max: number, listed: number, itemAt: (index: number) => Term): Term {
   const close = [json.gap, ...builder.text(']')];
-  const counted = Math.max(least, listed, most === Infinity ? 0 : Math.min(most, MAX_ITEMS));
+  const counted = Math.max(min, listed, max === Infinity ? 0 : Math.min(max, MAX_ITEMS));
   const any = itemAt(listed);
-  const end = most === Infinity ? builder.reserve() : builder.rule(close);
-  if (most === Infinity) builder.define(end, [close, [...builder.text(','), json.gap, any, end]]);
+  const end = max === Infinity ? builder.reserve() : builder.rule(close);
+  if (max === Infinity) builder.define(end, [close, [...builder.text(','), json.gap, any, end]]);
   let rest = end;
   let first = end;
-  for (let written = Math.min(counted, most) - 1; written >= 0; written--) {
+  for (let written = Math.min(counted, max) - 1; written >= 0; written--) {
     const item = [json.gap, written < listed ? itemAt(written) : any, rest];
-    const open = written >= least ? [close] : [];
+    const open = written >= min ? [close] : [];
     first = builder.rule(...open, item);
     rest = builder.rule(...open, [...builder.text(','), ...item]);
   }
-  if (Math.min(counted, most) === 0 && most === Infinity) first = builder.rule(close, [json.gap, any, end]);
-  if (least > most) first = builder.rule();
+  if (Math.min(counted, max) === 0 && max === Infinity) first = builder.rule(close, [json.gap, any, end]);
+  if (min > max) first = builder.rule();
   return builder.rule([...builder.text('['), first]);
 }
 
@@ -82,7 +82,7 @@ function distinctValues(compiler: SchemaCompiler, items: readonly (Schema | bool
 }
 
 /** A rule for each set of values that were written. */
-function uniqueRule({ builder, json }: SchemaCompiler, values: readonly unknown[], least: number, most: number): Term {
+function uniqueRule({ builder, json }: SchemaCompiler, values: readonly unknown[], min: number, max: number): Term {
   const close = [json.gap, ...builder.text(']')];
   const after = Array.from({ length: 2 ** values.length }, () => builder.reserve());
   const next = (written: number, before: readonly Term[]) =>
@@ -91,8 +91,8 @@ function uniqueRule({ builder, json }: SchemaCompiler, values: readonly unknown[
     );
   for (const [written, rule] of after.entries()) {
     const count = written.toString(2).replaceAll('0', '').length;
-    builder.define(rule, [...(count >= least && count <= most ? [close] : []), ...(count < most ? next(written, builder.text(',')) : [])]);
+    builder.define(rule, [...(count >= min && count <= max ? [close] : []), ...(count < max ? next(written, builder.text(',')) : [])]);
   }
-  const first = builder.rule(...(least === 0 ? [close] : []), ...(most > 0 ? next(0, []) : []));
+  const first = builder.rule(...(min === 0 ? [close] : []), ...(max > 0 ? next(0, []) : []));
   return builder.rule([...builder.text('['), first]);
 }

@@ -192,14 +192,12 @@ export class SchemaCompiler {
 
   #string(plain: readonly Schema[], { strings }: Exclusions): Term {
     const { languages } = this;
-    const { language, least, most } = this.stringBounds(plain);
+    const { language, min, max } = this.stringBounds(plain);
     if (language === null && strings.length === 0) {
-      return least === 0 && most === Infinity ? this.json.string : this.json.stringOfLength(least, most);
+      return min === 0 && max === Infinity ? this.json.string : this.json.stringOfLength(min, max);
     }
     const others = strings.map((each) => languages.not(each));
-    return this.json.quoted(
-      languages.all(...(language === null ? [] : [language]), ...others, languages.repeat(languages.any, least, most)),
-    );
+    return this.json.quoted(languages.all(...(language === null ? [] : [language]), ...others, languages.repeat(languages.any, min, max)));
   }
 
   stringBounds(plain: readonly Schema[]): StringBounds {

@@ -5,7 +5,7 @@
 import { createContext, Script } from 'node:vm';
 
 /** Thousands of times of what schemas take that people write. Nothing else happens in its thread meanwhile. */
-const MOST_MS = 1000;
+const MAX_MS = 1000;
 
 const TIMED_OUT = 'ERR_SCRIPT_EXECUTION_TIMEOUT';
 const ask = new Script('ask()');
@@ -20,7 +20,7 @@ export function decided<T>(question: () => T): T | null {
     answer = question();
   };
   try {
-    ask.runInContext(context, { timeout: MOST_MS });
+    ask.runInContext(context, { timeout: MAX_MS });
     return answer;
   } catch (error) {
     if (error instanceof RangeError || (error as NodeJS.ErrnoException).code === TIMED_OUT) return null;

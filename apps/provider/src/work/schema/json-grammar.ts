@@ -105,10 +105,10 @@ export class JsonGrammar {
   }
 
   /** Strings of a length in code points. Long ones are counted in blocks, so that the rules stay few. */
-  stringOfLength(least: number, most: number): Term {
+  stringOfLength(min: number, max: number): Term {
     const { builder, character } = this;
     const quote = builder.text('"');
-    const block = Math.max(1, Math.ceil(Math.sqrt(most === Infinity ? least : most)));
+    const block = Math.max(1, Math.ceil(Math.sqrt(max === Infinity ? min : max)));
     const blocks = (count: number, then: Term): Term => {
       const whole = count < block ? null : builder.rule(new Array<Term>(block).fill(character));
       let rest = then;
@@ -116,25 +116,25 @@ export class JsonGrammar {
       for (; whole !== null && left >= block; left -= block) rest = builder.rule([whole, rest]);
       return left === 0 ? rest : builder.rule([...new Array<Term>(left).fill(character), rest]);
     };
-    if (most === Infinity) {
+    if (max === Infinity) {
       const rest = builder.reserve();
       builder.define(rest, [quote, [character, rest]]);
-      return builder.rule([...quote, blocks(least, rest)]);
+      return builder.rule([...quote, blocks(min, rest)]);
     }
-    return builder.rule([...quote, blocks(least, this.#upTo(most - least, block, quote))]);
+    return builder.rule([...quote, blocks(min, this.#upTo(max - min, block, quote))]);
   }
 
   /** Up to so many characters, and the end. */
-  #upTo(most: number, block: number, end: Sequence): Term {
+  #upTo(max: number, block: number, end: Sequence): Term {
     const { builder, character } = this;
     let short = builder.rule(end);
-    for (let length = 1; length <= most % block; length++) short = builder.rule(end, [character, short]);
+    for (let length = 1; length <= max % block; length++) short = builder.rule(end, [character, short]);
     let rest = short;
-    if (most < block) return rest;
+    if (max < block) return rest;
     let partial = builder.rule(end);
     for (let length = 1; length < block; length++) partial = builder.rule(end, [character, partial]);
     const whole = builder.rule(new Array<Term>(block).fill(character));
-    for (let left = Math.floor(most / block); left > 0; left--) rest = builder.rule([partial], [whole, rest]);
+    for (let left = Math.floor(max / block); left > 0; left--) rest = builder.rule([partial], [whole, rest]);
     return rest;
   }
 

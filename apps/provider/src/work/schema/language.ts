@@ -25,7 +25,7 @@ export type Language = {
   | { readonly kind: 'sequence'; readonly first: Language; readonly then: Language }
   | { readonly kind: 'either' | 'all'; readonly parts: readonly Language[] }
   | { readonly kind: 'not'; readonly of: Language }
-  | { readonly kind: 'repeat'; readonly of: Language; readonly least: number; readonly most: number }
+  | { readonly kind: 'repeat'; readonly of: Language; readonly min: number; readonly max: number }
   | { readonly kind: 'leaf'; readonly leaf: Leaf }
 );
 
@@ -114,12 +114,12 @@ export class Languages {
     return of.kind === 'not' ? of.of : this.#make(`!${of.id}`, !of.nullable, { kind: 'not', of });
   }
 
-  repeat(of: Language, least: number, most: number): Language {
-    if (most === 0 || of.kind === 'empty') return this.empty;
-    if (of.kind === 'nothing') return least === 0 ? this.empty : this.nothing;
-    if (least === 1 && most === 1) return of;
-    if (of.kind === 'repeat' && of.least === 0 && of.most === Infinity) return of;
-    return this.#make(`*${of.id},${least},${most}`, least === 0 || of.nullable, { kind: 'repeat', of, least, most });
+  repeat(of: Language, min: number, max: number): Language {
+    if (max === 0 || of.kind === 'empty') return this.empty;
+    if (of.kind === 'nothing') return min === 0 ? this.empty : this.nothing;
+    if (min === 1 && max === 1) return of;
+    if (of.kind === 'repeat' && of.min === 0 && of.max === Infinity) return of;
+    return this.#make(`*${of.id},${min},${max}`, min === 0 || of.nullable, { kind: 'repeat', of, min, max });
   }
 
   optional(of: Language): Language {
@@ -160,9 +160,9 @@ export class Languages {
       case 'not':
         return this.not(this.after(language.of, code));
       case 'repeat': {
-        const { of, least, most } = language;
+        const { of, min, max } = language;
         // Where a turn may be empty, the least number of turns says nothing.
-        const rest = this.repeat(of, of.nullable ? 0 : Math.max(0, least - 1), most - 1);
+        const rest = this.repeat(of, of.nullable ? 0 : Math.max(0, min - 1), max - 1);
         return this.sequence(this.after(of, code), rest);
       }
       case 'leaf': {

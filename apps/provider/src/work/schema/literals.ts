@@ -37,12 +37,12 @@ function fitting(compiler: SchemaCompiler, plain: readonly Schema[]): (value: un
     .map((schema) => document.without(document.without(schema, 'enum'), 'const'))
     .filter((schema) => Object.keys(schema).length > 0);
   if (others.length === 0) return () => true;
-  const { language, least, most } = compiler.stringBounds(others);
+  const { language, min, max } = compiler.stringBounds(others);
   const fits = fitsSchema(document.root, { allOf: others });
   return (value) => {
     if (typeof value === 'string') {
       const length = [...value].length;
-      if (length < least || length > most || (language !== null && !languages.has(language, value))) return false;
+      if (length < min || length > max || (language !== null && !languages.has(language, value))) return false;
     }
     return fits(value);
   };

@@ -7,15 +7,15 @@ import { languageOfPattern } from './pattern.js';
 
 export interface NumberBounds {
   readonly isInteger: boolean;
-  readonly least: { readonly value: number; readonly isExclusive: boolean } | null;
-  readonly most: { readonly value: number; readonly isExclusive: boolean } | null;
+  readonly min: { readonly value: number; readonly isExclusive: boolean } | null;
+  readonly max: { readonly value: number; readonly isExclusive: boolean } | null;
   /** All of them at once; each greater than 0. */
   readonly multiplesOf: readonly number[];
   /** Numbers that it must not be. */
   readonly except: readonly number[];
 }
 
-export const ANY_NUMBER: NumberBounds = { isInteger: false, least: null, most: null, multiplesOf: [], except: [] };
+export const ANY_NUMBER: NumberBounds = { isInteger: false, min: null, max: null, multiplesOf: [], except: [] };
 
 /** The engine cannot keep to such a multiple. */
 export class MultipleError extends Error {
@@ -39,13 +39,13 @@ const POINT = 0x2e;
 
 /** Throws {@link MultipleError}. */
 export function languageOfNumber(languages: Languages, bounds: NumberBounds): Language {
-  const { isInteger, least, most, multiplesOf, except } = bounds;
+  const { isInteger, min, max, multiplesOf, except } = bounds;
   const integers = languageOfPattern(languages, `^${INTEGER}$`);
-  const isFree = least === null && most === null && multiplesOf.length === 0 && except.length === 0;
+  const isFree = min === null && max === null && multiplesOf.length === 0 && except.length === 0;
   if (isFree) return isInteger ? integers : languageOfPattern(languages, FREE);
   const parts = [isInteger ? integers : languageOfPattern(languages, BOUND)];
-  if (least !== null) parts.push(beyond(languages, least.value, least.isExclusive, 1));
-  if (most !== null) parts.push(beyond(languages, most.value, most.isExclusive, -1));
+  if (min !== null) parts.push(beyond(languages, min.value, min.isExclusive, 1));
+  if (max !== null) parts.push(beyond(languages, max.value, max.isExclusive, -1));
   for (const divisor of multiplesOf) parts.push(multiples(languages, divisor, integers));
   for (const value of except) parts.push(languages.not(spellings(languages, value)));
   return languages.all(...parts);

@@ -13,17 +13,17 @@ interface Member {
 export function objectRule(compiler: SchemaCompiler, plain: readonly Schema[]): Term {
   const { builder, document, json } = compiler;
   const members = membersOf(compiler, plain);
-  const least = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minProperties') ?? 0));
-  const most = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxProperties') ?? Infinity));
+  const min = Math.max(0, ...plain.map((schema) => countOf(document, schema, 'minProperties') ?? 0));
+  const max = Math.min(Infinity, ...plain.map((schema) => countOf(document, schema, 'maxProperties') ?? Infinity));
   const other = otherMember(compiler, plain, members);
   const required = members.filter(({ isRequired }) => isRequired).length;
   // Names of other members may repeat, and then they are one: more than one of them cannot be counted on.
   const counting = plain.find(({ minProperties }) => minProperties !== undefined);
-  if (other !== null && counting !== undefined && least > required + 1) compiler.refuse(counting, 'minProperties');
+  if (other !== null && counting !== undefined && min > required + 1) compiler.refuse(counting, 'minProperties');
 
   const close = [json.gap, ...builder.text('}')];
   /** From this many on it makes no difference how many were written. */
-  const bound = Math.max(1, least, most === Infinity ? 0 : most + 1);
+  const bound = Math.max(1, min, max === Infinity ? 0 : max + 1);
   const before = (written: number) => (written > 0 ? [...builder.text(','), json.gap] : [json.gap]);
   const rules = new Map<string, Term>();
   const after = (index: number, written: number): Term => {
@@ -36,14 +36,14 @@ export function objectRule(compiler: SchemaCompiler, plain: readonly Schema[]): 
     const member = members[index];
     const alternatives: Sequence[] = [];
     if (member !== undefined) {
-      if (written < most) {
+      if (written < max) {
         const name = [...json.literal(member.name), ...builder.text(':'), json.space];
         alternatives.push([...before(written), ...name, member.value, after(index + 1, more)]);
       }
       if (!member.isRequired) alternatives.push([after(index + 1, written)]);
     } else {
-      if (written >= least && written <= most) alternatives.push(close);
-      if (other !== null && written < most) alternatives.push([...before(written), other, after(index, more)]);
+      if (written >= min && written <= max) alternatives.push(close);
+      if (other !== null && written < max) alternatives.push([...before(written), other, after(index, more)]);
     }
     return builder.define(rule, alternatives);
   };

@@ -128,10 +128,10 @@ class PatternReader {
     else if (this.#take('+')) bounds = [1, Infinity];
     else if (this.#take('?')) bounds = [0, 1];
     else {
-      const [whole, least, comma, most] = /^\{(\d+)(,?)(\d*)\}/.exec(this.pattern.slice(this.#at)) ?? [];
+      const [whole, min, comma, max] = /^\{(\d+)(,?)(\d*)\}/.exec(this.pattern.slice(this.#at)) ?? [];
       if (whole === undefined) return null;
       this.#at += whole.length;
-      bounds = [Number(least), comma === '' ? Number(least) : most === '' ? Infinity : Number(most)];
+      bounds = [Number(min), comma === '' ? Number(min) : max === '' ? Infinity : Number(max)];
       if (bounds[0] > MAX_REPEATS || (bounds[1] !== Infinity && bounds[1] > MAX_REPEATS))
         throw new PatternError('unsupported', MAX_REPEATS);
     }

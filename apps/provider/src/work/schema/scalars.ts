@@ -10,13 +10,13 @@ export interface StringBounds {
   /** Null: of any content. */
   readonly language: Language | null;
   /** Code points. */
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
 }
 
 /** Longest string that is told from longer ones: more than a context holds. */
 const MAX_LENGTH = 100_000;
-const MAX_LEAST_LENGTH = 10_000;
+const MAX_MIN_LENGTH = 10_000;
 
 interface Surroundings {
   readonly document: SchemaDocument;
@@ -28,19 +28,19 @@ interface Surroundings {
 export function stringBounds(around: Surroundings, plain: readonly Schema[]): StringBounds {
   const { document, languages } = around;
   const parts: Language[] = [];
-  let least = 0;
-  let most = Infinity;
+  let min = 0;
+  let max = Infinity;
   for (const schema of plain) {
     if (schema.pattern !== undefined) parts.push(...patternOf(around, schema));
     const format = typeof schema.format === 'string' ? STRING_FORMATS.get(schema.format) : undefined;
     if (format !== undefined) parts.push(languageOfPattern(languages, format));
-    least = Math.max(least, countOf(document, schema, 'minLength') ?? 0);
-    most = Math.min(most, countOf(document, schema, 'maxLength') ?? Infinity);
-    if (least > MAX_LEAST_LENGTH) throw new SchemaError('unsupported', document.path(schema, 'minLength'), MAX_LEAST_LENGTH);
+    min = Math.max(min, countOf(document, schema, 'minLength') ?? 0);
+    max = Math.min(max, countOf(document, schema, 'maxLength') ?? Infinity);
+    if (min > MAX_MIN_LENGTH) throw new SchemaError('unsupported', document.path(schema, 'minLength'), MAX_MIN_LENGTH);
   }
-  if (most !== Infinity) most = Math.min(most, MAX_LENGTH);
-  if (least > most) return { language: languages.nothing, least: 0, most: 0 };
-  return { language: parts.length === 0 ? null : languages.all(...parts), least, most };
+  if (max !== Infinity) max = Math.min(max, MAX_LENGTH);
+  if (min > max) return { language: languages.nothing, min: 0, max: 0 };
+  return { language: parts.length === 0 ? null : languages.all(...parts), min, max };
 }
 
 function patternOf(around: Surroundings, schema: Schema): Language[] {
@@ -58,8 +58,8 @@ function patternOf(around: Surroundings, schema: Schema): Language[] {
 
 /** Throws {@link SchemaError}. */
 export function numberBounds(document: SchemaDocument, plain: readonly Schema[], isInteger: boolean): NumberBounds {
-  let least: NumberBounds['least'] = null;
-  let most: NumberBounds['most'] = null;
+  let min: NumberBounds['min'] = null;
+  let max: NumberBounds['max'] = null;
   const multiplesOf: number[] = [];
   for (const schema of plain) {
     for (const [keyword, isExclusive] of [
@@ -67,21 +67,20 @@ export function numberBounds(document: SchemaDocument, plain: readonly Schema[],
       ['exclusiveMinimum', true],
     ] as const) {
       const value = numberOf(document, schema, keyword);
-      if (value !== null && (least === null || value > least.value || (value === least.value && isExclusive)))
-        least = { value, isExclusive };
+      if (value !== null && (min === null || value > min.value || (value === min.value && isExclusive))) min = { value, isExclusive };
     }
     for (const [keyword, isExclusive] of [
       ['maximum', schema.exclusiveMaximum === true],
       ['exclusiveMaximum', true],
     ] as const) {
       const value = numberOf(document, schema, keyword);
-      if (value !== null && (most === null || value < most.value || (value === most.value && isExclusive))) most = { value, isExclusive };
+      if (value !== null && (max === null || value < max.value || (value === max.value && isExclusive))) max = { value, isExclusive };
     }
     const divisor = numberOf(document, schema, 'multipleOf');
     if (divisor !== null && divisor <= 0) document.invalid(schema, 'multipleOf');
     if (divisor !== null) multiplesOf.push(divisor);
   }
-  return { isInteger, least, most, multiplesOf, except: [] };
+  return { isInteger, min, max, multiplesOf, except: [] };
 }
 
 /** A keyword that counts; null where it is absent. */
@@ -101,11 +100,11 @@ function numberOf(document: SchemaDocument, schema: Schema, keyword: string): nu
 /** Strings that fit, where only schemas of strings are given. Throws {@link SchemaError}. */
 export function stringLanguage(around: Surroundings, plain: readonly Schema[]): Language {
   const { languages } = around;
-  const { language, least, most } = stringBounds(around, plain);
+  const { language, min, max } = stringBounds(around, plain);
   const named = plain.flatMap((schema) => {
     const values: readonly unknown[] | null = Array.isArray(schema.enum) ? schema.enum : schema.const === undefined ? null : [schema.const];
     if (values === null) return [];
     return [languages.either(...values.flatMap((value) => (typeof value === 'string' ? [languages.text(value)] : [])))];
   });
-  return languages.all(...named, ...(language === null ? [] : [language]), languages.repeat(languages.any, least, most));
+  return languages.all(...named, ...(language === null ? [] : [language]), languages.repeat(languages.any, min, max));
 }

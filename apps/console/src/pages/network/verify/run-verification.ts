@@ -6,7 +6,7 @@ import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 
 /** Records of one file that are checked here; a whole network is work for the command line. */
-export const MOST_RECORDS = 100;
+export const MAX_RECORDS = 100;
 
 export type VerificationStep =
   /** The shape is right; this is what will be checked. */
@@ -30,7 +30,7 @@ export type AsOf = 'now' | 'newest-challenge';
 export async function* verifyHere(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
   const { feed, anchor } = open(verifier, downloaded);
-  const records = feed.providers.slice(0, MOST_RECORDS);
+  const records = feed.providers.slice(0, MAX_RECORDS);
   yield {
     type: 'opened',
     records,

@@ -39,7 +39,7 @@ export class OnnxPainter implements Painter {
     const model = readOnnxFolder(modelPath);
     const devices: readonly Device[] = gpu === 'auto' && process.platform === 'darwin' ? ['coreml', 'webgpu', 'cpu'] : ['cpu'];
     // The text encoder takes milliseconds, and rounding of its own on a GPU is not worth them.
-    const threads = Math.max(1, Math.min(MOST_THREADS, availableParallelism() >> 1));
+    const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() >> 1));
     return new OnnxPainter(model, {
       textEncoder: await Graph.load(model.graphs.textEncoder, ['cpu'], threads),
       unet: await Graph.load(model.graphs.unet, devices, threads),
@@ -151,7 +151,7 @@ export class OnnxPainter implements Painter {
 }
 
 /** More bring little: the memory is what large models wait for. */
-const MOST_THREADS = 8;
+const MAX_THREADS = 8;
 
 /** From what is said without the prompt towards what is said with it, and beyond. */
 function guided(said: Float32Array, guidance: number): Float32Array {
