@@ -1,4 +1,4 @@
-/** The README is kept true: what it tells a newcomer to type is typed here, against a network started as it says. */
+/** Runs the commands of README.md and docs/getting-started.md against a network started by `npm start`. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Demo, NpmStart, ROOT } from './support/npm-start.js';
 
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+const guide = readFileSync(join(ROOT, 'docs', 'getting-started.md'), 'utf8');
 const scripts = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }).scripts;
 
 let directory: string;
@@ -23,13 +24,25 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Code of one language under a heading, with the default data directory and address replaced by this test's. */
+/** Replaces the default data directory, base URL and key of a code block by those of this test's network. */
+function forThisNetwork(block: string): string {
+  return block.replaceAll('./.data', directory).replaceAll('http://127.0.0.1:8080', demo.base_url).replaceAll('service-…', demo.api_key);
+}
+
+/** Code block of a language after a bold lead of the README. */
+function readmeCode(lead: string): string {
+  const block = /```sh\n([\s\S]*?)```/.exec(readme.split(`**${lead}**`)[1] ?? '')?.[1];
+  if (block === undefined) throw new Error(`README: no sh code after "${lead}"`);
+  return forThisNetwork(block);
+}
+
+/** Code block of a language under a heading of the guide. */
 function code(heading: string, language: string, number = 0): string {
-  const section = readme.split(/^## /m).find((text) => text.startsWith(heading)) ?? '';
+  const section = guide.split(/^## /m).find((text) => text.startsWith(heading)) ?? '';
   const blocks = [...section.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))];
   const block = blocks[number]?.[1];
-  if (block === undefined) throw new Error(`README: no ${language} code ${number} under "${heading}"`);
-  return block.replaceAll('./.data', directory).replaceAll('http://127.0.0.1:8080', demo.base_url).replaceAll('service-…', demo.api_key);
+  if (block === undefined) throw new Error(`getting-started.md: no ${language} code ${number} under "${heading}"`);
+  return forThisNetwork(block);
 }
 
 function run(command: string, args: readonly string[]): Promise<{ code: number; output: string }> {
@@ -41,19 +54,27 @@ function run(command: string, args: readonly string[]): Promise<{ code: number; 
 }
 
 describe('README', () => {
-  it('names the two commands, and they exist', () => {
-    expect(code('Start a whole network', 'sh').trim()).toBe('npm ci && npm start');
-    expect(code('Run the tests', 'sh').trim()).toBe('npm ci && npm test');
+  it('says on its first 30 lines how to start, test, request and verify', () => {
+    const firstScreen = readme.split('\n').slice(0, 30).join('\n');
+    expect(readmeCode('Start a whole network').trim()).toBe('npm ci && npm start');
+    expect(firstScreen).toContain('**Run the tests**: `npm ci && npm test`');
+    for (const command of ['/v1/chat/completions', 'scripts/verify-response.sh']) expect(firstScreen).toContain(command);
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(['start', 'test', 'bench', 'format']));
   });
 
-  it('makes the first request', async () => {
-    const { output } = await run('bash', ['-c', code('The first request', 'sh')]);
+  it('sends a request', async () => {
+    const { output } = await run('bash', ['-c', readmeCode('Send a request')]);
     expect(output).toMatch(/"content":"The capital of France is Paris\."/);
   });
 
-  it('draws an image, which lies where the answer says', async () => {
-    const { output } = await run('bash', ['-c', code('An image', 'sh')]);
+  it('verifies a response, and shows that a changed byte fails', async () => {
+    await expectVerifications(readmeCode('Verify a response').trim().split('\n'), 2);
+  });
+});
+
+describe('getting started', () => {
+  it('generates an image that its URL serves', async () => {
+    const { output } = await run('bash', ['-c', code('Generate an image', 'sh')]);
     const address = /"url":"([^"]+)"/.exec(output)?.[1] ?? '';
     const image = await fetch(address);
     expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/png']);
@@ -64,7 +85,7 @@ describe('README', () => {
     ['Anthropic', 1, 'Tokyo'],
   ])('points the %s SDK at the network', async (name, number, answer) => {
     const script = join(ROOT, 'test', `.readme-${name}-${process.pid}.mjs`);
-    writeFileSync(script, code('Point an SDK at it', 'js', number));
+    writeFileSync(script, code('Use an SDK', 'js', number));
     try {
       const { code: status, output } = await run(process.execPath, [script]);
       expect(output).toContain(answer);
@@ -74,14 +95,8 @@ describe('README', () => {
     }
   });
 
-  it('verifies answers, and shows that a changed byte fails', async () => {
-    const lines = code('Verify an answer', 'sh').trim().split('\n');
-    expect(lines).toHaveLength(3);
-    for (const line of lines) {
-      const { code: status, output } = await run('bash', ['-c', line]);
-      expect(output).toMatch(line.includes('--flip-byte') ? /FAILED/ : /^verified/m);
-      expect(status).toBe(line.includes('--flip-byte') ? 1 : 0);
-    }
+  it('verifies responses, and shows that a changed byte fails', async () => {
+    await expectVerifications(code('Verify a response', 'sh').trim().split('\n'), 3);
   });
 
   it('verifies the network', async () => {
@@ -91,9 +106,9 @@ describe('README', () => {
     expect(Object.keys(scripts)).toContain('trust-demo');
   });
 
-  it('says what a request has cost', async () => {
-    const variables = code('The first request', 'sh').split('curl')[0] as string;
-    const lines = code('What a request costs', 'sh').trim().split('\n');
+  it('reads balance, usage and prices', async () => {
+    const variables = code('Generate an image', 'sh').split('curl')[0] as string;
+    const lines = code('Check the costs', 'sh').trim().split('\n');
     const outputs = await Promise.all(lines.map(async (line) => (await run('bash', ['-c', variables + line])).output));
     expect(outputs[0]).toMatch(/"balance_micro_usd":\d{6,}/);
     expect(outputs[1]).toMatch(/"usage":\[\{"request_id"/);
@@ -101,3 +116,12 @@ describe('README', () => {
     expect(Object.keys(scripts)).toContain('ledger-check');
   });
 });
+
+async function expectVerifications(lines: readonly string[], count: number): Promise<void> {
+  expect(lines).toHaveLength(count);
+  for (const line of lines) {
+    const { code: status, output } = await run('bash', ['-c', line]);
+    expect(output).toMatch(line.includes('--flip-byte') ? /FAILED/ : /^verified/m);
+    expect(status).toBe(line.includes('--flip-byte') ? 1 : 0);
+  }
+}
