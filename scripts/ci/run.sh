@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# `npm run ci`: every check that a change must pass, after `npm ci`. Same locally, in .ci/run and in the public workflow.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+step() { printf '\n== %s\n' "$1"; }
+
+step 'lint'
+npm run --silent lint
+
+step 'types'
+npm run --silent build -- --output-logs=errors-only
+npm run --silent types
+
+step 'import directions'
+npm run --silent imports
+
+step 'lock file'
+node scripts/ci/check-lockfile.mjs
+
+# Takes half a minute unless cached. Without the add-on, its tests are reported as skipped.
+step 'add-on for quantized image models'
+npm run --silent image-add-on || echo 'not installed: its tests will not run'
+
+# Browser tests are reported as skipped where no browser can be installed.
+step 'browser'
+if [ -z "${CHROMIUM_PATH:-}" ] && [ ! -x /usr/bin/chromium ] && [ ! -x /usr/bin/google-chrome ]; then
+  { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null || echo 'no browser: its tests will not run'
+fi
+
+# A failing test file runs once more by itself. Files that pass only then are listed last as FLAKY.
+step 'tests'
+FLAKY_LIST="$(mktemp)"
+node scripts/ci/tests.mjs "$FLAKY_LIST"
+
+step 'smoke: a short run of each soak and bench'
+npm run --silent smoke -- "$FLAKY_LIST"
+
+# External test vectors may lie beside the checkout; the project's own tests do not need them.
+vectors="${VECTORS_DIR:-../shared/vectors}"
+if [ -d "$vectors" ]; then
+  step 'vectors'
+  VECTORS_DIR="$(cd "$vectors" && pwd)" npm run --silent vectors
+else
+  step "vectors: none at $vectors, not run"
+fi
+
+cat "$FLAKY_LIST"
+rm -f "$FLAKY_LIST"
