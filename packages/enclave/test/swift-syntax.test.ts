@@ -1,4 +1,4 @@
-/** The Swift sources parse: what can be checked of them on any machine, in milliseconds. The full check is scripts/check-swift.sh. */
+/** The Swift sources parse: what can be checked of them on any machine, in milliseconds. The full check is scripts/ci/check-swift.sh. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import Parser from 'tree-sitter';

@@ -1,5 +1,5 @@
 /// Checks of the helper's pure parts: what macOS commands print, as recorded and documented, and RFC 8785. Built and run by
-/// `scripts/check-swift.sh`; needs no test framework, so that it also runs with the command line tools alone.
+/// `scripts/ci/check-swift.sh`; needs no test framework, so that it also runs with the command line tools alone.
 import Foundation
 
 var failures = 0

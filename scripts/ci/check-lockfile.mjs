@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 
-const lock = JSON.parse(readFileSync(process.argv[2] ?? new URL('../package-lock.json', import.meta.url), 'utf8'));
+const lock = JSON.parse(readFileSync(process.argv[2] ?? new URL('../../package-lock.json', import.meta.url), 'utf8'));
 /** Platform packages of node-llama-cpp 3.22.1 that the registry mirror lacks. Remove an entry once its hash is in the lock file. */
 const WITHOUT_HASH = new Set(
   ['linux-riscv64', 'mac-arm64-metal', 'mac-x64', 'win-arm64', 'win-x64'].map((name) => `@node-llama-cpp/${name}@3.22.1`),

@@ -7,7 +7,7 @@
 # folder; it is kept for the next run.
 set -eu
 
-top=$(cd "$(dirname "$0")/.." && pwd)
+top=$(cd "$(dirname "$0")/../.." && pwd)
 native="$top/packages/enclave/native"
 
 run_suite() {

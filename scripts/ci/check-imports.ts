@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { findImports, sourceFiles } from './imports/read.js';
 import { checkImport, type Layer, layerOf } from './imports/rules.js';
 
-const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const problems: string[] = [];
 const seen = new Map<Layer['name'], number>();
 
@@ -16,7 +16,7 @@ for (const file of sourceFiles(root)) {
   const path = relative(root, file);
   const layer = layerOf(path);
   if (layer === null) {
-    problems.push(`${path}: lies in no layer of scripts/imports/rules.ts`);
+    problems.push(`${path}: lies in no layer of scripts/ci/imports/rules.ts`);
     continue;
   }
   seen.set(layer.name, (seen.get(layer.name) ?? 0) + 1);

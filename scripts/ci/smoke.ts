@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 /** File that the runs are appended to which failed once and not again. */
 const [, , FLAKY_LIST] = process.argv;
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Far more than any of them takes on a busy machine. */
 const LIMIT_MS = 6 * 60_000;
 

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 
 const SCRIPT = fileURLToPath(new URL('check-lockfile.mjs', import.meta.url));
-const LOCK = fileURLToPath(new URL('../package-lock.json', import.meta.url));
+const LOCK = fileURLToPath(new URL('../../package-lock.json', import.meta.url));
 
 let folder: string;
 beforeEach(() => {

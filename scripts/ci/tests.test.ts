@@ -9,7 +9,7 @@ interface Run {
   readonly failedFiles: readonly string[];
 }
 
-const { runWithOneRepeat, failedFilesOf } = (await import(new URL('./ci-tests.mjs', import.meta.url).href)) as {
+const { runWithOneRepeat, failedFilesOf } = (await import(new URL('./tests.mjs', import.meta.url).href)) as {
   runWithOneRepeat(runTests: (files: readonly string[]) => Run): { readonly isOk: boolean; readonly flakyFiles: readonly string[] };
   failedFilesOf(report: string): readonly string[];
 };
