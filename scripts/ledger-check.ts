@@ -4,15 +4,15 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readConfig } from '../apps/coordinator/dist/config.js';
-import { StartError } from '../apps/coordinator/dist/start-error.js';
+import { readConfig } from '../apps/coordinator/dist/config/config.js';
+import { StartupError } from '../apps/coordinator/dist/config/startup-error.js';
 import { checkLedger } from '../apps/coordinator/dist/store/ledger/check.js';
 import { openDatabase } from '../apps/coordinator/dist/store/open-database.js';
 
 async function main(): Promise<number> {
   const { databaseUrl, dataDir } = readConfig(process.env);
   const file = join(dataDir, 'coordinator', 'coordinator.db');
-  if (databaseUrl === null && !existsSync(file)) throw new StartError(`There is no database ${file}; set DATA_DIR or DATABASE_URL.`);
+  if (databaseUrl === null && !existsSync(file)) throw new StartupError(`There is no database ${file}; set DATA_DIR or DATABASE_URL.`);
   const database = await openDatabase(databaseUrl === null ? { file } : { url: databaseUrl });
   try {
     const { figures, problems } = await checkLedger(database);
@@ -28,7 +28,7 @@ async function main(): Promise<number> {
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    console.error(error instanceof StartError ? error.message : error);
+    console.error(error instanceof StartupError ? error.message : error);
     process.exit(2);
   },
 );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { makeDirectory } from './directory.js';
 import { StartError } from './network.js';
 
-/** Takes the directory, creating it if need be. Returns the function that gives it back. Throws {@link StartError}. */
+/** Takes the directory, creating it if need be. Returns the function that gives it back. Throws {@link StartupError}. */
 export function lockDirectory(directory: string): () => void {
   const path = join(directory, 'start.pid');
   try {

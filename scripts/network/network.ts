@@ -70,7 +70,7 @@ interface Program {
   readonly start: () => Promise<Child>;
 }
 
-/** Starts a network and waits until every provider serves. Throws {@link StartError}; nothing is left running then. */
+/** Starts a network and waits until every provider serves. Throws {@link StartupError}; nothing is left running then. */
 export async function startNetwork(options: NetworkOptions): Promise<Network> {
   const deadlineMs = options.startDeadlineMs ?? 50_000;
   const logDir = join(options.dataDir, 'logs');
@@ -138,7 +138,7 @@ export interface CoordinatorAlone {
 
 /**
  * Starts a coordinator without any provider, for scripted providers to connect to. `argv`: arguments for Node in place of its
- * program. Throws {@link StartError}.
+ * program. Throws {@link StartupError}.
  */
 export async function startCoordinatorAlone(
   dataDir: string,

@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import type OpenAI from 'openai';
 import type { ConsoleMessage, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { type Harness, MODEL, startHarness } from '../../apps/coordinator/test/harness.js';
+import { type Harness, MODEL, startHarness } from '../../apps/coordinator/test/support/harness.js';
 import { describeInBrowser, sharedBrowser } from '../support/console/browser.js';
 
 interface Client {

@@ -4,9 +4,9 @@
  */
 import { join } from 'node:path';
 import { ensureAuthSecret } from './accounts/auth-secret.js';
-import { MachineLinks } from './accounts/machine-links.js';
-import type { Config } from './config.js';
-import { openConsole } from './console.js';
+import { ProviderLinks } from './accounts/provider-links.js';
+import type { Config } from './config/config.js';
+import { errorReason, StartupError } from './config/startup-error.js';
 import type { DeviceManagement } from './devices/device-management.js';
 import type { ScheduleRules } from './devices/schedule.js';
 import { EXPECTED_MS, ExpectedModels } from './fleet/expected-models.js';
@@ -25,47 +25,43 @@ import { PrefixHashes } from './inference/prefix-hashes.js';
 import { Encapsulations } from './inference/sealing/encapsulations.js';
 import { JOB_TIMINGS, type JobTimings, MAX_WAITING_PER_MODEL } from './inference/timings.js';
 import { WaitingRoom } from './inference/waiting-room.js';
-import { noteLastSeen } from './last-facts.js';
 import type { Ledger } from './ledger/ledger.js';
 import type { PriceBook } from './ledger/price-book.js';
 import { errorFacts, type Log } from './log.js';
-import { logFleet } from './log-fleet.js';
-import { openDevices } from './managed-devices.js';
 import { EndedSessions, readBodies, readFleet } from './metrics/fleet-readings.js';
 import { readImages } from './metrics/image-readings.js';
 import { Metrics } from './metrics/metrics.js';
 import { type MetricsServer, startMetricsServer } from './metrics/metrics-server.js';
 import { openMoney } from './money.js';
 import { ensureDevelopmentDeposit } from './payments/development-deposit.js';
-import { ReleaseFile } from './releases/release-file.js';
-import { addAdminHealth } from './routes/admin-health.js';
-import { addAdminProviders } from './routes/admin-providers.js';
-import { addAgentReleases } from './routes/agent-releases.js';
-import { AnswersUnderway } from './routes/answers-underway.js';
-import { addAttestation } from './routes/attestation.js';
-import { requireKey } from './routes/authenticate.js';
-import { addCatalogue } from './routes/catalogue.js';
-import { openConsoleFiles } from './routes/console-files.js';
-import { FundedAccounts } from './routes/funded-accounts.js';
-import { addHealth } from './routes/health.js';
-import { createHttpServer } from './routes/http-server.js';
-import { addImageFiles } from './routes/image-files.js';
-import { addImages } from './routes/images.js';
-import { addInference } from './routes/inference.js';
-import { addMetrics } from './routes/metrics.js';
-import { addModels } from './routes/models.js';
-import { addOpenApi, programVersion } from './routes/openapi.js';
-import { addOperations } from './routes/operations.js';
-import { addOperatorActions, recordOperators } from './routes/operator-trail.js';
-import { addPayments } from './routes/payments.js';
-import { addPrices } from './routes/prices.js';
-import { addProviderMe, providerStatusOf } from './routes/provider-me/provider-me.js';
-import { createRateLimits } from './routes/rate-limits.js';
-import { addReceipts } from './routes/receipts.js';
-import { RequestBodies } from './routes/request-bodies.js';
-import { addStatistics } from './routes/statistics.js';
-import { serveUpgradesAsRequests } from './routes/upgrades.js';
-import { reasonOf, StartError } from './start-error.js';
+import { addAdminHealth } from './routes/admin/health.js';
+import { addMetrics } from './routes/admin/metrics.js';
+import { addPayments } from './routes/billing/payments.js';
+import { addPrices } from './routes/billing/prices.js';
+import { addCatalogue } from './routes/inference/catalogue.js';
+import { addInference } from './routes/inference/endpoints.js';
+import { addImageFiles } from './routes/inference/image-files.js';
+import { addImages } from './routes/inference/image-generations.js';
+import { addModels } from './routes/inference/models.js';
+import { addReceipts } from './routes/inference/receipts.js';
+import { requireApiKey } from './routes/plugins/api-key-auth.js';
+import { ResponseDrain } from './routes/plugins/connections/response-drain.js';
+import { serveUpgradesAsRequests } from './routes/plugins/connections/unsupported-upgrades.js';
+import { FundedAccounts } from './routes/plugins/funded-accounts.js';
+import { addAuditLogRoutes, recordOperatorActions } from './routes/plugins/operator-audit-log.js';
+import { createRateLimits } from './routes/plugins/rate-limits.js';
+import { RequestBodies } from './routes/plugins/request-bodies.js';
+import { createHttpServer } from './routes/plugins/server.js';
+import { addAdminProviders } from './routes/providers/admin-provider.js';
+import { addOperations } from './routes/providers/admin-providers.js';
+import { AgentReleaseFile } from './routes/providers/agent-release-file.js';
+import { addAgentReleases } from './routes/providers/agent-releases.js';
+import { addAttestation } from './routes/providers/attestation.js';
+import { addProviderMe, providerStatusOf } from './routes/providers/own-status.js';
+import { openConsoleFiles } from './routes/system/console-files.js';
+import { addHealth } from './routes/system/health.js';
+import { addOpenApi, programVersion } from './routes/system/openapi.js';
+import { addStatistics } from './routes/system/statistics.js';
 import { PublicStatistics } from './stats/public-statistics.js';
 import { ensureAdminKey } from './store/admin-key.js';
 import { findKey, hashKey } from './store/api-keys.js';
@@ -87,12 +83,16 @@ import { ReceiptBook } from './store/receipt-book.js';
 import { sharedSecret } from './store/secrets.js';
 import type { Database } from './store/tables.js';
 import { openTracing } from './tracing/open-telemetry.js';
+import { openAccounts } from './wiring/accounts.js';
+import { openDevices } from './wiring/devices.js';
+import { recordLastSeen } from './wiring/last-seen.js';
+import { logProviderEvent } from './wiring/provider-events.js';
 
 export interface AppOptions {
   readonly config: Config;
   readonly log: Log;
   /** Tests shorten these. */
-  readonly fleetTimings?: Partial<FleetTimings>;
+  readonly providerTimings?: Partial<FleetTimings>;
   readonly jobTimings?: Partial<JobTimings>;
   readonly maxWaitingPerModel?: number;
   /** Longest time a client may take to send its request, in milliseconds. */
@@ -106,7 +106,7 @@ export interface AppOptions {
   /** Longest wait for another process that holds the lock of the database file, in milliseconds. */
   readonly databaseBusyMs?: number;
   readonly deviceRules?: Partial<ScheduleRules>;
-  readonly deviceTickMs?: number;
+  readonly deviceIntervalMs?: number;
   /** Pause between two questions of an agent whose owner has not approved its code yet. */
   readonly linkPollMs?: number;
 }
@@ -115,7 +115,7 @@ export interface App {
   /** `http://host:port` */
   readonly address: string;
   readonly developmentKeys: DevelopmentKeys | null;
-  readonly fleet: Fleet;
+  readonly providers: Fleet;
   readonly devices: DeviceManagement;
   readonly keyRing: KeyRing;
   readonly ledger: Ledger;
@@ -140,7 +140,7 @@ const BACKLOG = 4096;
 /** Last answers and closing handshakes may take this long after it. */
 const FLUSH_MS = 750;
 
-/** Starts a coordinator. Throws StartError with a sentence for the operator. */
+/** Starts a coordinator. Throws StartupError with a sentence for the operator. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { config, log, now = Date.now, random = Math.random } = options;
   const tracing = await openTracing(config.tracing, (error) => log.warn({ error: errorFacts(error) }, 'traces were not sent'));
@@ -193,13 +193,13 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
     address: () => address,
     ...(options.deviceRules === undefined ? {} : { rules: options.deviceRules }),
-    ...(options.deviceTickMs === undefined ? {} : { tickMs: options.deviceTickMs }),
+    ...(options.deviceIntervalMs === undefined ? {} : { tickMs: options.deviceIntervalMs }),
   });
   const endedSessions = new EndedSessions();
-  const machineLinks = new MachineLinks({ database, now, onUnlink: (providerId) => fleet.unlinked(providerId) });
-  const fleet: Fleet = new Fleet({
+  const machineLinks = new ProviderLinks({ database, now, onUnlink: (providerId) => providers.unlinked(providerId) });
+  const providers: Fleet = new Fleet({
     rules: {
-      timings: { ...FLEET_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.fleetTimings },
+      timings: { ...FLEET_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.providerTimings },
       allowSimulatedEnclave: config.allowSimulatedEnclave,
       minTrustLevel: config.minTrustLevel,
       anchor: devices.anchor,
@@ -212,27 +212,27 @@ export async function startApp(options: AppOptions): Promise<App> {
     reputations,
     holdOf: (providerId) => holds.of(providerId),
     onEvent: (event) => {
-      logFleet(log, event);
+      logProviderEvent(log, event);
       metrics.fleetEvent(event);
       if (event.type === 'left') endedSessions.add(event.session.counters);
-      devices.follow(event);
-      noteLastSeen(lastSeen, event, now());
+      devices.onProviderEvent(event);
+      recordLastSeen(lastSeen, event, now());
     },
   });
-  devices.informs(fleet);
-  catalogue.onChange = () => fleet.judgeOffersAgain();
-  reputations.onChange = (providerId, reputation) => fleet.standings.takeUp(providerId, reputation);
-  holds.onChange = (providerIds) => fleet.holdsChanged(providerIds);
+  devices.notifyProviders(providers);
+  catalogue.onChange = () => providers.judgeOffersAgain();
+  reputations.onChange = (providerId, reputation) => providers.standings.takeUp(providerId, reputation);
+  holds.onChange = (providerIds) => providers.holdsChanged(providerIds);
   const hardwareOnly = new Set(config.hardwareOnlyModels);
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
-  const waitingRoom = new WaitingRoom(fleet, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
-  const expected = new ExpectedModels({ fleet, catalogue, earlier, now });
-  const imageSupply = new ImageSupply(fleet, expected);
+  const waitingRoom = new WaitingRoom(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
+  const expected = new ExpectedModels({ fleet: providers, catalogue, earlier, now });
+  const imageSupply = new ImageSupply(providers, expected);
   const encapsulations = new Encapsulations({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
   });
   const runner = new JobRunner({
-    fleet,
+    fleet: providers,
     waitingRoom,
     expected,
     imageSupply,
@@ -246,9 +246,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     observer: metrics,
     onKeepFailed: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
   });
-  readFleet(metrics, fleet, waitingRoom, endedSessions);
+  readFleet(metrics, providers, waitingRoom, endedSessions);
   readImages(metrics, images, imageSupply);
-  let stopping = false;
+  let isDraining = false;
   const { maxRequestBytes, trustedProxies } = config;
   const { requestMs } = options;
   const funded = new FundedAccounts(ledger);
@@ -260,32 +260,32 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   readBodies(metrics, bodies);
   const consoleFiles = await orDestroy(database, async () => openConsoleFiles(config.consoleDir));
-  const answerUnknownPage = consoleFiles?.answerUnknownPage;
+  const answerUnknownPage = consoleFiles?.sendNotFoundPage;
   const http = {
     maxRequestBytes,
     bodies,
     trustedProxies,
     log,
     cors: config.cors,
-    stopping: () => stopping,
+    isDraining: () => isDraining,
     ...(answerUnknownPage && { answerUnknownPage }),
   };
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
-  const underway = new AnswersUnderway(jobTimings.clientDrainMs);
-  underway.follow(server.server);
+  const underway = new ResponseDrain(jobTimings.clientDrainMs);
+  underway.attach(server.server);
   const limits = await createRateLimits(server, config.rateLimits);
   const keys = { keyRing, limits, now, onFailure: onWriteError };
   const trail = new OperatorTrail({ database, now });
-  recordOperators(server, trail, onWriteError);
-  const statusSources = { fleet, waitingRoom, database, now, onFailure: onWriteError };
+  recordOperatorActions(server, trail, onWriteError);
+  const statusSources = { fleet: providers, waitingRoom, database, now, onFailure: onWriteError };
   const statusOf = (session: OnlineSession) => providerStatusOf(statusSources, session);
-  const people = await openConsole({
+  const people = await openAccounts({
     server,
     config,
     authSecret,
     database,
     ledger,
-    fleet,
+    fleet: providers,
     machineLinks,
     lastSeen,
     statusOf,
@@ -298,8 +298,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const prefixHashes = new PrefixHashes();
   const inference = { runner, receipts, timings: jobTimings, prefixHashes, log, now, metrics, tracer: tracing.tracer };
   const countTokensLimit = new CountTokensLimit({ bytesPerMinute: config.countTokensBytesPerMinute });
-  addInference(server, requireKey(keys, 'api'), { ...inference, countTokensLimit });
-  addImages(server, requireKey(keys, 'api'), {
+  addInference(server, requireApiKey(keys, 'api'), { ...inference, countTokensLimit });
+  addImages(server, requireApiKey(keys, 'api'), {
     ...inference,
     store: images,
     heldReceipts,
@@ -308,38 +308,45 @@ export async function startApp(options: AppOptions): Promise<App> {
     publicOrigin: config.console.publicOrigin,
   });
   addImageFiles(server, limits.publicRoutes, { store: images, metrics, now });
-  addModels(server, people.accountGuard, fleet, waitingRoom);
+  addModels(server, people.accountGuard, providers, waitingRoom);
   addReceipts(server, people.accountGuard, heldReceipts);
   addPayments(server, people.accountGuard, { database, ledger });
-  addPrices(server, people.adminGuard, { prices, fleet, now });
+  addPrices(server, people.adminGuard, { prices, fleet: providers, now });
   addCatalogue(server, people.adminGuard, { catalogue, prices, exclusive: config.catalogueOnly });
-  addStatistics(server, new PublicStatistics({ database, fleet, now }));
-  addAttestation(server, fleet);
+  addStatistics(server, new PublicStatistics({ database, fleet: providers, now }));
+  addAttestation(server, providers);
   addProviderMe(server, { ...statusSources, limits });
   addAgentReleases(
     server,
-    new ReleaseFile(config.agentReleases, (problem) =>
+    new AgentReleaseFile(config.agentReleases, (problem) =>
       log.error({ path: config.agentReleases, problem }, 'the file of releases cannot be used'),
     ),
   );
   addOpenApi(server);
-  addOperations(server, people.adminGuard, { fleet, waitingRoom, holds, consoleFiles });
-  addAdminProviders(server, people.adminGuard, { fleet, holds, lastSeen, statusOf, machines: people.machines, accounts: people.accounts });
-  addOperatorActions(server, people.adminGuard, { trail, namesOf: (operators) => operatorNames(database, operators) });
+  addOperations(server, people.adminGuard, { fleet: providers, waitingRoom, holds, consoleFiles });
+  addAdminProviders(server, people.adminGuard, {
+    fleet: providers,
+    holds,
+    lastSeen,
+    statusOf,
+    machines: people.machines,
+    accounts: people.accounts,
+  });
+  addAuditLogRoutes(server, people.adminGuard, { trail, namesOf: (operators) => operatorNames(database, operators) });
   addAdminHealth(server, people.adminGuard, {
     version: programVersion(),
     startedAt: now(),
-    stopping: () => stopping,
+    isDraining: () => isDraining,
     dialect: dialectOf(database),
     database: () => databaseState(database, READY_MS),
     ledger: () => ledgerSummary(database),
-    fleet,
+    fleet: providers,
     holds,
     queues: () => ({
       running_jobs: runner.running,
       waiting_requests: waitingRoom.waiting,
       waiting_for_images: imageSupply.waiting,
-      held_request_bytes: bodies.held,
+      held_request_bytes: bodies.heldBytes,
       most_held_request_bytes: config.maxHeldBytes,
     }),
     recentJobs: metrics.recentJobs,
@@ -347,18 +354,18 @@ export async function startApp(options: AppOptions): Promise<App> {
     now,
     onFailure: onWriteError,
   });
-  addHealth(server, { stopping: () => stopping, database: () => databaseState(database, READY_MS), now });
+  addHealth(server, { isDraining: () => isDraining, database: () => databaseState(database, READY_MS), now });
   addMetrics(server, people.adminGuard, metrics);
   devices.addRoutes(server, people.adminGuard, limits);
   if (consoleFiles === null) log.info('no web console: it is not built beside this program, and CONSOLE_DIR names none');
   else await consoleFiles.addTo(server);
   serveUpgradesAsRequests(server.server, isProviderUpgrade);
-  const closeGate = openProviderGate(server.server, fleet, trustedProxies);
+  const closeGate = openProviderGate(server.server, providers, trustedProxies);
 
   let metricsServer: MetricsServer | null = null;
   const closeStores = async (): Promise<void> => {
     await metricsServer?.close();
-    fleet.close();
+    providers.close();
     closeGate();
     await people.close();
     await devices.management.close();
@@ -378,21 +385,21 @@ export async function startApp(options: AppOptions): Promise<App> {
   };
 
   const close = async (graceMs = config.drainMs, hurry?: AbortSignal): Promise<void> => {
-    stopping = true;
-    fleet.drain(() => runner.wanted());
+    isDraining = true;
+    providers.drain(() => runner.wanted());
     waitingRoom.drain();
     imageSupply.close();
     // A job is over when its answer is complete; its client may still be taking it.
-    const allTaken = runner.whenIdle().then(() => underway.whenTaken());
+    const allTaken = runner.whenIdle().then(() => underway.whenDrained());
     await Promise.race([allTaken, pause(graceMs, hurry)]);
     const closed = server.close();
     waitingRoom.close();
     runner.stop();
-    fleet.dismiss();
+    providers.dismiss();
     await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
     await billing.close(FLUSH_MS);
     server.server.closeAllConnections();
-    fleet.close();
+    providers.close();
     await closed;
     await closeStores();
   };
@@ -414,7 +421,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     return {
       address,
       developmentKeys,
-      fleet,
+      providers,
       devices: devices.management,
       keyRing,
       ledger,
@@ -445,9 +452,9 @@ async function listen(start: () => Promise<string>, config: Config): Promise<str
   try {
     return await start();
   } catch (error) {
-    const reason = reasonOf(error);
+    const reason = errorReason(error);
     const what = reason === 'EADDRINUSE' ? 'the port is taken' : reason;
-    throw new StartError(`The coordinator cannot listen on ${config.host}:${config.port}: ${what}.`, { cause: error });
+    throw new StartupError(`The coordinator cannot listen on ${config.host}:${config.port}: ${what}.`, { cause: error });
   }
 }
 
@@ -455,7 +462,7 @@ async function openMetrics(metrics: Metrics, { host, port }: NonNullable<Config[
   try {
     return await startMetricsServer(metrics, host, port);
   } catch (error) {
-    throw new StartError(`Metrics cannot be served at ${host}:${port}: ${reasonOf(error)}.`, { cause: error });
+    throw new StartupError(`Metrics cannot be served at ${host}:${port}: ${errorReason(error)}.`, { cause: error });
   }
 }
 

@@ -3,7 +3,7 @@
  * no error message that could quote one, so errors go through {@link errorFacts}.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
-import type { LogLevel } from './config.js';
+import type { LogLevel } from './config/config.js';
 
 export type Log = Logger;
 

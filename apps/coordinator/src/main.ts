@@ -1,9 +1,9 @@
 /** The coordinator as a program: environment in, one log line when it listens, a clean end on SIGTERM and SIGINT. */
 import { destination } from 'pino';
 import { startApp } from './app.js';
-import { readConfig } from './config.js';
+import { readConfig } from './config/config.js';
+import { StartupError } from './config/startup-error.js';
 import { createLog, errorFacts } from './log.js';
-import { StartError } from './start-error.js';
 
 /** A line reaches standard output after this long at most, in milliseconds. */
 const LOG_FLUSH_MS = 100;
@@ -79,6 +79,6 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   // Only sentences made for people are printed; anything else could quote what it must not.
-  process.stderr.write(`${error instanceof StartError ? error.message : `The coordinator cannot start: ${errorFacts(error).name}.`}\n`);
+  process.stderr.write(`${error instanceof StartupError ? error.message : `The coordinator cannot start: ${errorFacts(error).name}.`}\n`);
   process.exit(1);
 });

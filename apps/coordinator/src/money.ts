@@ -2,7 +2,7 @@
  * Wires what counts money: ledger, prices, the billing of jobs, the sweeper of forgotten holds and the pruning of old usage
  * rows. Called once by app.ts, which owns the database.
  */
-import type { Config } from './config.js';
+import type { Config } from './config/config.js';
 import { Billing } from './inference/billing.js';
 import { startSweeper } from './inference/sweeper.js';
 import type { JobTimings } from './inference/timings.js';

@@ -1,7 +1,7 @@
 import type { ProviderId } from '@inference/protocol';
 import { afterEach, expect, test } from 'vitest';
 import { AnswerLengths, MIN_ANSWERS, MIN_MACHINES } from '../src/fleet/answer-lengths.js';
-import { type Harness, MODEL, startHarness } from './harness.js';
+import { type Harness, MODEL, startHarness } from './support/harness.js';
 
 const ids = ['a', 'b', 'c', 'd', 'e'].map((name) => name.repeat(32) as ProviderId);
 const [padder, ...others] = ids as [ProviderId, ...ProviderId[]];
@@ -57,7 +57,7 @@ test('operators see it of every machine, and the metrics count the outliers', as
   harness = await startHarness();
   const providers = [];
   for (let index = 0; index < MIN_MACHINES; index++) providers.push(await harness.provider());
-  const { fleet } = harness.app;
+  const { providers: fleet } = harness.app;
   for (const [index, { providerId }] of providers.entries()) {
     const session = fleet.sessionOf(providerId);
     if (session === null) throw new Error('not connected');
@@ -81,8 +81,8 @@ test('answers are counted as they come', async () => {
   harness = await startHarness();
   const { providerId } = await harness.provider();
   expect((await harness.chat()).status).toBe(200);
-  const session = harness.app.fleet.sessionOf(providerId);
-  expect(session === null ? null : harness.app.fleet.answerLengths(session)).toEqual([
+  const session = harness.app.providers.sessionOf(providerId);
+  expect(session === null ? null : harness.app.providers.answerLengths(session)).toEqual([
     { model: MODEL, length: expect.objectContaining({ answers: 1, hiddenTokens: 0, completionTokens: 4, outlier: null }) },
   ]);
 });

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { fromBase64, fromBase64Url, openReceipt, utf8 } from '@inference/protocol';
 import { p256PublicKeyPem, verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { errorOf, type Harness, MODEL, startHarness } from './harness.js';
+import { errorOf, type Harness, MODEL, startHarness } from './support/harness.js';
 
 let harness: Harness;
 beforeAll(async () => {

@@ -2,9 +2,9 @@
 import { verifyStream } from '@inference/verifier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { microUsd } from '../src/ledger/money.js';
-import { Browser } from './console-client.js';
-import { errorOf, type Harness, startHarness } from './harness.js';
-import { BODIES, expectSignedStream, STREAMING } from './inference-calls.js';
+import { Browser } from './support/console-client.js';
+import { errorOf, type Harness, startHarness } from './support/harness.js';
+import { BODIES, expectSignedStream, STREAMING } from './support/inference-calls.js';
 
 const CHAT = '/v1/chat/completions';
 

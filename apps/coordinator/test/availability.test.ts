@@ -2,9 +2,9 @@
 import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ToldAvailability } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
-import { availabilityView } from '../src/routes/provider-me/availability-view.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
-import type { ScriptedProvider } from './scripted-provider.js';
+import { availabilityBody } from '../src/routes/providers/status/availability.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
+import type { ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness?.close());
@@ -149,14 +149,14 @@ describe('a provider that goes away', () => {
 
 describe('what a provider says of itself', () => {
   it('is worded by the coordinator alone, and a code that it does not know has a sentence, too', () => {
-    expect(availabilityView({ state: 'away', reason: 'a_reason_of_the_future' })).toMatchObject({
+    expect(availabilityBody({ state: 'away', reason: 'a_reason_of_the_future' })).toMatchObject({
       reason: 'a_reason_of_the_future',
       text: expect.stringContaining('does not know'),
     });
     for (const reason of ['constructor', '__proto__', 'to_string']) {
-      expect(availabilityView({ state: 'away', reason }).text).toMatch(/does not know/);
+      expect(availabilityBody({ state: 'away', reason }).text).toMatch(/does not know/);
     }
-    expect(availabilityView({ state: 'serving', reason: 'paused', until: 5 })).toEqual({
+    expect(availabilityBody({ state: 'serving', reason: 'paused', until: 5 })).toEqual({
       state: 'serving',
       reason: null,
       text: null,

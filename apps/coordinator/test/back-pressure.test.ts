@@ -2,8 +2,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OnlineSession } from '../src/fleet/provider-session.js';
 import { CountTokensLimit } from '../src/inference/count-tokens-limit.js';
-import { type Harness, MODEL, startHarness, until } from './harness.js';
-import type { ScriptedProvider } from './scripted-provider.js';
+import { type Harness, MODEL, startHarness, until } from './support/harness.js';
+import type { ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -13,10 +13,10 @@ const MiB = 1024 * 1024;
 const LONG_MS = 600_000;
 const PATIENT = { acceptMs: LONG_MS, silentMs: LONG_MS, queueMs: LONG_MS, overallMs: LONG_MS, contextMs: LONG_MS };
 
-const sessionOf = ({ providerId }: ScriptedProvider): OnlineSession => harness.app.fleet.sessionOf(providerId) as OnlineSession;
+const sessionOf = ({ providerId }: ScriptedProvider): OnlineSession => harness.app.providers.sessionOf(providerId) as OnlineSession;
 const chatOf = (bytes: number, signal?: AbortSignal): Promise<Response> =>
   harness.chat({ messages: [{ role: 'user', content: 'x'.repeat(bytes) }] }, signal === undefined ? {} : { signal });
-const gateOf = (provider: ScriptedProvider) => harness.app.fleet.gate(sessionOf(provider));
+const gateOf = (provider: ScriptedProvider) => harness.app.providers.gate(sessionOf(provider));
 
 describe('requests for a provider that takes them slowly', () => {
   it('wait within a bound, and are answered when it takes them', async () => {
@@ -91,7 +91,7 @@ describe('requests for a provider that takes them slowly', () => {
   });
 
   it('end its session when it takes none of them, though it is there', async () => {
-    harness = await startHarness({ jobTimings: { ...PATIENT, queueMs: 1 }, fleetTimings: { pingMs: 20, silenceMs: 800 } });
+    harness = await startHarness({ jobTimings: { ...PATIENT, queueMs: 1 }, providerTimings: { pingMs: 20, silenceMs: 800 } });
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
     // It does not read, and shows that it lives.

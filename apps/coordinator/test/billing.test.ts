@@ -3,9 +3,9 @@ import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { microUsd } from '../src/ledger/money.js';
 import { costOf } from '../src/ledger/prices.js';
-import { errorOf, type Harness, ledgerWith, MODEL, startHarness, until } from './harness.js';
-import { BODIES, STREAMING } from './inference-calls.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { errorOf, type Harness, ledgerWith, MODEL, startHarness, until } from './support/harness.js';
+import { BODIES, STREAMING } from './support/inference-calls.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());

@@ -3,8 +3,8 @@ import http from 'node:http';
 import { fromBase64Url, type Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { costOf } from '../src/ledger/prices.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
-import type { ProviderOptions, ScriptedJob, ScriptedProvider } from './scripted-provider.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
+import type { ProviderOptions, ScriptedJob, ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -105,7 +105,7 @@ describe('a client that leaves a stream', () => {
   });
 
   it('pays nothing when the provider says nothing more; its slot is kept while it may still work', async () => {
-    harness = await startHarness({ jobTimings: { closingMs: 150 }, fleetTimings: { cancelConfirmMs: 600 } });
+    harness = await startHarness({ jobTimings: { closingMs: 150 }, providerTimings: { cancelConfirmMs: 600 } });
     const { paid, line, provider } = await leaveAfterWords({ onCancel: () => {} });
     expect(paid).toBe(0);
     expect(line).toMatchObject({ status: 'client_gone', cost_micro_usd: 0 });
@@ -118,7 +118,7 @@ describe('a client that leaves a stream', () => {
   });
 
   it('frees the slot of a provider that never confirms', async () => {
-    harness = await startHarness({ jobTimings: { closingMs: 50 }, fleetTimings: { cancelConfirmMs: 300 } });
+    harness = await startHarness({ jobTimings: { closingMs: 50 }, providerTimings: { cancelConfirmMs: 300 } });
     await leaveAfterWords({ onCancel: () => {} });
     expect(await runningJobs()).toBe(1);
     await until(async () => (await runningJobs()) === 0);

@@ -2,9 +2,9 @@
 import { rmSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sparesFor } from '../src/fleet/spares.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
 import { boardOf, machine, NOW } from './scheduler/fleets.js';
-import type { ScriptedJob, ScriptedProvider } from './scripted-provider.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
+import type { ScriptedJob, ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 let closed: Promise<void> = Promise.resolve();

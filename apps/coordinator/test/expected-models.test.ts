@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EXPECTED_MS, ExpectedModels } from '../src/fleet/expected-models.js';
-import { errorOf, type Harness, MODEL, startHarness } from './harness.js';
+import { errorOf, type Harness, MODEL, startHarness } from './support/harness.js';
 
 const HOUR_MS = 3_600_000;
 

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
-import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -127,7 +127,7 @@ describe('a client that goes away', () => {
 describe('when all are busy', () => {
   it('a machine that says that it is full is left alone for a moment, though it has slots', async () => {
     const holdOffMs = 300;
-    harness = await startHarness({ fleetTimings: { holdOffMs } });
+    harness = await startHarness({ providerTimings: { holdOffMs } });
     const askedAt: number[] = [];
     await harness.provider({
       slots: 4,

@@ -3,8 +3,8 @@ import type { Attestation, Hardware, ProviderStatusAnswer } from '@inference/pro
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { believedDecodeTps, believedHardware, believedPrefillTps } from '../src/fleet/hardware.js';
-import { type Harness, startHarness, until } from './harness.js';
-import type { ScriptedProvider } from './scripted-provider.js';
+import { type Harness, startHarness, until } from './support/harness.js';
+import type { ScriptedProvider } from './support/scripted-provider.js';
 
 const M4_PRO: Hardware = {
   chip_family: 'M4',

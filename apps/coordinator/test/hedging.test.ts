@@ -2,9 +2,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { HedgeBudget } from '../src/inference/hedge-budget.js';
 import { costOf } from '../src/ledger/prices.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
-import { expectSignedPlain, expectSignedStream } from './inference-calls.js';
-import type { ScriptedJob, ScriptedProvider } from './scripted-provider.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
+import { expectSignedPlain, expectSignedStream } from './support/inference-calls.js';
+import type { ScriptedJob, ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -48,7 +48,7 @@ describe('when the first content is late', () => {
     await allFree();
     expect(await harness.money()).toEqual({ balance: FULL - price, reserved: 0 });
     expect((await harness.money(`provider:${late.providerId}`)).balance).toBe(0);
-    expect(harness.app.fleet.standings.of(late.providerId)).toMatchObject({ state: 'well', recentFailures: 0 });
+    expect(harness.app.providers.standings.of(late.providerId)).toMatchObject({ state: 'well', recentFailures: 0 });
   });
 
   it('the first still wins when it is the first with content, and the second is stopped', async () => {
@@ -88,7 +88,7 @@ describe('when the first content is late', () => {
     await bothRun(first, second);
     const third = await harness.provider();
     jobOf(first).fail({ code: 'engine_failed' });
-    await until(() => harness.app.fleet.standings.of(first.providerId).recentFailures === 1);
+    await until(() => harness.app.providers.standings.of(first.providerId).recentFailures === 1);
     expect([jobOf(second).cancelled.aborted, third.jobs.size]).toEqual([false, 0]);
     jobOf(second).fail({ code: 'engine_failed' });
     const response = await asked;
@@ -104,7 +104,7 @@ describe('when the first content is late', () => {
     await bothRun(first, second);
     const tooLong = { code: 'context_length_exceeded', limit: 4096, actual: 5000 } as const;
     jobOf(first).fail(tooLong);
-    await until(() => harness.app.fleet.sessionOf(first.providerId)?.jobs.used === 0);
+    await until(() => harness.app.providers.sessionOf(first.providerId)?.jobs.used === 0);
     expect(jobOf(second).cancelled.aborted).toBe(false);
     jobOf(second).fail(tooLong);
     const response = await asked;
@@ -236,7 +236,7 @@ describe('a machine that gives no sign of life', () => {
       if (stream) expect(jobOf(dead).cancelled.aborted).toBe(true);
     }
     expect(harness.jobLines()[0]).toMatchObject({ tries: ['first timeout_first_content', 'retry answered'] });
-    expect(harness.app.fleet.standings.of(dead.providerId).recentFailures).toBeGreaterThanOrEqual(1);
+    expect(harness.app.providers.standings.of(dead.providerId).recentFailures).toBeGreaterThanOrEqual(1);
   });
 });
 
@@ -248,6 +248,6 @@ it('a plain answer that does not verify is made anew by another machine', async 
   const honest = await harness.provider();
   const { receipt } = await expectSignedPlain(await harness.chat(), '/v1/chat/completions');
   expect(receipt.provider_id).toBe(honest.providerId);
-  expect(harness.app.fleet.standings.of(liar.providerId)).toMatchObject({ state: 'quarantined', reason: 'answers_not_verified' });
+  expect(harness.app.providers.standings.of(liar.providerId)).toMatchObject({ state: 'quarantined', reason: 'answers_not_verified' });
   expect((await harness.money(`provider:${liar.providerId}`)).balance).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { METRICS, WINDOWS } from '@inference/formats';
+import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
 import { CompiledQuery, Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MAKERS_ANCHOR } from '../src/attestation/chain/anchor.js';
@@ -59,9 +59,9 @@ describe('reading history', () => {
     });
     const statistics = new PublicStatistics({ database, fleet, now: Date.now });
     await statistics.stats();
-    for (const window of WINDOWS) {
+    for (const window of STATISTICS_WINDOWS) {
       await statistics.totals(window);
-      for (const metric of METRICS) await statistics.leaderboard({ metric, window, limit: 200 });
+      for (const metric of LEADERBOARD_METRICS) await statistics.leaderboard({ metric, window, limit: 200 });
     }
     fleet.close();
     const lines = await plans();

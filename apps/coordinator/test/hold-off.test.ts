@@ -1,7 +1,7 @@
 /** Machines that say that they are full: left alone for longer each time, and not a moment longer than they are. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { HoldOff } from '../src/fleet/hold-off.js';
-import { type Harness, startHarness, until } from './harness.js';
+import { type Harness, startHarness, until } from './support/harness.js';
 
 describe('a pause', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
@@ -49,7 +49,7 @@ describe('a machine that is always full', () => {
   afterEach(() => harness.close());
 
   it('is asked ever more seldom, is told so, and counts as before once it answers', async () => {
-    harness = await startHarness({ random: () => 0.5, fleetTimings: { holdOffMs: 20, holdOffMaxMs: 40 } });
+    harness = await startHarness({ random: () => 0.5, providerTimings: { holdOffMs: 20, holdOffMaxMs: 40 } });
     let full = true;
     const provider = await harness.provider({ onJob: (job) => (full ? job.fail({ code: 'busy' }) : job.answerHonestly()) });
     const token = (await provider.next('registered')).token ?? '';

@@ -1,7 +1,7 @@
 /** The database fails at each step of a job's money: nothing runs unpaid, no client is failed for it, and it is made up for. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { costOf } from '../src/ledger/prices.js';
-import { errorOf, type Harness, ledgerWith, MODEL, startHarness, until } from './harness.js';
+import { errorOf, type Harness, ledgerWith, MODEL, startHarness, until } from './support/harness.js';
 
 let harness: Harness;
 afterEach(() => harness.close());

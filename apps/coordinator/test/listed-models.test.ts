@@ -7,8 +7,8 @@ import {
   MAX_NAMES_PER_OWNER,
   MAX_NAMES_WITHOUT_OWNER,
 } from '../src/fleet/listed-models.js';
-import { errorOf, type Harness, MODEL, startHarness } from './harness.js';
-import type { ScriptedProvider } from './scripted-provider.js';
+import { errorOf, type Harness, MODEL, startHarness } from './support/harness.js';
+import type { ScriptedProvider } from './support/scripted-provider.js';
 
 interface Listed {
   readonly data: readonly { readonly id: string }[];

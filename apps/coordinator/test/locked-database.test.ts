@@ -7,9 +7,9 @@ import { afterEach, expect, it } from 'vitest';
 import { program } from '../../../test/support/program.js';
 import { createAccount } from '../src/store/api-keys.js';
 import { checkLedger } from '../src/store/ledger/check.js';
-import { Browser } from './console-client.js';
-import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from './harness.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { Browser } from './support/console-client.js';
+import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from './support/harness.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 /** Longer than any test. */
 const NEVER_MS = 600_000;

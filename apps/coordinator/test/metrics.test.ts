@@ -3,7 +3,7 @@ import parse from 'parse-prometheus-text-format';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BoundedNames, OTHER } from '../src/metrics/bounded-names.js';
 import { Metrics } from '../src/metrics/metrics.js';
-import { type Harness, MODEL, startHarness } from './harness.js';
+import { type Harness, MODEL, startHarness } from './support/harness.js';
 
 const CHAT = '/v1/chat/completions';
 
@@ -48,7 +48,7 @@ describe('metrics', () => {
     const before = await read();
     expect((await harness.chat()).status).toBe(502);
     failing.close();
-    await harness.until(() => harness.app.fleet.connections === 0);
+    await harness.until(() => harness.app.providers.connections === 0);
     await harness.provider();
     expect((await harness.chat()).status).toBe(200);
     await (await harness.chat({ stream: true })).text();

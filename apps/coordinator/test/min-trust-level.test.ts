@@ -1,7 +1,7 @@
 /** `MIN_TRUST_LEVEL`: machines whose hardware nobody proved get no jobs unless the operator has chosen so. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { readConfig } from '../src/config.js';
-import { type Harness, MODEL, startHarness, until } from './harness.js';
+import { readConfig } from '../src/config/config.js';
+import { type Harness, MODEL, startHarness, until } from './support/harness.js';
 
 describe('the default of MIN_TRUST_LEVEL', () => {
   it.each([

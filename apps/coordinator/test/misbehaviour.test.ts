@@ -2,8 +2,8 @@ import type { JobCompleted, Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
 import type { JobTimings } from '../src/inference/timings.js';
-import { errorOf, type Harness, startHarness, until } from './harness.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { errorOf, type Harness, startHarness, until } from './support/harness.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -72,7 +72,7 @@ describe('an answer that does not verify', () => {
 
   it('is none that ended by a clock which was set back meanwhile', async () => {
     let ahead = 0;
-    harness = await startHarness({ now: () => Date.now() + ahead, fleetTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 } });
+    harness = await startHarness({ now: () => Date.now() + ahead, providerTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 } });
     const provider = await harness.provider({
       onJob: (job) => {
         ahead = -600_000;
@@ -80,7 +80,7 @@ describe('an answer that does not verify', () => {
       },
     });
     expect((await harness.chat()).status).toBe(200);
-    expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('well');
+    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('well');
   });
 
   it('can be reinstated by the operator only', async () => {

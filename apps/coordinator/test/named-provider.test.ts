@@ -2,9 +2,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ProviderFacts } from '../src/fleet/scheduler/gates.js';
 import { type PlacementRequest, schedule } from '../src/fleet/scheduler/schedule.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
-import { BODIES } from './inference-calls.js';
 import { anyone, boardOf, chance, id, machine, NOW } from './scheduler/fleets.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
+import { BODIES } from './support/inference-calls.js';
 
 let harness: Harness;
 afterEach(() => harness?.close());
@@ -28,7 +28,7 @@ describe('provider_serial', () => {
     }
     expect([owner.jobs.size, impostor.jobs.size]).toEqual([1, 0]);
     impostor.close();
-    await until(() => harness.app.fleet.sessionOf(impostor.providerId) === null);
+    await until(() => harness.app.providers.sessionOf(impostor.providerId) === null);
     expect((await harness.chat(named)).status).toBe(200);
   });
 

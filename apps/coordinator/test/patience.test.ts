@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Patience, tokenMsOf } from '../src/inference/patience.js';
-import { errorOf, type Harness, startHarness, until } from './harness.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { errorOf, type Harness, startHarness, until } from './support/harness.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 const HOUR = 3_600_000;
 

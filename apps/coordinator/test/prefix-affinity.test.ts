@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CACHE_SCOPE_SECRET } from '../src/inference/cache-scopes.js';
 import { sharedSecret } from '../src/store/secrets.js';
-import { type Customer, type Harness, startHarness } from './harness.js';
-import type { ScriptedProvider } from './scripted-provider.js';
+import { type Customer, type Harness, startHarness } from './support/harness.js';
+import type { ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());

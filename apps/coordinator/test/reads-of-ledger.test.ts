@@ -5,12 +5,12 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Ledger } from '../src/ledger/ledger.js';
 import { microUsd } from '../src/ledger/money.js';
 import { openLedger } from '../src/ledger/sql-ledger.js';
-import type { UsageEntry } from '../src/routes/payment-schemas.js';
+import type { UsageEntry } from '../src/routes/billing/payment-schemas.js';
 import { addKey, createAccount, newKeyText } from '../src/store/api-keys.js';
 import { pruneHistory } from '../src/store/ledger/retention.js';
 import type { JobRow } from '../src/store/tables/ledger.js';
 import { describeDatabases, type TestDatabase } from './databases.js';
-import { type Harness, startHarness } from './harness.js';
+import { type Harness, startHarness } from './support/harness.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,9 +1,9 @@
 /** Receipts of both versions: each is taken from those who speak for it, and what version 2 says is shown. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Harness, MODEL, startHarness } from './harness.js';
-import { expectSignedPlain } from './inference-calls.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { type Harness, MODEL, startHarness } from './support/harness.js';
+import { expectSignedPlain } from './support/inference-calls.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());

@@ -3,8 +3,8 @@ import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RefusalRates } from '../src/inference/refusal-rates.js';
 import { contradictsOffer, Refusals } from '../src/inference/refusals.js';
-import { errorOf, type Harness, MODEL, startHarness, until } from './harness.js';
-import type { ProviderOptions, ScriptedProvider } from './scripted-provider.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
+import type { ProviderOptions, ScriptedProvider } from './support/scripted-provider.js';
 
 /** What scripted providers offer, in tokens. */
 const OFFERED = 4096;
@@ -20,7 +20,7 @@ describe('a refusal that blames the client', () => {
 
   const refuser = (failure: JobFailure, options: ProviderOptions = {}): Promise<ScriptedProvider> =>
     harness.provider({ ...options, onJob: (job) => job.fail(failure) });
-  const standingOf = ({ providerId }: ScriptedProvider) => harness.app.fleet.standings.of(providerId);
+  const standingOf = ({ providerId }: ScriptedProvider) => harness.app.providers.standings.of(providerId);
   const ask = async (count: number, body: Record<string, unknown> = {}): Promise<number[]> => {
     const statuses: number[] = [];
     for (let asked = 0; asked < count; asked++) statuses.push((await harness.chat(body)).status);
@@ -119,7 +119,7 @@ describe('a refusal that blames the client', () => {
     harness = await startHarness();
     const pair = [await refuser(TOO_LONG), await refuser(TOO_LONG)];
     for (const { providerId } of pair) {
-      Object.defineProperty(harness.app.fleet.sessionOf(providerId), 'ownerAccountId', { value: 'owner' });
+      Object.defineProperty(harness.app.providers.sessionOf(providerId), 'ownerAccountId', { value: 'owner' });
     }
     await harness.provider();
     expect(await ask(3, LONG_PROMPT)).toEqual(allFine(3));

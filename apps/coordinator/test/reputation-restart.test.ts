@@ -19,8 +19,8 @@ import { ReputationBook } from '../src/fleet/reputation/reputation-book.js';
 import { KeptReputations } from '../src/store/kept-reputations.js';
 import type { Database } from '../src/store/tables.js';
 import { describeDatabases, type TestDatabase } from './databases.js';
-import { type Harness, startHarness, until } from './harness.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { type Harness, startHarness, until } from './support/harness.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 const id = (name: string): ProviderId => name as ProviderId;
 /** Never fires within a test: what is written is written when it is asked for. */
@@ -198,7 +198,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
         onJob: (job) => job.answerHonestly(undefined, { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) }),
       });
       const { providerId, enclave } = liar;
-      const stateOf = (harness: Harness) => harness.app.fleet.standings.of(providerId).state;
+      const stateOf = (harness: Harness) => harness.app.providers.standings.of(providerId).state;
       expect((await one.chat()).status).toBe(502);
       liar.close();
       const elsewhere = await other.provider({ enclave });
@@ -294,12 +294,12 @@ describe('a coordinator that starts again', () => {
     const broken = await harness.provider({ onJob: (job: ScriptedJob) => job.fail({ code: 'engine_failed' }) });
     expect((await harness.chat({ model: 'test/liar' })).status).toBe(502);
     for (let count = 0; count < 3; count++) expect((await harness.chat()).status).toBe(502);
-    const before = [liar, broken].map(({ providerId }) => harness.app.fleet.standings.of(providerId));
+    const before = [liar, broken].map(({ providerId }) => harness.app.providers.standings.of(providerId));
     expect(before.map(({ state }) => state)).toEqual(['quarantined', 'cooling_down']);
     await harness.app.close(50);
 
     harness = await startHarness({ ...options, config: { dataDir } });
-    const after = [liar, broken].map(({ providerId }) => harness.app.fleet.standings.of(providerId));
+    const after = [liar, broken].map(({ providerId }) => harness.app.providers.standings.of(providerId));
     expect(after.map(({ reason, detail, until }) => [reason, detail, until])).toEqual(
       before.map(({ reason, detail, until }) => [reason, detail, until]),
     );
@@ -313,6 +313,6 @@ describe('a coordinator that starts again', () => {
 
     ahead = FIRST_QUARANTINE_MS + 1;
     harness = await startHarness({ ...options, config: { dataDir } });
-    expect([liar, broken].map(({ providerId }) => harness.app.fleet.standings.of(providerId).state)).toEqual(['on_probation', 'well']);
+    expect([liar, broken].map(({ providerId }) => harness.app.providers.standings.of(providerId).state)).toEqual(['on_probation', 'well']);
   });
 });

@@ -25,9 +25,9 @@ import {
 import { ReputationBook } from '../src/fleet/reputation/reputation-book.js';
 import { withProbe } from '../src/fleet/scheduler/probing.js';
 import { schedule } from '../src/fleet/scheduler/schedule.js';
-import { errorOf, type Harness, startHarness, until } from './harness.js';
 import { anyone, boardOf, machine, NOW } from './scheduler/fleets.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { errorOf, type Harness, startHarness, until } from './support/harness.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 /** In the middle of the jitter. */
 const MIDDLE = 0.5;
@@ -230,7 +230,7 @@ describe('a provider whose jobs fail', () => {
     expect(fresh.map(({ standing }) => standing?.status)).toEqual(['online', 'online']);
     // What one machine alone was asked for says nothing of others.
     expect((await harness.chat({ provider_serial: 'FRESH' })).status).toBe(502);
-    await until(() => harness.app.fleet.standings.of(fresh[0]?.providerId as ProviderId).recentFailures === 1);
+    await until(() => harness.app.providers.standings.of(fresh[0]?.providerId as ProviderId).recentFailures === 1);
   });
 
   it('does not clear its record by connecting again', async () => {
@@ -253,7 +253,7 @@ describe('a provider whose jobs fail', () => {
     harness = await startHarness({
       random: () => 0.5,
       now: () => Date.now() + ahead,
-      fleetTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 },
+      providerTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 },
     });
     let lies = true;
     const liar = await harness.provider({
@@ -266,13 +266,13 @@ describe('a provider whose jobs fail', () => {
     expect((await harness.chat()).status).toBe(502);
     expect((await harness.chat()).status).toBe(503);
     ahead = FIRST_QUARANTINE_MS + 1;
-    expect(harness.app.fleet.standings.of(liar.providerId).state).toBe('on_probation');
+    expect(harness.app.providers.standings.of(liar.providerId).state).toBe('on_probation');
     lies = false;
     liar.send({ type: 'load', active_jobs: 0, thermal: 'fair' });
     await until(() => liar.standing?.status === 'online');
     expect(liar.standing).toMatchObject({ routable: true, restraint: { state: 'on_probation', reason: 'answers_not_verified' } });
     expect((await harness.chat()).status).toBe(200);
-    expect(harness.app.fleet.standings.of(liar.providerId).state).toBe('well');
+    expect(harness.app.providers.standings.of(liar.providerId).state).toBe('well');
   });
 
   for (const [name, code, say] of [
@@ -298,6 +298,6 @@ describe('a provider whose jobs fail', () => {
     await until(() => provider.jobs.size === 4);
     provider.close();
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([502, 502, 502, 502]);
-    expect(harness.app.fleet.standings.of(provider.providerId)).toMatchObject({ state: 'well', recentFailures: 1 });
+    expect(harness.app.providers.standings.of(provider.providerId)).toMatchObject({ state: 'well', recentFailures: 1 });
   });
 });

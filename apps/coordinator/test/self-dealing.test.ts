@@ -3,12 +3,12 @@ import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema, Cons
 import { type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PAYMENT_SCHEMAS } from '../src/routes/payment-schemas.js';
+import { PAYMENT_SCHEMAS } from '../src/routes/billing/payment-schemas.js';
 import { addMachineToken, hashMachineToken, newMachineToken } from '../src/store/machine-tokens.js';
-import { Browser } from './console-client.js';
 import { describeDatabases, type TestDatabase } from './databases.js';
-import { type Customer, errorOf, type Harness, NO_RATE_LIMITS, startHarness } from './harness.js';
-import type { ScriptedProvider } from './scripted-provider.js';
+import { Browser } from './support/console-client.js';
+import { type Customer, errorOf, type Harness, NO_RATE_LIMITS, startHarness } from './support/harness.js';
+import type { ScriptedProvider } from './support/scripted-provider.js';
 
 const DAY = 86_400_000;
 

@@ -5,8 +5,8 @@ import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
 import type { OnlineSession } from '../src/fleet/provider-session.js';
 import { FLEET_TIMINGS } from '../src/fleet/timings.js';
-import { type Harness, MODEL, startHarness, until } from './harness.js';
-import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
+import { type Harness, MODEL, startHarness, until } from './support/harness.js';
+import { type ProviderOptions, ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -84,7 +84,7 @@ describe('registration', () => {
   });
 
   it('does not wait for ever', async () => {
-    harness = await startHarness({ fleetTimings: { handshakeMs: 50 } });
+    harness = await startHarness({ providerTimings: { handshakeMs: 50 } });
     const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
     const code = await new Promise((resolve) => socket.on('close', (_code, reason) => resolve(String(reason))));
     expect(code).toBe('too_slow');
@@ -198,22 +198,22 @@ describe('life and death of a session', () => {
     return () => pings;
   };
   const sessionOf = (provider: ScriptedProvider): OnlineSession | undefined =>
-    [...harness.app.fleet.sessions()].find(({ registration }) => registration.identity.providerId === provider.providerId);
+    [...harness.app.providers.sessions()].find(({ registration }) => registration.identity.providerId === provider.providerId);
 
   it('a peer that is gone is noticed within thirty seconds, though its socket is open', async () => {
     const { pingMs, silenceMs } = FLEET_TIMINGS;
     expect(pingMs * (Math.floor(silenceMs / pingMs) + 2)).toBeLessThanOrEqual(30_000);
-    harness = await startHarness({ fleetTimings: LIFE });
+    harness = await startHarness({ providerTimings: LIFE });
     const dead = await harness.provider();
     const alive = await harness.provider({ models: ['alive'] });
     dead.socket.pause();
-    await until(() => !harness.app.fleet.serves(MODEL));
+    await until(() => !harness.app.providers.serves(MODEL));
     expect([dead.socket.readyState, alive.rejection]).toEqual([WebSocket.OPEN, undefined]);
     expect(sessionOf(alive)).toBeDefined();
   });
 
   it('any frame is a sign of life, so that a machine which is only busy keeps its job; a silent one loses it', async () => {
-    harness = await startHarness({ fleetTimings: LIFE });
+    harness = await startHarness({ providerTimings: LIFE });
     const busy = await harness.provider({ onJob: (job) => job.accept() });
     // It has no time for pings, but says how it is.
     busy.socket.pong = () => {};
@@ -233,7 +233,7 @@ describe('life and death of a session', () => {
 
   it('a clock that is set makes nobody silent', async () => {
     let ahead = 0;
-    harness = await startHarness({ now: () => Date.now() + ahead, fleetTimings: LIFE });
+    harness = await startHarness({ now: () => Date.now() + ahead, providerTimings: LIFE });
     const provider = await harness.provider();
     const pings = pingsAt(provider);
     for (const set of [60_000, -60_000]) {
@@ -254,7 +254,7 @@ describe('life and death of a session', () => {
     expect(await (await stream).text()).toContain('se_signature');
     expect([old.rejection, fresh.jobs.size]).toEqual(['replaced', 2]);
     // Coming back is no failure.
-    expect(harness.app.fleet.standings.of(old.providerId).recentFailures).toBe(0);
+    expect(harness.app.providers.standings.of(old.providerId).recentFailures).toBe(0);
   });
 
   it('and what it had begun to answer ends with an error in the stream', async () => {
@@ -273,14 +273,14 @@ describe('periodic challenges', () => {
   const timings = { challengeIntervalMs: 40, challengeAnswerMs: 60 };
 
   it('are answered again and again', async () => {
-    harness = await startHarness({ fleetTimings: timings });
+    harness = await startHarness({ providerTimings: timings });
     const provider = await harness.provider();
     await until(() => provider.received.filter((message) => message.type === 'challenge').length >= 3);
     expect((await harness.chat()).headers.get('x-provider-attested')).toBe('true');
   });
 
   it('put out a provider that misses three', async () => {
-    harness = await startHarness({ fleetTimings: { ...timings, challengeAnswerMs: 600 } });
+    harness = await startHarness({ providerTimings: { ...timings, challengeAnswerMs: 600 } });
     const provider = await harness.provider({ onChallenge: () => null });
     await until(async () => (await harness.chat()).headers.get('x-provider-attested') === 'false');
     await provider.closed;
@@ -289,7 +289,7 @@ describe('periodic challenges', () => {
   });
 
   it('forgive an answer that is late', async () => {
-    harness = await startHarness({ fleetTimings: timings });
+    harness = await startHarness({ providerTimings: timings });
     let first = true;
     const provider = await harness.provider({
       onChallenge: (nonce, self) => {
@@ -327,7 +327,7 @@ describe('periodic challenges', () => {
     ['without secure boot', (nonce, self) => self.answer(nonce, { secure_boot_enabled: false }), 'posture_insufficient'],
   ] as [string, NonNullable<ProviderOptions['onChallenge']>, string][]) {
     it(`put out a provider at once whose answer is ${name}`, async () => {
-      harness = await startHarness({ fleetTimings: timings });
+      harness = await startHarness({ providerTimings: timings });
       const provider = await harness.provider({ onChallenge });
       await provider.closed;
       expect(provider.rejection).toBe(code);

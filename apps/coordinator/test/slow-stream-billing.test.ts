@@ -7,8 +7,8 @@ import { utf8 } from '@inference/protocol';
 import { afterEach, expect, it } from 'vitest';
 import { CLIENT_WINDOW_BYTES, ClientConnection, MAX_UNCHECKED_BYTES } from '../src/inference/client-connection.js';
 import { SendQueues } from '../src/inference/send-queues.js';
-import { type Harness, MODEL, startHarness, until } from './harness.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { type Harness, MODEL, startHarness, until } from './support/harness.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 /** 3 MB: less than the kernel takes for a client that reads nothing. */
 const TOKENS = 3000;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StartError } from '../src/start-error.js';
+import { StartupError } from '../src/config/startup-error.js';
 import { addKey, createAccount, NO_LIMITS, newKeyText, revokeKey } from '../src/store/api-keys.js';
 import { ensureDevelopmentKeys } from '../src/store/development-keys.js';
 import { KeyRing } from '../src/store/key-ring.js';
@@ -90,7 +90,7 @@ describeDatabases('the store', (fresh, dialect) => {
 
     it('refuses to work on what a newer program has written', async () => {
       await sql`insert into kysely_migration (name, timestamp) values ('9999_from_the_future', 'x')`.execute(database);
-      await expect(place.open()).rejects.toThrow(StartError);
+      await expect(place.open()).rejects.toThrow(StartupError);
     });
 
     it('gives sums of 64-bit integers as numbers', async () => {

@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { StartError } from '../src/start-error.js';
+import { StartupError } from '../src/config/startup-error.js';
 import { readTracing } from '../src/tracing/settings.js';
-import { MODEL, until } from './harness.js';
-import { ScriptedProvider } from './scripted-provider.js';
+import { MODEL, until } from './support/harness.js';
+import { ScriptedProvider } from './support/scripted-provider.js';
 
 describe('the standard variables', () => {
   const otlp = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
@@ -29,7 +29,7 @@ describe('the standard variables', () => {
   ])('%j give %j', (env, settings) => expect(readTracing(env)).toEqual(settings));
 
   it.each([{ ...otlp, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, { OTEL_TRACES_EXPORTER: 'zipkin' }])('%j are refused by name', (env) => {
-    expect(() => readTracing(env)).toThrow(StartError);
+    expect(() => readTracing(env)).toThrow(StartupError);
     expect(() => readTracing(env)).toThrow(/OTEL_/);
   });
 });

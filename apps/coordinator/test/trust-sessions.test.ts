@@ -7,10 +7,10 @@ import { generateSealingKeyPair, providerIdOf, sha256Hex } from '@inference/prot
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
-import { readConfig } from '../src/config.js';
+import { readConfig } from '../src/config/config.js';
 import { DeviceWorld } from './attestation/device-world.js';
-import { type Harness, MODEL, startHarness, until } from './harness.js';
-import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
+import { type Harness, MODEL, startHarness, until } from './support/harness.js';
+import { type ProviderOptions, ScriptedProvider } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness?.close());
@@ -180,7 +180,7 @@ describe('answers to challenges', () => {
   ];
 
   it.each(wrong)('%s end the session with the exact reason', async (_name, onChallenge, expected) => {
-    harness = await startHarness({ fleetTimings: timings });
+    harness = await startHarness({ providerTimings: timings });
     const provider = await harness.provider({ onChallenge });
     await provider.closed;
     expect(`${provider.rejection} ${provider.rejectionReason}`).toBe(expected);
@@ -188,7 +188,7 @@ describe('answers to challenges', () => {
   });
 
   it('that come late are counted and told, and a second time are a replay', async () => {
-    harness = await startHarness({ fleetTimings: timings });
+    harness = await startHarness({ providerTimings: timings });
     let late: string | null = null;
     const provider = await harness.provider({
       onChallenge: (nonce, self) => {
@@ -202,7 +202,7 @@ describe('answers to challenges', () => {
     await until(() => warning() !== undefined);
     expect(warning()).toMatchObject({ trust_level: 'self_signed', routable: true });
     provider.send({ type: 'challenge_answer', challenge: provider.answer(late ?? '') });
-    await until(() => [...harness.app.fleet.sessions()].some(({ counters }) => counters.lateAnswers === 1));
+    await until(() => [...harness.app.providers.sessions()].some(({ counters }) => counters.lateAnswers === 1));
     // The next challenge was answered in time, and the warning is withdrawn.
     await until(() => provider.standing?.parts.every(({ reason }) => reason !== 'challenge_missed') === true);
     provider.send({ type: 'challenge_answer', challenge: provider.answer(late ?? '') });
@@ -211,7 +211,7 @@ describe('answers to challenges', () => {
   });
 
   it('that come late and admit that SIP is off count all the same', async () => {
-    harness = await startHarness({ fleetTimings: timings });
+    harness = await startHarness({ providerTimings: timings });
     let asked = 0;
     const provider = await harness.provider({
       onChallenge: (nonce, self) => {
@@ -225,9 +225,9 @@ describe('answers to challenges', () => {
   });
 
   it('leave a transcript that can be checked again', async () => {
-    harness = await startHarness({ fleetTimings: timings });
+    harness = await startHarness({ providerTimings: timings });
     const provider = await harness.provider();
-    const [session] = harness.app.fleet.sessions();
+    const [session] = harness.app.providers.sessions();
     expect(session?.transcript).toMatchObject({ nonce: provider.firstNonce, sessionId: provider.sessionId });
     await until(() => session?.transcript?.nonce !== provider.firstNonce);
     const asked = provider.received.filter((message) => message.type === 'challenge').map(({ nonce }) => nonce);
@@ -276,7 +276,7 @@ describe('a provider always knows its standing', () => {
     await until(() => provider.standing?.status === 'quarantined');
     expect(provider.standing?.routable).toBe(false);
     expect(provider.standing?.status_remedy).toContain('operator');
-    harness.app.fleet.standings.reinstate(provider.providerId);
+    harness.app.providers.standings.reinstate(provider.providerId);
     await until(() => provider.standing?.routable === true);
     provider.send({ type: 'draining' });
     await until(() => provider.standing?.status === 'draining');
@@ -316,11 +316,11 @@ describe('hardware', () => {
   const evidenceFor = (enclave: EnclaveKey) => world.evidence(enclave.publicKey, {}, now - 60_000);
 
   it('is reached with all the evidence, told, published, and lost when SIP turns off', async () => {
-    harness = await startHarness({ config: simulation, fleetTimings: { challengeIntervalMs: 150, challengeAnswerMs: 500 } });
+    harness = await startHarness({ config: simulation, providerTimings: { challengeIntervalMs: 150, challengeAnswerMs: 500 } });
     let sip = true;
     const provider = await harness.provider({ serial, onChallenge: (nonce, self) => self.answer(nonce, { sip_enabled: sip }) });
     expect((await harness.chat()).headers.get('x-provider-trust-level')).toBe('self_signed');
-    harness.app.fleet.setDeviceEvidence(provider.providerId, evidenceFor(provider.enclave));
+    harness.app.providers.setDeviceEvidence(provider.providerId, evidenceFor(provider.enclave));
     await until(() => provider.standing?.trust_level === 'hardware');
     expect(provider.standing?.parts.every(({ state }) => state === 'ok')).toBe(true);
     const { headers } = await harness.chat();
@@ -341,10 +341,10 @@ describe('hardware', () => {
     harness = await startHarness({ config: simulation });
     const provider = await harness.provider({ serial });
     const evidence = evidenceFor(provider.enclave);
-    harness.app.fleet.setDeviceEvidence(provider.providerId, evidence);
+    harness.app.providers.setDeviceEvidence(provider.providerId, evidence);
     await until(() => provider.standing?.trust_level === 'hardware');
     const security = evidence.security && { ...evidence.security, sipEnabled: false };
-    harness.app.fleet.setDeviceEvidence(provider.providerId, { ...evidence, security });
+    harness.app.providers.setDeviceEvidence(provider.providerId, { ...evidence, security });
     await until(() => provider.standing?.trust_level === 'self_signed');
     expect((await harness.chat()).headers.get('x-provider-trust-level')).toBe('self_signed');
     expect(provider.standing?.parts.find(({ name }) => name === 'device_management')?.remedy).toContain('csrutil enable');
@@ -355,11 +355,11 @@ describe('hardware', () => {
     const first = await harness.provider({ serial });
     const evidence = evidenceFor(first.enclave);
     const second = await harness.provider({ serial });
-    harness.app.fleet.setDeviceEvidence(second.providerId, evidence);
+    harness.app.providers.setDeviceEvidence(second.providerId, evidence);
     await until(() => second.standing?.parts.some(({ reason }) => reason === 'evidence_of_another_key') === true);
     expect(second.standing?.trust_level).toBe('self_signed');
     // Not even when the store were made to say that it is its own.
-    harness.app.fleet.setDeviceEvidence(second.providerId, { ...evidence, publicKeySha256: sha256Hex(second.enclave.publicKey) });
+    harness.app.providers.setDeviceEvidence(second.providerId, { ...evidence, publicKeySha256: sha256Hex(second.enclave.publicKey) });
     await until(() => second.standing?.parts.some(({ reason }) => reason === 'binding_of_another_key') === true);
     expect(second.standing?.trust_level).toBe('self_signed');
   });
@@ -367,7 +367,7 @@ describe('hardware', () => {
   it('is not reached by a simulation without the setting', async () => {
     harness = await startHarness();
     const provider = await harness.provider({ serial });
-    harness.app.fleet.setDeviceEvidence(provider.providerId, evidenceFor(provider.enclave));
+    harness.app.providers.setDeviceEvidence(provider.providerId, evidenceFor(provider.enclave));
     await until(() => provider.standing?.parts.some(({ detail }) => detail === 'anchor_name') === true);
     expect(provider.standing?.trust_level).toBe('self_signed');
     const feed = (await (await harness.get('/v1/providers/attestation', null)).json()) as { trust_anchor: object };

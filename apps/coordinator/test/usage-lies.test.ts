@@ -1,9 +1,9 @@
 /** Counts that a provider signs although they cannot be: nobody pays for them, and whoever signed them gets no more work. */
 import type { Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Harness, MODEL, startHarness, until } from './harness.js';
-import { BODIES, STREAMING, type Streaming } from './inference-calls.js';
-import type { ScriptedJob } from './scripted-provider.js';
+import { type Harness, MODEL, startHarness, until } from './support/harness.js';
+import { BODIES, STREAMING, type Streaming } from './support/inference-calls.js';
+import type { ScriptedJob } from './support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -59,9 +59,9 @@ async function expectLie(
   } else expect(response.status).toBe(endpoint === '/v1/messages' ? 500 : 502);
   expect(await harness.money()).toEqual(before);
   expect((await harness.money(`provider:${provider.providerId}`)).balance).toBe(0);
-  expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('quarantined');
-  const session = harness.app.fleet.sessionOf(provider.providerId);
-  expect(session === null ? null : harness.app.fleet.status(session)).toBe('quarantined');
+  expect(harness.app.providers.standings.of(provider.providerId).state).toBe('quarantined');
+  const session = harness.app.providers.sessionOf(provider.providerId);
+  expect(session === null ? null : harness.app.providers.status(session)).toBe('quarantined');
 }
 
 const INCLUDE_USAGE: Record<Streaming, object> = {
@@ -95,7 +95,7 @@ describe('a receipt whose counts are not those of its body', () => {
     const provider = await harness.provider({ onJob: (job) => job.answerHonestly([], { receipt: signed([8, 0]) }) });
     const { model, messages } = BODIES['/v1/messages'];
     expect((await harness.post('/v1/messages/count_tokens', { model, messages })).status).toBe(500);
-    expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('quarantined');
+    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('quarantined');
   });
 
   it('costs a client nothing that has left its stream', async () => {
@@ -114,7 +114,7 @@ describe('a receipt whose counts are not those of its body', () => {
     client.abort();
     await until(async () => harness.jobLines().length > 0 && (await harness.money()).reserved === 0);
     expect(await harness.money()).toEqual(before);
-    expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('quarantined');
+    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('quarantined');
   });
 });
 
@@ -132,7 +132,7 @@ describe('counts that body and receipt agree on, and that cannot be', () => {
     harness = await startHarness();
     const provider = await harness.provider({ onJob: (job) => reportAndSign(job, [7, 2000], 'x'.repeat(4000)) });
     expect((await harness.chat()).status).toBe(200);
-    expect(harness.app.fleet.standings.of(provider.providerId).state).toBe('well');
+    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('well');
   });
 
   it('are not believed of a model that does not think, and are of one that does', async () => {
@@ -145,10 +145,10 @@ describe('counts that body and receipt agree on, and that cannot be', () => {
     expect((await harness.chat()).status).toBe(200);
     expect((await harness.chat({ stream: true, stream_options: { include_usage: true } })).status).toBe(200);
     await until(async () => (await harness.money()).reserved === 0 && (await harness.money()).balance < before);
-    expect(harness.app.fleet.standings.of(thinker.providerId).state).toBe('well');
+    expect(harness.app.providers.standings.of(thinker.providerId).state).toBe('well');
     thinker.close();
     await thinker.closed;
-    await until(() => !harness.app.fleet.serves(MODEL));
+    await until(() => !harness.app.providers.serves(MODEL));
     const talker = await harness.provider({
       register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, thinks: false })) }),
       onJob: (job) => reportAndSign(job, [7, 34, 30]),

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { UsageRetention } from '../src/ledger/usage-retention.js';
-import { until } from './harness.js';
+import { until } from './support/harness.js';
 
 const DAY = 86_400_000;
 

@@ -8,7 +8,7 @@ import { type Confinement, findConfinement } from './hardening/confinement.js';
 import type { FactSource } from './host/host-facts.js';
 import { StartError } from './start-error.js';
 
-/** Command line of the enclave helper. Throws {@link StartError} where there is none. */
+/** Command line of the enclave helper. Throws {@link StartupError} where there is none. */
 export function helperCommand(options: DaemonOptions): readonly string[] {
   const dataDir = join(options.dataDir, 'enclave');
   if (options.simulatedEnclave) return simulatedHelperCommand({ dataDir });
@@ -33,7 +33,7 @@ export function hostOf({ simulatedHost }: DaemonOptions): FactSource {
   return simulatedHost === null ? { platform: process.platform, root: '/' } : { platform: 'linux', root: simulatedHost };
 }
 
-/** Throws {@link StartError}. */
+/** Throws {@link StartupError}. */
 export function makeDataDir(dataDir: string): void {
   try {
     mkdirSync(join(dataDir, 'enclave'), { recursive: true, mode: 0o700 });

@@ -17,7 +17,7 @@ export type { UnknownMembers } from './members/member-table.js';
 export { nearestNames } from './members/nearest-name.js';
 export * from './oauth-error.js';
 export * from './open-ai-error.js';
-export { type OpenApiOptions, openApiDocument } from './openapi/document.js';
+export { type OpenApiOptions, openApiDocument } from './openapi/inference-operations.js';
 export * from './output/output-filter.js';
 export { DEFAULT_THINK_TAGS, type ThinkTags } from './output/think-filter.js';
 export { DEFAULT_TOOL_CALL_TAGS, type ToolCallOptions, type ToolCallTags } from './output/tool-call-filter.js';

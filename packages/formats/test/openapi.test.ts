@@ -4,16 +4,16 @@ import { anthropicError } from '../src/anthropic-error.js';
 import { apiError } from '../src/errors.js';
 import { formatFor, type TextEndpoint } from '../src/formats.js';
 import { openAiError } from '../src/open-ai-error.js';
-import { ANSWER_SCHEMAS } from '../src/openapi/answer-schemas.js';
-import { openApiDocument } from '../src/openapi/document.js';
+import { openApiDocument } from '../src/openapi/inference-operations.js';
+import { RESPONSE_SCHEMAS } from '../src/openapi/response-schemas.js';
 import { envelopeOf, eventsOf, signed } from './gateway.js';
 import * as outputs from './outputs.js';
 
 const document = JSON.parse(JSON.stringify(openApiDocument({ version: '0.1.0', paths: { '/v1/models': { get: {} } } })));
 
 /** Whether a value fits a schema of the document; null, or what is wrong. */
-function problem(name: keyof typeof ANSWER_SCHEMAS, value: unknown): unknown {
-  const schema = Compile(ANSWER_SCHEMAS[name]);
+function problem(name: keyof typeof RESPONSE_SCHEMAS, value: unknown): unknown {
+  const schema = Compile(RESPONSE_SCHEMAS[name]);
   return schema.Check(value) ? null : schema.Errors(value);
 }
 
@@ -46,7 +46,7 @@ describe('the description of the API', () => {
 });
 
 describe('answers are as described:', () => {
-  const BODIES: readonly [TextEndpoint, keyof typeof ANSWER_SCHEMAS, object][] = [
+  const BODIES: readonly [TextEndpoint, keyof typeof RESPONSE_SCHEMAS, object][] = [
     ['/v1/chat/completions', 'ChatCompletion', { messages: [{ role: 'user', content: 'a' }], include_reasoning: true, logprobs: true }],
     ['/v1/completions', 'Completion', { prompt: 'a', logprobs: 0 }],
     ['/v1/responses', 'Response', { input: 'a' }],

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { ScriptedProvider } from '../../../apps/coordinator/test/scripted-provider.js';
+import { ScriptedProvider } from '../../../apps/coordinator/test/support/scripted-provider.js';
 import { startCoordinatorAlone, startNetwork } from '../../network/network.js';
 import { sized } from '../size.js';
 import { cpuSeconds, median } from '../statistics.js';

@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { METRICS, WINDOWS } from '@inference/formats';
+import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
 import type { OnlineSession } from '../../../apps/coordinator/src/fleet/provider-session.js';
 import type { FleetView } from '../../../apps/coordinator/src/stats/network-stats.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/stats/public-statistics.js';
@@ -38,9 +38,9 @@ export async function benchReads(): Promise<boolean> {
     // Nothing is kept by one that was just made.
     const fresh = () => new PublicStatistics({ database, fleet, now: () => now });
     const results = [await measure('/v1/stats', () => fresh().stats())];
-    for (const window of WINDOWS) {
+    for (const window of STATISTICS_WINDOWS) {
       results.push(await measure(`/v1/network/totals?window=${window}`, () => fresh().totals(window)));
-      for (const metric of METRICS) {
+      for (const metric of LEADERBOARD_METRICS) {
         const choice = { metric, window, limit: 200 };
         results.push(await measure(`/v1/leaderboard?metric=${metric}&window=${window}&limit=200`, () => fresh().leaderboard(choice)));
       }

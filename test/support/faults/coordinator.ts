@@ -3,7 +3,7 @@
  * `jobTimings` and `requestMs`) in place of its own. Everything else is the real thing.
  */
 import { startApp } from '../../../apps/coordinator/dist/app.js';
-import { readConfig } from '../../../apps/coordinator/dist/config.js';
+import { readConfig } from '../../../apps/coordinator/dist/config/config.js';
 import { createLog } from '../../../apps/coordinator/dist/log.js';
 import type { CoordinatorTimings } from './timings.js';
 

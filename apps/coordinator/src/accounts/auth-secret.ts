@@ -5,19 +5,19 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { reasonOf, StartError } from '../start-error.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
 
 const PATTERN = /^[A-Za-z0-9_-]{43}$/;
 
-/** Reads the secret from the file, or makes it. Throws {@link StartError}. */
+/** Reads the secret from the file, or makes it. Throws {@link StartupError}. */
 export function ensureAuthSecret(file: string): string {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     // The exclusive flag: of two processes that start at once, one makes it and both read it.
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (reasonOf(error) !== 'EEXIST') {
-      throw new StartError(`The session secret ${file} cannot be written: ${reasonOf(error)}.`, { cause: error });
+    if (errorReason(error) !== 'EEXIST') {
+      throw new StartupError(`The session secret ${file} cannot be written: ${errorReason(error)}.`, { cause: error });
     }
   }
   return readSecret(file);
@@ -29,8 +29,8 @@ function readSecret(file: string): string {
     chmodSync(file, 0o600);
     text = readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new StartError(`The session secret ${file} cannot be read: ${reasonOf(error)}.`, { cause: error });
+    throw new StartupError(`The session secret ${file} cannot be read: ${errorReason(error)}.`, { cause: error });
   }
-  if (!PATTERN.test(text)) throw new StartError(`The session secret ${file} is damaged; remove the file to have a new one made.`);
+  if (!PATTERN.test(text)) throw new StartupError(`The session secret ${file} is damaged; remove the file to have a new one made.`);
   return text;
 }

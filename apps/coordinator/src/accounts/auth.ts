@@ -26,11 +26,11 @@ export interface AuthSettings {
   /** After a user was stored. Not in the same transaction: the account is made when it is first used, if a crash left it out. */
   readonly onSignUp: (user: { readonly id: string; readonly name: string }) => Promise<void>;
   /** After a password was reset by mail or changed: what was opened with the old one is to end. */
-  readonly onNewPassword: (userId: string) => Promise<void>;
+  readonly onPasswordChange: (userId: string) => Promise<void>;
   /** Before a user is removed. A rejection keeps the user. */
   readonly onDelete: (userId: string) => Promise<void>;
   /** Something went wrong that no client is told about. */
-  readonly onProblem: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 export const AUTH_PATH = '/console/auth';
@@ -48,7 +48,7 @@ export function authOptions(settings: AuthSettings) {
   const sendMail = (kind: 'reset_password' | 'verify_email') => {
     // Not awaited: how long a mail takes would tell whether the address has an account.
     return async ({ user, url }: { user: { email: string }; url: string }): Promise<void> => {
-      mailer?.send({ kind, to: user.email, link: url }).catch(settings.onProblem);
+      mailer?.send({ kind, to: user.email, link: url }).catch(settings.onError);
     };
   };
   return {
@@ -78,7 +78,7 @@ export function authOptions(settings: AuthSettings) {
       requireEmailVerification: settings.requireEmailVerification,
       revokeSessionsOnPasswordReset: true,
       resetPasswordTokenExpiresIn: HOUR_S,
-      onPasswordReset: async ({ user }: { user: { id: string } }) => settings.onNewPassword(user.id),
+      onPasswordReset: async ({ user }: { user: { id: string } }) => settings.onPasswordChange(user.id),
       ...(mailer === null ? {} : { sendResetPassword: sendMail('reset_password') }),
     },
     ...(mailer === null
@@ -103,7 +103,9 @@ export function authOptions(settings: AuthSettings) {
       session: { create: { after: async ({ userId }: { userId: string }) => endOldestSessions(settings.database, userId) } },
       // A credential has nothing but its password to change. A reset updates by user and gives a number here instead of the row.
       account: {
-        update: { after: async ({ userId }: { userId?: string }) => (userId === undefined ? undefined : settings.onNewPassword(userId)) },
+        update: {
+          after: async ({ userId }: { userId?: string }) => (userId === undefined ? undefined : settings.onPasswordChange(userId)),
+        },
       },
     },
     advanced: {

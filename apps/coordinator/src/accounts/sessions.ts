@@ -11,7 +11,7 @@ export interface SignedIn {
   readonly sessionId: string;
 }
 
-export class Sessions {
+export class SessionReader {
   readonly #auth: Auth;
   readonly #accounts: AccountBook;
 

@@ -2,7 +2,7 @@
  * How devices are managed, as the operator set it in the environment. Without MDM_URL none are; with it everything that is
  * needed must be there, because half a management would leave providers waiting for ever.
  */
-import { StartError } from '../start-error.js';
+import { StartupError } from '../config/startup-error.js';
 import type { DeviceIdentitySource, ProfileSettings } from './enrolment-profile.js';
 
 export interface DeviceManagementSettings {
@@ -24,7 +24,7 @@ export interface DeviceManagementSettings {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Reads the environment. Throws {@link StartError} naming the first bad value. Null when no devices are managed. */
+/** Reads the environment. Throws {@link StartupError} naming the first bad value. Null when no devices are managed. */
 export function readDeviceManagement(env: Env): DeviceManagementSettings | null {
   const url = address(env, 'MDM_URL');
   if (url === null) return null;
@@ -45,7 +45,7 @@ function readProfile(env: Env, url: string): ProfileSettings {
   const serverUrl = address(env, 'MDM_SERVER_URL') ?? `${url}/mdm`;
   const topic = value(env, 'MDM_TOPIC') ?? missing('MDM_TOPIC');
   if (!/^com\.apple\.mgmt\.[A-Za-z0-9.-]+$/.test(topic))
-    throw new StartError('MDM_TOPIC must be the topic of a push certificate, com.apple.mgmt.….');
+    throw new StartupError('MDM_TOPIC must be the topic of a push certificate, com.apple.mgmt.….');
   return {
     serverUrl,
     checkInUrl: address(env, 'MDM_CHECKIN_URL') ?? serverUrl,
@@ -59,7 +59,7 @@ function readIdentity(env: Env): DeviceIdentitySource {
   const acme = address(env, 'MDM_ACME_DIRECTORY_URL');
   const scep = address(env, 'MDM_SCEP_URL');
   if ((acme === null) === (scep === null)) {
-    throw new StartError('One of MDM_ACME_DIRECTORY_URL and MDM_SCEP_URL must be set: devices need an identity from one of them.');
+    throw new StartupError('One of MDM_ACME_DIRECTORY_URL and MDM_SCEP_URL must be set: devices need an identity from one of them.');
   }
   if (acme !== null) return { kind: 'acme', directoryUrl: acme };
   return { kind: 'scep', url: scep ?? '', challenge: value(env, 'MDM_SCEP_CHALLENGE') };
@@ -86,7 +86,7 @@ function address(env: Env, name: string): string | null {
   if (text === null) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.username !== '' || url.password !== '') {
-    throw new StartError(`${name} must be an http or https address without a user in it.`);
+    throw new StartupError(`${name} must be an http or https address without a user in it.`);
   }
   return text.replace(/\/+$/, '');
 }
@@ -94,7 +94,7 @@ function address(env: Env, name: string): string | null {
 /** A key of HMAC-SHA256 should not be easier to guess than 128 bits; a short text certainly is. */
 function secret(env: Env, name: string): string | null {
   const text = value(env, name);
-  if (text !== null && text.length < 16) throw new StartError(`${name} must have at least 16 characters.`);
+  if (text !== null && text.length < 16) throw new StartupError(`${name} must have at least 16 characters.`);
   return text;
 }
 
@@ -102,10 +102,10 @@ function seconds(env: Env, name: string, fallback: number): number {
   const text = value(env, name);
   if (text === null) return fallback;
   const number = Number(text);
-  if (!/^\d{1,6}$/.test(text) || number < 1 || number > 86_400) throw new StartError(`${name} must be a whole number from 1 to 86400.`);
+  if (!/^\d{1,6}$/.test(text) || number < 1 || number > 86_400) throw new StartupError(`${name} must be a whole number from 1 to 86400.`);
   return number;
 }
 
 function missing(name: string): never {
-  throw new StartError(`MDM_URL is set, so ${name} must be set, too.`);
+  throw new StartupError(`MDM_URL is set, so ${name} must be set, too.`);
 }

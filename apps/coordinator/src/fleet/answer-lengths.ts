@@ -4,7 +4,7 @@
  * choose what they ask of whom.
  */
 import type { ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 
 export interface AnswerLength {
   readonly answers: number;

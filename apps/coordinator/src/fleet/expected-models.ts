@@ -3,7 +3,7 @@
  * within a day. Their machines sleep, restart or are held back, which passes (503); any other name is a mistake (404).
  */
 import type { ModelOffer } from '@inference/protocol';
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 
 /** A machine that serves at night is away by day. In milliseconds. */
 export const EXPECTED_MS = 24 * 3_600_000;

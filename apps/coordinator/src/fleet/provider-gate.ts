@@ -7,8 +7,8 @@ import type { Duplex } from 'node:stream';
 import proxyAddress from '@fastify/proxy-addr';
 import { MAX_TEXT_FRAME_BYTES } from '@inference/protocol';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { type Claim, FairBudget } from '../fair-budget.js';
-import { networkOf } from '../network-address.js';
+import { type Claim, FairBudget } from '../limits/fair-budget.js';
+import { networkOf } from '../limits/network-address.js';
 import type { Fleet } from './fleet.js';
 import { MAX_MESSAGE_BYTES } from './provider-socket.js';
 

@@ -1,6 +1,6 @@
 /** What a provider did on one connection, as the coordinator saw it, and what it told of its own load. */
 import type { Hardware, ProviderMessage } from '@inference/protocol';
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 import { believedDecodeTps, believedPrefillTps } from './hardware.js';
 import { type HostState, UNTROUBLED_HOST } from './scheduler/gates.js';
 

@@ -3,7 +3,7 @@
  * key of its image, and beside the image on the same disk it would open it. A process that ends takes them along; the client has
  * its own, which came with the answer.
  */
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 import type { KeptReceipt, ReceiptBook } from '../store/receipt-book.js';
 
 /** Receipts that are held; beyond this the oldest are given up. */

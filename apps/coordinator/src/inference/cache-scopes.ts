@@ -4,7 +4,7 @@
  */
 import { createHmac } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 
 /** Name of the secret that the coordinators of one database share. */
 export const CACHE_SCOPE_SECRET = 'cache-scope';

@@ -2,7 +2,7 @@
  * Limits `POST /v1/messages/count_tokens` by account, because it is free: the bytes that an account may send in a minute (a token
  * bucket), and the requests and bytes that may be in progress at once.
  */
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 
 export interface CountTokensLimitOptions {
   /** 0 sets no limit. */

@@ -5,8 +5,8 @@
  * held against a machine until another one has done the job.
  */
 import type { JobFailureCode, ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../bounded-map.js';
 import type { Fleet } from '../fleet/fleet.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 import type { Run } from './job-run.js';
 
 export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;

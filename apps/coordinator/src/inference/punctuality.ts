@@ -2,8 +2,9 @@
  * When a job's first content is late. Estimates are right only so far, and some models are slower than their estimates as a
  * rule; so it is late when it takes longer than all but one in twenty of that model did, measured against their estimates.
  */
-import { BoundedMap } from '../bounded-map.js';
+
 import type { Estimate } from '../fleet/scheduler/cost.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 
 /** Part of the jobs that are to be on time. */
 const ON_TIME = 0.95;

@@ -5,11 +5,11 @@
  */
 import { apiError, modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/protocol';
-import { BoundedMap } from '../bounded-map.js';
 import type { Fleet } from '../fleet/fleet.js';
 import type { OnlineSession } from '../fleet/provider-session.js';
 import { isNamed } from '../fleet/scheduler/gates.js';
 import { promptTokenBound } from '../ledger/settlement-bounds.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 import { failed, type JobEnd } from './job-end.js';
 import type { JobRequest } from './job-request.js';
 import { providerOf, type Run } from './job-run.js';

@@ -1,5 +1,5 @@
 /** How long a place on a machine is taken by one job, per model, as measured: what waiting times are told from. */
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 
 /** Weight of the newest job. */
 const NEWEST = 0.1;

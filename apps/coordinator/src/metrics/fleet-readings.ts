@@ -23,10 +23,10 @@ export class EndedSessions {
 }
 
 /** In bytes. */
-export function readBodies(metrics: Metrics, bodies: { readonly held: number; readonly heldByUnauthenticated: number }): void {
-  metrics.reading('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.held]]);
+export function readBodies(metrics: Metrics, bodies: { readonly heldBytes: number; readonly unauthenticatedHeldBytes: number }): void {
+  metrics.reading('request_bytes_held', 'Bytes of request bodies in memory.', [], () => [[{}, bodies.heldBytes]]);
   metrics.reading('stranger_bytes_held', 'Bytes of requests without an account in memory, with their connections.', [], () => [
-    [{}, bodies.heldByUnauthenticated],
+    [{}, bodies.unauthenticatedHeldBytes],
   ]);
 }
 

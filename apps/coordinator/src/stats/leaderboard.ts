@@ -1,13 +1,17 @@
 /** The leaderboard and the network's totals (spec: leaderboard, network totals), from what the store has summed. Pure. */
 
-import type { Leaderboard, Metric, Totals, Window } from '@inference/formats';
+import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
 import type { ActivitySums, Served, ServedMetric } from '../store/statistics.js';
 
-export const COLUMN_OF: Readonly<Record<Metric, ServedMetric>> = { earnings: 'earned', tokens: 'served_tokens', jobs: 'served_jobs' };
+export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
+  earnings: 'earned',
+  tokens: 'served_tokens',
+  jobs: 'served_jobs',
+};
 
 /** Accounts appear only under the names that `pseudonym` gives them. */
 export function leaderboard(
-  choice: { readonly metric: Metric; readonly window: Window },
+  choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
   leaders: readonly Served[],
   pseudonym: (account: string) => string,
   now: number,
@@ -27,7 +31,7 @@ export function leaderboard(
 }
 
 /** Every job of the network counts here, also those that earned nobody anything, as on one's own machines. */
-export function networkTotals(window: Window, sums: ActivitySums, now: number): Totals {
+export function networkTotals(window: StatisticsWindow, sums: ActivitySums, now: number): Totals {
   return {
     window,
     earnings_micro_usd: sums.earned,

@@ -4,7 +4,7 @@
  */
 
 import type { Leaderboard, Stats, Totals } from '@inference/formats';
-import { METRICS, type Metric, WINDOWS, type Window } from '@inference/formats';
+import { LEADERBOARD_METRICS, type LeaderboardMetric, STATISTICS_WINDOWS, type StatisticsWindow } from '@inference/formats';
 import { sharedSecret } from '../store/secrets.js';
 import { readLeaders, readMinutes, readNetworkTotals } from '../store/statistics.js';
 import type { Database } from '../store/tables.js';
@@ -29,7 +29,7 @@ export interface PublicStatisticsOptions {
 export class PublicStatistics {
   readonly #stats: TimedCache<Stats>;
   readonly #leaderboards: ReadonlyMap<string, TimedCache<Leaderboard>>;
-  readonly #totals: ReadonlyMap<Window, TimedCache<Totals>>;
+  readonly #totals: ReadonlyMap<StatisticsWindow, TimedCache<Totals>>;
   #pseudonym: ((accountId: string) => string) | null = null;
 
   constructor(options: PublicStatisticsOptions) {
@@ -39,7 +39,7 @@ export class PublicStatistics {
       const lifetime = await readNetworkTotals(database, 'all');
       return networkStats(fleet, lifetime, await readMinutes(database, seriesStart(time)), time);
     });
-    const choices = METRICS.flatMap((metric) => WINDOWS.map((window) => ({ metric, window })));
+    const choices = LEADERBOARD_METRICS.flatMap((metric) => STATISTICS_WINDOWS.map((window) => ({ metric, window })));
     this.#leaderboards = new Map(
       choices.map((choice) => [
         keyOf(choice),
@@ -51,7 +51,7 @@ export class PublicStatistics {
       ]),
     );
     this.#totals = new Map(
-      WINDOWS.map((window) => [
+      STATISTICS_WINDOWS.map((window) => [
         window,
         kept(KEPT_SECONDS.totals, async (time) => networkTotals(window, await readNetworkTotals(database, window), time)),
       ]),
@@ -62,17 +62,21 @@ export class PublicStatistics {
     return this.#stats.get();
   }
 
-  async leaderboard(choice: { readonly metric: Metric; readonly window: Window; readonly limit: number }): Promise<Cached<Leaderboard>> {
+  async leaderboard(choice: {
+    readonly metric: LeaderboardMetric;
+    readonly window: StatisticsWindow;
+    readonly limit: number;
+  }): Promise<Cached<Leaderboard>> {
     const { value, ageSeconds } = await known(this.#leaderboards.get(keyOf(choice))).get();
     return { value: { ...value, entries: value.entries.slice(0, choice.limit) }, ageSeconds };
   }
 
-  totals(window: Window): Promise<Cached<Totals>> {
+  totals(window: StatisticsWindow): Promise<Cached<Totals>> {
     return known(this.#totals.get(window)).get();
   }
 }
 
-function keyOf({ metric, window }: { readonly metric: Metric; readonly window: Window }): string {
+function keyOf({ metric, window }: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow }): string {
   return `${metric} ${window}`;
 }
 

@@ -1,16 +1,16 @@
 /** The operator's own admin key, given by the environment: taken up at the start, so that a new database can be operated. */
-import { StartError } from '../start-error.js';
+import { StartupError } from '../config/startup-error.js';
 import { addKey, createAccount, findKey, hashKey } from './api-keys.js';
 import type { Database } from './tables.js';
 
 const ACCOUNT_NAME = 'operator';
 
-/** Adds the key unless it is there. Throws {@link StartError} when it was revoked, or is a key of another kind. */
+/** Adds the key unless it is there. Throws {@link StartupError} when it was revoked, or is a key of another kind. */
 export async function ensureAdminKey(database: Database, text: string, now: number): Promise<void> {
   const found = await findKey(database, hashKey(text));
   if (found !== null) {
-    if (found.revokedAt !== null) throw new StartError('ADMIN_KEY was revoked. Choose another one.');
-    if (found.kind !== 'admin') throw new StartError('ADMIN_KEY is a key for the API. Choose another one.');
+    if (found.revokedAt !== null) throw new StartupError('ADMIN_KEY was revoked. Choose another one.');
+    if (found.kind !== 'admin') throw new StartupError('ADMIN_KEY is a key for the API. Choose another one.');
     return;
   }
   const account = await database.selectFrom('accounts').select('id').where('name', '=', ACCOUNT_NAME).executeTakeFirst();

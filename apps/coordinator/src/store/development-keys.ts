@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'n
 import { dirname } from 'node:path';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { reasonOf, StartError } from '../start-error.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
 import { addKey, createAccount, findKey, hashKey, looksLikeKey, newKeyText } from './api-keys.js';
 import type { ApiKeyKind, Database } from './tables.js';
 
@@ -16,7 +16,7 @@ const validator = Compile(DevelopmentKeysSchema);
 
 const ACCOUNT_NAME = 'development';
 
-/** The development keys, made when there are none or when one of them was revoked. Throws {@link StartError}. */
+/** The development keys, made when there are none or when one of them was revoked. Throws {@link StartupError}. */
 export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
   const kept = readKeys(file);
   if (kept !== null && (await stillGood(database, kept, now))) {
@@ -58,8 +58,8 @@ function readKeys(file: string): DevelopmentKeys | null {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    if (reasonOf(error) === 'ENOENT') return null;
-    throw new StartError(`The development keys ${file} cannot be read: ${reasonOf(error)}.`, { cause: error });
+    if (errorReason(error) === 'ENOENT') return null;
+    throw new StartupError(`The development keys ${file} cannot be read: ${errorReason(error)}.`, { cause: error });
   }
   try {
     const value: unknown = JSON.parse(text);
@@ -67,7 +67,7 @@ function readKeys(file: string): DevelopmentKeys | null {
   } catch {
     // Falls through: the message of a JSON error would quote the keys.
   }
-  throw new StartError(`The development keys ${file} are damaged; remove the file to have new ones made.`);
+  throw new StartupError(`The development keys ${file} are damaged; remove the file to have new ones made.`);
 }
 
 function writeKeys(file: string, keys: DevelopmentKeys): void {
@@ -78,6 +78,6 @@ function writeKeys(file: string, keys: DevelopmentKeys): void {
     chmodSync(fresh, 0o600);
     renameSync(fresh, file);
   } catch (error) {
-    throw new StartError(`The development keys ${file} cannot be written: ${reasonOf(error)}.`, { cause: error });
+    throw new StartupError(`The development keys ${file} cannot be written: ${errorReason(error)}.`, { cause: error });
   }
 }

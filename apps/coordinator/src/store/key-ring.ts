@@ -3,7 +3,7 @@
  * effect at once in this process, and within the short time in others; so does whatever else is changed about a key or its
  * account. Times of last use are written in batches.
  */
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-keys.js';
 import type { Database } from './tables.js';
 

@@ -3,7 +3,7 @@
  * at once: the migrator holds an advisory lock there. A failed migration leaves nothing behind and stops the start.
  */
 import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
-import { reasonOf, StartError } from '../start-error.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
 import { MIGRATIONS } from './migrations/all.js';
 import { sqliteDialect } from './sqlite.js';
 import type { Database, Tables } from './tables.js';
@@ -21,7 +21,7 @@ const REFUSALS: Readonly<Record<string, string>> = {
   '42501': 'this user may not make tables there; the owner of the database may',
 };
 
-/** Opens (and creates or updates) the database. Throws {@link StartError} when it cannot be used. Callers destroy the database. */
+/** Opens (and creates or updates) the database. Throws {@link StartupError} when it cannot be used. Callers destroy the database. */
 export async function openDatabase(target: DatabaseTarget): Promise<Database> {
   if ('url' in target) {
     // Loaded where it is used: a coordinator with the embedded database starts sooner without the driver.
@@ -34,16 +34,16 @@ export async function openDatabase(target: DatabaseTarget): Promise<Database> {
   return migrated(sqliteDialect(target.file, target.busyMs));
 }
 
-/** Runs the migrations that have not run yet. Throws {@link StartError} when one fails or when the database is from a newer program. */
+/** Runs the migrations that have not run yet. Throws {@link StartupError} when one fails or when the database is from a newer program. */
 export async function migrate(database: Database): Promise<void> {
   const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
   const { error, results } = await new Migrator({ db: database, provider }).migrateToLatest();
   if (error === undefined) return;
   const failed = results?.find((result) => result.status === 'Error');
   const what = failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`;
-  const reason = reasonOf(error);
+  const reason = errorReason(error);
   const words = REFUSALS[reason];
-  throw new StartError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
+  throw new StartupError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
 }
 
 async function migrated(dialect: Dialect): Promise<Database> {

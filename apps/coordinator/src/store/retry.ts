@@ -1,5 +1,5 @@
 /** Runs a transaction again when the database refused it for reasons that pass: locks, serialization, lost connections. */
-import { reasonOf } from '../start-error.js';
+import { errorReason } from '../config/startup-error.js';
 
 /** SQLSTATE and SQLite codes, and the system's, after which the same transaction may well succeed. */
 const PASSING =
@@ -15,12 +15,12 @@ const LONGEST_PAUSE_MS = 500;
 
 /** Whether the transaction may be tried again. A unique violation may: another coordinator was faster, and its row is there now. */
 export function mayPass(error: unknown): boolean {
-  return PASSING.test(reasonOf(error)) || (error instanceof Error && PASSING_MESSAGES.test(error.message));
+  return PASSING.test(errorReason(error)) || (error instanceof Error && PASSING_MESSAGES.test(error.message));
 }
 
 /** Whether the database could not be reached, or did not take what was asked in time. */
 export function isUnavailable(error: unknown): boolean {
-  return mayPass(error) && !VIOLATION.test(reasonOf(error));
+  return mayPass(error) && !VIOLATION.test(errorReason(error));
 }
 
 /**

@@ -16,7 +16,7 @@ import {
   SqliteDialect,
   SqliteDriver,
 } from 'kysely';
-import { reasonOf, StartError } from '../start-error.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
 import { Turns } from './turns.js';
 import { WalFile } from './wal-file.js';
 
@@ -35,7 +35,7 @@ const MAX_KEPT_STATEMENTS = 1000;
 
 /**
  * Kysely's dialect for a database file, which is created where there is none. A write fails with `SQLITE_BUSY` when another process
- * holds the write lock for longer than `busyMs`. Throws {@link StartError}.
+ * holds the write lock for longer than `busyMs`. Throws {@link StartupError}.
  */
 export function sqliteDialect(file: string, busyMs = BUSY_MS): SqliteDialect {
   return new FileDialect(openFile(file), new WalFile(`${file}-wal`), busyMs);
@@ -240,6 +240,6 @@ function openFile(file: string): Sqlite.Database {
     sqlite.pragma('busy_timeout = 0');
     return sqlite;
   } catch (error) {
-    throw new StartError(`The database ${file} cannot be opened: ${reasonOf(error)}.`, { cause: error });
+    throw new StartupError(`The database ${file} cannot be opened: ${errorReason(error)}.`, { cause: error });
   }
 }

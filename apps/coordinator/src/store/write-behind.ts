@@ -2,7 +2,7 @@
  * Rows that nobody waits for: what is new is gathered by its key for a moment and written with others. Of one key the newest counts.
  * What a crash takes with it is that moment; what a database refuses waits for the next time, up to a bound.
  */
-import { BoundedMap } from '../bounded-map.js';
+import { BoundedMap } from '../limits/bounded-map.js';
 
 export interface WriteBehindOptions<Key, Value> {
   /** Writes some of them, in the order in which they came. */

@@ -1,5 +1,5 @@
 /** Whether and how traces are exported, from the standard variables of OpenTelemetry; the others are read by its own packages. */
-import { StartError } from '../start-error.js';
+import { StartupError } from '../config/startup-error.js';
 
 export interface TracingSettings {
   readonly protocol: (typeof PROTOCOLS)[number];
@@ -7,16 +7,16 @@ export interface TracingSettings {
 
 const PROTOCOLS = ['http/protobuf', 'http/json'] as const;
 
-/** Null: no traces. They are on where an exporter or its address is named. Throws {@link StartError} for what is not offered. */
+/** Null: no traces. They are on where an exporter or its address is named. Throws {@link StartupError} for what is not offered. */
 export function readTracing(env: Readonly<Record<string, string | undefined>>): TracingSettings | null {
   const value = (...names: readonly string[]): string => names.map((name) => env[name] ?? '').find((text) => text !== '') ?? '';
   if (value('OTEL_SDK_DISABLED').toLowerCase() === 'true') return null;
   const exporter = value('OTEL_TRACES_EXPORTER');
   const address = value('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT');
   if (exporter === 'none' || (exporter === '' && address === '')) return null;
-  if (exporter !== '' && exporter !== 'otlp') throw new StartError(`OTEL_TRACES_EXPORTER must be otlp or none, not "${exporter}".`);
+  if (exporter !== '' && exporter !== 'otlp') throw new StartupError(`OTEL_TRACES_EXPORTER must be otlp or none, not "${exporter}".`);
   const wanted = value('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL') || 'http/protobuf';
   const protocol = PROTOCOLS.find((known) => known === wanted);
-  if (protocol === undefined) throw new StartError(`OTEL_EXPORTER_OTLP_PROTOCOL must be ${PROTOCOLS.join(' or ')}, not "${wanted}".`);
+  if (protocol === undefined) throw new StartupError(`OTEL_EXPORTER_OTLP_PROTOCOL must be ${PROTOCOLS.join(' or ')}, not "${wanted}".`);
   return { protocol };
 }

@@ -1,8 +1,8 @@
 /** What strangers and misbehaving Macs send, each with the code it must get. */
 import { type Misbehaviour, reportEvent, type SentEvent, sendEvent, sendRaw } from '@inference/device-simulation';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ACME_HOOK_PATH, WEBHOOK_PATH } from '../../src/routes/devices.js';
-import { errorOf } from '../harness.js';
+import { ACME_WEBHOOK_PATH, WEBHOOK_PATH } from '../../src/routes/devices/devices.js';
+import { errorOf } from '../support/harness.js';
 import { eventually, type ManagedNetwork, startManagedNetwork, WEBHOOK_SECRET } from './managed-network.js';
 
 /** Status and code of an answer; the code of an outcome where it was no error. */
@@ -211,7 +211,7 @@ describe('reports that are not what they seem', () => {
   });
 
   it('are refused by their size before they are read', async () => {
-    for (const path of [WEBHOOK_PATH, ACME_HOOK_PATH]) {
+    for (const path of [WEBHOOK_PATH, ACME_WEBHOOK_PATH]) {
       const response = await fetch(network.harness.url + path, {
         method: 'POST',
         body: Buffer.alloc(600 * 1024, 'a'),

@@ -1,7 +1,7 @@
 /** A provider's way to `hardware` and back, through the real coordinator: its Mac, its management and its maker are simulated. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { errorOf } from '../harness.js';
-import type { ScriptedProvider } from '../scripted-provider.js';
+import { errorOf } from '../support/harness.js';
+import type { ScriptedProvider } from '../support/scripted-provider.js';
 import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
 
 describe('the trust in a managed Mac', () => {
@@ -13,7 +13,7 @@ describe('the trust in a managed Mac', () => {
 
   function sessionOf(provider: ScriptedProvider, of = network) {
     return (
-      [...of.harness.app.fleet.sessions()].find((one) => one.registration.identity.providerId === provider.providerId) ?? expect.fail()
+      [...of.harness.app.providers.sessions()].find((one) => one.registration.identity.providerId === provider.providerId) ?? expect.fail()
     );
   }
   const levelOf = (provider: ScriptedProvider, of = network) => sessionOf(provider, of).trust().level;

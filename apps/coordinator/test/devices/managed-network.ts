@@ -15,12 +15,12 @@ import {
   SimulatedAuthority,
 } from '@inference/device-simulation';
 import { sha256Hex } from '@inference/protocol/crypto';
-import type { Config } from '../../src/config.js';
+import type { Config } from '../../src/config/config.js';
 import type { WatchedDevice } from '../../src/devices/evidence-book.js';
 import type { ScheduleRules } from '../../src/devices/schedule.js';
 import { readDeviceManagement } from '../../src/devices/settings.js';
-import { type Harness, startHarness, until } from '../harness.js';
-import type { ProviderOptions, ScriptedProvider } from '../scripted-provider.js';
+import { type Harness, startHarness, until } from '../support/harness.js';
+import type { ProviderOptions, ScriptedProvider } from '../support/scripted-provider.js';
 
 export const WEBHOOK_SECRET = 'a webhook secret of some length';
 export const API_KEY = 'management key';
@@ -96,9 +96,9 @@ export async function startManagedNetwork(
   const anchor = { simulatedDeviceAuthority: options.realAnchor ? null : rootFile };
   const harness = await startHarness({
     now,
-    deviceTickMs: 20,
+    deviceIntervalMs: 20,
     // Tests let a week pass at once; to the sessions that would look like a week of silence.
-    fleetTimings: { silenceMs: 365 * 86_400_000 },
+    providerTimings: { silenceMs: 365 * 86_400_000 },
     config: { ...options.config, ...anchor, deviceManagement: options.unmanaged ? null : settings },
     deviceRules: { minPauseMs: 0, ...options.rules },
   });

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pseudonyms } from '../../src/stats/pseudonym.js';
 import { LEADERBOARD_SECRET } from '../../src/stats/public-statistics.js';
 import { sharedSecret } from '../../src/store/secrets.js';
-import { errorOf, type Harness, MODEL, NO_RATE_LIMITS, until } from '../harness.js';
-import { expectSignedPlain } from '../inference-calls.js';
+import { errorOf, type Harness, MODEL, NO_RATE_LIMITS, until } from '../support/harness.js';
+import { expectSignedPlain } from '../support/inference-calls.js';
 import { generate, IMAGE_MODEL, imageProvider, OWN_SIZE, picture, SMALL_SIZE, sdk, startImageHarness, urlsOf } from './pictures.js';
 
 const PATH = '/v1/images/generations';

@@ -1,8 +1,8 @@
 /** Small real images for tests, and a coordinator with a scripted provider that makes them. */
 import OpenAI from 'openai';
 import sharp from 'sharp';
-import { type Harness, startHarness } from '../harness.js';
-import { IMAGE_SIZES, type ProviderOptions, type ScriptedJob, type ScriptedProvider } from '../scripted-provider.js';
+import { type Harness, startHarness } from '../support/harness.js';
+import { IMAGE_SIZES, type ProviderOptions, type ScriptedJob, type ScriptedProvider } from '../support/scripted-provider.js';
 
 export const IMAGE_MODEL = 'test/image-1';
 export const [OWN_SIZE, SMALL_SIZE] = IMAGE_SIZES;

@@ -1,6 +1,6 @@
 /** The image rule of the specification: without a provider of images a request waits, and what a lost one had is tried elsewhere. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { errorOf, type Harness, until } from '../harness.js';
+import { errorOf, type Harness, until } from '../support/harness.js';
 import { generate, IMAGE_MODEL, imageProvider, paint, startImageHarness, urlsOf } from './pictures.js';
 
 let harness: Harness;

@@ -1,7 +1,7 @@
 /** Waiting for a busy machine, as clients see it: fair between accounts, and honest about when to come back. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Customer, errorOf, type Harness, MODEL, startHarness, until } from '../harness.js';
-import type { ScriptedJob } from '../scripted-provider.js';
+import { type Customer, errorOf, type Harness, MODEL, startHarness, until } from '../support/harness.js';
+import type { ScriptedJob } from '../support/scripted-provider.js';
 
 let harness: Harness;
 afterEach(() => harness.close());

@@ -1,6 +1,6 @@
 /** What the scheduler goes by, through the doors of a running coordinator. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { errorOf, type Harness, MODEL, startHarness, until } from '../harness.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from '../support/harness.js';
 
 let harness: Harness;
 afterEach(() => harness.close());
@@ -75,7 +75,7 @@ describe('an operator', () => {
     const content = 'one two three four five six seven eight nine ten eleven twelve';
     expect((await harness.chat({ messages: [{ role: 'user', content }] })).status).toBe(200);
     expect(await stateOf(provider.providerId)).toMatchObject({ gate: null, placements: 1, share_of_placements: 1 });
-    harness.app.fleet.standings.faulted(provider.providerId, 'unverified', 'test');
+    harness.app.providers.standings.faulted(provider.providerId, 'unverified', 'test');
     expect(await stateOf(provider.providerId)).toMatchObject({ gate: 'quarantined' });
   });
 });

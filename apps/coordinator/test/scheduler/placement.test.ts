@@ -6,7 +6,7 @@ import { MAX_ROUNDS, Placement } from '../../src/fleet/placement.js';
 import { CONSTANTS } from '../../src/fleet/scheduler/constants.js';
 import type { ProviderFacts } from '../../src/fleet/scheduler/gates.js';
 import { SpeedBook } from '../../src/fleet/scheduler/speed-book.js';
-import { type Harness, MODEL, startHarness, until } from '../harness.js';
+import { type Harness, MODEL, startHarness, until } from '../support/harness.js';
 import { anyone, id, machine, NOW } from './fleets.js';
 
 const hardware = { chip_family: 'M4', cpu_cores: 12, gpu_cores: 38, bandwidth_gbs: 400 };
@@ -129,7 +129,7 @@ describe('a running coordinator', () => {
     const provider = await harness.provider();
     expect((await harness.chat()).status).toBe(200);
     await until(() => harness.jobLines().length === 1);
-    const [session] = [...harness.app.fleet.sessions()];
+    const [session] = [...harness.app.providers.sessions()];
     const end = session?.trust().validUntil ?? 0;
     expect(end).toBeGreaterThan(Date.now());
     for (const readings of [
@@ -139,7 +139,7 @@ describe('a running coordinator', () => {
     ]) {
       reads = 0;
       swing = readings;
-      const decision = harness.app.fleet.choose(MODEL, anyone);
+      const decision = harness.app.providers.choose(MODEL, anyone);
       expect(['placed', 'none', 'busy']).toContain(decision.kind);
       expect(reads).toBeLessThan(100);
     }

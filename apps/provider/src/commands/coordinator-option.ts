@@ -5,7 +5,7 @@ import { readConfig } from '../config/read-config.js';
 import { StartError } from '../start-error.js';
 import { UsageError } from './owner-options.js';
 
-/** Its address for HTTP. Throws {@link UsageError}, ConfigError, and StartError where nothing says which. */
+/** Its address for HTTP. Throws {@link UsageError}, ConfigError, and StartupError where nothing says which. */
 export function coordinatorOf(flag: string | boolean | undefined, dataDir: string): string {
   if (typeof flag === 'string') {
     const address = coordinatorAddress(flag);

@@ -8,7 +8,7 @@ import { DEFAULT_IDLE, type Keep, readKeep, shorterKeep } from '../serving/keep.
 import { StartError } from '../start-error.js';
 
 const require = createRequire(import.meta.url);
-/** Looked for when it is asked for: an installed agent may have come without it. Throws {@link StartError}. */
+/** Looked for when it is asked for: an installed agent may have come without it. Throws {@link StartupError}. */
 function demoModel(name: '#demo-model' | '#demo-image-model'): string {
   try {
     return require.resolve(name);

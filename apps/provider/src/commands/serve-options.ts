@@ -97,7 +97,7 @@ export function readServeFlags(args: readonly string[]): ServeFlags {
   };
 }
 
-/** Throws {@link StartError} where neither says which coordinator. */
+/** Throws {@link StartupError} where neither says which coordinator. */
 export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));

@@ -1,6 +1,6 @@
 /** Console API: who is signed in, what this coordinator offers, and API keys. */
 import Type, { type Static } from 'typebox';
-import { body, microUsd, name, page, time, timeOrNull } from './shared.js';
+import { body, microUsd, name, page, time, timeOrNull } from './schema-parts.js';
 
 /** `GET /console/v1/settings`: what a page must know before anyone has signed in. */
 export const ConsoleSettingsSchema = Type.Object({

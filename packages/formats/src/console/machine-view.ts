@@ -1,7 +1,7 @@
 /** Console API: one machine of an account, as its owner sees it, connected or not. */
 import { NAME_PATTERN, ProviderStatusSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
-import { body, count, time, timeOrNull } from './shared.js';
+import { body, count, time, timeOrNull } from './schema-parts.js';
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 

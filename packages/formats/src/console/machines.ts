@@ -1,7 +1,7 @@
 /** Console API: the machines that earn for an account, and the codes that link them. */
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
-import { count, time, timeOrNull } from './shared.js';
+import { count, time, timeOrNull } from './schema-parts.js';
 
 /** A machine's live part is null while it is not connected. */
 export const ConsoleMachineSchema = Type.Object({

@@ -1,6 +1,6 @@
 /** Console API: the usage list of an account. */
 import Type, { type Static } from 'typebox';
-import { count, microUsd, page, time } from './shared.js';
+import { count, microUsd, page, time } from './schema-parts.js';
 
 /** One settled job. It says nothing of what was asked or answered. */
 export const ConsoleUsageEntrySchema = Type.Object({

@@ -5,23 +5,23 @@
  */
 import Type, { type Static } from 'typebox';
 
-export const METRICS = ['earnings', 'tokens', 'jobs'] as const;
-export type Metric = (typeof METRICS)[number];
+export const LEADERBOARD_METRICS = ['earnings', 'tokens', 'jobs'] as const;
+export type LeaderboardMetric = (typeof LEADERBOARD_METRICS)[number];
 
 /**
  * Sums are kept by the hour, UTC: a window includes the running hour and as many whole hours before it as its name says, so
  * `24h` covers at least the last 24 hours and less than 25.
  */
-export const WINDOWS = ['24h', '7d', '30d', 'all'] as const;
-export type Window = (typeof WINDOWS)[number];
+export const STATISTICS_WINDOWS = ['24h', '7d', '30d', 'all'] as const;
+export type StatisticsWindow = (typeof STATISTICS_WINDOWS)[number];
 
 const count = Type.Integer({ minimum: 0 });
 const texts = <Names extends readonly string[]>(...names: Names) =>
   Object.fromEntries(names.map((name) => [name, Type.String()])) as { [Name in Names[number]]: ReturnType<typeof Type.String> };
 const time = Type.String({ description: 'When this was computed, ISO 8601, UTC.' });
 
-const metric = Type.Enum([...METRICS], { default: 'earnings', description: 'one of earnings, tokens, jobs' });
-const window = Type.Enum([...WINDOWS], { default: 'all', description: 'one of 24h, 7d, 30d, all' });
+const metric = Type.Enum([...LEADERBOARD_METRICS], { default: 'earnings', description: 'one of earnings, tokens, jobs' });
+const window = Type.Enum([...STATISTICS_WINDOWS], { default: 'all', description: 'one of 24h, 7d, 30d, all' });
 
 export const LeaderboardQuerySchema = Type.Object({
   metric,
@@ -78,8 +78,8 @@ const LeaderboardEntry = Type.Object({
 });
 
 const Leaderboard = Type.Object({
-  metric: Type.Enum([...METRICS]),
-  window: Type.Enum([...WINDOWS]),
+  metric: Type.Enum([...LEADERBOARD_METRICS]),
+  window: Type.Enum([...STATISTICS_WINDOWS]),
   entries: Type.Array(LeaderboardEntry, { maxItems: 200 }),
   updated_at: time,
 });
@@ -87,7 +87,7 @@ const Leaderboard = Type.Object({
 export type Leaderboard = Static<typeof Leaderboard>;
 
 const Totals = Type.Object({
-  window: Type.Enum([...WINDOWS]),
+  window: Type.Enum([...STATISTICS_WINDOWS]),
   earnings_micro_usd: count,
   tokens: count,
   jobs: count,

@@ -1,5 +1,5 @@
 /** The public data of the network, as these pages fetch them, and how often. */
-import type { Leaderboard, Metric, Stats, Totals, Window } from '@inference/formats';
+import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Stats, Totals } from '@inference/formats';
 import type { AttestationFeed } from '@inference/protocol';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../app/api-client.js';
@@ -15,7 +15,7 @@ export function useStats() {
   });
 }
 
-export function useTotals(window: Window) {
+export function useTotals(window: StatisticsWindow) {
   return useQuery({
     queryKey: ['public', 'totals', window],
     queryFn: ({ signal }) => api.get<Totals>('/v1/network/totals', { query: { window }, signal }),
@@ -27,7 +27,7 @@ export function useTotals(window: Window) {
 /** Most entries that the coordinator tells. */
 export const LEADERBOARD_ENTRIES = 200;
 
-export function useLeaderboard(metric: Metric, window: Window) {
+export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWindow) {
   return useQuery({
     queryKey: ['public', 'leaderboard', metric, window],
     queryFn: ({ signal }) => api.get<Leaderboard>('/v1/leaderboard', { query: { metric, window, limit: LEADERBOARD_ENTRIES }, signal }),

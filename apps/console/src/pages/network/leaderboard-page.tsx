@@ -1,5 +1,5 @@
 /** Who serves most: owners under their pseudonyms, by what they earned, wrote or answered. What is chosen stands in the address. */
-import type { Leaderboard, Metric, Window } from '@inference/formats';
+import type { Leaderboard, LeaderboardMetric, StatisticsWindow } from '@inference/formats';
 import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
 import { ErrorState } from '../../ui/error-state.js';
@@ -18,14 +18,14 @@ const METRICS = [
   { value: 'earnings', label: 'Earnings' },
   { value: 'tokens', label: 'Tokens' },
   { value: 'jobs', label: 'Requests' },
-] as const satisfies readonly { value: Metric; label: string }[];
+] as const satisfies readonly { value: LeaderboardMetric; label: string }[];
 
 const WINDOWS = [
   { value: 'all', label: 'All time' },
   { value: '24h', label: '24 hours' },
   { value: '7d', label: '7 days' },
   { value: '30d', label: '30 days' },
-] as const satisfies readonly { value: Window; label: string }[];
+] as const satisfies readonly { value: StatisticsWindow; label: string }[];
 
 type Entry = Leaderboard['entries'][number];
 

@@ -6,7 +6,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { type Derivation, type DerivedKey, KEY_BYTES } from './messages.js';
+import { type Derivation, type DerivedKey, KEY_BYTES } from './thread-messages.js';
 
 /** One hash fills a processor for some 85 ms. */
 export const MAX_HASHES_AT_ONCE = 2;

@@ -1,7 +1,7 @@
 /** Entry of a password thread: derives one key at a time with scrypt. */
 import { scryptSync } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
-import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT } from './messages.js';
+import { type Derivation, type DerivedKey, KEY_BYTES, SCRYPT } from './thread-messages.js';
 
 parentPort?.on('message', ({ password, salt }: Derivation) => {
   try {

@@ -3,7 +3,7 @@
  * the others for the next two in turn, so that the work is the same for three machines and for ten thousand. Also counts what each
  * connection was given of all that was placed since it came.
  */
-import { BoundedMap } from '../../bounded-map.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
 import type { Board, Member } from '../scheduler/board.js';
 import { isNamed } from '../scheduler/gates.js';
 import type { Decision, PlacementRequest } from '../scheduler/schedule.js';

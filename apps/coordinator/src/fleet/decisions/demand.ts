@@ -1,5 +1,5 @@
 /** How many requests came for each model in the last minutes, in this process. Bounded in models and time. */
-import { BoundedMap } from '../../bounded-map.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
 
 const MINUTE_MS = 60_000;
 /** Minutes that are summed up, the one that runs included. */

@@ -3,7 +3,7 @@
  * from the memory bandwidth. Newer answers count for more, and it is remembered when a machine comes back.
  */
 import type { Hardware, ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../../bounded-map.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
 import { CONSTANTS, type SchedulerConstants } from './constants.js';
 import { aloneRate, type Speed } from './cost.js';
 

@@ -3,7 +3,7 @@
  * memory and for a while, and how far each machine's memory can be trusted, from the cached tokens of its signed receipts.
  */
 import type { ProviderId } from '@inference/protocol';
-import { BoundedMap } from '../../bounded-map.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
 import type { WarmPlace } from './schedule.js';
 
 /** The beginning of a prompt, up to the end of one of its blocks. */

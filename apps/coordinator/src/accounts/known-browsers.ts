@@ -1,0 +1,54 @@
+/**
+ * Remembers in a browser that somebody has signed in there: a cookie with an id of the browser and, for each of the last e-mail
+ * addresses, a keyed hash of both. It signs nobody in. Wrong passwords that strangers try do not count against such a browser.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const ID_BYTES = 16;
+const MAX_EMAILS = 5;
+/** Id and hashes in base64url. */
+const FORM = new RegExp(`^[A-Za-z0-9_-]{22}(?:\\.[A-Za-z0-9_-]{43}){1,${MAX_EMAILS}}$`);
+const LIFETIME_S = 365 * 24 * 3600;
+
+export class KnownBrowsers {
+  readonly #secret: string;
+  readonly #cookieName: string;
+  readonly #isHttps: boolean;
+
+  constructor(options: { readonly secret: string; readonly cookiePrefix: string; readonly isHttps: boolean }) {
+    this.#secret = options.secret;
+    this.#cookieName = `${options.isHttps ? '__Host-' : ''}${options.cookiePrefix}.device`;
+    this.#isHttps = options.isHttps;
+  }
+
+  /** Id of the browser that sent these cookies, if somebody has signed in there with this e-mail address; else null. */
+  idOf(cookies: string | undefined, email: string): string | null {
+    const [id, ...hashes] = this.#read(cookies);
+    if (id === undefined) return null;
+    const expected = this.#hash(id, email);
+    return hashes.some((hash) => timingSafeEqual(Buffer.from(hash), Buffer.from(expected))) ? id : null;
+  }
+
+  /** `Set-Cookie` for a browser in which somebody has just signed in. */
+  cookieFor(cookies: string | undefined, email: string): string {
+    const [id = randomBytes(ID_BYTES).toString('base64url'), ...hashes] = this.#read(cookies);
+    const own = this.#hash(id, email);
+    const value = [id, own, ...hashes.filter((hash) => hash !== own).slice(0, MAX_EMAILS - 1)].join('.');
+    const secure = this.#isHttps ? '; Secure' : '';
+    return `${this.#cookieName}=${value}; Max-Age=${LIFETIME_S}; Path=/; HttpOnly; SameSite=Lax${secure}`;
+  }
+
+  #read(cookies: string | undefined): string[] {
+    for (const pair of (cookies ?? '').split(';')) {
+      const at = pair.indexOf('=');
+      if (at === -1 || pair.slice(0, at).trim() !== this.#cookieName) continue;
+      const value = pair.slice(at + 1).trim();
+      if (FORM.test(value)) return value.split('.');
+    }
+    return [];
+  }
+
+  #hash(id: string, email: string): string {
+    return createHmac('sha256', this.#secret).update(`known device\0${id}\0${email}`).digest('base64url');
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Which account a machine earns for. A machine is linked by the token of its owner, shown over the connection on which it has
+ * proved its key, and unlinked by its owner, by its agent, or with the account. What it has earned stays where it is. A
+ * machine that is connected is told at once.
+ */
+import type { ProviderId } from '@inference/protocol';
+import { nameOfAccount } from '../store/account-names.js';
+import { linkProvider, unlinkProvider } from '../store/ledger/links.js';
+import {
+  bindMachineToken,
+  readMachineToken,
+  revokeMachineToken,
+  revokeTokensOfAccount,
+  revokeTokensOfMachine,
+} from '../store/machine-tokens.js';
+import { withRetries } from '../store/retry.js';
+import type { Database } from '../store/tables.js';
+
+export type LinkResult =
+  | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }
+  | { readonly kind: 'refused'; readonly reason: 'token_revoked' | 'other_machine' | 'other_account' | 'account_suspended' };
+
+export interface ProviderLinksOptions {
+  readonly database: Database;
+  readonly now: () => number;
+  /** A machine is no longer linked. */
+  readonly onUnlink: (providerId: ProviderId) => void;
+}
+
+/** Longest wait for a database that is busy. */
+const MAX_RETRY_MS = 10_000;
+
+export class ProviderLinks {
+  readonly #options: ProviderLinksOptions;
+
+  constructor(options: ProviderLinksOptions) {
+    this.#options = options;
+  }
+
+  /** Links the machine that proved this id. Rejects when the database does not answer. */
+  async link(providerId: ProviderId, token: string): Promise<LinkResult> {
+    const { database, now } = this.#options;
+    const state = await readMachineToken(database, token);
+    if (state.kind !== 'good') return refused(state.kind === 'suspended' ? 'account_suspended' : 'token_revoked');
+    if (state.providerId !== null && state.providerId !== providerId) return refused('other_machine');
+    const { accountId } = state;
+    const at = now();
+    try {
+      await this.#once(async (transaction) => {
+        if (!(await bindMachineToken(transaction, { token, providerId, now: at }))) throw new LinkRefused('token_revoked');
+        const outcome = await linkProvider(transaction, { providerId, accountId, at, from: 'nobody' });
+        if (outcome === 'other_account') throw new LinkRefused(outcome);
+      });
+    } catch (error) {
+      // Thrown, so that the transaction leaves nothing behind.
+      if (error instanceof LinkRefused) return refused(error.reason);
+      throw error;
+    }
+    return { kind: 'linked', accountId, accountName: await nameOfAccount(database, accountId) };
+  }
+
+  /** An owner takes a machine out of their account. False when it is not in it. */
+  async unlink(accountId: string, providerId: ProviderId): Promise<boolean> {
+    const machine = { accountId, providerId, at: this.#options.now() };
+    const done = await this.#once(async (transaction) => {
+      await revokeTokensOfMachine(transaction, machine);
+      return unlinkProvider(transaction, machine);
+    });
+    if (done) this.#options.onUnlink(providerId);
+    return done;
+  }
+
+  /** An agent gives its token back, and the machine that it was of is unlinked. Whether there was such a token is not said (RFC 7009 section 2.2). */
+  async revoke(token: string): Promise<void> {
+    const at = this.#options.now();
+    const unlinked = await this.#once(async (transaction) => {
+      const revoked = await revokeMachineToken(transaction, token, at);
+      if (revoked === null || revoked.providerId === null) return null;
+      const { accountId, providerId } = revoked;
+      return (await unlinkProvider(transaction, { accountId, providerId, at })) ? (providerId as ProviderId) : null;
+    });
+    if (unlinked !== null) this.#options.onUnlink(unlinked);
+  }
+
+  /** An account is closed: its machines earn for nobody until somebody links them anew. */
+  async closeAccount(accountId: string): Promise<void> {
+    const { database, now } = this.#options;
+    await this.#once((transaction) => revokeTokensOfAccount(transaction, accountId, now()));
+    const machines = await database.selectFrom('provider_owners').select('provider_id').where('account_id', '=', accountId).execute();
+    for (const { provider_id } of machines) await this.unlink(accountId, provider_id as ProviderId);
+  }
+
+  #once<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
+    return withRetries(() => this.#options.database.transaction().execute(work), Date.now() + MAX_RETRY_MS);
+  }
+}
+
+type Refusal = Extract<LinkResult, { kind: 'refused' }>['reason'];
+
+function refused(reason: Refusal): LinkResult {
+  return { kind: 'refused', reason };
+}
+
+class LinkRefused extends Error {
+  constructor(readonly reason: Refusal) {
+    super(reason);
+    this.name = 'LinkRefused';
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Memory that many holders share: accounts, or network addresses. A holder may take a multiple of what is left free (dynamic
+ * thresholds, Choudhury and Hahne 1998). When a claim does not fit, the oldest unfinished claim is evicted of the largest holder that is
+ * larger than the claimant; else of the claimant itself (`evictsOwn`), or of a larger member; else `grow` returns false.
+ */
+export interface FairBudgetOptions {
+  readonly maxBytes: number;
+  /** A holder's bytes may be at most this multiple of the free bytes. 1: half of the budget for a single holder; 9: nine tenths. */
+  readonly freeMultiple: number;
+  /** Bytes that each claim costs from its beginning: a connection and its objects. */
+  readonly bytesPerClaim?: number;
+  /** A holder's own oldest unfinished claim may be given up for its newer ones: unrelated clients can share an address. */
+  readonly evictsOwn?: boolean;
+}
+
+/** An account and one of its keys, or an address alone. */
+export interface Claimant {
+  readonly holder: string;
+  /** Without `evictsOwn`, claims of one member never displace a smaller member of the same holder. */
+  readonly member?: string;
+}
+
+class Group {
+  bytes = 0;
+  /** Claims that may be given up, the oldest first. */
+  readonly unfinished = new Set<Claim>();
+}
+
+class Holder extends Group {
+  readonly members = new Map<string, Group>();
+  claimCount = 0;
+}
+
+/** One body or connection. */
+export class Claim {
+  bytes = 0;
+  isOpen = true;
+  readonly #budget: FairBudget;
+  readonly onEvicted: () => void;
+  readonly claimant: Required<Claimant>;
+
+  constructor(budget: FairBudget, claimant: Required<Claimant>, onEvicted: () => void) {
+    this.#budget = budget;
+    this.claimant = claimant;
+    this.onEvicted = onEvicted;
+  }
+
+  /** False where the budget has no room; the claim then keeps what it has. */
+  grow(bytes: number): boolean {
+    return this.#budget.grow(this, bytes);
+  }
+
+  /** Gives some bytes back. */
+  shrink(bytes: number): void {
+    this.#budget.shrink(this, bytes);
+  }
+
+  /** The claim is complete: it is not given up for others any more. */
+  finish(): void {
+    this.#budget.finish(this);
+  }
+
+  /** Gives everything back. Idempotent. */
+  release(): void {
+    this.#budget.release(this);
+  }
+}
+
+export class FairBudget {
+  readonly #options: Required<FairBudgetOptions>;
+  readonly #holders = new Map<string, Holder>();
+  #bytes = 0;
+
+  constructor(options: FairBudgetOptions) {
+    this.#options = { bytesPerClaim: 0, evictsOwn: false, ...options };
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Begins a claim. Null where not even its beginning fits. `onGivenUp` is called after its bytes were taken away. */
+  open({ holder, member = '' }: Claimant, onGivenUp: () => void): Claim | null {
+    const claim = new Claim(this, { holder, member }, onGivenUp);
+    const group = this.#holders.get(holder) ?? new Holder();
+    this.#holders.set(holder, group);
+    group.claimCount++;
+    const part = group.members.get(member) ?? new Group();
+    group.members.set(member, part);
+    group.unfinished.add(claim);
+    part.unfinished.add(claim);
+    if (claim.grow(this.#options.bytesPerClaim)) return claim;
+    claim.release();
+    return null;
+  }
+
+  grow(claim: Claim, bytes: number): boolean {
+    if (!claim.isOpen) return false;
+    const { holder, member } = this.#groupsOf(claim);
+    while (!this.#fits(holder.bytes + bytes, bytes)) {
+      const victim = this.#victimFor(claim, holder, member, bytes);
+      if (victim === null) return false;
+      victim.release();
+      victim.onEvicted();
+    }
+    this.#add(claim, bytes);
+    return true;
+  }
+
+  shrink(claim: Claim, bytes: number): void {
+    if (claim.isOpen) this.#add(claim, -Math.min(bytes, claim.bytes));
+  }
+
+  finish(claim: Claim): void {
+    if (!claim.isOpen) return;
+    const { holder, member } = this.#groupsOf(claim);
+    holder.unfinished.delete(claim);
+    member.unfinished.delete(claim);
+  }
+
+  release(claim: Claim): void {
+    if (!claim.isOpen) return;
+    this.finish(claim);
+    this.#add(claim, -claim.bytes);
+    claim.isOpen = false;
+    const { holder, member } = this.#groupsOf(claim);
+    holder.claimCount--;
+    if (holder.claimCount === 0) this.#holders.delete(claim.claimant.holder);
+    else if (member.bytes === 0 && member.unfinished.size === 0) holder.members.delete(claim.claimant.member);
+  }
+
+  #fits(holderBytes: number, bytes: number): boolean {
+    return holderBytes <= this.#options.freeMultiple * (this.#options.maxBytes - this.#bytes - bytes);
+  }
+
+  #add(claim: Claim, bytes: number): void {
+    const { holder, member } = this.#groupsOf(claim);
+    claim.bytes += bytes;
+    member.bytes += bytes;
+    holder.bytes += bytes;
+    this.#bytes += bytes;
+  }
+
+  #victimFor(claim: Claim, holder: Holder, member: Group, bytes: number): Claim | null {
+    const largest = largestOf(this.#holders.values(), (group) => group !== holder && group.bytes > holder.bytes + bytes);
+    if (largest !== null) return oldestOf(largest, claim);
+    if (this.#options.evictsOwn) return oldestOf(holder, claim);
+    const sibling = largestOf(holder.members.values(), (group) => group !== member && group.bytes > member.bytes + bytes);
+    return sibling === null ? null : oldestOf(sibling, claim);
+  }
+
+  #groupsOf({ claimant }: Claim): { readonly holder: Holder; readonly member: Group } {
+    const holder = this.#holders.get(claimant.holder);
+    // A member without bytes and unfinished claims is dropped while finished, empty claims of it are open.
+    const member = holder?.members.get(claimant.member) ?? new Group();
+    if (holder === undefined) throw new Error('the claim is not open');
+    holder.members.set(claimant.member, member);
+    return { holder, member };
+  }
+}
+
+function largestOf<T extends Group>(groups: Iterable<T>, isCandidate: (group: T) => boolean): T | null {
+  let largest: T | null = null;
+  for (const group of groups) {
+    if (group.unfinished.size > 0 && isCandidate(group) && (largest === null || group.bytes > largest.bytes)) largest = group;
+  }
+  return largest;
+}
+
+function oldestOf({ unfinished }: Group, except: Claim): Claim | null {
+  for (const claim of unfinished) if (claim !== except) return claim;
+  return null;
+}

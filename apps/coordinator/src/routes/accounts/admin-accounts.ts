@@ -1,0 +1,207 @@
+/** `/admin/v1`: accounts, deposits by hand, withdrawals, and which account a machine earns for. */
+import {
+  type AdminAccount,
+  type AdminAccountView,
+  AdminDepositSchema,
+  EndWithdrawalSchema,
+  LinkMachineSchema,
+  RequestError,
+  readJsonBody,
+  schemaCheck,
+  UpdateAccountSchema,
+} from '@inference/formats';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import type { Ledger } from '../../ledger/ledger.js';
+import { errorFacts, type Log } from '../../log.js';
+import type { Deposits } from '../../payments/deposits.js';
+import type { PaymentProcessor } from '../../payments/payment-processor.js';
+import type { EndOutcome, Withdrawals } from '../../payments/withdrawals.js';
+import type { AccountBook, ListedAccount } from '../../store/account-book.js';
+import type { OwnedMachines } from '../../store/owned-machines.js';
+import type { PaymentBook, Withdrawal } from '../../store/payment-book.js';
+import type { Database } from '../../store/tables.js';
+import { depositBody, withdrawalBody } from '../billing/console-billing.js';
+import { addEarningsConcentration } from '../billing/earnings-concentration.js';
+import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
+import { parseProviderId } from '../parameters/provider-id.js';
+import { readTextFilter } from '../parameters/text-filter.js';
+import { bytesOf } from '../plugins/body-bytes.js';
+import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+
+export interface AdminRoutes {
+  readonly accounts: AccountBook;
+  readonly book: PaymentBook;
+  readonly deposits: Deposits;
+  readonly withdrawals: Withdrawals;
+  readonly database: Database;
+  readonly ledger: Pick<Ledger, 'balance' | 'linkProvider' | 'pendingEarnings'>;
+  readonly machines: OwnedMachines;
+  readonly processor: PaymentProcessor | null;
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+type Query = Readonly<Record<string, string | undefined>>;
+interface ById {
+  readonly Params: { readonly id: string };
+}
+
+export function addAdminRoutes(server: FastifyInstance, guard: onRequestHookHandler, routes: AdminRoutes): void {
+  const options = { onRequest: guard, bodyLimit: MAX_CONSOLE_BODY_BYTES };
+  addAccounts(server, options, routes);
+  addMoney(server, options, routes);
+  addEarningsConcentration(server, guard, routes);
+  const linkOf = bodyReader(LinkMachineSchema);
+  server.post<ById>('/admin/v1/providers/:id/link', options, async (request) => {
+    const providerId = parseProviderId(request.params.id);
+    const { account_id } = linkOf(request);
+    await inUse(routes.accounts, account_id);
+    await routes.ledger.linkProvider(providerId, account_id, routes.now());
+    return { provider_id: providerId, account_id };
+  });
+}
+
+interface RouteOptions {
+  readonly onRequest: onRequestHookHandler;
+  readonly bodyLimit: number;
+}
+
+function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger, machines }: AdminRoutes): void {
+  server.get('/admin/v1/accounts', options, async (request) => {
+    const query = request.query as Query;
+    const { limit, after } = readPageQuery(query);
+    const rows = await accounts.list({ text: readTextFilter(query, 'search'), limit: limit + 1, after });
+    return toPage(rows, limit, (row) => ({ at: row.createdAt, id: row.id }), accountBody);
+  });
+  server.get<ById>('/admin/v1/accounts/:id', options, async (request): Promise<AdminAccountView> => {
+    const account = await existing(accounts, request.params.id);
+    const { balance, reserved, withdrawable } = await ledger.balance(account.id);
+    return {
+      ...accountBody(account),
+      balance_micro_usd: balance,
+      reserved_micro_usd: reserved,
+      withdrawable_micro_usd: withdrawable,
+      pending_micro_usd: (await ledger.pendingEarnings(account.id)).total,
+      machines: (await machines.list(account.id)).map(({ providerId }) => providerId),
+    };
+  });
+  const changeOf = bodyReader(UpdateAccountSchema);
+  server.patch<ById>('/admin/v1/accounts/:id', options, async (request) => {
+    const { suspended, is_admin } = changeOf(request);
+    const { id } = await existing(accounts, request.params.id);
+    if (suspended !== undefined) await accounts.setSuspended(id, suspended);
+    if (is_admin !== undefined) await accounts.setAdmin(id, is_admin);
+    return accountBody(await existing(accounts, id));
+  });
+}
+
+function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminRoutes): void {
+  const { accounts, book, deposits } = routes;
+  const depositOf = bodyReader(AdminDepositSchema);
+  server.post<ById>('/admin/v1/accounts/:id/deposits', options, async (request, reply) => {
+    const { amount_micro_usd, reference } = depositOf(request);
+    const { id } = await inUse(accounts, request.params.id);
+    const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
+    if (order.accountId !== id || order.amount !== amount_micro_usd) {
+      throw new RequestError('conflict', 'reference', 'This reference names another deposit.');
+    }
+    reply.code(201);
+    return { ...depositBody(order), account_id: order.accountId };
+  });
+  server.get('/admin/v1/deposits', options, async (request) => {
+    const query = request.query as Query;
+    const { limit, after } = readPageQuery(query);
+    const orders = await book.listOrders({ accountId: readTextFilter(query, 'account_id'), limit: limit + 1, after });
+    return toPage(
+      orders,
+      limit,
+      (order) => ({ at: order.createdAt, id: order.id }),
+      (order) => ({ ...depositBody(order), account_id: order.accountId }),
+    );
+  });
+  server.get('/admin/v1/withdrawals', options, async (request) => {
+    const query = request.query as Query;
+    const { limit, after } = readPageQuery(query);
+    const rows = await book.listWithdrawals({
+      accountId: readTextFilter(query, 'account_id'),
+      state: withdrawalState(query.state),
+      limit: limit + 1,
+      after,
+    });
+    return toPage(rows, limit, (row) => ({ at: row.requestedAt, id: row.id }), withdrawalBody);
+  });
+  const endOf = bodyReader(EndWithdrawalSchema);
+  server.post<ById>('/admin/v1/withdrawals/:id/end', options, async (request) => {
+    const { end } = endOf(request);
+    return withdrawalBody(endedOf(await endWithdrawal(routes, request.params.id, end)));
+  });
+}
+
+async function endWithdrawal(routes: AdminRoutes, id: string, end: 'paid' | 'rejected' | 'transfer'): Promise<EndOutcome> {
+  if (end !== 'transfer') return routes.withdrawals.end(id, end);
+  if (routes.processor === null) throw new RequestError('not_configured', null, 'This coordinator has no payment service.');
+  try {
+    return await routes.withdrawals.transfer(id, routes.processor);
+  } catch (error) {
+    routes.log.error({ withdrawal: id, error: errorFacts(error) }, 'transfer failed');
+    throw new RequestError(
+      'payment_service_failed',
+      null,
+      'It is not known whether the transfer was made. Ask for it again: it is made once.',
+    );
+  }
+}
+
+function endedOf(outcome: EndOutcome): Withdrawal {
+  switch (outcome.kind) {
+    case 'ended':
+      return outcome.withdrawal;
+    case 'unknown':
+      throw new RequestError('not_found', null, 'There is no such withdrawal.');
+    case 'otherwise_ended':
+      throw new RequestError('conflict', 'end', `This withdrawal was ended by ${outcome.end}.`);
+    case 'no_payout_account':
+      throw new RequestError('conflict', 'end', 'The account has no payout account at the payment service.');
+    case 'transfer_refused':
+      throw new RequestError('conflict', 'end', 'The payment service refused the transfer.');
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function bodyReader<Schema extends TSchema>(schema: Schema): (request: FastifyRequest) => Static<Schema> {
+  const check = schemaCheck(schema);
+  return (request) => check(readJsonBody(bytesOf(request)));
+}
+
+async function existing(accounts: AccountBook, id: string): Promise<ListedAccount> {
+  const account = await accounts.findListed(id);
+  if (account !== null) return account;
+  throw new RequestError('not_found', null, 'There is no such account.');
+}
+
+/** One that is not closed: nobody has what a closed one is given. */
+async function inUse(accounts: AccountBook, id: string): Promise<ListedAccount> {
+  const account = await existing(accounts, id);
+  if (account.deletedAt === null) return account;
+  throw new RequestError('conflict', null, 'This account is closed.');
+}
+
+function withdrawalState(text: string | undefined): Withdrawal['state'] | null {
+  if (text === undefined) return null;
+  if (text === 'requested' || text === 'paid' || text === 'rejected') return text;
+  throw new RequestError('invalid_request', 'state', 'state must be one of requested, paid and rejected.');
+}
+
+function accountBody(account: ListedAccount): AdminAccount {
+  return {
+    id: account.id,
+    name: account.name,
+    email: account.email,
+    created_at: isoTime(account.createdAt),
+    is_admin: account.isAdmin,
+    suspended_at: isoTimeOrNull(account.suspendedAt),
+    deleted_at: isoTimeOrNull(account.deletedAt),
+  };
+}

@@ -1,0 +1,85 @@
+/** `/console/v1/keys`: API keys of the account that is signed in. */
+import {
+  type ConsoleKey,
+  ConsoleKeyPageSchema,
+  ConsoleKeySchema,
+  ConsoleNewKeySchema,
+  CreateKeySchema,
+  RequestError,
+  UpdateKeySchema,
+} from '@inference/formats';
+import type { KeyDesk, OwnedKey } from '../../store/key-desk.js';
+import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
+import type { ConsoleApi } from '../plugins/console-api.js';
+
+export function addKeyRoutes(api: ConsoleApi, desk: KeyDesk, now: () => number): void {
+  const shown = (key: OwnedKey): ConsoleKey => keyBody(key, now());
+
+  api.add({ method: 'GET', path: '/keys', response: ConsoleKeyPageSchema }, async ({ caller, query }) => {
+    const { limit, after } = readPageQuery(query);
+    const keys = await desk.list(caller.account.id, limit + 1, after);
+    return toPage(keys, limit, (key) => ({ at: key.createdAt, id: key.id }), shown);
+  });
+
+  api.add(
+    { method: 'POST', path: '/keys', body: CreateKeySchema, response: ConsoleNewKeySchema, status: 201 },
+    async ({ caller, body }) => {
+      const limits = {
+        expiresAt: expiryOf(body.expires_at, now()) ?? null,
+        spendLimit: body.spend_limit_micro_usd ?? null,
+        models: body.models ?? null,
+        signatureForm: body.signature_form ?? null,
+      };
+      const made = await desk.create(caller.account.id, body.name, limits);
+      if (made === null) throw new RequestError('conflict', null, 'This account has too many keys. Revoke some first.');
+      return { key: shown(made.key), secret: made.text };
+    },
+  );
+
+  api.add({ method: 'PATCH', path: '/keys/:id', body: UpdateKeySchema, response: ConsoleKeySchema }, async ({ caller, body, params }) => {
+    const expiresAt = expiryOf(body.expires_at, now());
+    const changed = await desk.change(caller.account.id, params.id ?? '', {
+      ...(body.name === undefined ? {} : { name: body.name }),
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      ...(body.spend_limit_micro_usd === undefined ? {} : { spendLimit: body.spend_limit_micro_usd }),
+      ...(body.models === undefined ? {} : { models: body.models }),
+      ...(body.signature_form === undefined ? {} : { signatureForm: body.signature_form }),
+    });
+    return shown(found(changed));
+  });
+
+  api.add({ method: 'DELETE', path: '/keys/:id', response: ConsoleKeySchema }, async ({ caller, params }) => {
+    return shown(found(await desk.revoke(caller.account.id, params.id ?? '')));
+  });
+}
+
+function keyBody(key: OwnedKey, now: number): ConsoleKey {
+  const expired = key.expiresAt !== null && key.expiresAt <= now;
+  return {
+    id: key.id,
+    name: key.name,
+    prefix: key.prefix,
+    state: key.revokedAt !== null ? 'revoked' : expired ? 'expired' : 'active',
+    created_at: isoTime(key.createdAt),
+    last_used_at: isoTimeOrNull(key.lastUsedAt),
+    expires_at: isoTimeOrNull(key.expiresAt),
+    revoked_at: isoTimeOrNull(key.revokedAt),
+    spend_limit_micro_usd: key.spendLimit,
+    spent_micro_usd: key.spent,
+    models: key.models === null ? null : [...key.models],
+    signature_form: key.signatureForm,
+  };
+}
+
+/** Milliseconds of a time in the future; null for never, undefined where nothing was said. Throws RequestError. */
+function expiryOf(text: string | null | undefined, now: number): number | null | undefined {
+  if (text === null || text === undefined) return text;
+  const time = Date.parse(text);
+  if (Number.isFinite(time) && time > now) return time;
+  throw new RequestError('invalid_request', 'expires_at', 'expires_at must be a time in the future.');
+}
+
+function found(key: OwnedKey | null): OwnedKey {
+  if (key !== null) return key;
+  throw new RequestError('not_found', null, 'This account has no such key, or it is revoked.');
+}

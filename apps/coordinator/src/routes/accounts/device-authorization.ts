@@ -1,0 +1,124 @@
+/**
+ * How a machine is signed in by its owner: the device authorization grant (RFC 8628), revocation (RFC 7009) and the metadata
+ * of both (RFC 8414). The owner decides in the console; what comes of it is a machine token, which opens what concerns that
+ * one machine and nothing else of the account.
+ */
+import { cleanLabel } from '@inference/protocol';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ProviderLinks } from '../../accounts/provider-links.js';
+import { DEVICE_CODE_LIFE_MS, type DeviceCodes, type PollOutcome } from '../../store/device-codes.js';
+import { consoleOrigin } from '../plugins/console-origin.js';
+import type { RateLimits } from '../plugins/rate-limits.js';
+import { MAX_FORM_BYTES, OAuthError, parameter, readForm, sendOAuthError } from './oauth-form.js';
+
+/** The one program that may ask. */
+const CLIENT_ID = 'inference-provider';
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+/** Where the console takes a code. */
+const LINK_PATH = '/link';
+const MAX_LABEL = 64;
+
+export interface OAuthRoutes {
+  readonly codes: DeviceCodes;
+  readonly links: ProviderLinks;
+  readonly limits: RateLimits;
+  readonly publicOrigin: string | null;
+}
+
+type Handle = (form: ReadonlyMap<string, string>, request: FastifyRequest) => Promise<object>;
+
+export function addOAuth(server: FastifyInstance, { codes, links, limits, publicOrigin }: OAuthRoutes): void {
+  const originOf = (request: FastifyRequest): string => {
+    const origin = consoleOrigin(request, publicOrigin);
+    if (origin === null) throw new OAuthError('invalid_request', 'The console is not served under this name. Set PUBLIC_URL.');
+    return origin;
+  };
+  const add = (path: string, limit: RateLimits['publicRoutes'], handle: Handle): void => {
+    server.post(path, { onRequest: limit, bodyLimit: MAX_FORM_BYTES }, (request, reply) =>
+      answer(reply, async () => handle(readForm(request), request)),
+    );
+  };
+
+  server.get('/.well-known/oauth-authorization-server', { onRequest: limits.publicRoutes }, (request, reply) =>
+    answer(reply, async () => metadata(originOf(request))),
+  );
+
+  add('/oauth/device_authorization', limits.authRoutes, async (form, request) => {
+    checkClient(form);
+    const origin = originOf(request);
+    const { deviceCode, userCode } = await codes.make({
+      machineName: cleanLabel(form.get('machine_name') ?? '', MAX_LABEL, 'a machine without a name'),
+      chipName: cleanLabel(form.get('chip_name') ?? '', MAX_LABEL, '') || null,
+      address: request.ip,
+    });
+    return {
+      device_code: deviceCode,
+      user_code: userCode,
+      verification_uri: `${origin}${LINK_PATH}`,
+      verification_uri_complete: `${origin}${LINK_PATH}?code=${userCode}`,
+      expires_in: DEVICE_CODE_LIFE_MS / 1000,
+      interval: codes.intervalMs / 1000,
+    };
+  });
+
+  // Those who ask too often are slowed down by the grant itself, whatever address they come from.
+  add('/oauth/token', limits.publicRoutes, async (form) => {
+    if (parameter(form, 'grant_type') !== DEVICE_GRANT) {
+      throw new OAuthError('unsupported_grant_type', `The only grant type is ${DEVICE_GRANT}.`);
+    }
+    checkClient(form);
+    const outcome = await codes.poll(parameter(form, 'device_code'));
+    if (outcome.kind !== 'granted') throw pollError(outcome.kind);
+    return { access_token: outcome.token, token_type: 'Bearer' };
+  });
+
+  add('/oauth/revoke', limits.authRoutes, async (form) => {
+    checkClient(form);
+    await links.revoke(parameter(form, 'token'));
+    return {};
+  });
+}
+
+async function answer(reply: FastifyReply, make: () => Promise<object>): Promise<FastifyReply> {
+  reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
+  try {
+    return reply.send(await make());
+  } catch (error) {
+    if (error instanceof OAuthError) return sendOAuthError(reply, error);
+    throw error;
+  }
+}
+
+function checkClient(form: ReadonlyMap<string, string>): void {
+  if (parameter(form, 'client_id') !== CLIENT_ID) throw new OAuthError('invalid_client', 'There is no such client.');
+}
+
+function pollError(kind: Exclude<PollOutcome['kind'], 'granted'>): OAuthError {
+  switch (kind) {
+    case 'pending':
+      return new OAuthError('authorization_pending', 'The owner has not decided yet.');
+    case 'slow_down':
+      return new OAuthError('slow_down', 'Asked too often: wait five seconds longer between two questions from now on.');
+    case 'denied':
+      return new OAuthError('access_denied', 'The owner refused.');
+    case 'expired':
+      return new OAuthError('expired_token', 'The code has expired. Ask for a new one.');
+    case 'unknown':
+      return new OAuthError('invalid_grant', 'There is no such code, or it was used before.');
+    default:
+      return kind satisfies never;
+  }
+}
+
+function metadata(origin: string): object {
+  return {
+    issuer: origin,
+    device_authorization_endpoint: `${origin}/oauth/device_authorization`,
+    token_endpoint: `${origin}/oauth/token`,
+    revocation_endpoint: `${origin}/oauth/revoke`,
+    grant_types_supported: [DEVICE_GRANT],
+    response_types_supported: [],
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+  };
+}

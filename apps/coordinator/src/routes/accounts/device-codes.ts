@@ -1,0 +1,79 @@
+/**
+ * `/console/v1/device-codes`: a machine that wants to be linked, as the owner who typed its code sees it, and their decision.
+ * Codes are short, so wrong ones are few: per account and per address; and one that is unknown, gone, or another's looks the same.
+ */
+import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
+import { networkOf } from '../../limits/network-address.js';
+import type { DeviceCode, DeviceCodes } from '../../store/device-codes.js';
+import { isoTime } from '../parameters/pagination.js';
+import { AttemptLimit } from '../plugins/attempt-limit.js';
+import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
+
+const WINDOW_MS = 10 * 60_000;
+/** An owner mistypes now and then. */
+const MAX_OF_ACCOUNT = 10;
+/** Many people may share an address. */
+const MAX_OF_ADDRESS = 50;
+
+export function addDeviceCodeRoutes(api: ConsoleApi, { codes, now }: { readonly codes: DeviceCodes; readonly now: () => number }): void {
+  const byAccount = new AttemptLimit({ maxAttempts: MAX_OF_ACCOUNT, windowMs: WINDOW_MS, now });
+  const byAddress = new AttemptLimit({ maxAttempts: MAX_OF_ADDRESS, windowMs: WINDOW_MS, now });
+
+  /** What is asked of a code, where the caller may still try one. */
+  const guarded = async (call: ConsoleCall<unknown>, ask: (userCode: string) => Promise<DeviceCode | null>): Promise<DeviceCode> => {
+    const account = call.caller.account.id;
+    const blockedFor = byAccount.count(account) ?? byAddress.count(networkOf(call.address));
+    if (blockedFor !== null) throw new TooManyCodes(blockedFor);
+    const takeBack = (): void => {
+      byAccount.refund(account);
+      byAddress.refund(networkOf(call.address));
+    };
+    const code = await ask(call.params.user_code ?? '').catch((error: unknown) => {
+      takeBack();
+      throw error;
+    });
+    if (code === null) throw new RequestError('not_found', null, 'There is no such code. Codes are good for ten minutes.');
+    takeBack();
+    return code;
+  };
+
+  api.add({ method: 'GET', path: '/device-codes/:user_code', response: ConsoleDeviceCodeSchema }, async (call) =>
+    bodyOf(await guarded(call, (userCode) => codes.find(userCode, call.caller.account.id))),
+  );
+
+  for (const [path, decision] of [
+    ['approve', 'approved'],
+    ['deny', 'denied'],
+  ] as const) {
+    api.add({ method: 'POST', path: `/device-codes/:user_code/${path}`, response: ConsoleDeviceCodeSchema }, async (call) => {
+      const code = await guarded(call, (userCode) => codes.decide(userCode, call.caller.account.id, decision));
+      if (code.state !== decision) throw new RequestError('conflict', null, PROBLEMS[code.state]);
+      return bodyOf(code);
+    });
+  }
+}
+
+const PROBLEMS: Readonly<Record<DeviceCode['state'], string>> = {
+  waiting: 'The code could not be decided. Try again.',
+  approved: 'This code was approved before. Remove the machine under Machines if that was a mistake.',
+  denied: 'This code was denied before. Run the command on the machine again for a new one.',
+  expired: 'This code has expired. Run the command on the machine again for a new one.',
+};
+
+class TooManyCodes extends RequestError {
+  constructor(readonly retryAfter: number) {
+    super('rate_limit_exceeded', null, 'Too many codes that do not exist were tried. Wait a while.');
+  }
+}
+
+function bodyOf(code: DeviceCode): ConsoleDeviceCode {
+  return {
+    user_code: code.userCode,
+    machine_name: code.machineName,
+    chip_name: code.chipName,
+    address: code.address,
+    requested_at: isoTime(code.requestedAt),
+    expires_at: isoTime(code.expiresAt),
+    state: code.state,
+  };
+}

@@ -1,0 +1,103 @@
+/** `/console/v1/settings`, `/session`, `/me` and `/sessions`: what is offered here, who is signed in, and from where. */
+import {
+  apiError,
+  type ConsoleMe,
+  ConsoleMeSchema,
+  type ConsoleSession,
+  ConsoleSessionListSchema,
+  ConsoleSessionSchema,
+  type ConsoleSessionState,
+  type ConsoleSettings,
+  RequestError,
+} from '@inference/formats';
+import type { FastifyInstance } from 'fastify';
+import type { Auth } from '../../accounts/auth.js';
+import { revokeSession } from '../../accounts/expired-sessions.js';
+import type { SignedIn } from '../../accounts/sessions.js';
+import type { PlaygroundKeys } from '../../store/playground-keys.js';
+import { isoTime } from '../parameters/pagination.js';
+import { type ConsoleAccess, type ConsoleApi, headersOf } from '../plugins/console-api.js';
+import { consoleOrigin } from '../plugins/console-origin.js';
+import type { RateLimits } from '../plugins/rate-limits.js';
+import { sendError } from '../plugins/send-error.js';
+
+export function addSettings(server: FastifyInstance, limits: RateLimits, settings: ConsoleSettings): void {
+  server.get('/console/v1/settings', { onRequest: limits.publicRoutes }, async () => settings);
+}
+
+/**
+ * Who is signed in, with the same answer for nobody: every visitor's page asks this first, and an answer of 401 would stand as an
+ * error in their browser.
+ */
+export function addSession(server: FastifyInstance, door: ConsoleAccess): void {
+  server.get('/console/v1/session', { onRequest: door.limits.publicRoutes }, async (request, reply) => {
+    if (consoleOrigin(request, door.publicOrigin) === null) {
+      sendError(reply, apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' }));
+      return reply;
+    }
+    const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
+    if (setCookies.length > 0) reply.header('set-cookie', setCookies);
+    reply.header('cache-control', 'no-store');
+    const suspended = signedIn !== null && signedIn.account.suspendedAt !== null;
+    return { account: signedIn === null || suspended ? null : meBody(signedIn), suspended } satisfies ConsoleSessionState;
+  });
+}
+
+function meBody(who: SignedIn): ConsoleMe {
+  return {
+    id: who.account.id,
+    name: who.name,
+    email: who.email,
+    email_verified: who.emailVerified,
+    created_at: isoTime(who.account.createdAt),
+    is_admin: who.account.isAdmin,
+  };
+}
+
+export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: PlaygroundKeys): void {
+  api.add({ method: 'GET', path: '/me', response: ConsoleMeSchema }, async ({ caller }) => meBody(caller));
+
+  api.add({ method: 'GET', path: '/sessions', response: ConsoleSessionListSchema }, async ({ caller }) => {
+    const { internalAdapter } = await auth.$context;
+    const sessions = await internalAdapter.listSessions(caller.account.id, { onlyActiveSessions: true });
+    return { data: sessions.map((session) => sessionBody(session, caller.sessionId)) };
+  });
+
+  api.add({ method: 'DELETE', path: '/sessions', response: ConsoleSessionListSchema }, async ({ caller }) => {
+    const { internalAdapter } = await auth.$context;
+    const others = (await internalAdapter.listSessions(caller.account.id)).filter((session) => session.id !== caller.sessionId);
+    for (const session of others) await revokeSession(auth, caller.account.id, session.id);
+    await playgroundKeys.revokeAll(caller.account.id);
+    return { data: others.map((session) => sessionBody(session, caller.sessionId)) };
+  });
+
+  api.add({ method: 'DELETE', path: '/sessions/:id', response: ConsoleSessionSchema }, async ({ caller, params }) => {
+    const { internalAdapter } = await auth.$context;
+    const sessions = await internalAdapter.listSessions(caller.account.id);
+    const session = sessions.find((one) => one.id === params.id);
+    if (session === undefined) throw new RequestError('not_found', null, 'There is no such session.');
+    await revokeSession(auth, caller.account.id, session.id);
+    return sessionBody(session, caller.sessionId);
+  });
+}
+
+const MAX_USER_AGENT = 300;
+
+interface SessionRow {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  readonly ipAddress?: string | null | undefined;
+  readonly userAgent?: string | null | undefined;
+}
+
+function sessionBody(session: SessionRow, currentId: string): ConsoleSession {
+  return {
+    id: session.id,
+    current: session.id === currentId,
+    created_at: session.createdAt.toISOString(),
+    expires_at: session.expiresAt.toISOString(),
+    address: session.ipAddress ?? null,
+    user_agent: session.userAgent?.slice(0, MAX_USER_AGENT) ?? null,
+  };
+}

@@ -1,0 +1,297 @@
+/**
+ * `/console/auth/…`: the sign-in library behind the server. Only the addresses named here exist; each is limited by address,
+ * those that take a password or send mail also by e-mail address; errors come in the shape of the console API.
+ */
+import { type ApiError, apiError, type ErrorCode, readJsonBody } from '@inference/formats';
+import { isName } from '@inference/protocol';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AUTH_PATH, type Auth, CLIENT_ADDRESS_HEADER, COOKIE_PREFIX } from '../../accounts/auth.js';
+import type { KnownBrowsers } from '../../accounts/known-browsers.js';
+import { type SignInQueue, SignInQueueFull } from '../../accounts/passwords/sign-in-queue.js';
+import { networkOf } from '../../limits/network-address.js';
+import { errorFacts, type Log } from '../../log.js';
+import { isUnavailable } from '../../store/retry.js';
+import { bytesOf } from '../plugins/body-bytes.js';
+import { type ConsoleAccess, headersOf, isMutation, MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from '../plugins/console-origin.js';
+import { databaseUnavailable, sendError } from '../plugins/send-error.js';
+import { normalizeEmail, type SignInBlock, type SignInClient } from '../plugins/sign-in-limits.js';
+
+interface AuthRoute {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  /** A try with the body's `email` is counted; one that signs somebody in is not. */
+  readonly limitEmail?: true;
+  /** Takes a browser onwards instead of answering JSON. */
+  readonly redirects?: true;
+  /** Sends a mail to the body's `email`, as often as it may. */
+  readonly needsMail?: true;
+  /** A session alone is not enough. */
+  readonly needsPassword?: true;
+  /** The library hashes a password for it. */
+  readonly hashes?: true;
+}
+
+const ROUTES: readonly AuthRoute[] = [
+  { method: 'POST', path: '/sign-up/email', limitEmail: true, hashes: true },
+  { method: 'POST', path: '/sign-in/email', limitEmail: true, hashes: true },
+  { method: 'POST', path: '/sign-out' },
+  { method: 'POST', path: '/update-user' },
+  { method: 'POST', path: '/change-password', hashes: true },
+  { method: 'POST', path: '/delete-user', needsPassword: true, hashes: true },
+  { method: 'POST', path: '/request-password-reset', needsMail: true },
+  { method: 'GET', path: '/reset-password/:token', redirects: true },
+  { method: 'POST', path: '/reset-password', hashes: true },
+  { method: 'POST', path: '/send-verification-email', needsMail: true },
+  { method: 'GET', path: '/verify-email', redirects: true },
+];
+
+export interface AuthRoutes {
+  readonly auth: Auth;
+  readonly door: ConsoleAccess;
+  /** Where requests wait that need a password hash. */
+  readonly queue: SignInQueue;
+  readonly devices: KnownBrowsers;
+  /** Whether mail can leave. */
+  readonly mail: boolean;
+  readonly log: Log;
+}
+
+export function addAuthRoutes(server: FastifyInstance, routes: AuthRoutes): void {
+  for (const route of ROUTES) {
+    server.route({
+      method: route.method,
+      url: AUTH_PATH + route.path,
+      bodyLimit: MAX_CONSOLE_BODY_BYTES,
+      // What the headers tell is checked before the body is read.
+      onRequest: [
+        routes.door.limits.authRoutes,
+        (request, reply, done) => {
+          const refusal = refusalByHeaders(routes, route, request);
+          if (refusal === null) done();
+          else sendError(reply.header('cache-control', 'no-store'), refusal);
+        },
+      ],
+      handler: async (request, reply) => {
+        reply.header('cache-control', 'no-store');
+        await serve(routes, route, request, reply);
+        return reply;
+      },
+    });
+  }
+}
+
+function refusalByHeaders(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest): ApiError | null {
+  const origin = consoleOrigin(request, routes.door.publicOrigin);
+  if (origin === null) return apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
+  if (isMutation(request)) {
+    if (!hasBearer(request) && isCrossOrigin(request, origin)) return apiError('cross_origin');
+    if (!isJson(request)) return apiError('not_json');
+  }
+  if (route.needsMail && !routes.mail) return apiError('not_configured', { message: 'This coordinator cannot send mail.' });
+  return null;
+}
+
+async function serve(routes: AuthRoutes, route: AuthRoute, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const refuse = (...error: Parameters<typeof apiError>): void => sendError(reply, apiError(...error));
+  const origin = consoleOrigin(request, routes.door.publicOrigin);
+  if (origin === null) return refuse('cross_origin');
+  if (route.needsPassword && textMember(request, 'password') === null) {
+    return refuse('invalid_request', { param: 'password', message: 'password is required.' });
+  }
+  for (const [name, max] of Object.entries(LONGEST)) {
+    if ((textMember(request, name)?.length ?? 0) > max) {
+      return refuse('invalid_request', { param: name, message: `${name} must be at most ${max} characters long.` });
+    }
+  }
+  if (!isName(textMember(request, 'name') ?? '')) {
+    const message = 'name must not contain line breaks or other control characters.';
+    return refuse('invalid_request', { param: 'name', message });
+  }
+  for (const name of ['callbackURL', 'redirectTo']) {
+    if (!isPlainPath(textMember(request, name), origin)) {
+      return refuse('invalid_request', { param: name, message: `${name} must be a path of the console of at most 200 characters.` });
+    }
+  }
+  const { signIns } = routes.door.limits;
+  const client = clientOf(routes, request);
+  // The answer is that of a mail that was sent: earlier ones are there, and their links are still good.
+  if (route.needsMail && client !== null && !signIns.admitMail(client)) return void reply.send(MAIL_SENT);
+  const attempt = route.limitEmail && client !== null ? signIns.begin(client) : null;
+  if (attempt !== null && 'by' in attempt)
+    return refuse('rate_limit_exceeded', { retryAfter: attempt.retryAfter, message: BLOCKED[attempt.by] });
+  const handle = (): Promise<Response> => routes.auth.handler(webRequest(request, origin));
+  let answer: Response;
+  try {
+    const left = leaving(reply);
+    if (attempt?.isDelayed && client !== null && !(await signIns.delay(client, left))) {
+      attempt.refund();
+      return refuse('rate_limit_exceeded', { retryAfter: 5, message: BLOCKED.email });
+    }
+    const line = client?.device ?? networkOf(request.ip);
+    answer = await (route.hashes ? routes.queue.run(line, left, handle) : handle());
+  } catch (error) {
+    attempt?.refund();
+    if (error instanceof SignInQueueFull) return refuse(...QUEUE_FULL[error.scope]);
+    // Nobody is there to be answered.
+    if (reply.raw.destroyed) return refuse('internal');
+    routes.log.error({ request: request.id, error: errorFacts(error) }, 'sign-in failed');
+    return isUnavailable(error) ? sendError(reply, databaseUnavailable()) : refuse('internal');
+  }
+  const signedIn = answer.ok && answer.headers.getSetCookie().some((cookie) => cookie.includes(SESSION_COOKIE));
+  if (signedIn && attempt !== null && client !== null) {
+    attempt.refund();
+    signIns.recordSuccess(client);
+    answer.headers.append('set-cookie', routes.devices.cookieFor(cookiesOf(request), client.email));
+  }
+  if (await wasNotStored(routes.auth, answer, textMember(request, 'email'))) {
+    attempt?.refund();
+    return sendError(reply, databaseUnavailable());
+  }
+  await pass(answer, reply);
+}
+
+const SESSION_COOKIE = `${COOKIE_PREFIX}.session_token=`;
+const MAIL_SENT = { status: true, message: 'If this email exists in our system, check your email for the link' };
+const BLOCKED: Readonly<Record<SignInBlock['by'], string>> = {
+  email: 'Too many tries with this e-mail address. Try again later.',
+  network: 'Too many tries from this address. Try again later.',
+};
+
+/** Who tries the e-mail address of the body; null where it has none. */
+function clientOf({ devices }: AuthRoutes, request: FastifyRequest): SignInClient | null {
+  const email = normalizeEmail(textMember(request, 'email') ?? '');
+  if (email === '') return null;
+  return { email, network: networkOf(request.ip), device: devices.idOf(cookiesOf(request), email) };
+}
+
+/** A bearer token stands for itself: cookies beside it are not looked at. */
+function cookiesOf(request: FastifyRequest): string | undefined {
+  return hasBearer(request) ? undefined : request.headers.cookie;
+}
+
+const QUEUE_FULL: Readonly<Record<SignInQueueFull['scope'], Parameters<typeof apiError>>> = {
+  client: ['rate_limit_exceeded', { retryAfter: 5, message: 'Too many sign-ins from this address at once. Try again in a few seconds.' }],
+  all: ['overloaded', { retryAfter: 10, message: 'Too many people are signing in right now. Try again in a few seconds.' }],
+};
+
+/** Aborted when the client leaves before it is answered. */
+function leaving(reply: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  reply.raw.once('close', () => left.abort(new Error('the client has left')));
+  return left.signal;
+}
+
+/** The library blames the client when the database refuses a new user, also where nobody has that address. */
+async function wasNotStored(auth: Auth, answer: Response, email: string | null): Promise<boolean> {
+  if (email === null || answer.status < 400) return false;
+  if (!(await answer.clone().text()).includes('"FAILED_TO_CREATE_USER"')) return false;
+  const { internalAdapter } = await auth.$context;
+  return (await internalAdapter.findUserByEmail(email)) === null;
+}
+
+/** Longest texts that are stored; an e-mail address by RFC 5321 section 4.5.3.1. */
+const LONGEST: Readonly<Record<string, number>> = { email: 254, name: 100, image: 500 };
+
+const PATH = /^\/[A-Za-z0-9/_.~?=&-]{0,199}$/;
+
+/** Whether an address that goes into a mail is a path without text for its reader. Other sites' are for the library to refuse. */
+function isPlainPath(address: string | null, origin: string): boolean {
+  if (address === null) return true;
+  const path = address.startsWith(`${origin}/`) ? address.slice(origin.length) : address;
+  return PATH.test(path) || !path.startsWith('/');
+}
+
+/** A text of the body, if it holds it. What else is wrong with the body is the library's to say. */
+function textMember(request: FastifyRequest, name: string): string | null {
+  const body = bytesOf(request);
+  if (!isJson(request) || body.length === 0) return null;
+  const value = readJsonBody(body);
+  if (typeof value !== 'object' || value === null) return null;
+  const member = (value as Readonly<Record<string, unknown>>)[name];
+  return typeof member === 'string' ? member : null;
+}
+
+/** Of this connection alone, or what a proxy says, which the server has weighed already. */
+const UNPASSED_HEADERS = [
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'expect',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+];
+
+function webRequest(request: FastifyRequest, origin: string): Request {
+  const headers = headersOf(request);
+  headers.set(CLIENT_ADDRESS_HEADER, request.ip);
+  // A token stands for itself: a browser's cookies beside it would mean somebody else.
+  if (hasBearer(request)) headers.delete('cookie');
+  for (const name of UNPASSED_HEADERS) headers.delete(name);
+  const body = bytesOf(request);
+  return new Request(origin + request.url, {
+    method: request.method,
+    headers,
+    ...(isMutation(request) ? { body: body.length === 0 ? '{}' : Buffer.from(body) } : {}),
+  });
+}
+
+const PASSED_HEADERS = ['content-type', 'location', 'pragma'];
+
+async function pass(answer: Response, reply: FastifyReply): Promise<void> {
+  const cookies = answer.headers.getSetCookie();
+  if (cookies.length > 0) reply.header('set-cookie', cookies);
+  const body = await answer.text();
+  if (answer.status >= 400) return sendError(reply, apiErrorOf(answer.status, body));
+  for (const name of PASSED_HEADERS) {
+    const value = answer.headers.get(name);
+    if (value !== null) reply.header(name, value);
+  }
+  reply.code(answer.status).send(withoutToken(body));
+}
+
+/** Sessions live in cookies that no script can read; the library would tell their tokens beside them. */
+function withoutToken(body: string): string {
+  if (body === '') return '{}';
+  const value: unknown = JSON.parse(body);
+  if (typeof value !== 'object' || value === null || !('token' in value)) return body;
+  const { token: _, ...rest } = value;
+  return JSON.stringify(rest);
+}
+
+/** The library's `{code, message}` in our shape. Its codes tell more than ours, so its sentence is kept. */
+function apiErrorOf(status: number, body: string) {
+  return apiError(codeOf(status), messageOf(body));
+}
+
+function messageOf(body: string): { message?: string } {
+  try {
+    const value = JSON.parse(body) as { message?: unknown };
+    return typeof value.message === 'string' && value.message !== '' ? { message: value.message } : {};
+  } catch {
+    return {};
+  }
+}
+
+function codeOf(status: number): ErrorCode {
+  switch (status) {
+    case 401:
+      return 'not_signed_in';
+    case 403:
+      return 'forbidden';
+    case 404:
+      return 'not_found';
+    case 409:
+      return 'conflict';
+    case 415:
+      return 'not_json';
+    case 422:
+      return 'invalid_request';
+    case 429:
+      return 'rate_limit_exceeded';
+    default:
+      return status < 500 ? 'invalid_request' : 'internal';
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * `GET /admin/v1/health`: how this coordinator is, for the page that operators look at. Cheap enough to be asked every few
+ * seconds: the database is asked at most once in a while, whoever asks.
+ */
+import type { AdminHealth } from '@inference/formats';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { Fleet } from '../../fleet/fleet.js';
+import type { RecentCounts } from '../../metrics/recent-counts.js';
+import type { Dialect } from '../../store/dialect.js';
+import type { HoldBook } from '../../store/hold-book.js';
+import type { LedgerSummary } from '../../store/ledger/summary.js';
+import type { DatabaseState } from '../../store/readiness.js';
+import { isoTime } from '../parameters/pagination.js';
+
+export interface AdminHealthRoutes {
+  readonly version: string;
+  readonly startedAt: number;
+  readonly isDraining: () => boolean;
+  readonly dialect: Dialect;
+  /** Never rejects. */
+  readonly database: () => Promise<DatabaseState>;
+  /** Rejects when the database does not answer. */
+  readonly ledger: () => Promise<LedgerSummary>;
+  readonly fleet: Fleet;
+  readonly holds: Pick<HoldBook, 'all'>;
+  readonly queues: () => AdminHealth['queues'];
+  readonly recentJobs: RecentCounts;
+  readonly recentProblems: RecentCounts;
+  readonly now: () => number;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** What the database said counts for this long, in milliseconds. */
+const CACHE_MS = 5000;
+
+type FromDatabase = Pick<AdminHealth, 'database' | 'ledger'>;
+
+export function addAdminHealth(server: FastifyInstance, guard: onRequestHookHandler, facts: AdminHealthRoutes): void {
+  let latest: { readonly at: number; readonly answer: Promise<FromDatabase> } | null = null;
+  server.get('/admin/v1/health', { onRequest: guard }, async (_request, reply): Promise<AdminHealth> => {
+    const now = facts.now();
+    if (latest === null || now - latest.at >= CACHE_MS || now < latest.at) latest = { at: now, answer: readDatabaseHealth(facts) };
+    const { database, ledger } = await latest.answer;
+    const draining = facts.isDraining();
+    reply.header('cache-control', 'no-store');
+    return {
+      ready: database.state === 'ok' && !draining,
+      reason: draining ? 'draining' : database.state === 'ok' ? null : `database_${database.state}`,
+      version: facts.version,
+      node_version: process.version,
+      started_at: isoTime(facts.startedAt),
+      server_time: isoTime(facts.now()),
+      memory_bytes: process.memoryUsage.rss(),
+      database,
+      queues: facts.queues(),
+      fleet: providerCounts(facts),
+      ledger,
+      recent: { minutes: facts.recentJobs.minutes, jobs: [...facts.recentJobs.read()], problems: [...facts.recentProblems.read()] },
+    };
+  });
+}
+
+async function readDatabaseHealth(facts: AdminHealthRoutes): Promise<FromDatabase> {
+  const began = performance.now();
+  const state = await facts.database();
+  const database = { kind: facts.dialect, state, answer_ms: Math.round(performance.now() - began) };
+  if (state !== 'ok') return { database, ledger: null };
+  try {
+    return { database, ledger: ledgerBody(await facts.ledger(), facts.now()) };
+  } catch (error) {
+    facts.onFailure(error);
+    return { database, ledger: null };
+  }
+}
+
+function ledgerBody(summary: LedgerSummary, now: number): NonNullable<AdminHealth['ledger']> {
+  return {
+    checked_at: isoTime(now),
+    owed_micro_usd: summary.owed,
+    held_micro_usd: summary.held,
+    fees_micro_usd: summary.fees,
+    requested_withdrawals_micro_usd: summary.requestedWithdrawals,
+    accounts: summary.accounts,
+    running_holds: summary.runningHolds,
+    problems: [...summary.problems],
+  };
+}
+
+function providerCounts({ fleet, holds }: AdminHealthRoutes): AdminHealth['fleet'] {
+  let [providers, routable, slots, usedSlots] = [0, 0, 0, 0];
+  for (const session of fleet.sessions()) {
+    providers++;
+    if (fleet.status(session) === 'online') routable++;
+    slots += session.registration.slots;
+    usedSlots += session.jobs.used;
+  }
+  return {
+    connections: fleet.connections,
+    providers,
+    routable,
+    held: holds.all.size,
+    restrained: [...fleet.standings.restrained()].length,
+    slots,
+    used_slots: usedSlots,
+    models: fleet.servedModels().length,
+  };
+}

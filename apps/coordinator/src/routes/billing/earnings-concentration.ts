@@ -1,0 +1,62 @@
+/** `GET /admin/v1/earnings/concentration`: owners who earn mostly from one account, for operators who decide on withdrawals. */
+import type { AdminEarningsConcentration } from '@inference/formats';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import Type from 'typebox';
+import { PAYER_DAYS_KEPT } from '../../store/ledger/activity.js';
+import { type AccountName, earningsConcentration } from '../../store/payer-earnings.js';
+import type { Database } from '../../store/tables.js';
+import { DAY_MS } from '../../store/usage-days.js';
+import { dayText } from '../parameters/day-range.js';
+import { queryReader } from '../parameters/query.js';
+
+const MAX_DAYS = PAYER_DAYS_KEPT - 1;
+const MAX_ROWS = 200;
+const whole = (min: number, max: number, fallback: number) =>
+  Type.Integer({ minimum: min, maximum: max, default: fallback, description: `a whole number from ${min} to ${max}` });
+
+const readQuery = queryReader(
+  Type.Object({
+    days: whole(1, MAX_DAYS, 30),
+    min_share_percent: whole(1, 100, 50),
+    /** One dollar: below that, shares say nothing. */
+    min_micro_usd: whole(0, 10_000_000_000_000, 1_000_000),
+    limit: whole(1, MAX_ROWS, 50),
+  }),
+);
+
+export function addEarningsConcentration(
+  server: FastifyInstance,
+  guard: onRequestHookHandler,
+  { database, now }: { readonly database: Database; readonly now: () => number },
+): void {
+  server.get('/admin/v1/earnings/concentration', { onRequest: guard }, async (request): Promise<AdminEarningsConcentration> => {
+    const { days, min_share_percent, min_micro_usd, limit } = readQuery(request.url);
+    const to = Math.floor(now() / DAY_MS);
+    const from = to - days + 1;
+    const rows = await earningsConcentration(database, { from, minSharePercent: min_share_percent, minEarned: min_micro_usd, limit });
+    return {
+      from: dayText(from),
+      to: dayText(to),
+      min_share_percent,
+      min_micro_usd,
+      data: rows.map((row) => ({
+        owner: row.owner === null ? null : nameBody(row.owner),
+        provider_id: row.providerId,
+        payer: nameBody(row.payer),
+        earned_micro_usd: row.earned,
+        owner_earned_micro_usd: row.ownerEarned,
+        payer_paid_micro_usd: row.payerPaid,
+        owner_share_percent: percent(row.earned, row.ownerEarned),
+        payer_share_percent: percent(row.earned, row.payerPaid),
+      })),
+    };
+  });
+}
+
+function nameBody({ id, name, email }: AccountName) {
+  return { id, name, email };
+}
+
+function percent(part: number, whole: number): number {
+  return Number((BigInt(part) * 100n) / BigInt(whole));
+}

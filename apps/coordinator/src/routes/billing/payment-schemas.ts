@@ -1,0 +1,81 @@
+/**
+ * Parameters and answers of payments and prices (spec: usage entry, balance). The query readers, the API description and the
+ * tests all use these. Descriptions of parameters complete "<name> must be ...".
+ */
+import Type, { type Static } from 'typebox';
+
+const count = Type.Integer({ minimum: 0 });
+const usd = Type.String({ pattern: '^-?\\d+\\.\\d{6}$', description: 'USD with six decimal places.' });
+const microUsd = Type.Integer({ description: 'Micro-USD: 1 USD is 1,000,000.' });
+
+/** Entries of one page at most, and where the client names no number. */
+export const MAX_USAGE_LIMIT = 1000;
+const TIME_PATTERN = '^\\d{4}-\\d\\d-\\d\\d(?:T\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d{1,3})?)?(?:Z|[+-]\\d\\d:\\d\\d))?$';
+export const TIME_DESCRIPTION = 'a date such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z';
+
+export const UsageQuerySchema = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_USAGE_LIMIT, description: `a whole number from 1 to ${MAX_USAGE_LIMIT}` })),
+  cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'a cursor that an earlier page has given' })),
+  from: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })),
+  to: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })),
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' })),
+  format: Type.Optional(Type.Enum(['json', 'csv'], { description: 'json or csv' })),
+});
+
+const Balance = Type.Object({
+  balance_micro_usd: microUsd,
+  balance_usd: usd,
+  withdrawable_micro_usd: Type.Integer({ minimum: 0, description: 'Matured earnings, in micro-USD.' }),
+  withdrawable_usd: usd,
+  pending_micro_usd: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Earnings that cannot be withdrawn yet; left out, as the next two, where there are none.' }),
+  ),
+  pending_usd: Type.Optional(usd),
+  maturing: Type.Optional(
+    Type.Array(Type.Object({ at: Type.String({ description: 'ISO 8601, UTC.' }), amount_micro_usd: count }), {
+      description: 'When the pending earnings can be withdrawn, the earliest first.',
+    }),
+  ),
+});
+
+const UsageEntry = Type.Object({
+  request_id: Type.String({ description: 'The job; X-Inference-Job-ID of streams.' }),
+  model: Type.String(),
+  prompt_tokens: count,
+  completion_tokens: count,
+  images: Type.Optional(Type.Integer({ minimum: 1, description: 'Images that were made; only in entries of image models.' })),
+  cost_micro_usd: count,
+  timestamp: Type.String({ description: 'When the job was completed, ISO 8601, UTC.' }),
+});
+export type UsageEntry = Static<typeof UsageEntry>;
+
+const Usage = Type.Object({
+  usage: Type.Array(UsageEntry, { description: 'The newest first.' }),
+  next_cursor: Type.Optional(
+    Type.Union([Type.String(), Type.Null()], {
+      description: 'Where limit or cursor was given: the cursor of the next page, null on the last. The Link header names the page too.',
+    }),
+  ),
+});
+
+/** A typing error should not empty a balance: at most 10,000 USD for a million tokens, and 1000 USD for an image. */
+const rate = (max: number) => Type.Integer({ minimum: 0, maximum: max, description: `a whole number of micro-USD from 0 to ${max}` });
+/** Micro-USD, whole: for a million tokens, and for one image. */
+const rates = { prompt_per_million: rate(10_000_000_000), completion_per_million: rate(10_000_000_000), per_image: rate(1_000_000_000) };
+
+/** A new price, of which no rate may be forgotten or misspelled. */
+export const PriceChangeSchema = Type.Object(
+  { ...rates, valid_from: Type.Optional(Type.String({ pattern: TIME_PATTERN, description: TIME_DESCRIPTION })) },
+  {
+    additionalProperties: false,
+    description: 'an object with prompt_per_million, completion_per_million and per_image, and perhaps valid_from',
+  },
+);
+
+const Prices = Type.Object({
+  object: Type.Literal('list'),
+  currency: Type.Literal('micro_usd'),
+  data: Type.Array(Type.Object({ model: Type.String(), ...rates })),
+});
+
+export const PAYMENT_SCHEMAS = { Balance, Usage, Prices };

@@ -1,0 +1,136 @@
+/**
+ * `GET /v1/payments/balance` and `GET /v1/payments/usage`: what the account of a key has, and what its jobs have cost
+ * (spec: balance, usage entry). Beyond the specification usage can be read in pages, by time and model, and as CSV.
+ */
+import { Readable } from 'node:stream';
+import { RequestError } from '@inference/formats';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Ledger, PendingEarnings } from '../../ledger/ledger.js';
+import { formatUsd, microUsd } from '../../ledger/money.js';
+import type { Database } from '../../store/tables.js';
+import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../store/usage-entries.js';
+import { queryReader } from '../parameters/query.js';
+import { parseTime } from '../parameters/time.js';
+import { accountOf } from '../plugins/api-key-auth.js';
+import { CSV_TYPE, csvLine, prefersCsv } from './csv.js';
+import { MAX_USAGE_LIMIT, type UsageEntry, UsageQuerySchema } from './payment-schemas.js';
+import { decodeUsageCursor, encodeUsageCursor } from './usage-cursor.js';
+
+const PATH = '/v1/payments/usage';
+const readUsageQuery = queryReader(UsageQuerySchema);
+/** What a key's account owns is nobody else's business, caches on the way included. */
+const PRIVATE = { 'cache-control': 'no-store' };
+
+export function addPayments(
+  server: FastifyInstance,
+  guard: onRequestHookHandler,
+  parts: { readonly database: Database; readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'> },
+): void {
+  const { database, ledger } = parts;
+  server.get('/v1/payments/balance', { onRequest: guard }, async (request, reply) => {
+    const account = accountOf(request);
+    const { balance, withdrawable } = await ledger.balance(account);
+    const pending = await ledger.pendingEarnings(account);
+    reply.headers(PRIVATE);
+    return {
+      balance_micro_usd: balance,
+      balance_usd: formatUsd(balance),
+      withdrawable_micro_usd: withdrawable,
+      withdrawable_usd: formatUsd(withdrawable),
+      // The object of the specification has no more members than those above.
+      ...(pending.total === 0
+        ? {}
+        : { pending_micro_usd: pending.total, pending_usd: formatUsd(pending.total), maturing: maturingBody(pending) }),
+    };
+  });
+  server.get(PATH, { onRequest: guard }, (request, reply) => {
+    const wanted = readUsageRequest(request);
+    reply.headers({ ...PRIVATE, vary: 'accept' });
+    return wanted.csv ? sendCsv(database, wanted, reply) : sendPage(database, wanted, reply);
+  });
+}
+
+/** When pending earnings can be withdrawn. */
+export function maturingBody({ maturing }: PendingEarnings): { at: string; amount_micro_usd: number }[] {
+  return maturing.map(({ at, amount }) => ({ at: new Date(at).toISOString(), amount_micro_usd: amount }));
+}
+
+interface UsageQuery {
+  readonly filter: UsageFilter;
+  readonly after: UsagePosition | null;
+  readonly limit: number | undefined;
+  readonly csv: boolean;
+  /** The parameters again, for the address of the next page. */
+  readonly parameters: Readonly<Record<string, string | number>>;
+}
+
+/** Throws RequestError naming the parameter that is wrong. */
+function readUsageRequest(request: FastifyRequest): UsageQuery {
+  const query = readUsageQuery(request.url);
+  const from = parseTime('from', query.from);
+  const to = parseTime('to', query.to);
+  if (from !== undefined && to !== undefined && from > to) {
+    throw new RequestError('invalid_request', 'to', 'to must not be earlier than from.');
+  }
+  return {
+    filter: { accountId: accountOf(request), from, to, model: query.model },
+    after: query.cursor === undefined ? null : decodeUsageCursor(query.cursor),
+    limit: query.limit,
+    csv: query.format === undefined ? prefersCsv(request.headers.accept) : query.format === 'csv',
+    parameters: query,
+  };
+}
+
+async function sendPage(database: Database, wanted: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
+  const limit = wanted.limit ?? MAX_USAGE_LIMIT;
+  // One more tells whether there is a next page.
+  const rows = await readUsage(database, wanted.filter, { after: wanted.after, limit: limit + 1 });
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const next = rows.length > limit && last !== undefined ? encodeUsageCursor(last) : null;
+  if (next !== null) {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries({ ...wanted.parameters, limit, cursor: next })) parameters.set(name, String(value));
+    reply.header('link', `<${PATH}?${parameters}>; rel="next"`);
+  }
+  // Who asked for no page gets exactly what the specification shows.
+  const paged = wanted.limit !== undefined || wanted.after !== null;
+  return reply.send({ usage: shown.map(entryOf), ...(paged ? { next_cursor: next } : {}) });
+}
+
+/** Without a limit the table is whole, however long: it is read and sent page by page, as fast as the client takes it. */
+async function sendCsv(database: Database, wanted: UsageQuery, reply: FastifyReply): Promise<FastifyReply> {
+  reply.headers({ 'content-type': CSV_TYPE, 'content-disposition': 'attachment; filename="usage.csv"' });
+  return reply.send(Readable.from(csvLines(database, wanted)));
+}
+
+async function* csvLines(database: Database, { filter, after, limit = Number.POSITIVE_INFINITY }: UsageQuery): AsyncGenerator<string> {
+  yield csvLine(['timestamp', 'request_id', 'model', 'prompt_tokens', 'completion_tokens', 'cost_micro_usd', 'cost_usd', 'images']);
+  let place = after;
+  for (let left = limit; left > 0; ) {
+    const rows = await readUsage(database, filter, { after: place, limit: Math.min(left, MAX_USAGE_LIMIT) });
+    if (rows.length > 0) yield rows.map(entryLine).join('');
+    place = rows.at(-1) ?? null;
+    if (rows.length < MAX_USAGE_LIMIT) return;
+    left -= rows.length;
+  }
+}
+
+function entryOf(row: UsageEntryRow): UsageEntry {
+  return {
+    request_id: row.jobId,
+    model: row.model,
+    prompt_tokens: row.promptTokens,
+    completion_tokens: row.completionTokens,
+    // What the specification shows of other jobs stays as it is.
+    ...(row.images === 0 ? {} : { images: row.images }),
+    cost_micro_usd: row.cost,
+    timestamp: new Date(row.completedAt).toISOString(),
+  };
+}
+
+function entryLine(row: UsageEntryRow): string {
+  const { timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, images = 0 } = entryOf(row);
+  const usd = formatUsd(microUsd(cost_micro_usd));
+  return csvLine([timestamp, request_id, model, prompt_tokens, completion_tokens, cost_micro_usd, usd, images]);
+}

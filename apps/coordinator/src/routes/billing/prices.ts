@@ -1,0 +1,98 @@
+/**
+ * Prices: what the models that are served cost, for everybody, and `/admin/v1/prices`, where they are set. A price is never
+ * changed, only followed by another one, and jobs that are running keep the one they began with.
+ */
+import { type AdminPrice, type AdminPriceHistory, type AdminPriceList, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
+import { ModelOfferSchema } from '@inference/protocol';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import { Compile } from 'typebox/compile';
+import type { Fleet } from '../../fleet/fleet.js';
+import { microUsd } from '../../ledger/money.js';
+import { ANY_MODEL, type PriceBook } from '../../ledger/price-book.js';
+import type { Price, Rates } from '../../ledger/prices.js';
+import { parseTime } from '../parameters/time.js';
+import { bytesOf } from '../plugins/body-bytes.js';
+import { addPublicRoute } from '../plugins/public-route.js';
+import { PriceChangeSchema } from './payment-schemas.js';
+
+const MAX_BODY_BYTES = 4096;
+
+const modelId = Compile(ModelOfferSchema.properties.id);
+const checkChange = schemaCheck(PriceChangeSchema);
+
+export interface PriceRoutes {
+  readonly prices: PriceBook;
+  readonly fleet: Pick<Fleet, 'servedModels'>;
+  readonly now: () => number;
+}
+
+export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHandler, { prices, fleet, now }: PriceRoutes): void {
+  addPublicRoute(server, '/v1/prices', async (_request, reply) => {
+    // A new price counts at once, so nothing may keep the old one.
+    reply.header('cache-control', 'no-cache');
+    return {
+      object: 'list',
+      currency: 'micro_usd',
+      data: fleet.servedModels().map(({ offer }) => ({ model: offer.id, ...ratesBody(prices.current(offer.id)) })),
+    };
+  });
+  const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };
+  server.get(
+    '/admin/v1/prices',
+    options,
+    async (): Promise<AdminPriceList> => ({
+      object: 'list',
+      currency: 'micro_usd',
+      data: prices.list().map(priceBody),
+    }),
+  );
+  // Wildcards, because model ids may contain slashes.
+  server.get<{ Params: { '*': string } }>('/admin/v1/prices/*', options, async (request): Promise<AdminPriceHistory> => {
+    const model = modelOf(request.params['*']);
+    const history = await prices.history(model);
+    return { model, current: ratesBody(prices.current(model)), history: history.map(priceBody) };
+  });
+  server.put<{ Params: { '*': string } }>('/admin/v1/prices/*', options, async (request) => {
+    const model = modelOf(request.params['*']);
+    const { valid_from, ...change } = checkChange(readJsonBody(bytesOf(request)));
+    const validFrom = parseTime('valid_from', valid_from);
+    if (validFrom !== undefined && validFrom < now()) {
+      throw new RequestError('invalid_request', 'valid_from', 'valid_from must not be in the past. Leave it out for now.');
+    }
+    const [newest] = await prices.history(model);
+    // Saying the same again is no news.
+    if (newest !== undefined && validFrom === undefined && newest.validFrom <= now() && sameRates(newest, change)) return priceBody(newest);
+    const rates = {
+      promptPerMillion: microUsd(change.prompt_per_million),
+      completionPerMillion: microUsd(change.completion_per_million),
+      perImage: microUsd(change.per_image),
+    };
+    return priceBody(await prices.set({ model, ...rates, ...(validFrom === undefined ? {} : { validFrom }) }));
+  });
+}
+
+function sameRates(price: Price, change: ReturnType<typeof ratesBody>): boolean {
+  const rates = ratesBody(price);
+  return (
+    rates.prompt_per_million === change.prompt_per_million &&
+    rates.completion_per_million === change.completion_per_million &&
+    rates.per_image === change.per_image
+  );
+}
+
+function modelOf(text: string): string {
+  if (text === ANY_MODEL || modelId.Check(text)) return text;
+  throw new RequestError('invalid_request', 'model', 'model must be the id of a model, or * for every model without a price of its own.');
+}
+
+function ratesBody(rates: Rates): { prompt_per_million: number; completion_per_million: number; per_image: number } {
+  return {
+    prompt_per_million: rates.promptPerMillion,
+    completion_per_million: rates.completionPerMillion,
+    per_image: rates.perImage,
+  };
+}
+
+function priceBody(price: Price): AdminPrice {
+  return { id: price.id, model: price.model, ...ratesBody(price), valid_from: new Date(price.validFrom).toISOString() };
+}

@@ -1,0 +1,146 @@
+/**
+ * `GET /v1/machine/earnings`: what a machine earned for the account that it is linked to, by the owner's own days. It is asked with
+ * the machine token, so that the machine's owner is told even while it is not connected.
+ */
+import { apiError, RequestError } from '@inference/formats';
+import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Ledger } from '../../ledger/ledger.js';
+import { isOwnedBy, nameOfAccount } from '../../store/account-names.js';
+import { QUARTER_MS } from '../../store/ledger/activity.js';
+import { accountEarnings, type MachineQuarter, machineQuarters } from '../../store/machine-earnings.js';
+import { readMachineToken } from '../../store/machine-tokens.js';
+import type { Database } from '../../store/tables.js';
+import { presentedKey } from '../plugins/api-key-auth.js';
+import type { RateLimits } from '../plugins/rate-limits.js';
+import { sendError } from '../plugins/send-error.js';
+import { firstDay, isTimeZone, localDayFormatter } from './local-days.js';
+import { maturingBody } from './payments.js';
+
+export interface ProviderEarningsRoutes {
+  readonly database: Database;
+  readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
+  readonly limits: RateLimits;
+  readonly now: () => number;
+}
+
+const NO_TOKEN = 'No machine token was given. Send the one of the sign-in as "Authorization: Bearer <token>".';
+const VOID_TOKEN = 'The machine token is not valid any more: the machine was unlinked. Sign in again.';
+const NOT_LINKED = 'The machine is not linked yet: it shows its token when it connects. Start the provider.';
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS = 7;
+
+interface Machine {
+  readonly providerId: ProviderId;
+  readonly accountId: string;
+}
+
+export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarningsRoutes): void {
+  const { database, ledger, limits, now } = routes;
+  server.get('/v1/machine/earnings', { onRequest: limits.publicRoutes }, async (request, reply) => {
+    const machine = await machineOf(routes, request, reply);
+    if (machine === null) return reply;
+    const { providerId, accountId } = machine;
+    const { days, timeZone } = readEarningsQuery(request.query as Record<string, string | undefined>);
+    const dayOf = localDayFormatter(timeZone);
+    const to = dayOf(now());
+    const from = firstDay(to, days);
+    // The first day may begin this much before it does in UTC.
+    const since = Date.parse(`${from}T00:00:00Z`) - DAY_MS;
+    const [quarters, { machines, total }, { withdrawable }, pending, name] = await Promise.all([
+      machineQuarters(database, { providerId, accountId, from: since }),
+      accountEarnings(database, accountId),
+      ledger.balance(accountId),
+      ledger.pendingEarnings(accountId),
+      nameOfAccount(database, accountId),
+    ]);
+    const answer: MachineEarnings = {
+      object: 'machine.earnings',
+      provider_id: providerId,
+      account_name: name,
+      time_zone: timeZone,
+      from,
+      to,
+      data: earningsByDay(quarters, dayOf, from, to),
+      account: {
+        machines,
+        earned_total_micro_usd: total,
+        withdrawable_micro_usd: withdrawable,
+        ...(pending.total === 0 ? {} : { pending_micro_usd: pending.total, maturing: maturingBody(pending) }),
+      },
+      server_time: new Date(now()).toISOString(),
+    };
+    return reply.header('cache-control', 'no-store').send(answer);
+  });
+}
+
+/** Null: the request is answered. */
+async function machineOf(
+  { database, limits }: ProviderEarningsRoutes,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Machine | null> {
+  const refuse = (...error: Parameters<typeof apiError>): null => {
+    sendError(reply, apiError(...error));
+    return null;
+  };
+  const token = presentedKey(request);
+  if (token === null) return refuse('missing_api_key', { message: NO_TOKEN });
+  const blockedFor = await limits.wrongKeyBlockSeconds(request);
+  if (blockedFor !== null) return refuse('rate_limit_exceeded', { retryAfter: blockedFor });
+  const state = await readMachineToken(database, token);
+  if (state.kind === 'suspended') return refuse('account_suspended');
+  if (state.kind === 'void') {
+    await limits.countWrongKey(request);
+    return refuse('invalid_api_key', { message: VOID_TOKEN });
+  }
+  const { providerId, accountId } = state;
+  if (providerId === null) return refuse('conflict', { message: NOT_LINKED });
+  if (!(await isOwnedBy(database, providerId, accountId))) return refuse('invalid_api_key', { message: VOID_TOKEN });
+  return { providerId: providerId as ProviderId, accountId };
+}
+
+function readEarningsQuery(query: Readonly<Record<string, string | undefined>>): { readonly days: number; readonly timeZone: string } {
+  const days = query.days === undefined ? DEFAULT_DAYS : Number(query.days);
+  if (!Number.isInteger(days) || days < 1 || days > MAX_EARNING_DAYS) {
+    throw new RequestError('invalid_request', 'days', `days must be a whole number from 1 to ${MAX_EARNING_DAYS}.`);
+  }
+  const timeZone = query.time_zone ?? 'UTC';
+  if (timeZone.length > 64 || !isTimeZone(timeZone)) {
+    throw new RequestError('invalid_request', 'time_zone', 'time_zone must be the name of a time zone such as Europe/Berlin.');
+  }
+  return { days, timeZone };
+}
+
+function earningsByDay(
+  quarters: readonly MachineQuarter[],
+  dayOf: (ms: number) => string,
+  from: string,
+  to: string,
+): MachineEarnings['data'] {
+  const rows = new Map<string, MachineEarnings['data'][number]>();
+  let quarter = -1;
+  let day = '';
+  for (const counts of quarters) {
+    if (counts.quarter !== quarter) day = dayOf(counts.quarter * QUARTER_MS);
+    quarter = counts.quarter;
+    if (day < from || day > to) continue;
+    const key = JSON.stringify([day, counts.model]);
+    const row = rows.get(key) ?? {
+      day,
+      model: counts.model,
+      requests: 0,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      images: 0,
+      earned_micro_usd: 0,
+    };
+    row.requests += counts.jobs;
+    row.prompt_tokens += counts.prompt_tokens;
+    row.completion_tokens += counts.completion_tokens;
+    row.images += counts.images;
+    row.earned_micro_usd += counts.earned;
+    rows.set(key, row);
+  }
+  return [...rows.values()].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : b.earned_micro_usd - a.earned_micro_usd));
+}

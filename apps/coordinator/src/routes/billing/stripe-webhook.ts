@@ -1,0 +1,47 @@
+/** `POST /webhooks/stripe`: events of the payment processor, as the bytes that it signed. */
+import { apiError } from '@inference/formats';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Log } from '../../log.js';
+import type { Deposits } from '../../payments/deposits.js';
+import { ForgedEvent, type PaymentEvent, type PaymentProcessor } from '../../payments/payment-processor.js';
+import { bytesOf } from '../plugins/body-bytes.js';
+import type { RateLimits } from '../plugins/rate-limits.js';
+import { sendError } from '../plugins/send-error.js';
+
+export const WEBHOOK_PATH = '/webhooks/stripe';
+const MAX_EVENT_BYTES = 256 * 1024;
+
+export function addPaymentWebhook(
+  server: FastifyInstance,
+  { processor, deposits, limits, log }: { processor: PaymentProcessor; deposits: Deposits; limits: RateLimits; log: Log },
+): void {
+  const refuse = (reply: FastifyReply): FastifyReply => {
+    sendError(reply, apiError('invalid_request', { message: 'The event is not signed by the payment processor.' }));
+    return reply;
+  };
+  // What carries no signature is refused before its body is read.
+  const requireSignature: onRequestHookHandler = (request, reply, done) => {
+    if (signatureOf(request) === '') refuse(reply);
+    else done();
+  };
+  server.post(WEBHOOK_PATH, { bodyLimit: MAX_EVENT_BYTES, onRequest: [limits.publicRoutes, requireSignature] }, async (request, reply) => {
+    const body = bytesOf(request);
+    let event: PaymentEvent;
+    try {
+      event = processor.readEvent(body, signatureOf(request));
+    } catch (error) {
+      if (!(error instanceof ForgedEvent)) throw error;
+      return refuse(reply);
+    }
+    const outcome = await deposits.take(event, processor);
+    const line = { event: event.id, type: event.type, outcome };
+    if (outcome === 'mismatch' || outcome === 'flagged') log.error(line, 'payment event');
+    else log.info(line, 'payment event');
+    return { received: true };
+  });
+}
+
+function signatureOf(request: FastifyRequest): string {
+  const signature = request.headers['stripe-signature'];
+  return typeof signature === 'string' ? signature : '';
+}

@@ -1,0 +1,111 @@
+/**
+ * Where management and ACME servers report, and where a Mac fetches its enrolment profile. Bodies are exact bytes, capped and
+ * signed; what is refused says why in a code, and what is merely of no use here is answered 200, so that nobody sends it again.
+ */
+import { apiError } from '@inference/formats';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { openAcmeResult } from '../../devices/acme-hook.js';
+import { COMMAND_KINDS } from '../../devices/commands.js';
+import type { DeviceManagement } from '../../devices/device-management.js';
+import type { WatchedDevice } from '../../devices/evidence-book.js';
+import { digestOf, type IntakeOutcome } from '../../devices/intake.js';
+import { failuresInARow, lastFailure } from '../../devices/schedule.js';
+import { MAX_WEBHOOK_BYTES, openWebhook } from '../../devices/webhook.js';
+import type { RateLimits } from '../plugins/rate-limits.js';
+import { sendError } from '../plugins/send-error.js';
+
+export const WEBHOOK_PATH = '/mdm/v1/webhook';
+export const ACME_WEBHOOK_PATH = '/mdm/v1/acme';
+export const PROFILE_PATH = '/mdm/v1/enrolment';
+
+const PROFILE_TYPE = 'application/x-apple-aspen-config';
+const SIGNATURE_HEADER = 'x-hmac-signature';
+
+type Managed = NonNullable<DeviceManagement['managed']>;
+
+export function addDevices(server: FastifyInstance, managed: Managed, limits: RateLimits, now: () => number): void {
+  const { settings, intake, desk } = managed;
+  // A report without a signature is refused before its body is read.
+  const requireSignature: onRequestHookHandler = (request, reply, done) => {
+    const signature = signatureOf(request);
+    if (signature === undefined || signature === '') refuse(reply, 'webhook_unsigned');
+    else done();
+  };
+  const options = { bodyLimit: MAX_WEBHOOK_BYTES, onRequest: [limits.publicRoutes, requireSignature] };
+
+  server.post<{ Body: Buffer | undefined }>(WEBHOOK_PATH, options, async (request, reply) => {
+    const body = request.body ?? Buffer.alloc(0);
+    const digest = digestOf(body);
+    const opened = openWebhook({ body, digest, signature: signatureOf(request), secret: settings.webhookSecret, now: now() });
+    if (!opened.ok) return refuse(reply, opened.code);
+    return answer(reply, await intake.take(opened.event));
+  });
+
+  server.post<{ Body: Buffer | undefined }>(ACME_WEBHOOK_PATH, options, async (request, reply) => {
+    const body = request.body ?? Buffer.alloc(0);
+    const digest = digestOf(body);
+    const opened = openAcmeResult({ body, signature: signatureOf(request), secret: settings.acmeHookSecret, now: now() });
+    if (!opened.ok) return refuse(reply, opened.code);
+    return answer(reply, await intake.takeAcme({ ...opened.result, digest }));
+  });
+
+  // One-time, so HEAD must not use it up.
+  const once = { exposeHeadRoute: false, onRequest: limits.publicRoutes };
+  server.get<{ Params: { token: string } }>(`${PROFILE_PATH}/:token`, once, async (request, reply) => {
+    const profile = await desk.download(request.params.token);
+    if (profile === null) {
+      sendError(reply, apiError('not_found', { message: 'This enrolment address was used before or has expired. Ask for a new one.' }));
+      return reply;
+    }
+    reply.headers({
+      'content-type': PROFILE_TYPE,
+      'content-disposition': 'attachment; filename="enrolment.mobileconfig"',
+      'cache-control': 'no-store',
+    });
+    return reply.send(Buffer.from(profile));
+  });
+
+  const refuse = (reply: FastifyReply, code: string): FastifyReply => {
+    intake.count(`refused:${code}`);
+    const isUnproved = code === 'webhook_unsigned' || code === 'webhook_bad_signature';
+    sendError(reply, apiError(isUnproved ? 'webhook_not_authentic' : 'webhook_refused', { message: code }));
+    return reply;
+  };
+}
+
+/** For the operator: every device at hand, what it is asked next or why not, and how reports ended. */
+export function addDeviceOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, { book, managed }: DeviceManagement): void {
+  if (managed === null) return;
+  server.get('/admin/v1/devices', { onRequest: adminGuard }, async () => ({
+    devices: [...book.watched()].filter(({ enrolment }) => enrolment !== null).map((device) => deviceState(managed, device)),
+    reports: Object.fromEntries(managed.intake.counts),
+  }));
+}
+
+function deviceState({ runner }: Managed, device: WatchedDevice) {
+  return {
+    provider_id: device.enrolment?.providerId ?? null,
+    enrolment: device.enrolment?.state ?? null,
+    bound_at: device.enrolment?.boundAt ?? null,
+    certified_at: device.certifiedAt,
+    commands: Object.fromEntries(
+      COMMAND_KINDS.map((kind) => {
+        const history = device.commands.filter((command) => command.kind === kind);
+        const next = runner.decision(device, kind);
+        const failure = { failures_in_a_row: failuresInARow(history), last_failure: lastFailure(history) };
+        return [kind, { ...next, last_sent_at: history[0]?.sentAt ?? null, ...failure }];
+      }),
+    ),
+  };
+}
+
+function answer(reply: FastifyReply, outcome: IntakeOutcome): FastifyReply {
+  if (outcome.kind !== 'refused') return reply.send(outcome);
+  sendError(reply, apiError(outcome.code === 'replayed' ? 'webhook_replayed' : 'webhook_refused', { message: outcome.code }));
+  return reply;
+}
+
+function signatureOf(request: FastifyRequest): string | undefined {
+  const header = request.headers[SIGNATURE_HEADER];
+  return typeof header === 'string' ? header : undefined;
+}

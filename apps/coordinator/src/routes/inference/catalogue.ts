@@ -1,0 +1,92 @@
+/**
+ * The catalogue: which models the operator knows, with their files and prices, for everybody; and `/admin/v1/catalogue`, where
+ * it is changed. A provider whose file is another one is refused that model as soon as the change is in force.
+ */
+import { type AdminCatalogue, type AdminCatalogueEntry, apiError, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
+import { ModelOfferSchema } from '@inference/protocol';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import { Compile } from 'typebox/compile';
+import { microUsd } from '../../ledger/money.js';
+import type { PriceBook } from '../../ledger/price-book.js';
+import type { CatalogueBook, CatalogueEntry } from '../../store/catalogue-book.js';
+import { bytesOf } from '../plugins/body-bytes.js';
+import { addPublicRoute } from '../plugins/public-route.js';
+import { sendError } from '../plugins/send-error.js';
+import { CatalogueChangeSchema } from './catalogue-schemas.js';
+
+const MAX_BODY_BYTES = 16_384;
+
+const modelId = Compile(ModelOfferSchema.properties.id);
+const checkChange = schemaCheck(CatalogueChangeSchema);
+
+export interface CatalogueRoutes {
+  readonly catalogue: CatalogueBook;
+  readonly prices: PriceBook;
+  /** Only models of the catalogue are served. */
+  readonly exclusive: boolean;
+}
+
+export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: CatalogueRoutes): void {
+  const { catalogue, prices, exclusive } = routes;
+  const list = (): AdminCatalogue => ({
+    object: 'list',
+    exclusive,
+    currency: 'micro_usd',
+    data: [...catalogue.entries.values()].map((entry) => entryBody(entry, prices)),
+  });
+  addPublicRoute(server, '/v1/catalogue', async (_request, reply) => {
+    reply.header('cache-control', 'no-cache');
+    return list();
+  });
+  const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };
+  server.get('/admin/v1/catalogue', options, async () => list());
+  // Wildcards, because model ids may contain slashes.
+  server.put<{ Params: { '*': string } }>('/admin/v1/catalogue/*', options, async (request) => {
+    const id = modelOf(request.params['*']);
+    const change = checkChange(readJsonBody(bytesOf(request)));
+    await catalogue.put({
+      id,
+      displayName: change.display_name,
+      quantization: change.quantization,
+      modelType: change.model_type ?? 'text',
+      minMemoryBytes: change.min_memory_bytes ?? null,
+      fileSha256: change.file_sha256 ?? [],
+    });
+    if (change.prices !== undefined) {
+      const { prompt_per_million, completion_per_million, per_image } = change.prices;
+      await prices.set({
+        model: id,
+        promptPerMillion: microUsd(prompt_per_million),
+        completionPerMillion: microUsd(completion_per_million),
+        perImage: microUsd(per_image ?? 0),
+      });
+    }
+    const entry = catalogue.entries.get(id);
+    if (entry === undefined) throw new RequestError('conflict', 'model', 'The model was taken out of the catalogue meanwhile.');
+    return entryBody(entry, prices);
+  });
+  server.delete<{ Params: { '*': string } }>('/admin/v1/catalogue/*', { onRequest: adminGuard }, async (request, reply) => {
+    const id = modelOf(request.params['*']);
+    if (await catalogue.remove(id)) return { id, removed: true };
+    return sendError(reply, apiError('not_found', { message: 'The catalogue does not list this model.' }));
+  });
+}
+
+function modelOf(text: string): string {
+  if (modelId.Check(text)) return text;
+  throw new RequestError('invalid_request', 'model', 'model must be the id of a model.');
+}
+
+function entryBody(entry: CatalogueEntry, prices: PriceBook): AdminCatalogueEntry {
+  const price = prices.current(entry.id);
+  return {
+    id: entry.id,
+    display_name: entry.displayName,
+    quantization: entry.quantization,
+    model_type: entry.modelType,
+    min_memory_bytes: entry.minMemoryBytes,
+    file_sha256: [...entry.fileSha256],
+    prices: { prompt_per_million: price.promptPerMillion, completion_per_million: price.completionPerMillion, per_image: price.perImage },
+    updated_at: new Date(entry.updatedAt).toISOString(),
+  };
+}

@@ -1,0 +1,244 @@
+/**
+ * The inference endpoints, which differ in their formats alone: from the client's exact bytes to a verified answer, streamed
+ * or whole. Counting tokens is a job like any other.
+ */
+import { apiError, formatFor } from '@inference/formats';
+import { type Endpoint, EndpointSchema } from '@inference/protocol';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { chargedCost } from '../../inference/bill.js';
+import { ClientConnection } from '../../inference/client-connection.js';
+import type { CountTokensLimit } from '../../inference/count-tokens-limit.js';
+import type { Delivery } from '../../inference/delivery.js';
+import type { Billed, JobEnd } from '../../inference/job-end.js';
+import { type JobRequest, type RequestInput, readJobRequest } from '../../inference/job-request.js';
+import type { JobRunner } from '../../inference/job-runner.js';
+import type { Tracer, TraceSpan } from '../../inference/job-trace.js';
+import { PlainDelivery } from '../../inference/plain-delivery.js';
+import type { PrefixHashes } from '../../inference/prefix-hashes.js';
+import { SendQueues } from '../../inference/send-queues.js';
+import { StreamDelivery } from '../../inference/stream-delivery.js';
+import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../../inference/timings.js';
+import { microUsd } from '../../ledger/money.js';
+import { errorFacts, type Log } from '../../log.js';
+import type { Metrics } from '../../metrics/metrics.js';
+import type { ApiKey } from '../../store/api-keys.js';
+import type { ReceiptBook } from '../../store/receipt-book.js';
+import { keyOf, requireModel } from '../plugins/api-key-auth.js';
+import { bytesOf } from '../plugins/body-bytes.js';
+import { sendError } from '../plugins/send-error.js';
+
+export interface InferenceRoutes {
+  readonly runner: JobRunner;
+  readonly receipts: Pick<ReceiptBook, 'add'>;
+  readonly timings: JobTimings;
+  readonly prefixHashes: PrefixHashes;
+  readonly log: Log;
+  readonly now: () => number;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  readonly countTokensLimit: CountTokensLimit;
+}
+
+export function addInference(server: FastifyInstance, guard: onRequestHookHandler, routes: InferenceRoutes): void {
+  const queues = new SendQueues();
+  for (const { const: endpoint } of EndpointSchema.anyOf) {
+    // Images have a route of their own, because of what happens before and after the job.
+    if (endpoint !== '/v1/images/generations') addEndpoint(server, guard, routes, endpoint, queues);
+  }
+}
+
+function addEndpoint(
+  server: FastifyInstance,
+  guard: onRequestHookHandler,
+  routes: InferenceRoutes,
+  endpoint: Exclude<Endpoint, '/v1/images/generations'>,
+  queues: SendQueues,
+): void {
+  server.post(endpoint, { onRequest: guard }, async (request, reply) => {
+    const key = keyOf(request);
+    if (endpoint === '/v1/messages/count_tokens' && !mayCountTokens(request, reply, key, routes.countTokensLimit)) return;
+    const job = readJobRequest({ ...requestInput(request, key, routes), endpoint });
+    requireModel(key, job.facts.model);
+    reply.hijack();
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs, queues);
+    const span = startSpan(routes, request, job);
+    await runJob(routes, job, { client, delivery: deliveryFor(routes, job, client, request), span });
+  });
+}
+
+/** False: the request is answered with 429. */
+function mayCountTokens(request: FastifyRequest, reply: FastifyReply, key: ApiKey, limit: CountTokensLimit): boolean {
+  const admission = limit.admit(key.accountId, bytesOf(request).length);
+  if (admission.kind === 'admitted') {
+    reply.raw.once('close', admission.release);
+    return true;
+  }
+  const message = 'Too many bytes to count tokens of: counting is free and limited for each account. Try again later.';
+  sendError(reply, apiError('rate_limit_exceeded', { message, retryAfter: admission.retryAfterSeconds }));
+  return false;
+}
+
+/** What a request says beside its body, and who sent it. */
+export function requestInput(
+  request: FastifyRequest,
+  key: ApiKey,
+  routes: Pick<InferenceRoutes, 'prefixHashes' | 'now'>,
+): Omit<RequestInput, 'endpoint'> {
+  return {
+    body: bytesOf(request),
+    accountId: key.accountId,
+    apiKeyId: key.id,
+    keySpendLimit: key.spendLimit === null ? null : microUsd(key.spendLimit),
+    nonceHeader: singleHeader(request, 'x-inference-nonce'),
+    prefixHashes: routes.prefixHashes,
+    trustHeader: singleHeader(request, 'x-inference-trust'),
+    signatureHeader: singleHeader(request, 'x-inference-signature'),
+    keySignatureForm: key.signatureForm,
+    // Betas bring members that nobody here can know yet.
+    unknownMembers: request.headers['anthropic-beta'] === undefined ? 'refuse' : 'refuse_misspelt',
+    providerIdHeader: singleHeader(request, 'x-inference-provider-id'),
+    now: routes.now(),
+  };
+}
+
+/** The part of a trace that a job is; what it says of itself is no content. */
+export function startSpan({ tracer }: Pick<InferenceRoutes, 'tracer'>, request: FastifyRequest, job: JobRequest): TraceSpan {
+  const facts = {
+    'http.request.method': 'POST',
+    'http.route': job.endpoint,
+    'inference.job_id': job.jobId,
+    'inference.stream': job.facts.stream,
+  };
+  return tracer.begin(`POST ${job.endpoint}`, facts, singleHeader(request, 'traceparent'));
+}
+
+/** Whom a job serves, how its answer goes out, and who follows it. */
+interface JobContext {
+  readonly client: Pick<ClientConnection, 'signal'>;
+  readonly delivery: Delivery;
+  readonly span: TraceSpan;
+}
+
+/** Runs a job to its end, and books, logs and counts it. Never rejects; null: it crashed, and the client was told. */
+export async function runJob(
+  routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
+  job: JobRequest,
+  { client, delivery, span }: JobContext,
+): Promise<JobEnd | null> {
+  const started = routes.now();
+  const startedAt = performance.now();
+  try {
+    const end = await routes.runner.run(job, delivery, client.signal, span);
+    if (end.kind !== 'failed' && end.billed !== null) storeReceipt(routes, job, end.billed);
+    logJob(routes, job, end, routes.now() - started);
+    countJob(routes, job, end, delivery.delivered, performance.now() - startedAt);
+    endSpan(span, job, end);
+    return end;
+  } catch (error) {
+    routes.log.error({ job: job.jobId, error: errorFacts(error) }, 'job crashed');
+    delivery.fail(apiError('internal'));
+    span.end({}, 'internal');
+    return null;
+  }
+}
+
+function deliveryFor(routes: InferenceRoutes, job: JobRequest, client: ClientConnection, request: FastifyRequest): Delivery {
+  const shared = { client, format: formatFor(job.endpoint), requestId: request.id, ignored: job.ignored };
+  if (!job.facts.stream) return new PlainDelivery(shared);
+  return new StreamDelivery({
+    ...shared,
+    answer: job.answer,
+    envelope: job.envelope,
+    jobId: job.jobId,
+    signatureForm: job.signatureForm,
+    maxBytes: MAX_STREAM_BYTES.atLeast + MAX_STREAM_BYTES.perToken * (job.facts.maxTokens ?? DEFAULT_MAX_TOKENS),
+    trailers: /(?:^|,)\s*trailers\s*(?:[;,]|$)/i.test(singleHeader(request, 'te') ?? ''),
+    timings: routes.timings,
+    observer: routes.metrics,
+    startedAt: performance.now(),
+  });
+}
+
+function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: JobRequest, { signed }: Billed): void {
+  routes.receipts.add({
+    jobId: job.jobId,
+    accountId: job.accountId,
+    receipt: signed.receipt,
+    receiptSignature: signed.receiptSignature,
+    responseSignature: signed.signature,
+    createdAt: routes.now(),
+  });
+}
+
+function countJob({ metrics }: Pick<InferenceRoutes, 'metrics'>, job: JobRequest, end: JobEnd, responseBytes: number, ms: number): void {
+  const billed = end.kind === 'failed' ? null : end.billed;
+  metrics.job({
+    endpoint: job.endpoint,
+    stream: job.facts.stream,
+    end: end.kind === 'failed' ? end.error.code : end.kind,
+    cancelled: end.kind !== 'client_gone' ? null : responseBytes === 0 ? 'before_content' : 'after_content',
+    ms,
+    requestBytes: job.body.length,
+    responseBytes,
+    billed: billed === null ? null : { model: billed.receipt.model, ...billed.usage },
+  });
+}
+
+/** As much as the log tells. */
+function endSpan(span: TraceSpan, job: JobRequest, end: JobEnd): void {
+  const billed = end.kind === 'failed' ? null : end.billed;
+  span.end(
+    {
+      'inference.end': end.kind === 'failed' ? end.error.code : end.kind,
+      'inference.attempts': end.attempts,
+      ...(end.session === null ? {} : { 'inference.model': job.facts.model }),
+      ...(billed === null
+        ? {}
+        : { 'inference.prompt_tokens': billed.usage.promptTokens, 'inference.completion_tokens': billed.usage.completionTokens }),
+    },
+    end.kind === 'failed' ? end.reason : null,
+  );
+}
+
+/** One line per job. The model's name is logged once a provider has taken the job: until then it is only the client's text. */
+function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobEnd, ms: number): void {
+  const facts = {
+    job: job.jobId,
+    endpoint: job.endpoint,
+    provider: end.session?.registration.identity.providerId ?? null,
+    model: end.session === null ? null : job.facts.model,
+    stream: job.facts.stream,
+    ms,
+    attempts: end.attempts,
+    ...(end.tries.length < 2 ? {} : { tries: end.tries.map(({ role, end: outcome }) => `${role} ${outcome}`) }),
+  };
+  switch (end.kind) {
+    case 'delivered':
+    case 'client_gone':
+      routes.log.info({ ...facts, status: end.kind, ...billedFacts(end.billed) }, 'job');
+      return;
+    case 'failed': {
+      const line = { ...facts, status: end.error.code, reason: end.reason, ...(end.problem === undefined ? {} : { problem: end.problem }) };
+      if (end.problem === undefined) routes.log.info(line, 'job');
+      else routes.log.error(line, 'job');
+    }
+  }
+}
+
+/** Counts as they were charged, which for an honest provider and a client that stayed is as they were signed. */
+function billedFacts(billed: Billed | null): Record<string, unknown> {
+  if (billed === null) return { cost_micro_usd: 0 };
+  const { charge, usage } = billed;
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    ...(usage.images ? { images: usage.images } : {}),
+    cost_micro_usd: chargedCost(charge),
+    ...(charge.kind === 'settled' ? {} : { charge: charge.kind }),
+  };
+}
+
+function singleHeader(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}

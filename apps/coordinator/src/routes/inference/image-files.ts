@@ -1,0 +1,79 @@
+/**
+ * `GET /v1/images/files/{file}`: an image, to whoever has its address, until its time is over. A range of it may be asked for
+ * (RFC 9110 section 14). Nothing on the way may keep it for others, and no browser may take it for anything but an image.
+ */
+import { apiError, IMAGE_CONTENT_TYPES } from '@inference/formats';
+import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
+import type { FoundImage, ImageStore } from '../../images/image-store.js';
+import type { Metrics } from '../../metrics/metrics.js';
+import { sendError } from '../plugins/send-error.js';
+import { parseRange } from './byte-range.js';
+
+export const IMAGE_FILES_PATH = '/v1/images/files';
+
+export interface ImageFileRoutes {
+  readonly store: Pick<ImageStore, 'find'>;
+  readonly metrics: Pick<Metrics, 'imageFetched'>;
+  readonly now: () => number;
+}
+
+/** Errors must not be kept either: an address that is not there yet may be there in a moment. */
+const NO_STORE = { 'cache-control': 'no-store' };
+
+export function addImageFiles(server: FastifyInstance, guard: onRequestHookHandler, { store, metrics, now }: ImageFileRoutes): void {
+  server.get<{ Params: { file: string } }>(`${IMAGE_FILES_PATH}/:file`, { onRequest: guard }, async (request, reply) => {
+    const image = await store.find(request.params.file);
+    metrics.imageFetched(image.kind);
+    reply.headers({
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'referrer-policy': 'no-referrer',
+    });
+    switch (image.kind) {
+      case 'found':
+        return sendImage(reply, image, now());
+      case 'gone':
+        sendError(reply.headers(NO_STORE), apiError('gone', { message: 'The time of this image is over.' }));
+        return reply;
+      case 'unknown':
+        sendError(reply.headers(NO_STORE), apiError('not_found', { message: 'There is no such image.' }));
+        return reply;
+      default:
+        return image satisfies never;
+    }
+  });
+}
+
+function sendImage(reply: FastifyReply, image: FoundImage & { kind: 'found' }, now: number): FastifyReply {
+  const { bytes, format, expiresAt, storedName } = image;
+  const { headers } = reply.request;
+  // An image under an address never changes, so that its stored name stands for its bytes.
+  const tag = `"${storedName.slice(0, 32)}"`;
+  reply.headers({
+    'cache-control': `private, max-age=${Math.max(0, Math.floor((expiresAt - now) / 1000))}, immutable`,
+    'cross-origin-resource-policy': 'cross-origin',
+    'accept-ranges': 'bytes',
+    etag: tag,
+  });
+  if (matchesEntityTag(headers['if-none-match'], tag)) return reply.code(304).send();
+  // A range of another image than the client has would be of no use to it (RFC 9110 section 13.1.5).
+  const condition = headers['if-range'];
+  const range = condition === undefined || condition === tag ? parseRange(headers.range, bytes.length) : null;
+  if (range === 'unsatisfiable') {
+    sendError(reply.headers({ 'content-range': `bytes */${bytes.length}`, ...NO_STORE }), apiError('range_not_satisfiable'));
+    return reply;
+  }
+  reply.header('content-type', IMAGE_CONTENT_TYPES[format]);
+  if (range === null) return reply.header('content-length', bytes.length).send(bytes);
+  const { first, last } = range;
+  return reply
+    .code(206)
+    .headers({ 'content-range': `bytes ${first}-${last}/${bytes.length}`, 'content-length': last - first + 1 })
+    .send(bytes.subarray(first, last + 1));
+}
+
+/** Whether `If-None-Match` names this tag (RFC 9110 section 13.1.2). */
+function matchesEntityTag(header: string | undefined, tag: string): boolean {
+  if (header === undefined) return false;
+  return header.trim() === '*' || header.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
+}

@@ -1,0 +1,133 @@
+/**
+ * `POST /v1/images/generations` (spec: image generation): waits for somebody who makes images, allots the addresses of the
+ * images before the job is sent, and gives up what was allotted when nothing was delivered.
+ */
+import { type ApiError, apiError, formatFor, openAiError, type ParsedImages, RequestError } from '@inference/formats';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { HeldReceipts } from '../../images/held-receipts.js';
+import type { Allotment, ImageStore } from '../../images/image-store.js';
+import { ClientConnection } from '../../inference/client-connection.js';
+import { ImageDelivery } from '../../inference/image-delivery.js';
+import type { ImageSupply } from '../../inference/image-supply.js';
+import { type ImageWork, maxBodyBytes, maxBytesOf } from '../../inference/image-work.js';
+import { imageJobRequest, type RequestInput } from '../../inference/job-request.js';
+import { PlainDelivery } from '../../inference/plain-delivery.js';
+import { errorFacts } from '../../log.js';
+import type { ApiKey } from '../../store/api-keys.js';
+import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
+import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoints.js';
+import { IMAGE_FILES_PATH } from './image-files.js';
+
+const ENDPOINT = '/v1/images/generations';
+/** From a provider's first byte to its last. Much longer than four large images take on the slowest line. */
+const MAX_TRANSFER_MS = 10 * 60_000;
+
+export interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
+  readonly store: ImageStore;
+  readonly heldReceipts: HeldReceipts;
+  readonly supply: ImageSupply;
+  /** Longest wait for somebody who makes images, in milliseconds. */
+  readonly queueMs: number;
+  /** Where clients reach this coordinator, such as `https://gateway.example`; null: where this one did. */
+  readonly publicOrigin: string | null;
+}
+
+export function addImages(server: FastifyInstance, guard: onRequestHookHandler, routes: ImageRoutes): void {
+  const format = formatFor(ENDPOINT);
+  server.post(ENDPOINT, { onRequest: guard }, async (request, reply) => {
+    const key = keyOf(request);
+    const input = { ...requestInput(request, key, routes), endpoint: ENDPOINT } as const;
+    const parsed = format.parse(input.body, input);
+    if (parsed.facts.model !== null) requireModel(key, parsed.facts.model);
+    const origin = originOf(request, routes.publicOrigin);
+    reply.hijack();
+    const client = new ClientConnection(reply.raw, routes.timings.clientDrainMs);
+    try {
+      const refusal = await generateImages(routes, { input, parsed, key, origin, client, request });
+      if (refusal === null) return;
+      routes.log.info(
+        { request: request.id, endpoint: ENDPOINT, status: refusal.error.code, reason: refusal.reason },
+        'image request refused',
+      );
+      client.answerError(openAiError(refusal.error));
+    } catch (error) {
+      if (!(error instanceof RequestError)) routes.log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
+      client.answerError(openAiError(error instanceof RequestError ? error : apiError('internal')));
+    }
+  });
+}
+
+interface ImageCall {
+  readonly input: RequestInput;
+  readonly parsed: ParsedImages;
+  readonly key: ApiKey;
+  readonly origin: string;
+  readonly client: ClientConnection;
+  readonly request: FastifyRequest;
+}
+
+interface Refusal {
+  readonly error: ApiError;
+  readonly reason: string;
+}
+
+/** Null: the client was answered, or has gone. Throws RequestError for a bad header. */
+async function generateImages(routes: ImageRoutes, { input, parsed, key, origin, client, request }: ImageCall): Promise<Refusal | null> {
+  const { image, model: named } = parsed.facts;
+  const waitUntil = routes.now() + routes.queueMs;
+  const wish = { model: named, image, accountId: key.accountId, mayUse: (model: string) => mayUseModel(key, model) };
+  const match = await routes.supply.wait(wish, routes.queueMs, client.signal);
+  if (match.kind === 'gone') return null;
+  if (match.kind === 'refused') return match;
+  const { model, pixels } = match;
+  const work = { ...image, pixels, waitUntil };
+  if (maxBodyBytes(work) === null) {
+    const message = 'n images of this size are too many for response_format b64_json. Ask for fewer, or for URLs.';
+    return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
+  }
+  if (image.delivery === 'b64_json') {
+    return runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allotment: null });
+  }
+  const allotment = routes.store.allot(image.count, image.format, maxBytesOf(pixels), key.accountId);
+  if (allotment === null) return STORE_FULL_REFUSAL;
+  try {
+    const urls = allotment.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
+    return await runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allotment });
+  } finally {
+    allotment.end();
+  }
+}
+
+const STORE_FULL_REFUSAL: Refusal = { error: apiError('images_unavailable'), reason: 'store_full' };
+
+async function runImageJob(
+  routes: ImageRoutes,
+  { input, parsed, client, request }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'request'>,
+  { model, work, allotment }: { readonly model: string; readonly work: ImageWork; readonly allotment: Allotment | null },
+): Promise<Refusal | null> {
+  const job = imageJobRequest(input, parsed, { model, images: work });
+  const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id, ignored: job.ignored });
+  const noRoom = new AbortController();
+  const onNoRoom = (): void => noRoom.abort();
+  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, onNoRoom, maxMs: MAX_TRANSFER_MS });
+  const receipts = allotment === null ? routes.receipts : heldUntil(routes.heldReceipts, allotment.expiresAt);
+  // A job that finds no room ends as one whose client has gone: nobody is paid, and its machine keeps its good name.
+  const gone = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
+  const end = await runJob({ ...routes, receipts }, job, { client: gone, delivery, span: startSpan(routes, request, job) });
+  if (end === null || end.kind === 'failed' || end.billed === null) await allotment?.drop();
+  return end?.kind === 'client_gone' && !client.gone ? STORE_FULL_REFUSAL : null;
+}
+
+function heldUntil(held: HeldReceipts, until: number): ImageRoutes['receipts'] {
+  return { add: (receipt) => held.add(receipt, until) };
+}
+
+/** The bytes of an address must all be ones that an address may have (protocol: ImageUrlSchema); a client's own `Host` may not be. */
+const HOST = /^(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/;
+
+function originOf(request: FastifyRequest, publicOrigin: string | null): string {
+  if (publicOrigin !== null) return publicOrigin;
+  if (HOST.test(request.host)) return `${request.protocol}://${request.host}`;
+  const { localAddress = '127.0.0.1', localPort } = request.socket;
+  return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
+}

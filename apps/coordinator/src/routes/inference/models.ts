@@ -1,0 +1,150 @@
+/**
+ * `GET /v1/models` and `GET /v1/models/{id}`: what is served right now (spec: model list), and for one model how it is asked for.
+ * Clients of the Messages format get the members that they look for in addition.
+ */
+import { RequestError } from '@inference/formats';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { type Fleet, imageOfferOf, type ServedModel } from '../../fleet/fleet.js';
+import { MAX_LISTED_MODELS } from '../../fleet/listed-models.js';
+import { unknownModel } from '../../inference/unknown-model.js';
+import type { WaitingRoom } from '../../inference/waiting-room.js';
+import { queryReader } from '../parameters/query.js';
+import { isAnthropicClient } from '../plugins/anthropic-client.js';
+import { sendError } from '../plugins/send-error.js';
+
+const OWNER = 'inference-network';
+
+export const ModelListQuerySchema = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED_MODELS, description: `an integer from 1 to ${MAX_LISTED_MODELS}` })),
+  after_id: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'the id of a model' })),
+  before_id: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'the id of a model' })),
+});
+type ListQuery = Static<typeof ModelListQuerySchema>;
+const readListQuery = queryReader(ModelListQuerySchema);
+
+export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
+  const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
+  const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
+  server.get('/v1/models', { onRequest: guard }, async (request) => {
+    const query = readListQuery(request.url);
+    const { models, hasMore } = pageOf(fleet.listing().models, query);
+    const isMessages = isAnthropicClient(request);
+    const data = models.map((model) => (isMessages ? { ...entryOf(model), ...messagesMembers(model) } : entryOf(model)));
+    const list = { object: 'list', data };
+    if (!isMessages && Object.keys(query).length === 0) return list;
+    return { ...list, has_more: hasMore, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
+  });
+  // A wildcard, because model ids may contain slashes.
+  server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
+    const id = request.params['*'];
+    const model = fleet.servedModel(id);
+    if (model === null) return sendError(reply, unknownModel(id, fleet.listedNames()));
+    const { metadata, ...entry } = entryOf(model);
+    const ofMessages = isAnthropicClient(request) ? messagesMembers(model) : {};
+    reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });
+  });
+}
+
+/** One page of the list, which is in the order of the ids. */
+function pageOf(
+  listed: readonly ServedModel[],
+  { limit = MAX_LISTED_MODELS, after_id: afterId, before_id: beforeId }: ListQuery,
+): { readonly models: readonly ServedModel[]; readonly hasMore: boolean } {
+  if (afterId !== undefined && beforeId !== undefined) {
+    throw new RequestError('invalid_request', 'before_id', 'Give after_id or before_id, not both.');
+  }
+  const rest = listed.filter(({ offer: { id } }) => (afterId === undefined || id > afterId) && (beforeId === undefined || id < beforeId));
+  const models = beforeId === undefined ? rest.slice(0, limit) : rest.slice(-limit);
+  return { models, hasMore: models.length < rest.length };
+}
+
+/** How much the model is asked for at this moment, and what that means for one more request. */
+function demandOf(id: string, fleet: Fleet, waitingRoom: WaitingRoom) {
+  const { waiting, waitMs } = waitingRoom.outlook(id);
+  const hardware = waitingRoom.outlook(id, 'hardware');
+  return {
+    slots: fleet.slotsOf(id),
+    hardware_slots: fleet.slotsOf(id, { providerSerial: null, trustFloor: 'hardware' }),
+    requests_last_5_minutes: fleet.explanations.askedLately(id),
+    waiting_requests: waiting,
+    expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
+    hardware_expected_wait_ms: hardware.waitMs === null ? null : Math.round(hardware.waitMs),
+  };
+}
+
+function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
+  const levels = sessions.map((session) => session.trust().level);
+  return {
+    id: offer.id,
+    object: 'model',
+    created: Math.floor(firstSeenAt / 1000),
+    owned_by: OWNER,
+    metadata: {
+      model_type: offer.model_type,
+      quantization: offer.quantization,
+      provider_count: sessions.length,
+      attested_providers: sessions.filter((session) => session.attested).length,
+      trust_level: levels.includes('hardware') ? 'hardware' : 'self_signed',
+      display_name: offer.display_name,
+      ...(offer.model_type === 'image' ? imageFacts(offer.id, sessions) : {}),
+      ...weightsFacts(offer.id, sessions),
+    },
+  };
+}
+
+/**
+ * How long prompt and answer may be, under the names of OpenRouter's list: the largest context among the machines that serve the
+ * model now. An answer may take all of it that the prompt leaves. Null while no machine serves it.
+ */
+function limitsOf({ offer }: ServedModel, fleet: Fleet) {
+  if (offer.model_type === 'image') return {};
+  const contextLength = fleet.contextLength(offer.id, null);
+  const maxOutputTokens = offer.model_type === 'text' ? contextLength : null;
+  return {
+    context_length: contextLength,
+    max_output_tokens: maxOutputTokens,
+    top_provider: { context_length: contextLength, max_completion_tokens: maxOutputTokens },
+  };
+}
+
+/** A model as the Messages format describes it. What it has that is unknown here is null. */
+function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | null) {
+  return {
+    type: 'model',
+    display_name: offer.display_name,
+    created_at: new Date(firstSeenAt).toISOString(),
+    lifecycle: 'active',
+    deprecated_at: null,
+    retires_at: null,
+    line: null,
+    capabilities: null,
+    max_input_tokens: contextLength,
+    max_tokens: contextLength,
+  };
+}
+
+/** Hashes of weights that are told of a model, those of the most machines first. */
+const MAX_WEIGHTS = 8;
+
+/** Which weights the machines say that they serve it with, and how many say so. Left out where none does. */
+function weightsFacts(model: string, sessions: ServedModel['sessions']) {
+  const counts = new Map<string, number>();
+  for (const session of sessions) {
+    const sha256 = session.models.find(({ id }) => id === model)?.file_sha256;
+    if (sha256 !== undefined) counts.set(sha256, (counts.get(sha256) ?? 0) + 1);
+  }
+  if (counts.size === 0) return {};
+  const weights = [...counts].map(([sha256, provider_count]) => ({ sha256, provider_count }));
+  const order = (a: (typeof weights)[0], b: (typeof weights)[0]) => b.provider_count - a.provider_count || (a.sha256 < b.sha256 ? -1 : 1);
+  return { weights: weights.sort(order).slice(0, MAX_WEIGHTS) };
+}
+
+/** What some of the machines make, all together. */
+function imageFacts(model: string, sessions: ServedModel['sessions']) {
+  const offers = sessions.flatMap((session) => imageOfferOf(session, model) ?? []);
+  return {
+    sizes: [...new Set(offers.flatMap(({ sizes }) => sizes))],
+    max_images: Math.max(0, ...offers.map(({ max_images }) => max_images)),
+  };
+}

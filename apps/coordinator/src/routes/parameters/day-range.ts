@@ -1,0 +1,27 @@
+/** A range of days (UTC) in a query: `from` and `to`, both included; the last thirty days when nothing is said. */
+import { RequestError } from '@inference/formats';
+import { DAY_MS, type DayRange } from '../../store/usage-days.js';
+
+const MAX_DAYS = 366;
+const DEFAULT_DAYS = 30;
+
+/** Throws RequestError. */
+export function readDayRange(query: Readonly<Record<string, string | undefined>>, now: number): DayRange {
+  const today = Math.floor(now / DAY_MS);
+  const to = query.to === undefined ? today : dayNumber('to', query.to);
+  const from = query.from === undefined ? to - DEFAULT_DAYS + 1 : dayNumber('from', query.from);
+  if (from > to) throw new RequestError('invalid_request', 'from', 'from must not be after to.');
+  if (to - from >= MAX_DAYS) throw new RequestError('invalid_request', 'from', `from and to must be at most ${MAX_DAYS} days apart.`);
+  return { from, to };
+}
+
+export function dayText(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+function dayNumber(name: string, text: string): number {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  const day = time / DAY_MS;
+  if (Number.isInteger(day) && dayText(day) === text) return day;
+  throw new RequestError('invalid_request', name, `${name} must be a day such as 2026-01-31.`);
+}

@@ -1,0 +1,48 @@
+/** Pages of lists: newest first, each asked for with the mark where the one before it ended. */
+import { RequestError } from '@inference/formats';
+
+/** Reads `limit` and `cursor`. Throws RequestError. */
+export function readPageQuery(query: Readonly<Record<string, string | undefined>>): {
+  readonly limit: number;
+  readonly after: PageCursor | null;
+} {
+  const limit = query.limit === undefined ? 50 : Number(query.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 200) {
+    throw new RequestError('invalid_request', 'limit', 'limit must be a whole number from 1 to 200.');
+  }
+  if (query.cursor === undefined) return { limit, after: null };
+  const [, at, id] = /^(\d{1,15}):([^\0]{1,128})$/.exec(Buffer.from(query.cursor, 'base64url').toString('utf8')) ?? [];
+  if (at === undefined || id === undefined)
+    throw new RequestError('invalid_request', 'cursor', 'cursor must be the next_cursor of a page.');
+  return { limit, after: { at: Number(at), id } };
+}
+
+/** The last row of a page: the next one begins after it, by time and id. */
+export interface PageCursor {
+  readonly at: number;
+  readonly id: string;
+}
+
+/** Cuts rows, of which one more than the limit was asked for, into a page. */
+export function toPage<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  mark: (row: Row) => PageCursor,
+  item: (row: Row) => Item,
+): { data: Item[]; next_cursor: string | null } {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const next = rows.length > limit && last !== undefined ? mark(last) : null;
+  return {
+    data: shown.map(item),
+    next_cursor: next === null ? null : Buffer.from(`${next.at}:${next.id}`).toString('base64url'),
+  };
+}
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+export function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms);
+}

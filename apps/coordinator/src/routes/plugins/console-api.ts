@@ -1,0 +1,161 @@
+/**
+ * How every address of the console API works: a session, a page of our own for what changes something, JSON in and JSON
+ * out, bodies checked by their schema. The addresses themselves are in the files beside this one.
+ */
+import { Readable } from 'node:stream';
+import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import type { SessionReader, SignedIn } from '../../accounts/sessions.js';
+import { bytesOf } from './body-bytes.js';
+import { consoleOrigin, hasBearer, isCrossOrigin, isJson } from './console-origin.js';
+import type { RateLimits } from './rate-limits.js';
+import { sendError } from './send-error.js';
+
+/** Bodies of the console are small. */
+export const MAX_CONSOLE_BODY_BYTES = 64 * 1024;
+
+export interface ConsoleAccess {
+  readonly sessions: SessionReader;
+  readonly limits: RateLimits;
+  /** Configured origin of the console, or null. */
+  readonly publicOrigin: string | null;
+}
+
+export interface ConsoleCall<Body> {
+  readonly caller: SignedIn;
+  readonly body: Body;
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly params: Readonly<Record<string, string>>;
+  /** Origin of the console. */
+  readonly origin: string;
+  /** Network address of who asks. */
+  readonly address: string;
+}
+
+export interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly body?: Body;
+  /** What the answer looks like; only its type is used. */
+  readonly response: Answer;
+  readonly status?: number;
+}
+
+/** Adds addresses for people who are signed in. */
+export class ConsoleApi {
+  readonly #server: FastifyInstance;
+  /** Run before the body is read. */
+  readonly #guards: onRequestHookHandler[];
+
+  constructor(server: FastifyInstance, door: ConsoleAccess) {
+    this.#server = server;
+    server.decorateRequest('entered', null);
+    this.#guards = [
+      door.limits.publicRoutes,
+      async (request, reply) => {
+        request.entered = await authenticateSession(door, request, reply);
+        if (request.entered === null) return reply;
+        request.sessionAccountId = request.entered.caller.account.id;
+      },
+    ];
+  }
+
+  add<Answer extends TSchema, Body extends TSchema = TSchema>(
+    operation: ConsoleOperation<Answer, Body>,
+    handle: (call: ConsoleCall<Static<Body>>) => Promise<Static<Answer>>,
+  ): void {
+    const check = operation.body === undefined ? null : schemaCheck(operation.body);
+    this.#server.route({
+      method: operation.method,
+      url: `/console/v1${operation.path}`,
+      bodyLimit: MAX_CONSOLE_BODY_BYTES,
+      onRequest: this.#guards,
+      handler: async (request, reply) => {
+        const entered = callerOf(request);
+        const body = (check === null ? undefined : check(readJsonBody(bytesOf(request)))) as Static<Body>;
+        const answer = await handle({
+          ...entered,
+          address: request.ip,
+          body,
+          query: request.query as Record<string, string>,
+          params: request.params as Record<string, string>,
+        });
+        reply.header('cache-control', 'no-store').code(operation.status ?? 200);
+        return answer;
+      },
+    });
+  }
+
+  /** A file that is made while it is sent, for whoever is signed in. `make` throws RequestError before its first part. */
+  addDownload(
+    file: { readonly path: string; readonly name: string; readonly type: string },
+    make: (call: ConsoleCall<undefined>) => AsyncIterable<string>,
+  ): void {
+    this.#server.get(`/console/v1${file.path}`, { onRequest: this.#guards }, async (request, reply) => {
+      const entered = callerOf(request);
+      const { query, params } = request as { query: Record<string, string>; params: Record<string, string> };
+      const parts = make({ ...entered, address: request.ip, body: undefined, query, params });
+      reply.headers({
+        'cache-control': 'no-store',
+        'content-type': file.type,
+        'content-disposition': `attachment; filename="${file.name}"`,
+      });
+      return reply.send(Readable.from(parts));
+    });
+  }
+}
+
+export interface ConsoleCaller {
+  readonly caller: SignedIn;
+  /** Origin of the console. */
+  readonly origin: string;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by the guard of the console API. */
+    entered: ConsoleCaller | null;
+  }
+}
+
+function callerOf(request: FastifyRequest): ConsoleCaller {
+  if (request.entered === null) throw new Error('the route is not guarded by a session');
+  return request.entered;
+}
+
+/** Lets a signed-in caller in. Null: the request is answered. */
+export async function authenticateSession(
+  door: ConsoleAccess,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<ConsoleCaller | null> {
+  const refuse = (...error: Parameters<typeof apiError>): null => {
+    sendError(reply, apiError(...error));
+    return null;
+  };
+  const origin = consoleOrigin(request, door.publicOrigin);
+  if (origin === null) return refuse('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' });
+  if (isMutation(request)) {
+    if (!hasBearer(request) && isCrossOrigin(request, origin)) return refuse('cross_origin');
+    if (request.method !== 'DELETE' && !isJson(request)) return refuse('not_json');
+  }
+  const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
+  if (setCookies.length > 0) reply.header('set-cookie', setCookies);
+  if (signedIn === null) return refuse('not_signed_in');
+  if (signedIn.account.suspendedAt !== null) return refuse('account_suspended');
+  return { caller: signedIn, origin };
+}
+
+export function isMutation(request: FastifyRequest): boolean {
+  return request.method !== 'GET' && request.method !== 'HEAD';
+}
+
+/** The request's headers as the web standard has them. */
+export function headersOf(request: FastifyRequest): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    for (const one of [value].flat()) if (one !== undefined && !name.startsWith(':')) headers.append(name, one);
+  }
+  return headers;
+}

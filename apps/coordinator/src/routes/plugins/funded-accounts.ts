@@ -1,0 +1,44 @@
+/** Which accounts have a balance, remembered for a while: request bodies of accounts without one share a smaller budget. */
+
+import type { Ledger } from '../../ledger/ledger.js';
+import { BoundedMap } from '../../limits/bounded-map.js';
+
+const MAX_REMEMBERED = 20_000;
+const FUNDED_MS = 60_000;
+/** A deposit counts after this long at most. */
+const UNFUNDED_MS = 1000;
+
+export class FundedAccounts {
+  readonly #ledger: Pick<Ledger, 'balance'>;
+  readonly #now: () => number;
+  readonly #known = new BoundedMap<string, { readonly isFunded: boolean; readonly until: number }>(MAX_REMEMBERED);
+  readonly #asked = new Map<string, Promise<boolean>>();
+
+  /** `now`: a monotonic clock, in milliseconds. */
+  constructor(ledger: Pick<Ledger, 'balance'>, now: () => number = () => performance.now()) {
+    this.#ledger = ledger;
+    this.#now = now;
+  }
+
+  /** At once for what is remembered. Never rejects: an account that cannot be looked up counts as before, at first as unfunded. */
+  isFunded(accountId: string): boolean | Promise<boolean> {
+    const known = this.#known.get(accountId);
+    if (known !== undefined && this.#now() < known.until) return known.isFunded;
+    const asked = this.#asked.get(accountId);
+    if (asked !== undefined) return asked;
+    const answer = this.#ask(accountId, known?.isFunded ?? false).finally(() => this.#asked.delete(accountId));
+    this.#asked.set(accountId, answer);
+    return answer;
+  }
+
+  async #ask(accountId: string, before: boolean): Promise<boolean> {
+    let isFunded = before;
+    try {
+      isFunded = (await this.#ledger.balance(accountId)).balance > 0;
+    } catch {
+      // The ledger reports its own failures; this request's job will be told.
+    }
+    this.#known.set(accountId, { isFunded, until: this.#now() + (isFunded ? FUNDED_MS : UNFUNDED_MS) });
+    return isFunded;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Writes down whatever an operator changes, on every address of the admin API alike: before it is done who, what and with which
+ * body, and how it ended before the answer goes out. What cannot be written down is not done.
+ */
+import { type AdminAction, type AdminActionPage, apiError } from '@inference/formats';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
+import type { OperatorAction, OperatorTrail } from '../../store/operator-trail.js';
+import { isoTime, readPageQuery, toPage } from '../parameters/pagination.js';
+import { readTextFilter } from '../parameters/text-filter.js';
+import { bytesOf } from './body-bytes.js';
+import { operatorOf } from './operator.js';
+import { sendError } from './send-error.js';
+
+const ADMIN = '/admin/v1/';
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Records changes on all addresses of the admin API that are added to the server after this. */
+export function recordOperatorActions(server: FastifyInstance, trail: OperatorTrail, onFailure: (error: unknown) => void): void {
+  const begun = new WeakMap<FastifyRequest, string>();
+
+  const begin: preHandlerAsyncHookHandler = async (request, reply) => {
+    const action = `${request.method} ${request.routeOptions.url ?? ''}`;
+    try {
+      const row = { operator: operatorOf(request), action, subject: subjectOf(request), details: detailsOf(request) };
+      begun.set(request, await trail.begin(row));
+    } catch (error) {
+      onFailure(error);
+      sendError(reply, apiError('internal', { message: 'Nothing was done, because it could not be written down.' }));
+      return reply;
+    }
+  };
+
+  const end: onSendAsyncHookHandler = async (request, reply, payload) => {
+    const id = begun.get(request);
+    if (id === undefined) return payload;
+    begun.delete(request);
+    try {
+      await trail.end(id, reply.statusCode < 400 ? 'done' : errorCode(payload, reply.statusCode));
+    } catch (error) {
+      onFailure(error);
+    }
+    return payload;
+  };
+
+  server.addHook('onRoute', (route) => {
+    if (!route.url.startsWith(ADMIN) || [route.method].flat().every((method) => READS.has(method))) return;
+    route.preHandler = [...[route.preHandler ?? []].flat(), begin];
+    route.onSend = [...[route.onSend ?? []].flat(), end];
+  });
+}
+
+export interface AuditLogRoutes {
+  readonly trail: OperatorTrail;
+  /** Names of operators, by `account:<id>` and `key:<id>`. */
+  readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+}
+
+export function addAuditLogRoutes(server: FastifyInstance, guard: onRequestHookHandler, { trail, namesOf }: AuditLogRoutes): void {
+  server.get('/admin/v1/actions', { onRequest: guard }, async (request): Promise<AdminActionPage> => {
+    const query = request.query as Readonly<Record<string, string | undefined>>;
+    const { limit, after } = readPageQuery(query);
+    const rows = await trail.list({ subject: readTextFilter(query, 'subject'), limit: limit + 1, after });
+    const names = await namesOf([...new Set(rows.map(({ operator }) => operator))]);
+    return toPage(
+      rows,
+      limit,
+      ({ at, id }) => ({ at, id }),
+      (row) => actionBody(row, names),
+    );
+  });
+}
+
+function subjectOf(request: FastifyRequest): string | null {
+  const params = request.params as Readonly<Record<string, string | undefined>>;
+  return params.id ?? params['*'] ?? null;
+}
+
+/** The body as JSON again, so that one that is none is not kept. */
+function detailsOf(request: FastifyRequest): string | null {
+  const text = Buffer.from(bytesOf(request)).toString('utf8');
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+function errorCode(payload: unknown, status: number): string {
+  try {
+    const { error } = JSON.parse(String(payload)) as { error?: { code?: unknown } };
+    if (typeof error?.code === 'string') return error.code;
+  } catch {
+    // Not one of our errors: the status says what is known.
+  }
+  return String(status);
+}
+
+function actionBody(row: OperatorAction, names: ReadonlyMap<string, string>): AdminAction {
+  return {
+    id: row.id,
+    at: isoTime(row.at),
+    operator: row.operator,
+    operator_name: names.get(row.operator) ?? null,
+    action: row.action,
+    subject: row.subject,
+    details: row.details === null ? null : (JSON.parse(row.details) as unknown),
+    outcome: row.outcome,
+  };
+}

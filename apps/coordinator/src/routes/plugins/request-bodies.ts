@@ -1,0 +1,247 @@
+/**
+ * Reads the bodies of requests as bytes, inflates those that came compressed, and counts what is held: from its arrival until its
+ * request is answered, because a job that is placed again needs its body again. Accounts with a balance share one budget, accounts
+ * without one a smaller one, and requests without an account a small one by address, so none of the latter can take the room of those
+ * who pay. A body must also arrive at a minimum rate.
+ */
+import type { Transform } from 'node:stream';
+import { createGunzip, createInflate } from 'node:zlib';
+import { apiError, type ErrorCode, RequestError } from '@inference/formats';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Deadline } from '../../inference/deadline.js';
+import { type Claim, FairBudget } from '../../limits/fair-budget.js';
+import { networkOf } from '../../limits/network-address.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Memory claim of the body: null until the body is read, released when the response closes. */
+    bodyClaim: Claim | null;
+    /** True once the response is complete or its connection closed. */
+    isAnswered: boolean;
+  }
+}
+
+export interface RequestBodiesOptions {
+  /** Bytes that accounts with a balance may hold together. */
+  readonly maxBytes: number;
+  readonly maxRequestBytes: number;
+  /** Whether an account has a balance. Must not reject. */
+  readonly isFunded: (accountId: string) => boolean | Promise<boolean>;
+  /** Time in which {@link MIN_BYTES_PER_WINDOW} of a body must arrive, in milliseconds. */
+  readonly windowMs?: number;
+}
+
+type Done = (error: Error | null, body?: Buffer) => void;
+
+/** A refused body is read up to this many times its bound, and dropped. */
+const MAX_DISCARD_FACTOR = 8;
+const WINDOW_MS = 10_000;
+export const MIN_BYTES_PER_WINDOW = 4096;
+/** Requests without an account: all of them together, and the largest single one. */
+const MAX_UNAUTHENTICATED_BYTES = 16 * 2 ** 20;
+const MAX_UNAUTHENTICATED_BODY_BYTES = 512 * 1024;
+/** A connection with its request costs this much beside the bytes of the body. */
+const BYTES_PER_UNAUTHENTICATED_REQUEST = 4096;
+/** An inflater's window and buffers. */
+const BYTES_PER_INFLATER = 64 * 1024;
+
+export class RequestBodies {
+  readonly #options: RequestBodiesOptions;
+  readonly #funded: FairBudget;
+  readonly #unfunded: FairBudget;
+  readonly #unauthenticated = new FairBudget({
+    maxBytes: MAX_UNAUTHENTICATED_BYTES,
+    freeMultiple: 1,
+    bytesPerClaim: BYTES_PER_UNAUTHENTICATED_REQUEST,
+    evictsOwn: true,
+  });
+
+  constructor(options: RequestBodiesOptions) {
+    this.#options = options;
+    const { maxBytes, maxRequestBytes } = options;
+    this.#funded = new FairBudget({ maxBytes, freeMultiple: 9 });
+    this.#unfunded = new FairBudget({ maxBytes: Math.max(maxBytes / 4, 2 * maxRequestBytes), freeMultiple: 1 });
+  }
+
+  /** Bytes of accounts that are held now. */
+  get heldBytes(): number {
+    return this.#funded.bytes + this.#unfunded.bytes;
+  }
+
+  /** Bytes that requests without an account hold now, their connections included. */
+  get unauthenticatedHeldBytes(): number {
+    return this.#unauthenticated.bytes;
+  }
+
+  /** Makes the server read all bodies in this way. */
+  addTo(server: FastifyInstance): void {
+    server.decorateRequest('bodyClaim', null);
+    server.decorateRequest('isAnswered', false);
+    server.addHook('onRequest', (request, reply, done) => {
+      reply.raw.once('close', () => {
+        request.isAnswered = true;
+        request.bodyClaim?.release();
+      });
+      done();
+    });
+    server.addContentTypeParser('*', (request, payload, done: Done) => {
+      const account = accountIdOf(request);
+      if (account === null) {
+        this.#read(request, payload, this.#unauthenticated, { holder: networkOf(request.ip) }, done);
+        return;
+      }
+      const claimant = { holder: account, member: request.apiKey?.id ?? '' };
+      const isFunded = request.operator !== null || this.#options.isFunded(account);
+      if (typeof isFunded === 'boolean') this.#read(request, payload, isFunded ? this.#funded : this.#unfunded, claimant, done);
+      else void isFunded.then((known) => this.#read(request, payload, known ? this.#funded : this.#unfunded, claimant, done));
+    });
+  }
+
+  #read(
+    request: FastifyRequest,
+    payload: NodeJS.ReadableStream,
+    budget: FairBudget,
+    claimant: { readonly holder: string; readonly member?: string },
+    done: Done,
+  ): void {
+    const isUnauthenticated = budget === this.#unauthenticated;
+    const maxBytes = isUnauthenticated
+      ? Math.min(request.routeOptions.bodyLimit, MAX_UNAUTHENTICATED_BODY_BYTES)
+      : request.routeOptions.bodyLimit;
+    const encoding = encodingOf(request.headers['content-encoding']);
+    const refuse = (code: ErrorCode): void => {
+      discardRest(request, payload, maxBytes);
+      done(refusal(code));
+    };
+    const unread = refusalCode(request, encoding, isUnauthenticated, maxBytes);
+    if (unread !== null) {
+      refuse(unread);
+      return;
+    }
+    const claim = budget.open(claimant, () => stop(refusal('overloaded')));
+    request.bodyClaim = claim;
+    if (claim === null) {
+      refuse('overloaded');
+      return;
+    }
+
+    const windowMs = this.#options.windowMs ?? WINDOW_MS;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let isOver = false;
+    let inflater: Transform | null = null;
+    const stop = (error: RequestError | null): void => {
+      if (isOver) return;
+      isOver = true;
+      pace.clear();
+      payload.removeListener('data', arrived);
+      payload.removeListener('end', arrivedWhole);
+      payload.removeListener('error', broken);
+      if (inflater !== null) {
+        payload.unpipe(inflater);
+        inflater.destroy();
+        claim.shrink(BYTES_PER_INFLATER);
+      }
+      if (error === null) {
+        claim.finish();
+        // Joined in any case: a single chunk is a view of what the socket reads into.
+        done(null, Buffer.concat(chunks, bytes));
+        return;
+      }
+      claim.release();
+      chunks.length = 0;
+      // The rest is read and dropped, so that the client gets to read why.
+      discardRest(request, payload, maxBytes);
+      done(error);
+    };
+    const take = (chunk: Buffer): void => {
+      if (isOver) return;
+      bytes += chunk.length;
+      if (bytes > maxBytes) stop(refusal('body_too_large'));
+      else if (claim.grow(chunk.length)) chunks.push(chunk);
+      else stop(refusal('overloaded'));
+    };
+    const pace = new Deadline(() => {
+      // A body that waits for its inflater is not late.
+      if (inflater?.writableNeedDrain) pace.set(windowMs);
+      else stop(refusal('body_too_slow'));
+    });
+    let inWindow = 0;
+    const arrived = (chunk: Buffer): void => {
+      inWindow += chunk.length;
+      if (inWindow >= MIN_BYTES_PER_WINDOW) {
+        inWindow = 0;
+        pace.renew();
+      }
+      if (inflater === null) take(chunk);
+    };
+    const arrivedWhole = (): void => {
+      pace.clear();
+      if (inflater === null) stop(null);
+    };
+    const broken = (): void => stop(refusal('invalid_request'));
+    pace.set(windowMs);
+    payload.on('data', arrived);
+    payload.on('end', arrivedWhole);
+    payload.on('error', broken);
+    if (encoding !== 'none') {
+      if (!claim.grow(BYTES_PER_INFLATER)) {
+        stop(refusal('overloaded'));
+        return;
+      }
+      inflater = encoding === 'gzip' ? createGunzip() : createInflate();
+      inflater.on('data', take);
+      inflater.on('end', () => stop(null));
+      inflater.on('error', () => stop(new RequestError('invalid_request', null, `The body is not valid ${encoding} data.`)));
+      payload.pipe(inflater);
+    }
+    payload.resume();
+  }
+}
+
+/** The account, or the operator, that a guard let in. */
+function accountIdOf(request: FastifyRequest): string | null {
+  return request.apiKey?.accountId ?? request.sessionAccountId ?? request.operator;
+}
+
+type Encoding = 'none' | 'gzip' | 'deflate' | 'unknown';
+
+function refusalCode(request: FastifyRequest, encoding: Encoding, isUnauthenticated: boolean, maxBytes: number): ErrorCode | null {
+  if (request.isAnswered) return 'invalid_request';
+  // Unauthenticated requests may not be compressed: inflating costs memory, and their bodies are small.
+  if (encoding !== 'none' && isUnauthenticated) return 'body_encoded';
+  if (encoding === 'unknown') return 'encoding_unsupported';
+  return Number(request.headers['content-length']) > maxBytes ? 'body_too_large' : null;
+}
+
+/** How the bytes of a body are to be read (RFC 9110 section 8.4). */
+function encodingOf(contentEncoding: string | undefined): Encoding {
+  const codings = (contentEncoding ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((coding) => coding.trim())
+    .filter((coding) => coding !== '' && coding !== 'identity');
+  const [coding] = codings;
+  if (coding === undefined) return 'none';
+  if (codings.length > 1) return 'unknown';
+  if (coding === 'gzip' || coding === 'x-gzip') return 'gzip';
+  return coding === 'deflate' ? 'deflate' : 'unknown';
+}
+
+/**
+ * Reads and discards the rest of a refused body, so that the client can read the response: closing early would reset the connection,
+ * which is destroyed beyond `MAX_DISCARD_FACTOR` times the bound. Slow senders end at the server's request timeout.
+ */
+function discardRest(request: FastifyRequest, payload: NodeJS.ReadableStream, maxBytes: number): void {
+  let left = MAX_DISCARD_FACTOR * maxBytes;
+  payload.on('error', () => {});
+  payload.on('data', (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left < 0) request.raw.destroy();
+  });
+  payload.resume();
+}
+
+function refusal(code: ErrorCode): RequestError {
+  return new RequestError(code, null, apiError(code).message);
+}

@@ -1,0 +1,15 @@
+/** Sends an error through the framework, in the shape that clients of the path called understand. */
+import { type ApiError, apiError, errorAt } from '@inference/formats';
+import type { FastifyReply } from 'fastify';
+import { isAnthropicClient } from './anthropic-client.js';
+
+/** 503 with `Retry-After`, for a database that did not take in time what was asked of it. */
+export function databaseUnavailable(): ApiError {
+  return apiError('overloaded', { message: 'The database did not answer in time. Try again in a moment.' });
+}
+
+export function sendError(reply: FastifyReply, error: ApiError): void {
+  const { request } = reply;
+  const { status, headers, body } = errorAt(request.url.split('?', 1)[0] ?? '', error, request.id, isAnthropicClient(request));
+  reply.code(status).headers(headers).send(body);
+}

@@ -1,0 +1,184 @@
+/**
+ * The HTTP server without its routes: bodies stay the exact bytes that came, every answer carries a request id, and whatever
+ * goes wrong is told in the error shape of the path called.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { apiError, openAiError, RequestError } from '@inference/formats';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { errorFacts, type Log } from '../../log.js';
+import { isUnavailable } from '../../store/retry.js';
+import { isHealthPath } from '../system/health.js';
+import { closePipelined } from './connections/pipelined-responses.js';
+import { allowOrigins, answerPreflight } from './cors.js';
+import type { RequestBodies } from './request-bodies.js';
+import { normalizeUrl, suggestPath } from './request-path.js';
+import { databaseUnavailable, sendError } from './send-error.js';
+
+export interface HttpServerOptions {
+  readonly maxRequestBytes: number;
+  /** How bodies are read, and how many bytes of them are held at once. */
+  readonly bodies: RequestBodies;
+  /** Proxies whose word on a request's address counts: addresses and ranges (CIDR). */
+  readonly trustedProxies: readonly string[];
+  readonly log: Log;
+  /** Longest time a client may take to send its request, in milliseconds. */
+  readonly requestMs?: number;
+  /** Answers browsers that look for a page that is not there; false: it is no such request. */
+  readonly sendNotFoundPage?: (request: FastifyRequest, reply: FastifyReply) => boolean;
+  /** Pages of other sites may call the API with a key. */
+  readonly cors: boolean;
+  /** True while the coordinator shuts down. */
+  readonly isDraining: () => boolean;
+}
+
+const REQUEST_MS = 120_000;
+/** Of it, for the headers. */
+const HEADERS_MS = 60_000;
+
+export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const requestMs = options.requestMs ?? REQUEST_MS;
+  const server = fastify({
+    logger: false,
+    bodyLimit: options.maxRequestBytes,
+    trustProxy: options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
+    requestTimeout: requestMs,
+    // Node takes the shorter of both times for that of the headers, and looks for requests that are late this often.
+    http: { headersTimeout: Math.min(HEADERS_MS, requestMs), connectionsCheckingInterval: Math.ceil(requestMs / 8) },
+    return503OnClosing: false,
+    forceCloseConnections: false,
+    routerOptions: { maxParamLength: 512 },
+    rewriteUrl: ({ url = '/' }) => normalizeUrl(url),
+    // Requests that reach no route, because their address or their very syntax is broken.
+    frameworkErrors: (_error, _request, reply) => {
+      setRequestIdHeaders(reply);
+      sendError(reply, apiError('invalid_request'));
+    },
+    clientErrorHandler: answerMalformedRequest,
+    genReqId: newRequestId,
+  });
+  closePipelined(server.server);
+  server.decorateRequest('apiKey', null);
+  server.decorateRequest('sessionAccountId', null);
+  server.decorateRequest('operator', null);
+  server.removeAllContentTypeParsers();
+  options.bodies.addTo(server);
+  const answerUnknown = notFoundHandler(server, options.sendNotFoundPage);
+  server.addHook('onRequest', (request, reply, done) => {
+    setRequestIdHeaders(reply);
+    if (options.cors) allowOrigins(request, reply);
+    // The body is JSON or it is refused, whatever its label says; an unreadable label must not get in the way. Where
+    // browsers bring cookies along, the label tells our own pages from other sites' forms.
+    const hasBody = request.method === 'POST' || request.method === 'PUT';
+    if (hasBody && !requiresContentType(request.url)) request.headers['content-type'] = 'application/json';
+    if (options.isDraining() && !isHealthPath(request.url)) {
+      reply.header('connection', 'close');
+      sendError(reply, apiError('shutting_down'));
+      // Without a route there is nothing to read a body for.
+    } else if (request.is404) answerUnknown(request, reply, options.cors);
+    else done();
+  });
+  server.addHook('preHandler', (request, _reply, done) => {
+    // Nothing has such a name, and PostgreSQL takes every character in a text but this one.
+    if (!request.url.includes('%00')) return done();
+    done(new RequestError('invalid_request', null, 'The address must not hold the character NUL (%00).'));
+  });
+  handleErrors(server, options.log);
+  return server;
+}
+
+/** Where cookies are taken, and where bodies are forms (RFC 6749). */
+function requiresContentType(url: string): boolean {
+  return url.startsWith('/console/') || url.startsWith('/admin/') || url.startsWith('/oauth/');
+}
+
+function newRequestId(): string {
+  return `req_${randomUUID().replaceAll('-', '')}`;
+}
+
+function requestIdHeaders(id: string): Readonly<Record<string, string>> {
+  return { 'x-request-id': id, 'request-id': id };
+}
+
+/** Shows the request's id under the two names that clients look for, also on answers that bypass the framework. */
+function setRequestIdHeaders(reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(requestIdHeaders(reply.request.id))) reply.raw.setHeader(name, value);
+}
+
+/** Answers what is no HTTP, or came too slowly, without the framework, and closes the connection. */
+function answerMalformedRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request';
+  const { body, headers } = openAiError(apiError('invalid_request', { message: 'The request is not valid HTTP, or it came too slowly.' }));
+  const head = [
+    `HTTP/1.1 ${status}`,
+    `content-type: ${headers['content-type']}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(requestIdHeaders(newRequestId())).map(([name, value]) => `${name}: ${value}`),
+    'connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
+
+function handleErrors(server: FastifyInstance, log: Log): void {
+  server.setErrorHandler((error: Error & { readonly code?: string; readonly statusCode?: number }, request, reply) => {
+    if (error instanceof RequestError) {
+      // The framework would close the connection under a client that still sends. The rest of its body is dropped instead.
+      reply.removeHeader('connection');
+      // RFC 9110 section 15.5.9: nobody waits for the rest of a body that was given up.
+      if (error.code === 'body_too_slow') reply.header('connection', 'close');
+      sendError(reply, error);
+    } else if (error.statusCode !== undefined && error.statusCode < 500) sendError(reply, apiError('invalid_request'));
+    else if (isUnavailable(error)) {
+      log.warn({ request: request.id, error: errorFacts(error) }, 'database unavailable');
+      sendError(reply, databaseUnavailable());
+    } else {
+      log.error({ request: request.id, error: errorFacts(error) }, 'request failed');
+      sendError(reply, apiError('internal'));
+    }
+  });
+}
+
+/** Answers 404, or 405 with `Allow` where the path is known for other methods. */
+function notFoundHandler(
+  server: FastifyInstance,
+  unknownPage: HttpServerOptions['sendNotFoundPage'],
+): (request: FastifyRequest, reply: FastifyReply, cors?: boolean) => void {
+  const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
+  server.addHook('onRoute', ({ url, method }) => {
+    const pattern = url
+      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replace(/:[A-Za-z_]+/g, '[^/]+')
+      .replace(/\*/g, '.*');
+    routes.push({ path: new RegExp(`^${pattern}$`), methods: [method].flat() });
+  });
+  const methodsOf = (path: string): Set<string> =>
+    new Set(routes.filter((route) => route.path.test(path)).flatMap((route) => route.methods));
+  const answer = (request: FastifyRequest, reply: FastifyReply, cors = false): void => {
+    const path = request.url.split('?', 1)[0] ?? '';
+    const allowed = methodsOf(path);
+    if (cors && answerPreflight(request, reply, allowed)) return;
+    if (allowed.size === 0) {
+      if (unknownPage?.(request, reply)) return;
+      const meant = suggestPath(path, (candidate) => methodsOf(candidate).size > 0);
+      sendError(
+        reply,
+        apiError('not_found', meant === null ? {} : { message: `There is nothing at this address. Did you mean ${meant}?` }),
+      );
+      return;
+    }
+    reply.header('allow', [...allowed].join(', '));
+    sendError(reply, apiError('method_not_allowed'));
+  };
+  // Reached by reply.callNotFound() of other handlers alone.
+  server.setNotFoundHandler((request, reply) => answer(request, reply));
+  return answer;
+}

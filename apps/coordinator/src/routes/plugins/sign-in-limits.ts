@@ -1,0 +1,127 @@
+/**
+ * Limits on passwords and mails, by e-mail address. Tries count for the address together with who tries (a browser that is known,
+ * else a network), so that a stranger locks out only itself. Many strangers together slow each other down, and never lock: a
+ * browser or network from which somebody signed in lately is not slowed.
+ */
+import { BoundedMap } from '../../limits/bounded-map.js';
+import { AttemptLimit } from './attempt-limit.js';
+
+export interface SignInLimitOptions {
+  /** Tries of one client with one e-mail address in fifteen minutes; 0 sets no limit. */
+  readonly perQuarter: number;
+  readonly now: () => number;
+  /** Waits for so many milliseconds, or rejects when the client leaves. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+}
+
+/** Who tries. */
+export interface SignInClient {
+  readonly email: string;
+  /** See `clientNetwork`. */
+  readonly network: string;
+  /** Id of a browser in which somebody has signed in with this e-mail address; null for another. */
+  readonly device: string | null;
+}
+
+/** A try that may go on. `isSlowed`: too many others try this e-mail address; {@link SignInLimits.slowDown} comes first. */
+export interface SignInAttempt {
+  readonly isDelayed: boolean;
+  /** It was not answered, or was right: it does not count. */
+  refund(): void;
+}
+
+export interface SignInBlock {
+  readonly by: 'email' | 'network';
+  /** Seconds. */
+  readonly retryAfter: number;
+}
+
+const QUARTER_MS = 15 * 60_000;
+const HOUR_MS = 60 * 60_000;
+/** Of strangers together with one e-mail address, and wrong ones of one network, in fifteen minutes: times the limit of one client. */
+const WIDE_FACTOR = 10;
+const DELAY_MS = 5000;
+const MAX_DELAYED = 1000;
+/** A link of a mail is good for an hour, so that one of these always is. */
+const MAX_MAILS_PER_CLIENT = 5;
+const MAX_MAILS_PER_EMAIL = 20;
+const KNOWN_MS = 30 * 24 * HOUR_MS;
+const MAX_KNOWN = 20_000;
+
+export class SignInLimits {
+  readonly #options: SignInLimitOptions;
+  readonly #ofClients: AttemptLimit;
+  readonly #ofNetworks: AttemptLimit;
+  readonly #ofStrangers: AttemptLimit;
+  readonly #mailsOfClients: AttemptLimit;
+  readonly #mailsOfStrangers: AttemptLimit;
+  /** Clients that signed in, and until when that counts. */
+  readonly #known = new BoundedMap<string, number>(MAX_KNOWN);
+  readonly #slowed = new Set<string>();
+
+  constructor(options: SignInLimitOptions) {
+    const { perQuarter, now } = options;
+    this.#options = options;
+    const limit = (maxAttempts: number, windowMs: number): AttemptLimit => new AttemptLimit({ maxAttempts, windowMs, now });
+    this.#ofClients = limit(perQuarter, QUARTER_MS);
+    this.#ofNetworks = limit(WIDE_FACTOR * perQuarter, QUARTER_MS);
+    this.#ofStrangers = limit(WIDE_FACTOR * perQuarter, QUARTER_MS);
+    this.#mailsOfClients = limit(MAX_MAILS_PER_CLIENT, HOUR_MS);
+    this.#mailsOfStrangers = limit(MAX_MAILS_PER_EMAIL, HOUR_MS);
+  }
+
+  /** Counts a try. A blocked one is not to be answered. */
+  begin(client: SignInClient): SignInAttempt | SignInBlock {
+    if (this.#options.perQuarter === 0) return { isDelayed: false, refund: () => {} };
+    const counted: (() => void)[] = [];
+    const count = (limit: AttemptLimit, name: string): number | null => {
+      const retryAfter = limit.count(name);
+      if (retryAfter === null) counted.push(() => limit.refund(name));
+      return retryAfter;
+    };
+    const ofClient = count(this.#ofClients, nameOf(client));
+    if (ofClient !== null) return { by: 'email', retryAfter: ofClient };
+    const ofNetwork = client.device === null ? count(this.#ofNetworks, client.network) : null;
+    if (ofNetwork !== null) return { by: 'network', retryAfter: ofNetwork };
+    const isDelayed = !this.#isKnown(client) && count(this.#ofStrangers, client.email) !== null;
+    return { isDelayed, refund: () => counted.splice(0).forEach((undo) => void undo()) };
+  }
+
+  /** Delays a slowed try. False: this client, or too many others, are being delayed already. Rejects when the client leaves. */
+  async delay(client: SignInClient, signal: AbortSignal): Promise<boolean> {
+    const name = nameOf(client);
+    if (this.#slowed.has(name) || this.#slowed.size >= MAX_DELAYED) return false;
+    this.#slowed.add(name);
+    try {
+      await this.#options.pause(DELAY_MS, signal);
+      return true;
+    } finally {
+      this.#slowed.delete(name);
+    }
+  }
+
+  /** Somebody has signed in: the client is known from now on. */
+  recordSuccess(client: SignInClient): void {
+    this.#known.set(nameOf(client), this.#options.now() + KNOWN_MS);
+  }
+
+  /** Counts a mail. False: enough went to this address, and it is not to be sent. */
+  admitMail(client: SignInClient): boolean {
+    if (this.#options.perQuarter === 0) return true;
+    if (this.#mailsOfClients.count(nameOf(client)) !== null) return false;
+    return this.#isKnown(client) || this.#mailsOfStrangers.count(client.email) === null;
+  }
+
+  #isKnown(client: SignInClient): boolean {
+    return client.device !== null || (this.#known.get(nameOf(client)) ?? 0) > this.#options.now();
+  }
+}
+
+/** The form in which e-mail addresses are counted. */
+export function normalizeEmail(email: string): string {
+  return email.trim().toLowerCase().slice(0, 320);
+}
+
+function nameOf({ email, network, device }: SignInClient): string {
+  return JSON.stringify([email, device === null ? { network } : { device }]);
+}

@@ -1,0 +1,78 @@
+/** `/admin/v1/providers/{id}`: one machine as its owner sees it, and who that is; taking it out of routing, and letting it in again. */
+import { type AdminProviderView, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
+import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { Fleet } from '../../fleet/fleet.js';
+import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { AccountBook } from '../../store/account-book.js';
+import type { HoldBook } from '../../store/hold-book.js';
+import type { LastSeenBook } from '../../store/last-seen.js';
+import type { OwnedMachines } from '../../store/owned-machines.js';
+import { parseProviderId } from '../parameters/provider-id.js';
+import { bytesOf } from '../plugins/body-bytes.js';
+import { operatorOf } from '../plugins/operator.js';
+import { sendError } from '../plugins/send-error.js';
+import { adminProviderBody, quarantineBody, quarantineBodyOrNull, reputationBody } from './admin-providers.js';
+import { lastSeenBody } from './owned-provider.js';
+
+export interface AdminProviderRoutes {
+  readonly fleet: Fleet;
+  readonly holds: HoldBook;
+  readonly machines: OwnedMachines;
+  readonly accounts: AccountBook;
+  readonly lastSeen: LastSeenBook;
+  /** What `GET /v1/providers/me` answers the machine. */
+  readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
+}
+
+interface ById {
+  readonly Params: { readonly id: string };
+}
+
+const MAX_BODY_BYTES = 4096;
+const checkQuarantine = schemaCheck(QuarantineSchema);
+
+export function addAdminProviders(server: FastifyInstance, guard: onRequestHookHandler, routes: AdminProviderRoutes): void {
+  const { fleet, holds } = routes;
+  const options = { onRequest: guard, bodyLimit: MAX_BODY_BYTES };
+
+  server.get<ById>('/admin/v1/providers/:id', options, async (request, reply) => {
+    const view = await viewOf(routes, parseProviderId(request.params.id));
+    if (view === null) return sendError(reply, apiError('not_found', { message: 'Nothing is known of this provider.' }));
+    return view;
+  });
+
+  server.post<ById>('/admin/v1/providers/:id/quarantine', options, async (request) => {
+    const id = parseProviderId(request.params.id);
+    const { reason } = checkQuarantine(readJsonBody(bytesOf(request)));
+    return { provider_id: id, hold: quarantineBody(await holds.put(id, reason, operatorOf(request))) };
+  });
+
+  server.post<ById>('/admin/v1/providers/:id/release', options, async (request, reply) => {
+    const id = parseProviderId(request.params.id);
+    if (await holds.remove(id)) return { provider_id: id, released: true };
+    return sendError(reply, apiError('not_found', { message: 'No operator holds this provider back.' }));
+  });
+
+  async function viewOf(
+    { machines, accounts, lastSeen, statusOf }: AdminProviderRoutes,
+    id: ProviderId,
+  ): Promise<AdminProviderView | null> {
+    const session = fleet.sessionOf(id);
+    const accountId = await machines.ownerOf(id);
+    const seen = (await lastSeen.of([id])).get(id) ?? null;
+    const standing = fleet.standings.of(id);
+    const hold = holds.of(id);
+    if (session === null && accountId === null && seen === null && hold === null && standing.state === 'well') return null;
+    const owner = accountId === null ? null : await accounts.findListed(accountId);
+    return {
+      provider_id: id,
+      owner: accountId === null ? null : { account_id: accountId, email: owner?.email ?? null },
+      provider: session === null ? null : adminProviderBody(fleet, holds, session),
+      status: session === null ? null : await statusOf(session),
+      last_seen: seen === null ? null : lastSeenBody(seen),
+      hold: quarantineBodyOrNull(hold),
+      reputation: reputationBody(standing),
+    };
+  }
+}

@@ -1,0 +1,140 @@
+/** For those who run the coordinator: what every provider is doing, and why some take no jobs. */
+import { type AdminHold, type AdminProvider, type AdminProviderList, apiError, openAiError } from '@inference/formats';
+import type { ProviderId } from '@inference/protocol';
+import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import { firstGap } from '../../attestation/trust.js';
+import type { Fleet } from '../../fleet/fleet.js';
+import { PROVIDER_SOCKET_PATH } from '../../fleet/provider-gate.js';
+import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { Standing } from '../../fleet/reputation/standings.js';
+import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { HoldBook, OperatorHold } from '../../store/hold-book.js';
+import { isoTime } from '../parameters/pagination.js';
+import { sendError } from '../plugins/send-error.js';
+import { acceptsHtml, type ConsoleFiles } from '../system/console-files.js';
+
+export interface AdminProviderListRoutes {
+  readonly fleet: Fleet;
+  readonly waitingRoom: WaitingRoom;
+  readonly holds: Pick<HoldBook, 'of' | 'all'>;
+  /** Null: no console is served. */
+  readonly consoleFiles: ConsoleFiles | null;
+}
+
+export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: AdminProviderListRoutes): void {
+  const { fleet, waitingRoom, holds, consoleFiles } = routes;
+  // Clients of the messages format probe the base address with HEAD; people open it in a browser.
+  server.get('/', (request, reply) => {
+    if (consoleFiles !== null && acceptsHtml(request)) return consoleFiles.sendPage(reply);
+    return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
+  });
+  server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
+    const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
+    reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);
+  });
+  server.get(
+    '/admin/v1/providers',
+    { onRequest: adminGuard },
+    async (): Promise<AdminProviderList> => ({
+      providers: [...fleet.sessions()].map((session) => adminProviderBody(fleet, holds, session)),
+      restrained: [...fleet.standings.restrained()].map(([provider_id, standing]) => ({ provider_id, ...reputationBody(standing) })),
+      held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
+      connections: fleet.connections,
+      waiting_requests: waitingRoom.waiting,
+    }),
+  );
+  server.get<{ Querystring: { model?: string; provider_serial?: string } }>(
+    '/admin/v1/placement',
+    { onRequest: adminGuard },
+    async ({ query }) => {
+      const model = query.model ?? '';
+      const reasons = fleet.whyNot(model, { providerSerial: query.provider_serial ?? null, exclude: new Set(), trustFloor: null });
+      const { waiting, waitMs } = waitingRoom.outlook(model);
+      return {
+        model,
+        serving: fleet.serves(model),
+        slots: fleet.slotsOf(model),
+        waiting_requests: waiting,
+        expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
+        not_eligible: [...reasons].map(([provider_id, reason]) => ({ provider_id, reason })),
+      };
+    },
+  );
+  server.post<{ Params: { id: ProviderId } }>('/admin/v1/providers/:id/reinstate', { onRequest: adminGuard }, (request, reply) => {
+    if (fleet.standings.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
+    else sendError(reply, apiError('not_found', { message: 'This provider is not held back.' }));
+  });
+}
+
+export function adminProviderBody(fleet: Fleet, holds: Pick<HoldBook, 'of'>, session: OnlineSession): AdminProvider {
+  const { identity, agentName, agentVersion, slots, registeredAt } = session.registration;
+  const { host } = session.record;
+  const standing = fleet.standings.of(identity.providerId);
+  const trust = session.trust();
+  return {
+    provider_id: identity.providerId,
+    session_id: session.sessionId,
+    status: fleet.status(session),
+    reason: standing.detail ?? firstGap(trust),
+    trust_level: trust.level,
+    trust_parts: trust.parts.map(({ name, state, reason, detail }) => ({ name, state, reason, detail })),
+    attested: session.attested,
+    simulated: identity.simulated,
+    serial_number: identity.attestation.serial_number,
+    agent: { name: agentName, version: agentVersion },
+    models: session.models.map((model) => model.id),
+    refused_models: session.refusedModels.map(({ id, reason }) => ({ id, reason })),
+    gate: fleet.gate(session),
+    hold: quarantineBodyOrNull(holds.of(identity.providerId)),
+    placements: session.record.placements,
+    share_of_placements: fleet.explanations.given(session, null).share ?? 0,
+    speeds: fleet.speeds(session).map(({ model, speed }) => ({
+      model,
+      prefill_tps: roundToTenth(speed.prefillTps),
+      decode_tps: roundToTenth(speed.decodeTps),
+      measured_jobs: speed.samples,
+    })),
+    answer_lengths: fleet.answerLengths(session).map(({ model, length }) => ({
+      model,
+      answers: length.answers,
+      hidden_tokens: roundToTenth(length.hiddenTokens),
+      completion_tokens: roundToTenth(length.completionTokens),
+      median_hidden_tokens: length.medianHiddenTokens === null ? null : roundToTenth(length.medianHiddenTokens),
+      median_completion_tokens: length.medianCompletionTokens === null ? null : roundToTenth(length.medianCompletionTokens),
+      outlier: length.outlier,
+    })),
+    host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
+    slots,
+    running_jobs: session.jobs.used,
+    reported_jobs: session.record.reportedJobs,
+    decode_tps: session.record.decodeTps,
+    reputation: reputationBody(standing),
+    requests_served: session.record.requestsServed,
+    tokens_generated: session.record.tokensGenerated,
+    key_expires_at: session.key?.notAfter ?? null,
+    registered_at: registeredAt,
+    last_heard_at: session.lastHeardAt,
+    counters: {
+      unknown_messages: session.counters.unknownMessages,
+      stray_messages: session.counters.strayMessages,
+      missed_challenges: session.counters.missedChallenges,
+      late_answers: session.counters.lateAnswers,
+    },
+  };
+}
+
+export function reputationBody({ state, reason, detail, since, until, recentFailures }: Standing) {
+  return { state, reason, detail, since, until, recent_failures: recentFailures };
+}
+
+export function quarantineBody({ reason, since, by }: OperatorHold): AdminHold {
+  return { reason, since: isoTime(since), by };
+}
+
+export function quarantineBodyOrNull(hold: OperatorHold | null): AdminHold | null {
+  return hold === null ? null : quarantineBody(hold);
+}
+
+function roundToTenth(rate: number): number {
+  return Math.round(rate * 10) / 10;
+}

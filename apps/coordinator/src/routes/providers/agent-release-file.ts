@@ -1,0 +1,53 @@
+/**
+ * The file of releases (`AGENT_RELEASES`), read again when it has changed, so that a release is published by replacing one file.
+ * A file that cannot be read or understood offers nothing, and the log says so once for each change.
+ */
+import { readFile, stat } from 'node:fs/promises';
+import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema, type ReleasePlatform } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+
+const feed = Compile(ReleaseFeedSchema);
+const NONE: ReleaseFeed = { releases: [] };
+
+export class AgentReleaseFile {
+  #seen = '';
+  #feed: Promise<ReleaseFeed> = Promise.resolve(NONE);
+
+  /** `path` null: this coordinator offers no releases. */
+  constructor(
+    private readonly path: string | null,
+    private readonly onProblem: (problem: string) => void,
+  ) {}
+
+  /** `version` null: the newest. */
+  async find(platform: ReleasePlatform, version: string | null): Promise<Release | null> {
+    const { releases } = await this.#read();
+    const fitting = releases.filter((release) => release.platform === platform && (version === null || release.version === version));
+    return fitting.reduce<Release | null>(
+      (best, one) => (best !== null && compareVersions(best.version, one.version) >= 0 ? best : one),
+      null,
+    );
+  }
+
+  async #read(): Promise<ReleaseFeed> {
+    if (this.path === null) return NONE;
+    const found = await stat(this.path, { bigint: true }).catch(() => null);
+    const seen = found === null ? 'missing' : `${found.ino} ${found.size} ${found.mtimeNs}`;
+    if (seen !== this.#seen) {
+      this.#seen = seen;
+      this.#feed = this.#load(this.path);
+    }
+    return await this.#feed;
+  }
+
+  async #load(path: string): Promise<ReleaseFeed> {
+    try {
+      const value: unknown = JSON.parse(await readFile(path, 'utf8'));
+      if (feed.Check(value)) return value;
+      this.onProblem('it is no list of releases');
+    } catch (error) {
+      this.onProblem((error as NodeJS.ErrnoException).code ?? 'it is not JSON');
+    }
+    return NONE;
+  }
+}

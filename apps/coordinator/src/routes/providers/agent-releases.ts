@@ -1,0 +1,33 @@
+/**
+ * Releases of the agent, for installations that look for a newer one. The operator signed them; this coordinator only hands on
+ * what the file says, and whoever reads it checks the signature.
+ */
+import { RequestError } from '@inference/formats';
+import { RELEASE_PLATFORMS, type Release, ReleaseVersionSchema } from '@inference/protocol';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { queryReader } from '../parameters/query.js';
+import { addPublicRoute } from '../plugins/public-route.js';
+import type { AgentReleaseFile } from './agent-release-file.js';
+
+const readQuery = queryReader(
+  Type.Object({ platform: Type.Enum([...RELEASE_PLATFORMS], { description: `one of ${RELEASE_PLATFORMS.join(', ')}` }) }),
+);
+const isVersion = Compile(ReleaseVersionSchema);
+
+export function addAgentReleases(server: FastifyInstance, releases: AgentReleaseFile): void {
+  addPublicRoute(server, '/v1/agent/releases/:version', async (request, reply): Promise<Release> => {
+    const { version } = request.params as { version: string };
+    const { platform } = readQuery(request.url);
+    if (platform === undefined)
+      throw new RequestError('invalid_request', 'platform', `platform must be one of ${RELEASE_PLATFORMS.join(', ')}.`);
+    if (version !== 'latest' && !isVersion.Check(version)) {
+      throw new RequestError('invalid_request', 'version', 'version must be latest, or three numbers such as 1.2.3.');
+    }
+    const found = await releases.find(platform, version === 'latest' ? null : version);
+    if (found === null) throw new RequestError('not_found', null, 'There is no such release.');
+    reply.header('cache-control', 'public, max-age=60');
+    return found;
+  });
+}

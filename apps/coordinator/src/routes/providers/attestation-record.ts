@@ -1,0 +1,115 @@
+/** One provider's public record: every claim of the specification, and beside it the evidence to compute it again from. */
+import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
+import type { TrustAnchor } from '../../attestation/chain/anchor.js';
+import { isAcmeVerified } from '../../attestation/examine-device.js';
+import { isPartOk, type TrustVerdict } from '../../attestation/trust.js';
+import type { Fleet } from '../../fleet/fleet.js';
+import type { OnlineSession } from '../../fleet/provider-session.js';
+
+/** `models`: those of the provider's models that public reads list. */
+export function attestationRecord(fleet: Fleet, session: OnlineSession, models: string[]): AttestationRecord {
+  const { identity, hardware } = session.registration;
+  const { attestation } = identity;
+  const trust = session.trust();
+  const posture = session.posture ?? attestation.posture;
+  const { transcript } = session;
+  return {
+    provider_id: identity.providerId,
+    trust_level: trust.level ?? 'self_signed',
+    status: fleet.status(session),
+    chip_name: attestation.chip_name,
+    hardware_model: attestation.hardware_model,
+    serial_number: attestation.serial_number,
+    memory_gb: attestation.memory_gb,
+    gpu_cores: hardware.gpu_cores,
+    models,
+    weights: session.models.flatMap(({ id, file_sha256 }) =>
+      models.includes(id) ? weightsOf(id, session.record.signedWeights(id), file_sha256) : [],
+    ),
+    secure_enclave: posture.secure_enclave,
+    enclave_evidence: enclaveEvidence(fleet.anchor, session),
+    sip_enabled: posture.sip_enabled,
+    secure_boot_enabled: posture.secure_boot_enabled,
+    authenticated_root_enabled: posture.authenticated_root_enabled,
+    se_public_key: toBase64(identity.publicKey),
+    mdm_verified: isPartOk(trust, 'device_management'),
+    ...acmeMembers(session),
+    ...chainMembers(session),
+    mda_binding: bindingOf(trust),
+    attested: session.attested,
+    simulated: identity.simulated,
+    key_protection: attestation.key_protection,
+    attestation_statement: identity.attestationStatement,
+    key_statement: session.key?.statement ?? null,
+    last_challenge:
+      transcript === null
+        ? null
+        : {
+            nonce: transcript.nonce,
+            session_id: transcript.sessionId,
+            statement: transcript.statement,
+            answered_at: transcript.answeredAt,
+          },
+    trust_parts: trust.parts.map(({ name, state, reason }) => ({ part: name, state, reason })),
+  };
+}
+
+type Weights = NonNullable<AttestationRecord['weights']>;
+
+/** What a receipt signed goes before what was offered. */
+function weightsOf(model: string, signed: string | undefined, offered: string | undefined): Weights {
+  if (signed !== undefined) return [{ model, sha256: signed, source: 'receipt' }];
+  return offered === undefined ? [] : [{ model, sha256: offered, source: 'offer' }];
+}
+
+export function publishedAnchor(anchor: TrustAnchor): PublishedAnchor {
+  return {
+    common_name: anchor.commonName,
+    name: toBase64(anchor.name),
+    public_key: toBase64(anchor.publicKey),
+    simulated: anchor.simulated,
+  };
+}
+
+/** What supports the claim that this key is kept in a Secure Enclave. */
+function enclaveEvidence(anchor: TrustAnchor, session: OnlineSession): EnclaveEvidence {
+  const { identity } = session.registration;
+  const posture = session.posture ?? identity.attestation.posture;
+  if (identity.simulated || !posture.secure_enclave) return 'simulated';
+  if (!session.mdaVerified) return 'claimed';
+  return anchor.simulated ? 'simulated' : 'certified';
+}
+
+type ChainMembers = Pick<
+  AttestationRecord,
+  'mda_verified' | 'mda_cert_chain_b64' | 'mda_serial' | 'mda_udid' | 'mda_os_version' | 'mda_sepos_version' | 'mda_nonce_preimage'
+>;
+
+/** Certificates are published only while they are verified and bound to this key (spec: present only when verified). */
+function chainMembers(session: OnlineSession): ChainMembers {
+  const chain = session.device?.chain;
+  const evidence = session.device?.evidence.chain;
+  if (!session.mdaVerified || chain?.kind !== 'verified' || !evidence) return { mda_verified: false };
+  const { facts } = chain;
+  return {
+    mda_verified: true,
+    mda_cert_chain_b64: [...evidence.certificates],
+    mda_serial: facts.serialNumber,
+    mda_udid: facts.provisioningUdid,
+    mda_os_version: facts.osVersion,
+    mda_sepos_version: facts.sepOsVersion,
+    mda_nonce_preimage: evidence.preimage,
+  };
+}
+
+function acmeMembers(session: OnlineSession): Pick<AttestationRecord, 'acme_verified' | 'acme_attestation'> {
+  const evidence = session.device?.evidence.acme;
+  if (!evidence || !isAcmeVerified(session.device, session.registration.identity)) return { acme_verified: false };
+  return { acme_verified: true, acme_attestation: { cert_chain_b64: [...evidence.certificates], token: evidence.token } };
+}
+
+function bindingOf(trust: TrustVerdict): AttestationRecord['mda_binding'] {
+  const state = trust.parts.find(({ name }) => name === 'key_binding')?.state;
+  if (state === 'ok') return 'bound';
+  return state === 'stale' ? 'stale' : 'none';
+}

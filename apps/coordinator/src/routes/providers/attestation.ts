@@ -1,0 +1,40 @@
+/**
+ * `GET /v1/providers/attestation`: the evidence for every connected provider, so that anyone can check what is claimed, and a
+ * text that says how, and what is not proved (spec: provider attestation record). With `provider_id`, that of one provider alone,
+ * for who looks at one among thousands.
+ */
+import { type AttestationFeed, PROVIDER_ID_PATTERN } from '@inference/protocol';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import type { Fleet } from '../../fleet/fleet.js';
+import { queryReader } from '../parameters/query.js';
+import { addPublicRoute } from '../plugins/public-route.js';
+import { attestationRecord, publishedAnchor } from './attestation-record.js';
+import { verificationInstructions } from './verification-instructions.js';
+
+const ROOT_CA_URL = 'https://www.apple.com/certificateauthority/private/';
+const ROOT_CA_NAME = 'Apple Enterprise Attestation Root CA';
+
+export const AttestationQuerySchema = Type.Object({
+  provider_id: Type.Optional(
+    Type.String({ pattern: PROVIDER_ID_PATTERN, description: 'a provider id: 32 digits of lowercase hexadecimal' }),
+  ),
+});
+const readQuery = queryReader(AttestationQuerySchema);
+
+export function addAttestation(server: FastifyInstance, fleet: Fleet): void {
+  const { anchor } = fleet;
+  const instructions = verificationInstructions(anchor);
+  addPublicRoute(server, '/v1/providers/attestation', async (request): Promise<AttestationFeed> => {
+    const { provider_id: wanted } = readQuery(request.url);
+    const sessions = [...fleet.sessions()].filter((session) => wanted === undefined || session.registration.identity.providerId === wanted);
+    const { namesOf } = fleet.listing();
+    return {
+      providers: sessions.map((session) => attestationRecord(fleet, session, namesOf(session))),
+      apple_root_ca_url: ROOT_CA_URL,
+      apple_enterprise_root_ca: ROOT_CA_NAME,
+      verification_instructions: instructions,
+      trust_anchor: publishedAnchor(anchor),
+    };
+  });
+}

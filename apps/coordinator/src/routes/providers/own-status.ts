@@ -1,0 +1,59 @@
+/**
+ * `GET /v1/providers/me`: a provider asks about itself with the token of its session: how it stands, what it was given and why it
+ * was passed over, and what its owner can do.
+ */
+import { apiError } from '@inference/formats';
+import type { ProviderStatusAnswer } from '@inference/protocol';
+import type { FastifyInstance } from 'fastify';
+import type { Fleet } from '../../fleet/fleet.js';
+import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { WaitingRoom } from '../../inference/waiting-room.js';
+import { type ProviderEarnings, readProviderEarnings } from '../../store/provider-earnings.js';
+import type { Database } from '../../store/tables.js';
+import { presentedKey } from '../plugins/api-key-auth.js';
+import type { RateLimits } from '../plugins/rate-limits.js';
+import { sendError } from '../plugins/send-error.js';
+import { providerStatus } from './status/provider-status.js';
+
+export interface StatusSources {
+  readonly fleet: Fleet;
+  readonly waitingRoom: WaitingRoom;
+  readonly database: Database;
+  readonly now: () => number;
+  readonly onFailure: (error: unknown) => void;
+}
+
+export interface ProviderMeRoutes extends StatusSources {
+  readonly limits: RateLimits;
+}
+
+const NO_TOKEN = 'No provider token was given. Send the one that came with "registered" as "Authorization: Bearer <token>".';
+const WRONG_TOKEN = 'The provider token is not valid: it is good for as long as the session that it came with lives.';
+
+export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes): void {
+  const { fleet, limits } = routes;
+  server.get('/v1/providers/me', { onRequest: limits.publicRoutes }, async (request, reply) => {
+    const token = presentedKey(request);
+    if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
+    const session = fleet.ofToken(token);
+    if (session === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
+    return reply.header('cache-control', 'no-store').send(await providerStatusOf(routes, session));
+  });
+}
+
+/** What a provider is told about itself; its owner and operators read the same. */
+export async function providerStatusOf(sources: StatusSources, session: OnlineSession): Promise<ProviderStatusAnswer> {
+  const { fleet, waitingRoom, now } = sources;
+  const earnings = await earningsOf(sources, session.registration.identity.providerId);
+  return providerStatus(session, { fleet, waitingRoom, now: now(), earnings });
+}
+
+/** A ledger that does not answer takes nothing else from the owner. */
+async function earningsOf({ database, now, onFailure }: StatusSources, providerId: string): Promise<ProviderEarnings | null> {
+  try {
+    return await readProviderEarnings(database, providerId, now());
+  } catch (error) {
+    onFailure(error);
+    return null;
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * `/console/v1/machines/{provider_id}`: one machine of the account that is signed in, as the machine itself is told how it
+ * stands, and its name. A machine of somebody else answers like one that does not exist.
+ */
+import { type ConsoleLastSeen, ConsoleMachineViewSchema, RenameMachineSchema, RequestError } from '@inference/formats';
+import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+import type { Fleet } from '../../fleet/fleet.js';
+import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { LastSeen, LastSeenBook } from '../../store/last-seen.js';
+import type { OwnedMachine, OwnedMachines } from '../../store/owned-machines.js';
+import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
+import type { ConsoleApi } from '../plugins/console-api.js';
+
+export interface OwnedProviderRoutes {
+  readonly fleet: Fleet;
+  readonly machines: OwnedMachines;
+  readonly lastSeen: LastSeenBook;
+  /** What `GET /v1/providers/me` answers the machine. */
+  readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
+}
+
+const isProviderId = Compile(ProviderIdSchema);
+
+export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, statusOf }: OwnedProviderRoutes): void {
+  const viewOf = async ({ providerId, name, linkedAt }: OwnedMachine) => {
+    const id = providerId as ProviderId;
+    const session = fleet.sessionOf(id);
+    const seen = (await lastSeen.of([id])).get(id) ?? null;
+    const hold = fleet.hold(id);
+    return {
+      provider_id: providerId,
+      name,
+      linked_at: isoTimeOrNull(linkedAt),
+      status: session === null ? null : await statusOf(session),
+      last_seen: seen === null ? null : lastSeenBody(seen),
+      hold: hold === null ? null : { reason: hold.reason, since: isoTime(hold.since) },
+    };
+  };
+
+  const owned = async (accountId: string, providerId: string | undefined): Promise<OwnedMachine> => {
+    const machine = isProviderId.Check(providerId) ? await machines.find(accountId, providerId) : null;
+    if (machine !== null) return machine;
+    throw new RequestError('not_found', null, 'There is no such machine.');
+  };
+
+  api.add({ method: 'GET', path: '/machines/:provider_id', response: ConsoleMachineViewSchema }, async ({ caller, params }) =>
+    viewOf(await owned(caller.account.id, params.provider_id)),
+  );
+
+  api.add(
+    { method: 'PATCH', path: '/machines/:provider_id', body: RenameMachineSchema, response: ConsoleMachineViewSchema },
+    async ({ caller, params, body }) => {
+      const { providerId } = await owned(caller.account.id, params.provider_id);
+      await machines.rename(caller.account.id, providerId, body.name);
+      return viewOf(await owned(caller.account.id, providerId));
+    },
+  );
+}
+
+export function lastSeenBody({ at, facts }: LastSeen): ConsoleLastSeen {
+  return { at: isoTime(at), ...facts };
+}

@@ -1,0 +1,79 @@
+/** `/console/v1/machines`: the machines that earn for the account that is signed in, how one is taken out of it, and codes that link more. */
+import {
+  type ConsoleMachine,
+  ConsoleMachineCodeSchema,
+  ConsoleMachineListSchema,
+  ConsoleUnlinkedMachineSchema,
+  RequestError,
+} from '@inference/formats';
+import type { ProviderId } from '@inference/protocol';
+import type { ProviderLinks } from '../../accounts/provider-links.js';
+import { firstGap } from '../../attestation/trust.js';
+import type { Fleet } from '../../fleet/fleet.js';
+import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { LastSeenBook } from '../../store/last-seen.js';
+import type { MachineCodes } from '../../store/machine-codes.js';
+import type { OwnedMachines } from '../../store/owned-machines.js';
+import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
+import type { ConsoleApi } from '../plugins/console-api.js';
+import { lastSeenBody } from './owned-provider.js';
+
+export interface OwnedProvidersRoutes {
+  readonly machines: OwnedMachines;
+  readonly lastSeen: LastSeenBook;
+  readonly fleet: Fleet;
+  readonly codes: MachineCodes;
+  readonly links: ProviderLinks;
+}
+
+export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, codes, links }: OwnedProvidersRoutes): void {
+  api.add({ method: 'GET', path: '/machines', response: ConsoleMachineListSchema }, async ({ caller }) => {
+    const owned = await machines.list(caller.account.id);
+    const seen = await lastSeen.of(owned.map(({ providerId }) => providerId));
+    return {
+      data: owned.map(({ providerId, name, linkedAt }): ConsoleMachine => {
+        const session = fleet.sessionOf(providerId as ProviderId);
+        const last = seen.get(providerId);
+        return {
+          provider_id: providerId,
+          name,
+          linked_at: isoTimeOrNull(linkedAt),
+          last_seen: last === undefined ? null : lastSeenBody(last),
+          live: session === null ? null : liveState(fleet, session),
+        };
+      }),
+    };
+  });
+
+  api.add({ method: 'DELETE', path: '/machines/:provider_id', response: ConsoleUnlinkedMachineSchema }, async ({ caller, params }) => {
+    const providerId = (params.provider_id ?? '') as ProviderId;
+    if (!(await links.unlink(caller.account.id, providerId))) throw new RequestError('not_found', null, 'There is no such machine.');
+    return { provider_id: providerId, unlinked: true as const };
+  });
+
+  api.add({ method: 'POST', path: '/machine-codes', response: ConsoleMachineCodeSchema, status: 201 }, async ({ caller }) => {
+    const { code, expiresAt } = await codes.make(caller.account.id);
+    return { code, expires_at: isoTime(expiresAt) };
+  });
+}
+
+function liveState(fleet: Fleet, session: OnlineSession): ConsoleMachine['live'] {
+  const { identity, slots, registeredAt } = session.registration;
+  const trust = session.trust();
+  return {
+    status: fleet.status(session),
+    reason: fleet.standings.of(identity.providerId).detail ?? firstGap(trust),
+    trust_level: trust.level,
+    attested: session.attested,
+    simulated: identity.simulated,
+    serial_number: identity.attestation.serial_number,
+    chip_name: identity.attestation.chip_name,
+    models: session.models.map((model) => model.id),
+    slots,
+    running_jobs: session.jobs.used,
+    decode_tps: session.record.decodeTps,
+    requests_served: session.record.requestsServed,
+    tokens_generated: session.record.tokensGenerated,
+    connected_at: isoTime(registeredAt),
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * What would help the owner of a machine, in the order of how much it would: first what keeps every job away, then what keeps
+ * some away, then what is merely less than it could be. Pure: from the same facts that the rest of the answer shows.
+ */
+import type { NextStep, ProviderStatusAnswer } from '@inference/protocol';
+import type { Gate } from '../../../fleet/scheduler/gates.js';
+import { formatDuration } from './decision-text.js';
+
+export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
+
+/** Gates that open by themselves, and what the owner can do meanwhile. A machine that is full or in a pause is doing well. */
+const PASSING: Partial<Record<Gate, string>> = {
+  too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Give it air, or run less beside it.',
+  no_memory: 'This Mac is out of memory and gets no jobs until some is free. Close programs, or serve a smaller model.',
+};
+const RESTRAINED = {
+  cooling_down: 'Jobs failed here, so that it is left alone for a while; then one job decides.',
+  on_probation: 'Jobs failed here. One job at a time decides whether it is well again.',
+} as const;
+/** Fewer refusals in a row than this are a moment's crowd. */
+const OFTEN_REFUSED = 3;
+/** Decisions of this age say little about now. */
+const RECENT_MS = 30 * 60_000;
+
+export function nextSteps(facts: StatusFacts): NextStep[] {
+  const steps = [...blocked(facts), ...passing(facts), ...demand(facts), ...lost(facts), ...better(facts)];
+  return steps.length > 0 ? steps : [{ code: 'nothing', text: 'Nothing: this Mac is served its part of the requests.' }];
+}
+
+/** What keeps every job away, and does not end by itself. */
+function blocked({ status, status_remedy, availability, trust_parts, trust_level, models }: StatusFacts): NextStep[] {
+  const steps: NextStep[] = [];
+  if (status === 'away')
+    steps.push({ code: availability?.reason ?? 'away', text: availability?.text ?? status_remedy ?? 'It takes no jobs.' });
+  else if (status !== 'online' && status !== 'untrusted')
+    steps.push({ code: status, text: status_remedy ?? 'This provider takes no jobs.' });
+  if (trust_level === 'none' || status === 'untrusted' || status === 'below_min_trust_level') {
+    for (const { state, reason, remedy } of trust_parts) {
+      if (state !== 'ok' && reason !== undefined && remedy !== undefined) steps.push({ code: reason, text: remedy });
+    }
+    if (steps.length === 0) steps.push({ code: 'untrusted', text: status_remedy ?? 'The provider is not trusted at the moment.' });
+  }
+  if (models.length === 0) {
+    steps.push({
+      code: 'no_model',
+      text: 'No model is offered at the moment. Look into the log: the model is being loaded, or cannot be.',
+    });
+  }
+  return steps;
+}
+
+function passing({ gate }: StatusFacts): NextStep[] {
+  const text = gate === null ? undefined : PASSING[gate as Gate];
+  return gate === null || text === undefined ? [] : [{ code: gate, text }];
+}
+
+/** Models that nobody asks for: no machine would help. */
+function demand({ models }: StatusFacts): NextStep[] {
+  return models
+    .filter(({ demand: { requests_last_5_minutes: asked, waiting_requests: waiting } }) => asked === 0 && waiting === 0)
+    .map(({ id }) => ({
+      code: 'no_demand',
+      text: 'Nothing asks for this model at the moment. Another one may be wanted more: see the statistics of the network.',
+      model: id,
+    }));
+}
+
+/** Requests that others got, and why. */
+function lost({ decisions, models, trust_parts, host, reputation, server_time }: StatusFacts): NextStep[] {
+  const steps: NextStep[] = [];
+  const since = Date.parse(server_time) - RECENT_MS;
+  const recent = decisions.filter(({ last_at }) => Date.parse(last_at) >= since);
+  if (reputation.state === 'cooling_down' || reputation.state === 'on_probation') {
+    steps.push({ code: reputation.state, text: `${RESTRAINED[reputation.state]} Look into the log.` });
+  } else if (reputation.recent_failures > 0) {
+    steps.push({ code: 'failing', text: 'Jobs failed here lately, so that others are preferred for a while. Look into the log.' });
+  }
+  const refused = reputation.refused_in_a_row ?? 0;
+  if (refused >= OFTEN_REFUSED) {
+    const text = `This Mac has refused ${refused} requests in a row as full, so that it is left alone for longer each time. Offer fewer slots, or free memory.`;
+    steps.push({ code: 'refuses', text });
+  }
+  if (recent.some(({ reason }) => reason === 'below_trust_floor')) {
+    const gap = trust_parts.find(({ state }) => state !== 'ok');
+    const remedy = gap?.remedy === undefined ? '' : ` ${gap.remedy}`;
+    steps.push({ code: 'below_trust_floor', text: `Some requests are for machines of trust level hardware only.${remedy}`.slice(0, 512) });
+  }
+  const strain = strainOf(host);
+  if (strain !== null) steps.push({ code: 'strained', text: strain });
+  for (const { id } of models) {
+    const slower = recent.find(({ model, reason }) => model === id && reason === 'slower');
+    if (slower === undefined) continue;
+    const text = `Your Mac is slower by ${formatDuration(slower.slower_by_ms ?? 0)} than the best of those that serve this model. A smaller model would suit it better.`;
+    steps.push({ code: 'slower', text, model: id });
+  }
+  return steps;
+}
+
+function strainOf({ thermal, memory_pressure, power }: StatusFacts['host']): string | null {
+  if (power === 'battery') return 'This Mac runs on battery, so that machines on mains are preferred. Connect it to power.';
+  if (thermal === 'serious') return 'This Mac is hot, so that cooler machines are preferred. Give it air, or run less beside it.';
+  if (memory_pressure === 'warning')
+    return 'This Mac is short of memory, so that others are preferred. Close programs, or serve a smaller model.';
+  return null;
+}
+
+/** What is well, and could be better. */
+function better({ status, trust_level, trust_parts, models, earnings }: StatusFacts): NextStep[] {
+  const steps: NextStep[] = [];
+  const gap = trust_parts.find(({ state, remedy }) => state !== 'ok' && remedy !== undefined);
+  const isSaid = status === 'below_min_trust_level';
+  if (!isSaid && trust_level === 'self_signed' && gap?.reason !== undefined && gap.remedy !== undefined) {
+    steps.push({ code: gap.reason, text: `For trust level hardware: ${gap.remedy}`.slice(0, 512) });
+  }
+  if (earnings?.of === 'machine') {
+    steps.push({ code: 'not_linked', text: 'This Mac is linked to no account. What it earns is kept for the account that links it.' });
+  }
+  for (const { id, measured_jobs } of models) {
+    if (measured_jobs === 0) {
+      steps.push({ code: 'not_measured', text: 'This Mac was not measured with this model yet. That takes a few requests.', model: id });
+    }
+  }
+  return steps;
+}

@@ -1,0 +1,101 @@
+/** Puts together what a provider is told about itself. Apart from the recorded decisions, everything is of this moment. */
+import type { PlacementDecision, ProviderStatusAnswer } from '@inference/protocol';
+import type { DecisionEntry } from '../../../fleet/decisions/decision-history.js';
+import type { Fleet } from '../../../fleet/fleet.js';
+import type { OnlineSession } from '../../../fleet/provider-session.js';
+import { trustMessage } from '../../../fleet/trust-message.js';
+import type { WaitingRoom } from '../../../inference/waiting-room.js';
+import type { ProviderEarnings } from '../../../store/provider-earnings.js';
+import { availabilityBody } from './availability.js';
+import { decisionText } from './decision-text.js';
+import { nextSteps } from './next-steps.js';
+import { reputationOf } from './reputation.js';
+
+export interface StatusInput {
+  readonly fleet: Fleet;
+  readonly waitingRoom: WaitingRoom;
+  readonly now: number;
+  /** Null where the ledger did not answer. */
+  readonly earnings: ProviderEarnings | null;
+}
+
+export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now, earnings }: StatusInput): ProviderStatusAnswer {
+  const { identity, slots, registeredAt, agentName, agentVersion } = session.registration;
+  const { host } = session.record;
+  const standing = trustMessage(session.trust(), fleet.status(session), null, fleet.hold(identity.providerId));
+  const facts = {
+    object: 'provider.status' as const,
+    provider_id: identity.providerId,
+    serial_number: identity.attestation.serial_number,
+    chip_name: identity.attestation.chip_name,
+    agent: { name: agentName, version: agentVersion },
+    connected_at: iso(registeredAt),
+    server_time: iso(now),
+    status: standing.status,
+    status_remedy: standing.status_remedy ?? null,
+    gate: fleet.gate(session),
+    availability: availabilityBody(session.availability),
+    hardware: { ...session.registration.hardware, adjusted: [...session.registration.adjusted] },
+    trust_level: standing.trust_level,
+    trust_parts: standing.parts,
+    slots,
+    running_jobs: session.jobs.used,
+    host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
+    measured: { prefill_tps: session.record.prefillTps, decode_tps: session.record.decodeTps },
+    models: modelsOf(session, fleet, waitingRoom),
+    ...fleet.explanations.given(session, null),
+    decisions: fleet.explanations.decisions(session).map(decisionOf),
+    reputation: reputationOf(fleet, session, now),
+    earnings: earnings === null ? null : { of: earnings.of, today_micro_usd: earnings.today, total_micro_usd: earnings.total },
+  };
+  return { ...facts, next_steps: nextSteps(facts) };
+}
+
+function modelsOf(session: OnlineSession, fleet: Fleet, waitingRoom: WaitingRoom): ProviderStatusAnswer['models'] {
+  const gate = fleet.gate(session);
+  const speeds = new Map(fleet.speeds(session).map(({ model, speed }) => [model, speed]));
+  return session.models.map(({ id, state = 'ready' }) => {
+    const speed = speeds.get(id);
+    const { waiting, waitMs } = waitingRoom.outlook(id);
+    return {
+      id,
+      state,
+      routable: gate === null && state !== 'loading',
+      gate,
+      prefill_tps: tenths(speed?.prefillTps ?? 0),
+      decode_tps: tenths(speed?.decodeTps ?? 0),
+      measured_jobs: speed?.samples ?? 0,
+      ...fleet.explanations.given(session, id),
+      demand: {
+        requests_last_5_minutes: fleet.explanations.askedLately(id),
+        waiting_requests: waiting,
+        expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
+      },
+    };
+  });
+}
+
+function decisionOf(entry: DecisionEntry): PlacementDecision {
+  const { model, verdict, count, firstAt, lastAt, challengedAt } = entry;
+  const { outcome, reason, ms } = verdict;
+  return {
+    model,
+    outcome,
+    reason,
+    text: decisionText(entry),
+    ...(reason === 'slower' && ms !== null ? { slower_by_ms: Math.round(ms) } : {}),
+    ...(reason === 'held_off' && ms !== null ? { held_off_ms: Math.round(ms) } : {}),
+    ...(challengedAt === null ? {} : { challenge_age_ms: Math.max(0, Math.round(lastAt - challengedAt)) }),
+    count,
+    first_at: iso(firstAt),
+    last_at: iso(lastAt),
+  };
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function tenths(rate: number): number {
+  return Math.round(rate * 10) / 10;
+}

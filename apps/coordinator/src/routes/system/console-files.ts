@@ -1,0 +1,122 @@
+/**
+ * Serves the built web console: its files, its page at the addresses that the build lists, and the same page with status 404 to
+ * browsers that look for an address nobody knows. Nothing else is answered with a page: unknown API paths stay JSON errors.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { StartupError } from '../../config/startup-error.js';
+
+export interface ConsoleFiles {
+  /** Adds the files and the pages, but for `/`, which answers programs, too. */
+  addTo(server: FastifyInstance): Promise<void>;
+  sendPage(reply: FastifyReply): FastifyReply;
+  sendNotFoundPage(request: FastifyRequest, reply: FastifyReply): boolean;
+}
+
+const PAGE = 'index.html';
+/** Written by the console's build: addresses of its pages, as the router spells them. */
+const PAGE_LIST = 'pages.json';
+const pageList = Compile(Type.Array(Type.String({ pattern: '^/[a-z0-9/:-]*$' }), { minItems: 1 }));
+
+/** Files whose names hold a hash of what is in them. */
+const HASHED = /[/\\]assets[/\\]/;
+const IMMUTABLE = 'public, max-age=31536000, immutable';
+/** Kept, but asked about each time. */
+const REVALIDATE = 'no-cache';
+/** Addresses of programs. A person may mistype any other. */
+const API_PATHS = /^\/(?:v1|console|admin\/v1|oauth|\.well-known|assets|mdm|acme)(?:\/|$)/;
+
+/**
+ * Content-Security-Policy (level 3): scripts, styles, fonts and requests of this origin alone, nothing in the page itself, no
+ * frames either way. Pictures may also be made by the page.
+ */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ');
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'permissions-policy': 'camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()',
+};
+
+/**
+ * The console in `directory`, or null when none is named and none was built beside this program. Throws {@link StartupError} when
+ * the named folder holds none.
+ */
+export function openConsoleFiles(directory: string | null): ConsoleFiles | null {
+  const root = resolve(directory ?? bundledConsole());
+  if (!existsSync(resolve(root, PAGE))) {
+    if (directory === null) return null;
+    throw new StartupError(`CONSOLE_DIR: there is no built console in ${root}. Run npm run build.`);
+  }
+  const pages = readPages(resolve(root, PAGE_LIST));
+  const sendPage = (reply: FastifyReply): FastifyReply => reply.sendFile(PAGE);
+  return {
+    sendPage,
+    async addTo(server) {
+      await server.register(fastifyStatic, {
+        root,
+        serve: false,
+        preCompressed: true,
+        cacheControl: false,
+        setHeaders: (response, path) => {
+          for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+          response.setHeader('cache-control', HASHED.test(path) ? IMMUTABLE : REVALIDATE);
+          // Caches on the way keep the compressed copies apart, and the page from what programs get at `/`.
+          response.setHeader('vary', path.endsWith(PAGE) ? 'accept, accept-encoding' : 'accept-encoding');
+        },
+      });
+      for (const file of filesIn(root)) server.get(`/${file}`, (_request, reply) => reply.sendFile(file));
+      for (const path of pages) if (path !== '/') server.get(path, (_request, reply) => sendPage(reply));
+    },
+    sendNotFoundPage(request, reply) {
+      const path = request.url.split('?', 1)[0] ?? '';
+      if (request.method !== 'GET' || !acceptsHtml(request) || API_PATHS.test(path)) return false;
+      sendPage(reply.code(404));
+      return true;
+    },
+  };
+}
+
+/** Whether a browser asks, for what it will show: programs take anything, or JSON. */
+export function acceptsHtml(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '').includes('text/html');
+}
+
+/** The workspace that builds the console lies beside this one's. */
+function bundledConsole(): string {
+  return resolve(dirname(createRequire(import.meta.url).resolve('#package.json')), '../console/dist');
+}
+
+/** What the page may ask for: compressed copies go out under the name of what they hold, and the build's own notes not at all. */
+function filesIn(root: string): string[] {
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+    .filter((path) => !/\.(?:br|gz)$|(?:^|\/)\./.test(path) && path !== PAGE && path !== PAGE_LIST);
+}
+
+function readPages(file: string): readonly string[] {
+  try {
+    return pageList.Parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    throw new StartupError(`${file} is no list of pages; build the console again.`, { cause: error });
+  }
+}

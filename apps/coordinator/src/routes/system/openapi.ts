@@ -1,0 +1,17 @@
+/** `GET /openapi.json`: the description of every public address, made once from the schemas of the parts that serve them. */
+import { createRequire } from 'node:module';
+import { openApiDocument } from '@inference/formats';
+import type { FastifyInstance } from 'fastify';
+import { addPublicRoute } from '../plugins/public-route.js';
+import { PATHS, SCHEMAS } from './openapi-paths.js';
+
+export function addOpenApi(server: FastifyInstance): void {
+  const text = JSON.stringify(openApiDocument({ version: programVersion(), paths: PATHS, schemas: SCHEMAS }));
+  addPublicRoute(server, '/openapi.json', (_request, reply) => {
+    reply.header('content-type', 'application/json; charset=utf-8').send(text);
+  });
+}
+
+export function programVersion(): string {
+  return (createRequire(import.meta.url)('#package.json') as { version: string }).version;
+}

@@ -1,0 +1,31 @@
+/** What stays known of a machine when its connection has ended: what its owner would ask first. */
+import type { FleetEvent } from '../fleet/fleet.js';
+import type { OnlineSession } from '../fleet/provider-session.js';
+import type { SessionEnd } from '../fleet/session-facts.js';
+import type { LastFacts, LastSeenBook } from '../store/last-seen.js';
+
+/** Takes in that a machine came or went. */
+export function recordLastSeen(book: LastSeenBook, event: FleetEvent, at: number): void {
+  if (event.type !== 'joined' && event.type !== 'left') return;
+  const { registration } = event.session;
+  if (registration === null) return;
+  const facts = lastSeenFacts(event.session as OnlineSession, event.type === 'left' ? event.end : null);
+  book.note(registration.identity.providerId, { at, facts });
+}
+
+/** `end`: how the connection ended, or null while it lives. */
+function lastSeenFacts(session: OnlineSession, end: SessionEnd | null): LastFacts {
+  const { identity, agentName, agentVersion } = session.registration;
+  const { requestsServed, tokensGenerated, decodeTps } = session.record;
+  return {
+    serial_number: identity.attestation.serial_number,
+    chip_name: identity.attestation.chip_name,
+    agent: { name: agentName, version: agentVersion },
+    trust_level: session.trust().level ?? 'none',
+    models: session.models.map(({ id }) => id),
+    requests_served: requestsServed,
+    tokens_generated: tokensGenerated,
+    decode_tps: decodeTps,
+    left: end === null ? null : end.by === 'provider' ? 'closed' : end.code,
+  };
+}

@@ -1,0 +1,89 @@
+import { EventEmitter } from 'node:events';
+import type { Worker } from 'node:worker_threads';
+import { hashPassword, verifyPassword } from 'better-auth/crypto';
+import { afterEach, expect, it } from 'vitest';
+import { PasswordHasher } from '../../../src/accounts/passwords/password-hasher.js';
+import type { Derivation } from '../../../src/accounts/passwords/thread-messages.js';
+
+const hashers: PasswordHasher[] = [];
+
+afterEach(async () => {
+  for (const hasher of hashers.splice(0)) await hasher.close();
+});
+
+function open(options: ConstructorParameters<typeof PasswordHasher>[0] = {}): PasswordHasher {
+  const hasher = new PasswordHasher(options);
+  hashers.push(hasher);
+  return hasher;
+}
+
+/** A thread that answers when it is told to. */
+class HeldThread extends EventEmitter {
+  readonly held: Derivation[] = [];
+  unref(): void {}
+  async terminate(): Promise<number> {
+    return 0;
+  }
+  postMessage(derivation: Derivation): void {
+    this.held.push(derivation);
+  }
+  answer(): void {
+    this.held.pop();
+    this.emit('message', { key: new Uint8Array(64) });
+  }
+}
+
+it('hashes as the sign-in library does, and checks what either of them stored', async () => {
+  const hasher = open();
+  const ours = await hasher.hash('Ångström und Söhne');
+  const theirs = await hashPassword('Ångström und Söhne');
+  expect(ours).toMatch(/^[0-9a-f]{32}:[0-9a-f]{128}$/);
+  // Another composition of the same letters (NFKC).
+  expect(await verifyPassword({ hash: ours, password: 'Ångström und Söhne' })).toBe(true);
+  expect(await hasher.verify({ hash: theirs, password: 'Ångström und Söhne' })).toBe(true);
+  expect(await hasher.verify({ hash: theirs, password: 'Angström und Söhne' })).toBe(false);
+  await expect(hasher.verify({ hash: 'damaged', password: 'x' })).rejects.toThrow('damaged');
+});
+
+it('runs at most two hashes at once, in the order in which they came', async () => {
+  const threads: HeldThread[] = [];
+  const hasher = open({
+    maxThreads: 100,
+    startThread: () => {
+      const thread = new HeldThread();
+      threads.push(thread);
+      return thread as unknown as Worker;
+    },
+  });
+  const done: number[] = [];
+  const all = Array.from({ length: 100 }, (_, index) => hasher.hash(`password ${index}`).then(() => done.push(index)));
+  expect(threads).toHaveLength(2);
+  while (done.length < 100) {
+    expect(hasher.running).toBeLessThanOrEqual(2);
+    expect(threads.every(({ held }) => held.length <= 1)).toBe(true);
+    for (const thread of threads) if (thread.held.length > 0) thread.answer();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  await Promise.all(all);
+  expect(done).toEqual(Array.from({ length: 100 }, (_, index) => index));
+  expect(threads).toHaveLength(2);
+});
+
+it('starts another thread after one has failed', async () => {
+  const threads: HeldThread[] = [];
+  const hasher = open({
+    maxThreads: 1,
+    startThread: () => {
+      const thread = new HeldThread();
+      threads.push(thread);
+      return thread as unknown as Worker;
+    },
+  });
+  const [first, second] = [hasher.hash('first'), hasher.hash('second')];
+  threads[0]?.emit('error', new Error('out of memory'));
+  await expect(first).rejects.toThrow('out of memory');
+  threads[0]?.emit('exit', 1);
+  expect(threads).toHaveLength(2);
+  threads[1]?.answer();
+  expect(await second).toMatch(/:0{128}$/);
+});

@@ -1,0 +1,162 @@
+import { Compile } from 'typebox/compile';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { microUsd } from '../../../src/ledger/money.js';
+import { PriceBook } from '../../../src/ledger/price-book.js';
+import { PAYMENT_SCHEMAS } from '../../../src/routes/billing/payment-schemas.js';
+import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
+
+const DEFAULTS = { prompt_per_million: 11, completion_per_million: 22, per_image: 33 };
+const NEW = { prompt_per_million: 100_000, completion_per_million: 400_000, per_image: 0 };
+const rates = (perMillion: number) => ({
+  promptPerMillion: microUsd(perMillion),
+  completionPerMillion: microUsd(perMillion),
+  perImage: microUsd(0),
+});
+
+interface Shown {
+  readonly model: string;
+  readonly current: object;
+  readonly history: readonly { readonly id: string; readonly prompt_per_million: number; readonly valid_from: string }[];
+}
+
+describeDatabases('prices', (fresh) => {
+  let base: TestDatabase;
+  let harness: Harness;
+  let now = Date.now();
+
+  const config = () => ({
+    defaultPrices: { promptPerMillion: 11, completionPerMillion: 22, perImage: 33 },
+    ...('url' in base.target ? { databaseUrl: base.target.url } : {}),
+  });
+  beforeEach(async () => {
+    base = await fresh();
+    harness = await startHarness({ config: config(), now: () => now });
+  });
+  afterEach(async () => {
+    await harness.close();
+    await base.remove();
+  });
+
+  const put = (model: string, body: unknown, key = harness.adminKey) =>
+    fetch(`${harness.url}/admin/v1/prices/${model}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${key}` },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  const shown = async (model: string): Promise<Shown> =>
+    (await (await harness.get(`/admin/v1/prices/${model}`, harness.adminKey)).json()) as Shown;
+  const list = async (): Promise<{ data: { model: string }[] }> => {
+    const response = await harness.get('/v1/prices', null);
+    expect(response.headers.get('cache-control')).toBe('no-cache');
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    const body = (await response.json()) as { data: { model: string }[] };
+    expect([...Compile(PAYMENT_SCHEMAS.Prices).Errors(body)]).toEqual([]);
+    return body;
+  };
+
+  it('are those of the configuration until somebody sets them, and are listed for what is served', async () => {
+    expect(await list()).toEqual({ object: 'list', currency: 'micro_usd', data: [] });
+    expect(await shown('not/served')).toEqual({ model: 'not/served', current: DEFAULTS, history: [] });
+    await harness.provider({ models: [MODEL, 'test/other'] });
+    expect((await list()).data).toEqual([
+      { model: MODEL, ...DEFAULTS },
+      { model: 'test/other', ...DEFAULTS },
+    ]);
+    const set = await put(MODEL, NEW);
+    expect(set.status).toBe(200);
+    expect(await set.json()).toMatchObject({ model: MODEL, ...NEW, valid_from: new Date(now).toISOString() });
+    expect((await list()).data).toEqual([
+      { model: MODEL, ...NEW },
+      { model: 'test/other', ...DEFAULTS },
+    ]);
+    expect((await put('*', { ...NEW, per_image: 5 })).status).toBe(200);
+    expect((await list()).data).toEqual([
+      { model: MODEL, ...NEW },
+      { model: 'test/other', ...NEW, per_image: 5 },
+    ]);
+  });
+
+  it('keep their history over restarts, and saying the same again adds nothing', async () => {
+    const first = now;
+    await put(MODEL, NEW);
+    now += 60_000;
+    await put(MODEL, { ...NEW, prompt_per_million: 1 });
+    now += 60_000;
+    await put(MODEL, { ...NEW, prompt_per_million: 1 });
+    const before = await shown(MODEL);
+    expect(before.current).toEqual({ ...NEW, prompt_per_million: 1 });
+    expect(before.history.map(({ prompt_per_million, valid_from }) => [prompt_per_million, Date.parse(valid_from)])).toEqual([
+      [1, first + 60_000],
+      [NEW.prompt_per_million, first],
+    ]);
+    const { dataDir } = harness;
+    await harness.app.close(0);
+    harness = await startHarness({ config: { ...config(), dataDir }, now: () => now });
+    expect(await shown(MODEL)).toEqual(before);
+  });
+
+  it('are refused when they are no whole micro-USD in bounds, or incomplete, or for no model', async () => {
+    for (const [param, body] of [
+      ['prompt_per_million', { ...NEW, prompt_per_million: -1 }],
+      ['prompt_per_million', { ...NEW, prompt_per_million: 0.5 }],
+      ['prompt_per_million', { ...NEW, prompt_per_million: '5' }],
+      ['completion_per_million', { ...NEW, completion_per_million: 10_000_000_001 }],
+      ['completion_per_million', { ...NEW, completion_per_million: Number.POSITIVE_INFINITY }],
+      ['per_image', { ...NEW, per_image: null }],
+      ['per_image', { prompt_per_million: 1, completion_per_million: 1 }],
+      ['per_imgae', { ...NEW, per_imgae: 1 }],
+      ['valid_from', { ...NEW, valid_from: 'tomorrow' }],
+      ['valid_from', { ...NEW, valid_from: '2020-01-01' }],
+      ['valid_from', { ...NEW, valid_from: '2199-02-30' }],
+      [null, []],
+      [null, 'null'],
+      [null, '{'],
+      [null, ''],
+      [null, '{"per_image":1,"per_image":2,"prompt_per_million":1,"completion_per_million":1}'],
+    ] as const) {
+      const response = await put(MODEL, body);
+      expect([body, response.status]).toEqual([body, 400]);
+      expect([body, (await errorOf(response)).param]).toEqual([body, param]);
+    }
+    for (const model of ['', '%20', '-x', 'a%00b', `a${'b'.repeat(256)}`, '%3Cscript%3E']) {
+      expect([model, (await put(model, NEW)).status]).toEqual([model, 400]);
+    }
+    expect((await shown(MODEL)).history).toEqual([]);
+  });
+
+  it('can be announced, and count from then on', async () => {
+    await put(MODEL, NEW);
+    const announced = await put(MODEL, { ...DEFAULTS, valid_from: new Date(now + 3_600_000).toISOString() });
+    expect(await announced.json()).toMatchObject({ ...DEFAULTS, valid_from: new Date(now + 3_600_000).toISOString() });
+    const before = await shown(MODEL);
+    expect(before.current).toEqual(NEW);
+    expect(before.history).toHaveLength(2);
+    now += 3_600_000;
+    expect((await shown(MODEL)).current).toEqual(DEFAULTS);
+    const { data } = (await (await harness.get('/admin/v1/prices', harness.adminKey)).json()) as { data: { model: string }[] };
+    expect(data.map(({ model }) => model)).toEqual(['*', MODEL]);
+  });
+
+  it('are set with an admin key alone', async () => {
+    expect((await put(MODEL, NEW, harness.apiKey)).status).toBe(403);
+    expect((await put(MODEL, NEW, 'service-wrong')).status).toBe(401);
+    expect((await harness.get(`/admin/v1/prices/${MODEL}`)).status).toBe(403);
+    expect((await harness.get(`/admin/v1/prices/${MODEL}`, null)).status).toBe(401);
+    expect((await shown(MODEL)).history).toEqual([]);
+  });
+
+  it('are agreed upon by coordinators that set them at the same moment', async () => {
+    const open = () => PriceBook.open({ database: harness.app.database, defaults: rates(1), onError: () => {}, refreshMs: 20 });
+    const books: PriceBook[] = [await open(), await open()];
+    const [one, two] = books as [PriceBook, PriceBook];
+    await Promise.all(Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? one : two).set({ model: 'm', ...rates(100 + index) })));
+    const history = await one.history('m');
+    expect(history.map(({ promptPerMillion }) => promptPerMillion).sort()).toEqual(Array.from({ length: 10 }, (_, index) => 100 + index));
+    const times = history.map(({ validFrom }) => validFrom);
+    expect(times).toEqual([...times].sort((a, b) => b - a));
+    // Each of them comes to know what the other has set.
+    await harness.until(() => books.every((book) => book.current('m').id === history[0]?.id));
+    for (const book of books) book.close();
+  });
+});

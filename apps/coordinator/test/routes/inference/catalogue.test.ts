@@ -1,0 +1,144 @@
+/** The catalogue: what the operator lists decides which files may be served under an id, and every provider is told. */
+import { Compile } from 'typebox/compile';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { CATALOGUE_SCHEMAS } from '../../../src/routes/inference/catalogue-schemas.js';
+import { CatalogueBook } from '../../../src/store/catalogue-book.js';
+import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
+import type { ScriptedProvider } from '../../support/scripted-provider.js';
+
+const GOOD = 'ab'.repeat(32);
+const OTHER = 'cd'.repeat(32);
+const ENTRY = { display_name: 'Model One', quantization: '4bit', file_sha256: [GOOD], min_memory_bytes: 8_000_000_000 };
+
+describeDatabases('the catalogue', (fresh) => {
+  let base: TestDatabase;
+  let harness: Harness;
+
+  const start = (config: object = {}) =>
+    startHarness({ config: { ...('url' in base.target ? { databaseUrl: base.target.url } : {}), ...config } });
+  beforeEach(async () => {
+    base = await fresh();
+    harness = await start();
+  });
+  afterEach(async () => {
+    await harness.close();
+    await base.remove();
+  });
+
+  const put = (id: string, body: unknown, key = harness.adminKey) =>
+    fetch(`${harness.url}/admin/v1/catalogue/${id}`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const remove = (id: string) =>
+    fetch(`${harness.url}/admin/v1/catalogue/${id}`, { method: 'DELETE', headers: { authorization: `Bearer ${harness.adminKey}` } });
+  const served = async () =>
+    ((await (await harness.get('/v1/models')).json()) as { data: { id: string; metadata: { display_name: string } }[] }).data;
+  const refusals = (provider: ScriptedProvider) =>
+    provider.received.flatMap((message) =>
+      message.type === 'models_refused' ? [message.models.map(({ id, reason }) => [id, reason])] : [],
+    );
+  const offer = (provider: ScriptedProvider, id: string, sha256?: string, type = 'text') =>
+    provider.send({
+      type: 'models',
+      models: [{ ...provider.offers([id])[0], model_type: type, ...(sha256 === undefined ? {} : { file_sha256: sha256 }) }],
+    });
+
+  it('is read by everybody, and changed by the operator alone', async () => {
+    const set = await put(MODEL, { ...ENTRY, prices: { prompt_per_million: 7, completion_per_million: 9 } });
+    expect(set.status).toBe(200);
+    const response = await harness.get('/v1/catalogue', null);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    const body = await response.json();
+    expect([...Compile(CATALOGUE_SCHEMAS.Catalogue).Errors(body)]).toEqual([]);
+    expect(body).toMatchObject({
+      exclusive: false,
+      data: [{ id: MODEL, model_type: 'text', ...ENTRY, prices: { prompt_per_million: 7, completion_per_million: 9, per_image: 0 } }],
+    });
+    expect((await put(MODEL, ENTRY, harness.apiKey)).status).toBe(403);
+    // Another file in place of the first, and none in the end.
+    expect(await (await put(MODEL, { ...ENTRY, file_sha256: [OTHER, GOOD, OTHER] })).json()).toMatchObject({ file_sha256: [GOOD, OTHER] });
+    expect((await remove(MODEL)).status).toBe(200);
+    expect((await remove(MODEL)).status).toBe(404);
+    expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ data: [] });
+  });
+
+  it('refuses what is not right, names the field, and keeps what was there', async () => {
+    await put(MODEL, ENTRY);
+    for (const [body, param] of [
+      [{ ...ENTRY, file_sha256: ['abc'] }, 'file_sha256[0]'],
+      [{ ...ENTRY, display_name: '<b>' }, 'display_name'],
+      [{ quantization: '4bit' }, 'display_name'],
+      [{ ...ENTRY, prices: { prompt_per_million: -1, completion_per_million: 0 } }, 'prices.prompt_per_million'],
+    ] as const) {
+      const response = await put(MODEL, body);
+      expect(response.status).toBe(400);
+      expect((await errorOf(response)).param).toBe(param);
+    }
+    expect((await put('two%20words', ENTRY)).status).toBe(400);
+    expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ data: [ENTRY] });
+  });
+
+  it('refuses a provider the models whose files are others, tells it why, and keeps its session', async () => {
+    await put(MODEL, ENTRY);
+    const provider = await harness.provider({ models: [MODEL, 'test/unlisted'] });
+    await provider.next('models_refused');
+    expect(refusals(provider)).toEqual([[[MODEL, 'hash_missing']]]);
+    expect((await served()).map(({ id }) => id)).toEqual(['test/unlisted']);
+
+    offer(provider, MODEL, OTHER);
+    await harness.until(() => refusals(provider).length === 2);
+    expect(refusals(provider).at(-1)).toEqual([[MODEL, 'hash_differs']]);
+    expect(await served()).toEqual([]);
+    expect((await harness.chat()).status).toBe(503);
+
+    offer(provider, MODEL, GOOD, 'embedding');
+    await harness.until(() => refusals(provider).length === 3);
+    expect(refusals(provider).at(-1)).toEqual([[MODEL, 'other_type']]);
+
+    offer(provider, MODEL, GOOD);
+    await harness.until(() => refusals(provider).length === 4);
+    expect(refusals(provider).at(-1)).toEqual([]);
+    expect(await served()).toMatchObject([{ id: MODEL, metadata: { display_name: 'Model One' } }]);
+    expect((await harness.chat()).status).toBe(200);
+
+    // A change of the catalogue counts at once, for those who are connected too.
+    await put(MODEL, { ...ENTRY, file_sha256: [OTHER] });
+    await harness.until(() => refusals(provider).length === 5);
+    expect(refusals(provider).at(-1)).toEqual([[MODEL, 'hash_differs']]);
+    expect(await served()).toEqual([]);
+    await remove(MODEL);
+    await harness.until(() => refusals(provider).length === 6);
+    expect((await served()).map(({ id }) => id)).toEqual([MODEL]);
+    expect(provider.rejection).toBeUndefined();
+  });
+
+  it('may be all that is served', async () => {
+    await harness.close();
+    harness = await start({ catalogueOnly: true });
+    const provider = await harness.provider({ models: [MODEL] });
+    await provider.next('models_refused');
+    expect(refusals(provider)).toEqual([[[MODEL, 'not_catalogued']]]);
+    expect(await (await harness.get('/v1/catalogue', null)).json()).toMatchObject({ exclusive: true });
+    await put(MODEL, { display_name: 'Any file', quantization: '8bit' });
+    await harness.until(async () => (await served()).length === 1);
+    expect(refusals(provider).at(-1)).toEqual([]);
+  });
+
+  it('reaches other coordinators on the same database', async () => {
+    let changes = 0;
+    const book = await CatalogueBook.open({ database: harness.app.database, now: Date.now, onError: () => {} });
+    book.onChange = () => changes++;
+    try {
+      await put(MODEL, ENTRY);
+      await book.refresh();
+      await book.refresh();
+      expect(book.entries.get(MODEL)?.fileSha256).toEqual([GOOD]);
+      expect(changes).toBe(1);
+    } finally {
+      book.close();
+    }
+  });
+});

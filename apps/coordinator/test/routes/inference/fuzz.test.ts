@@ -1,0 +1,29 @@
+/** Whatever a client sends, the coordinator answers as documented, stays alive and serves the next request. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fuzz, goodRequests } from '../../../../../test/support/fuzz/run.js';
+import { type Harness, MODEL, startHarness } from '../../support/harness.js';
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness();
+  await harness.provider({ slots: 16 });
+});
+afterAll(() => harness?.close());
+
+describe('fuzzed requests', () => {
+  it('are answered with what the formats say, never with a failure of the service', async () => {
+    const target = { baseUrl: harness.url, apiKey: harness.apiKey, model: MODEL };
+    const { faults, statuses } = await fuzz({ ...target, firstSeed: 1, cases: 800 });
+    expect(faults).toEqual([]);
+    // Enough were served and enough refused, else the mutations are too tame or too wild.
+    expect(statuses.get(200)).toBeGreaterThan(50);
+    expect(statuses.get(400)).toBeGreaterThan(150);
+    expect(new Set(await goodRequests(target))).toEqual(new Set([200]));
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+
+  it('leave no error and nothing of themselves in the log', () => {
+    expect(harness.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50)).toEqual([]);
+    for (const text of [harness.apiKey, 'script>', '127.0.0.1:1/']) expect(harness.log.filter((line) => line.includes(text))).toEqual([]);
+  });
+});

@@ -1,0 +1,180 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { RateLimitConfig } from '../../../src/config/config.js';
+import { Browser, PASSWORD } from '../../support/console-client.js';
+import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
+import { BODIES } from '../../support/inference-calls.js';
+
+describe('rate limits', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  async function start(limits: Partial<RateLimitConfig>, trustedProxies: string[] = []): Promise<void> {
+    harness = await startHarness({ config: { rateLimits: { ...NO_RATE_LIMITS, ...limits }, trustedProxies } });
+  }
+
+  const from = (address: string, path: string, key?: string): Promise<Response> =>
+    fetch(harness.url + path, { headers: { 'x-forwarded-for': address, ...(key === undefined ? {} : { 'x-api-key': key }) } });
+
+  it('hold a key to its number of requests, and tell it in the headers of both formats', async () => {
+    await start({ keyPerMinute: 4 });
+    await harness.provider();
+    const chat = await harness.chat();
+    expect(chat.status).toBe(200);
+    expect(chat.headers.get('x-ratelimit-limit-requests')).toBe('4');
+    expect(chat.headers.get('x-ratelimit-remaining-requests')).toBe('3');
+    expect(chat.headers.get('x-ratelimit-reset-requests')).toMatch(/^\d+s$/);
+    const stream = await harness.chat({ stream: true });
+    expect(stream.headers.get('x-ratelimit-remaining-requests')).toBe('2');
+    await stream.text();
+    const messages = await harness.post('/v1/messages', BODIES['/v1/messages']);
+    expect(messages.headers.get('anthropic-ratelimit-requests-remaining')).toBe('1');
+    expect(Date.parse(messages.headers.get('anthropic-ratelimit-requests-reset') ?? '')).toBeGreaterThan(Date.now() - 1000);
+    expect((await harness.get('/v1/models')).status).toBe(200);
+
+    const refused = await harness.chat();
+    expect([refused.status, await errorOf(refused)]).toMatchObject([429, { type: 'rate_limit_error', code: 'rate_limit_exceeded' }]);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
+    const anthropic = await harness.post('/v1/messages', BODIES['/v1/messages']);
+    expect([anthropic.status, await anthropic.json()]).toMatchObject([429, { type: 'error', error: { type: 'rate_limit_error' } }]);
+    expect(anthropic.headers.get('anthropic-ratelimit-requests-remaining')).toBe('0');
+
+    const person = new Browser(harness.url);
+    await person.signUp('ada@example.com');
+    const { secret } = await person.newKey();
+    expect((await harness.get('/v1/models', secret)).status).toBe(200);
+  });
+
+  it('hold an address to its number of wrong keys, and leave good ones alone', async () => {
+    await start({ badKeysPerMinute: 3 });
+    expect((await harness.get('/v1/models')).status).toBe(200);
+    const wrong = (): Promise<Response> => harness.get('/v1/models', `service-${'x'.repeat(43)}`);
+    const answers: number[] = [];
+    for (let count = 0; count < 5; count++) answers.push((await wrong()).status);
+    expect(answers).toEqual([401, 401, 401, 429, 429]);
+    expect(Number((await wrong()).headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await harness.get('/v1/models')).status).toBe(200);
+    expect((await harness.get('/v1/models', null)).status).toBe(401);
+  });
+
+  it('let a good key in that an address shows for the first time after many wrong ones', async () => {
+    await start({ badKeysPerMinute: 3 });
+    const person = new Browser(harness.url);
+    await person.signUp('ada@example.com');
+    const { secret } = await person.newKey();
+    const wrong = (): Promise<Response> => harness.get('/v1/models', `service-${'x'.repeat(43)}`);
+    for (let count = 0; count < 5; count++) await wrong();
+    expect((await wrong()).status).toBe(429);
+    expect((await harness.get('/v1/models', secret)).status).toBe(200);
+    // Known from now on, so a flood of wrong keys is not in its way.
+    harness.app.keyRing.forget(() => true);
+    const flood = Array.from({ length: 50 }, async () => (await wrong()).status);
+    const good = Array.from({ length: 10 }, async () => (await harness.get('/v1/models', secret)).status);
+    expect(new Set(await Promise.all(good))).toEqual(new Set([200]));
+    expect(new Set(await Promise.all(flood))).toEqual(new Set([429]));
+  });
+
+  it('hold an address at what takes no key, and believe no header about it', async () => {
+    await start({ addressPerMinute: 3 });
+    const answers: number[] = [];
+    for (let count = 0; count < 5; count++) answers.push((await from(`10.0.0.${count}`, '/v1/providers/attestation')).status);
+    expect(answers).toEqual([200, 200, 200, 429, 429]);
+    expect((await harness.get('/health')).status).toBe(200);
+    expect((await harness.get('/v1/models')).status).toBe(200);
+    expect((await harness.get('/console/v1/settings')).status).toBe(429);
+  });
+
+  it('believe the header of a proxy that the operator named', async () => {
+    await start({ addressPerMinute: 1 }, ['127.0.0.0/8', '::1']);
+    expect((await from('10.0.0.1', '/openapi.json')).status).toBe(200);
+    expect((await from('10.0.0.1', '/openapi.json')).status).toBe(429);
+    expect((await from('10.0.0.2', '/openapi.json')).status).toBe(200);
+    // What the client itself wrote stands before what the proxy added.
+    expect((await from('1.2.3.4, 10.0.0.2', '/openapi.json')).status).toBe(429);
+    // One household has a whole IPv6 network of its own.
+    expect((await from('2001:db8::1', '/openapi.json')).status).toBe(200);
+    expect((await from('2001:db8::2', '/openapi.json')).status).toBe(429);
+  });
+
+  describe('of tries with one e-mail address', () => {
+    const EMAIL = 'ada@example.com';
+    const signIn = (browser: Browser, address: string, password = PASSWORD, email = EMAIL): Promise<Response> =>
+      browser.send('POST', '/console/auth/sign-in/email', { email, password }, { 'x-forwarded-for': address });
+    const statusesOf = async (count: number, one: (index: number) => Promise<Response>): Promise<number[]> => {
+      const statuses: number[] = [];
+      for (let index = 0; index < count; index++) statuses.push((await one(index)).status);
+      return statuses;
+    };
+
+    it('lock out the stranger who tries, and not the owner', async () => {
+      await start({ emailPerQuarter: 4 }, ['127.0.0.0/8', '::1']);
+      const owner = new Browser(harness.url);
+      await owner.signUp(EMAIL);
+      const stranger = new Browser(harness.url);
+      expect(await statusesOf(6, () => signIn(stranger, '10.6.6.6', 'guess number one'))).toEqual([401, 401, 401, 401, 429, 429]);
+      const blocked = await signIn(stranger, '10.6.6.6', PASSWORD, ' ADA@example.com');
+      expect(blocked.status).toBe(429);
+      expect(Number(blocked.headers.get('retry-after'))).toBeGreaterThan(60);
+      expect((await signIn(stranger, '10.6.6.6', 'guess number one', 'ben@example.com')).status).toBe(401);
+      expect((await signIn(new Browser(harness.url), '10.1.1.1')).status).toBe(200);
+      // Behind the same address as the stranger: the browser is known.
+      expect((await signIn(owner, '10.6.6.6')).status).toBe(200);
+      await owner.send('POST', '/console/auth/request-password-reset', { email: EMAIL }, { 'x-forwarded-for': '10.1.1.1' });
+      await harness.until(() => harness.log.some((line) => line.includes('reset_password')));
+    });
+
+    it('count no try that was right', async () => {
+      await start({ emailPerQuarter: 3 });
+      const owner = new Browser(harness.url);
+      await owner.signUp(EMAIL);
+      expect(await statusesOf(8, () => new Browser(harness.url).signIn(EMAIL))).toEqual(Array(8).fill(200));
+      const nobody = await Promise.all(Array.from({ length: 5 }, () => new Browser(harness.url).signIn('nobody@example.com')));
+      expect(nobody.map((answer) => answer.status).sort()).toEqual([401, 401, 401, 429, 429]);
+    });
+
+    it('hold an address that tries many e-mail addresses', async () => {
+      await start({ emailPerQuarter: 1 }, ['127.0.0.0/8', '::1']);
+      const one = (index: number): Promise<Response> =>
+        signIn(new Browser(harness.url), '10.6.6.6', 'guess', `person-${index}@example.com`);
+      expect(await statusesOf(12, one)).toEqual([...Array(10).fill(401), 429, 429]);
+      expect((await signIn(new Browser(harness.url), '10.6.6.7', 'guess')).status).toBe(401);
+    });
+
+    it('let a stranger fill no mailbox, and the owner use the last link', async () => {
+      await start({ emailPerQuarter: 20 }, ['127.0.0.0/8', '::1']);
+      const owner = new Browser(harness.url);
+      await owner.signUp(EMAIL);
+      const ask = (address: string, email = EMAIL): Promise<Response> =>
+        new Browser(harness.url).send('POST', '/console/auth/request-password-reset', { email }, { 'x-forwarded-for': address });
+      const links = (): string[] => harness.log.filter((line) => line.includes('reset_password')).map((line) => JSON.parse(line).link);
+      const known = await ask('10.6.6.6');
+      const membersOf = async (answer: Response): Promise<string> => Object.keys((await answer.json()) as object).join();
+      const bodies = new Set([await membersOf(known)]);
+      for (let index = 0; index < 11; index++) {
+        const answer = await ask('10.6.6.6');
+        expect(answer.status).toBe(200);
+        bodies.add(await membersOf(answer));
+      }
+      expect(bodies.size).toBe(1);
+      await harness.until(() => links().length === 5);
+      // Another client has mails of its own, all strangers together have so many.
+      for (let index = 0; index < 30; index++) expect((await ask(`10.7.7.${index}`)).status).toBe(200);
+      await harness.until(() => links().length === 20);
+      const token = /reset-password\/([^?]+)/.exec(links().at(-1) ?? '')?.[1];
+      const newPassword = 'another long password';
+      expect((await new Browser(harness.url).post('/console/auth/reset-password', { token, newPassword })).status).toBe(200);
+      expect((await signIn(owner, '10.1.1.1', newPassword)).status).toBe(200);
+      // The owner's own browser is not among the strangers.
+      const own = { 'x-forwarded-for': '10.1.1.1' };
+      await owner.send('POST', '/console/auth/request-password-reset', { email: EMAIL }, own);
+      await harness.until(() => links().length === 21);
+    });
+  });
+
+  it('hold an address at signing in', async () => {
+    await start({ authPerMinute: 2 });
+    const statuses: number[] = [];
+    for (let count = 0; count < 4; count++) statuses.push((await new Browser(harness.url).signIn(`person-${count}@example.com`)).status);
+    expect(statuses).toEqual([401, 401, 429, 429]);
+  });
+});

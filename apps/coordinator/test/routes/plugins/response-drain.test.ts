@@ -1,0 +1,85 @@
+/** Clients on slow lines get the whole of a large answer; those that stop reading hold nothing for long, whatever they asked for. */
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, expect, it } from 'vitest';
+import { ResponseDrain } from '../../../src/routes/plugins/connections/response-drain.js';
+import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import type { ScriptedJob } from '../../support/scripted-provider.js';
+
+const PIECE = 250_000;
+/** Far more than the system's own buffers take. */
+const PIECES = 110;
+
+let harness: Harness | null = null;
+afterEach(() => harness?.close());
+
+/** An answer of 27 MB. */
+async function answerAtLength(job: ScriptedJob): Promise<void> {
+  job.accept();
+  for (let index = 0; index < PIECES; index++) await job.pushWithinCredit(Buffer.alloc(PIECE, 'x'));
+  job.push(new Uint8Array(), true);
+  job.complete();
+}
+
+/** A request whose answer is not read before the test does. */
+function ask(url: string, body: string | null = null, headers: Record<string, string> = {}): Promise<http.IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method: body === null ? 'GET' : 'POST', headers, agent: false }, resolve);
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+function askForMuch({ url, apiKey }: Harness): Promise<http.IncomingMessage> {
+  const body = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] });
+  return ask(`${url}/v1/chat/completions`, body, { 'x-api-key': apiKey });
+}
+
+async function bytesIn(response: http.IncomingMessage, everyMs: number): Promise<number> {
+  let bytes = 0;
+  let due = PIECE;
+  for await (const chunk of response) {
+    bytes += (chunk as Buffer).length;
+    if (bytes < due) continue;
+    due += PIECE;
+    await pause(everyMs);
+  }
+  return bytes;
+}
+
+it('a client that reads slowly gets every byte of a large answer, though that takes longer than it may take nothing', async () => {
+  harness = await startHarness({ jobTimings: { clientDrainMs: 4000 } });
+  await harness.provider({ onJob: answerAtLength });
+  const response = await askForMuch(harness);
+  expect(await bytesIn(response, 60)).toBe(PIECES * PIECE);
+});
+
+it('a coordinator that ends lets a client take the rest of an answer that is paid for', async () => {
+  const ending = await startHarness();
+  await ending.provider({ onJob: answerAtLength });
+  const response = await askForMuch(ending);
+  await until(() => ending.jobLines().length === 1);
+  const closed = ending.app.close(60_000);
+  // Longer than it would wait for last words.
+  await pause(1500);
+  expect(await bytesIn(response, 0)).toBe(PIECES * PIECE);
+  await closed;
+});
+
+it('a client that stops reading what took no job is ended as well', async () => {
+  const answers = new ResponseDrain(200);
+  const served: http.ServerResponse[] = [];
+  const server = http.createServer((_request, response) => {
+    served.push(response);
+    response.end(Buffer.alloc(PIECES * PIECE));
+  });
+  answers.attach(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const response = await ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  response.on('error', () => {});
+  await until(() => served[0]?.destroyed === true);
+  await answers.whenDrained();
+  response.destroy();
+  await new Promise((resolve) => server.close(resolve));
+});

@@ -1,0 +1,210 @@
+/** What clients send around their requests: upgrades, encodings, slashes, and the questions of browsers. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { promisify } from 'node:util';
+import { deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EXPOSED_HEADERS } from '../../../src/routes/plugins/cors.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+
+let harness: Harness;
+beforeAll(async () => {
+  harness = await startHarness();
+  await harness.provider();
+});
+afterAll(() => harness.close());
+
+const BODY = JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }] });
+
+/** What comes back on one connection until it says `end`. */
+async function exchange(sent: string, end: (got: string) => boolean): Promise<string> {
+  const client = connect(Number(new URL(harness.url).port), '127.0.0.1');
+  let got = '';
+  client.on('data', (chunk) => {
+    got += String(chunk);
+  });
+  client.write(sent);
+  await until(() => end(got));
+  client.destroy();
+  return got;
+}
+
+const statuses = (text: string): string[] => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '');
+
+describe('requests with an Upgrade that is not offered', () => {
+  const UPGRADE = 'host: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n';
+
+  it('are answered as ordinary ones, in their order, on a connection that goes on', async () => {
+    const key = `x-api-key: ${harness.apiKey}\r\n`;
+    const large = JSON.stringify({ model: 'none', messages: [{ role: 'user', content: 'x'.repeat(3_000_000) }] });
+    const chunked = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
+    const got = await exchange(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\n${key}content-length: ${BODY.length}\r\n\r\n${BODY}` +
+        `GET /v1/models HTTP/1.1\r\n${UPGRADE}${key}\r\n` +
+        `POST /v1/chat/completions HTTP/1.1\r\n${UPGRADE}${key}content-length: ${large.length}\r\n\r\n${large}` +
+        `POST /v1/chat/completions HTTP/1.1\r\n${UPGRADE}${key}expect: 100-continue\r\ntransfer-encoding: chunked\r\n\r\n${chunked}` +
+        `GET /health HTTP/1.1\r\n${UPGRADE}\r\nGET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n`,
+      (text) => statuses(text).length === 7,
+    );
+    expect(statuses(got)).toEqual(['200', '200', '404', '100', '200', '200', '401']);
+  });
+
+  it('are answered to curl, which offers HTTP/2 with every request', async () => {
+    for (const body of [BODY, JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'x'.repeat(300_000) }] })]) {
+      const curl = promisify(execFile)('curl', [
+        ...['--http2', '--silent', '--show-error', '--verbose', '--write-out', '\n%{http_code} %{http_version}', '--data-binary', '@-'],
+        ...['--header', `authorization: Bearer ${harness.apiKey}`, '--header', 'content-type: application/json'],
+        ...[
+          `${harness.url}/v1/chat/completions`,
+          '--next',
+          '--http2',
+          '--silent',
+          '--verbose',
+          '--write-out',
+          '\n%{http_code}',
+          `${harness.url}/health`,
+        ],
+      ]);
+      curl.child.stdin?.end(body);
+      const { stdout, stderr } = await curl;
+      expect(stderr).toMatch(/> Upgrade: h2c/i);
+      expect(stdout).toMatch(/"choices":[\s\S]*\n200 1\.1\{[\s\S]*\n200$/);
+      const sent = createHash('sha256').update(body).digest('hex');
+      const receipt = /< x-inference-receipt: (\S+)/i.exec(stderr)?.[1] ?? '';
+      expect(JSON.parse(Buffer.from(receipt, 'base64').toString())).toMatchObject({ request_sha256: sent });
+    }
+  });
+
+  it('to other paths get the error of the path, a WebSocket included', async () => {
+    const websocket =
+      'host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AQIDBAUGBwgJCgsMDQ4PEA==\r\n';
+    const got = await exchange(`GET /v1/chat/completions HTTP/1.1\r\n${websocket}\r\n`, (text) => text.includes('method_not_allowed'));
+    expect(statuses(got)).toEqual(['405']);
+  });
+});
+
+describe('compressed bodies', () => {
+  const send = (body: Buffer, encoding: string): Promise<Response> =>
+    fetch(`${harness.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${harness.apiKey}`, 'content-encoding': encoding },
+      body: new Uint8Array(body),
+    });
+
+  it('are served, and the receipt hashes what was compressed', async () => {
+    for (const [encoding, body] of [
+      ['gzip', gzipSync(BODY)],
+      ['X-GZIP', gzipSync(BODY)],
+      ['deflate', deflateSync(BODY)],
+    ] as const) {
+      const answer = await send(body, encoding);
+      expect(answer.status).toBe(200);
+      const receipt = Buffer.from(answer.headers.get('x-inference-receipt') ?? '', 'base64').toString();
+      expect(JSON.parse(receipt)).toMatchObject({ request_sha256: createHash('sha256').update(BODY).digest('hex') });
+    }
+  });
+
+  it('are bounded by what they inflate to, and leave nothing held', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20));
+    expect(bomb.length).toBeLessThan(100_000);
+    expect((await send(bomb, 'gzip')).status).toBe(413);
+    const broken = await send(gzipSync(BODY).subarray(0, 30), 'gzip');
+    expect([broken.status, (await errorOf(broken)).message]).toEqual([400, 'The body is not valid gzip data.']);
+    for (const encoding of ['br', 'zstd', 'gzip, gzip']) {
+      const refused = await send(gzipSync(BODY), encoding);
+      expect([refused.status, refused.headers.get('accept-encoding')]).toEqual([415, 'gzip, deflate']);
+    }
+    await until(async () => /^inference_request_bytes_held 0$/m.test(await (await harness.get('/metrics', harness.adminKey)).text()));
+  });
+});
+
+describe('addresses', () => {
+  it('with slashes too many are served', async () => {
+    for (const path of ['/v1/models/', '//v1/models', '/v1//models', '/v1/models/?limit=1'])
+      expect((await harness.get(path)).status).toBe(200);
+    expect((await harness.post('/v1/chat/completions/', BODY)).status).toBe(200);
+    // No second spelling of an address is guarded less than the first.
+    const foreign = { origin: 'https://other.example', 'content-type': 'text/plain' };
+    for (const path of ['/console/v1/keys', '//console/v1/keys', '/console/v1/keys/'])
+      expect((await fetch(harness.url + path, { method: 'POST', headers: foreign, body: '{}' })).status).toBe(403);
+  });
+
+  it('without /v1, or with it twice, name the one that was meant', async () => {
+    for (const [path, meant] of [
+      ['/chat/completions', '/v1/chat/completions'],
+      ['/v1/v1/chat/completions', '/v1/chat/completions'],
+      ['/api/v1/messages', '/v1/messages'],
+      ['/models/some/model', '/v1/models/some/model'],
+    ] as const) {
+      const answer = await harness.post(path, {});
+      expect([answer.status, (await errorOf(answer)).message]).toEqual([404, expect.stringContaining(`Did you mean ${meant}?`)]);
+    }
+    expect((await errorOf(await harness.post('/v1/nothing', {}))).message).not.toContain('Did you mean');
+  });
+
+  it('that are unknown hold no bodies', async () => {
+    const sent = httpRequest(`${harness.url}/nothing`, { method: 'POST', headers: { 'content-length': '4000000' } });
+    sent.on('error', () => {});
+    const answered = new Promise<number>((resolve) => sent.on('response', (response) => resolve(response.statusCode ?? 0)));
+    sent.write('x'.repeat(100_000));
+    expect(await answered).toBe(404);
+    sent.destroy();
+  });
+});
+
+describe('browsers on other origins', () => {
+  const preflight = (path: string, on = harness): Promise<Response> =>
+    fetch(on.url + path, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://app.example',
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,x-stainless-os',
+      },
+    });
+
+  it('may call the API with a key, and read all headers of its answers', async () => {
+    const asked = await preflight('/v1/chat/completions');
+    expect([asked.status, asked.headers.get('access-control-allow-origin'), asked.headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      '*',
+      'authorization,x-stainless-os',
+    ]);
+    for (const stream of [false, true]) {
+      const answer = await harness.chat({ stream });
+      await answer.text();
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+      expect(answer.headers.get('access-control-allow-credentials')).toBe(null);
+      // Safelisted by the Fetch standard, or of the connection alone.
+      const others =
+        /^(access-control-.*|cache-control|connection|content-length|content-type|date|keep-alive|trailer|transfer-encoding|x-accel-buffering)$/;
+      const unexposed = [...answer.headers.keys()].filter(
+        (name) => !others.test(name) && !(EXPOSED_HEADERS as readonly string[]).includes(name),
+      );
+      expect(unexposed).toEqual([]);
+    }
+    const refused = await harness.get('/v1/models', null);
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, '*']);
+  });
+
+  it('get nothing of the console and of operators, and nothing at all where the operator says so', async () => {
+    for (const path of ['/console/v1/keys', '/admin/v1/providers', '/oauth/token', '/v1/nothing']) {
+      const asked = await preflight(path);
+      expect([path, asked.ok, path === '/v1/nothing' || asked.headers.get('access-control-allow-origin') === null]).toEqual([
+        path,
+        false,
+        true,
+      ]);
+    }
+    const closed = await startHarness({ config: { cors: false } });
+    try {
+      const asked = await preflight('/v1/chat/completions', closed);
+      expect([asked.ok, asked.headers.get('access-control-allow-origin')]).toEqual([false, null]);
+      expect((await closed.get('/v1/models')).headers.get('access-control-allow-origin')).toBe(null);
+    } finally {
+      await closed.close();
+    }
+  });
+});

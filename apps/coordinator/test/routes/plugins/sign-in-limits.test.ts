@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { KnownBrowsers } from '../../../src/accounts/known-browsers.js';
+import { networkOf } from '../../../src/limits/network-address.js';
+import { type SignInAttempt, type SignInClient, SignInLimits } from '../../../src/routes/plugins/sign-in-limits.js';
+
+const QUARTER_MS = 15 * 60_000;
+
+describe('limits of signing in', () => {
+  let time = 1_790_000_000_000;
+  const pauses: (() => void)[] = [];
+  const open = (perQuarter: number): SignInLimits =>
+    new SignInLimits({
+      perQuarter,
+      now: () => time,
+      pause: (_, signal) =>
+        new Promise((resolve, reject) => {
+          pauses.push(resolve);
+          signal.addEventListener('abort', () => reject(signal.reason));
+        }),
+    });
+  const stranger = (index: number): SignInClient => ({ email: 'ada@example.com', network: `10.0.0.${index}`, device: null });
+  const NEVER = new AbortController().signal;
+  const attempt = (limits: SignInLimits, client: SignInClient): SignInAttempt => {
+    const begun = limits.begin(client);
+    if ('by' in begun) throw new Error(`blocked by ${begun.by}`);
+    return begun;
+  };
+
+  it('slow strangers down when there are many, and lock nobody out', async () => {
+    const limits = open(2);
+    limits.recordSuccess({ email: 'ada@example.com', network: '192.0.2.1', device: null });
+    for (let index = 0; index < 20; index++) expect(attempt(limits, stranger(index)).isDelayed).toBe(false);
+    for (let index = 100; index < 150; index++) expect(attempt(limits, stranger(index)).isDelayed).toBe(true);
+    expect(attempt(limits, { email: 'ada@example.com', network: '192.0.2.1', device: null }).isDelayed).toBe(false);
+    expect(attempt(limits, { email: 'ada@example.com', network: '10.0.0.1', device: 'a browser' }).isDelayed).toBe(false);
+    expect(attempt(limits, { email: 'ben@example.com', network: '10.0.0.1', device: null }).isDelayed).toBe(false);
+    const slowed = limits.delay(stranger(100), NEVER);
+    // One at a time of each client.
+    expect(await limits.delay(stranger(100), NEVER)).toBe(false);
+    const left = new AbortController();
+    const gone = limits.delay(stranger(101), left.signal);
+    left.abort(new Error('left'));
+    await expect(gone).rejects.toThrow('left');
+    for (const end of pauses.splice(0)) end();
+    expect(await slowed).toBe(true);
+    time += QUARTER_MS;
+    expect(attempt(limits, stranger(200)).isDelayed).toBe(false);
+  });
+
+  it('count a try once, and not at all when it was taken back', () => {
+    const limits = open(2);
+    for (let round = 0; round < 50; round++) {
+      const begun = attempt(limits, stranger(1));
+      begun.refund();
+      begun.refund();
+    }
+    attempt(limits, stranger(1));
+    attempt(limits, stranger(1));
+    expect(limits.begin(stranger(1))).toEqual({ by: 'email', retryAfter: QUARTER_MS / 1000 });
+  });
+
+  it('are not reset by tries beyond them that are taken back', () => {
+    const limits = open(2);
+    for (let index = 0; index < 20; index++) attempt(limits, stranger(index));
+    for (let index = 30; index < 60; index++) attempt(limits, stranger(index)).refund();
+    expect(attempt(limits, stranger(70)).isDelayed).toBe(true);
+  });
+});
+
+describe('a known browser', () => {
+  const devices = new KnownBrowsers({ secret: 'x'.repeat(32), cookiePrefix: 'inference', isHttps: true });
+  const cookieOf = (setCookie: string): string => setCookie.split(';')[0] as string;
+
+  it('is known for the addresses that signed in there last, and for no other', () => {
+    let cookies = 'other=1';
+    expect(devices.idOf(cookies, 'ada@example.com')).toBeNull();
+    const set = devices.cookieFor(cookies, 'ada@example.com');
+    expect(set).toMatch(/^__Host-inference\.device=[^;]+; Max-Age=31536000; Path=\/; HttpOnly; SameSite=Lax; Secure$/);
+    cookies = `other=1; ${cookieOf(set)}`;
+    const id = devices.idOf(cookies, 'ada@example.com');
+    expect(id).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    expect(devices.idOf(cookies, 'ben@example.com')).toBeNull();
+    for (let index = 0; index < 4; index++) cookies = cookieOf(devices.cookieFor(cookies, `person-${index}@example.com`));
+    expect(devices.idOf(cookies, 'ada@example.com')).toBe(id);
+    cookies = cookieOf(devices.cookieFor(cookies, 'ben@example.com'));
+    expect(devices.idOf(cookies, 'ada@example.com')).toBeNull();
+    expect(devices.idOf(cookies, 'ben@example.com')).toBe(id);
+  });
+
+  it('cannot be made up', () => {
+    const good = cookieOf(devices.cookieFor(undefined, 'ada@example.com'));
+    const forged = new KnownBrowsers({ secret: 'y'.repeat(32), cookiePrefix: 'inference', isHttps: true });
+    for (const cookies of [
+      cookieOf(forged.cookieFor(undefined, 'ada@example.com')),
+      good.replace(/=./, (start) => (start === '=A' ? '=B' : '=A')),
+      good.slice(0, -1),
+      `${good}.`,
+      '__Host-inference.device=',
+    ]) {
+      expect(devices.idOf(cookies, 'ada@example.com'), cookies).toBeNull();
+    }
+  });
+});
+
+it('an address stands for its network', () => {
+  for (const [address, network] of [
+    ['192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:1:2::9', '2001:db8:1:2::/64'],
+    ['2001:db8::9', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ] as const) {
+    expect(networkOf(address)).toBe(network);
+  }
+});

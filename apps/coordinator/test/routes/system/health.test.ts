@@ -1,0 +1,83 @@
+/** What a load balancer asks: whether the process lives, and whether it should be given traffic. */
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { createLog } from '../../../src/log.js';
+import { RequestBodies } from '../../../src/routes/plugins/request-bodies.js';
+import { createHttpServer } from '../../../src/routes/plugins/server.js';
+import { addHealth } from '../../../src/routes/system/health.js';
+import { type DatabaseState, databaseState } from '../../../src/store/readiness.js';
+import { describeDatabases } from '../../databases.js';
+
+interface Ready {
+  readonly status: string;
+  readonly reason: string | null;
+  readonly checks: Readonly<Record<string, unknown>>;
+}
+
+function server(facts: { isDraining: boolean; state: DatabaseState; asked?: () => void }) {
+  const log = createLog('silent', { write: () => {} });
+  const isDraining = (): boolean => facts.isDraining;
+  const bodies = new RequestBodies({ maxBytes: 1000, maxRequestBytes: 1000, isFunded: () => true });
+  const made = createHttpServer({ maxRequestBytes: 1000, bodies, cors: false, trustedProxies: [], log, isDraining });
+  let clock = 0;
+  const database = async (): Promise<DatabaseState> => {
+    facts.asked?.();
+    return facts.state;
+  };
+  addHealth(made, { isDraining: isDraining, database, now: () => clock });
+  return {
+    ask: async (path: string) => {
+      const { statusCode, body } = await made.inject(path);
+      return [statusCode, JSON.parse(body) as Ready] as const;
+    },
+    pass: (ms: number) => {
+      clock += ms;
+    },
+  };
+}
+
+it('is ready while the database answers, and says what is missing otherwise', async () => {
+  const facts = { isDraining: false, state: 'ok' as DatabaseState };
+  const { ask, pass } = server(facts);
+  expect(await ask('/health/ready')).toEqual([
+    200,
+    { status: 'ready', reason: null, checks: { database: 'ok', migrations: 'ok', draining: false } },
+  ]);
+  pass(1000);
+  facts.state = 'unreachable';
+  expect((await ask('/health/ready'))[1]).toMatchObject({ status: 'not_ready', reason: 'database_unreachable' });
+  pass(1000);
+  facts.state = 'migrations_missing';
+  expect(await ask('/health/ready')).toMatchObject([503, { reason: 'database_migrations_missing', checks: { migrations: 'missing' } }]);
+});
+
+it('lives, but is not ready, while it shuts down', async () => {
+  const { ask } = server({ isDraining: true, state: 'ok' });
+  expect((await ask('/health'))[0]).toBe(200);
+  expect(await ask('/health/ready')).toMatchObject([503, { reason: 'draining', checks: { database: 'ok', draining: true } }]);
+  expect((await ask('/anything'))[0]).toBe(503);
+});
+
+it('asks the database seldom, however often it is asked itself', async () => {
+  let asked = 0;
+  const { ask, pass } = server({ isDraining: false, state: 'ok', asked: () => asked++ });
+  for (let request = 0; request < 5; request++) await ask('/health/ready');
+  expect(asked).toBe(1);
+  pass(1000);
+  await ask('/health/ready');
+  expect(asked).toBe(2);
+});
+
+describeDatabases('the state of a database', (fresh) => {
+  it('is told by its answer and its migrations', async () => {
+    const place = await fresh();
+    const database = await place.open();
+    expect(await databaseState(database, 10_000)).toBe('ok');
+    await sql`delete from kysely_migration where name = '0020_devices'`.execute(database);
+    expect(await databaseState(database, 10_000)).toBe('migrations_missing');
+    await sql`drop table kysely_migration`.execute(database);
+    expect(await databaseState(database, 10_000)).toBe('unreachable');
+    await database.destroy();
+    await place.remove();
+  });
+});

@@ -1,0 +1,148 @@
+/** A coordinator in this process, on a port of the system's choosing, with a fresh data directory and its log in memory. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type App, type AppOptions, startApp } from '../../src/app.js';
+import { type Config, readConfig } from '../../src/config/config.js';
+import type { Ledger } from '../../src/ledger/ledger.js';
+import { microUsd } from '../../src/ledger/money.js';
+import { createLog } from '../../src/log.js';
+import { addKey, createAccount, findKey, hashKey, newKeyText } from '../../src/store/api-keys.js';
+import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
+
+export const MODEL = 'test/model-1';
+export const NO_RATE_LIMITS = { keyPerMinute: 0, addressPerMinute: 0, badKeysPerMinute: 0, authPerMinute: 0, emailPerQuarter: 0 };
+
+/** An account with one key. */
+export interface Customer {
+  readonly accountId: string;
+  readonly apiKey: string;
+}
+
+export interface Harness {
+  readonly app: App;
+  readonly url: string;
+  readonly apiKey: string;
+  readonly adminKey: string;
+  readonly dataDir: string;
+  readonly log: string[];
+  provider(options?: ProviderOptions): Promise<ScriptedProvider>;
+  /** POST /v1/chat/completions with a small default body. */
+  chat(body?: Record<string, unknown>, init?: { headers?: Record<string, string>; signal?: AbortSignal }): Promise<Response>;
+  /** POST of a body to any path, with the key as the clients of the Messages format send it. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  get(path: string, key?: string | null): Promise<Response>;
+  /** The account of `apiKey`. */
+  readonly developer: Customer;
+  /** A new account with this many micro-USD. */
+  customer(amount: number): Promise<Customer>;
+  /** Another key of an account. */
+  addKey(accountId: string): Promise<string>;
+  /** Balance and holds of an account, in micro-USD; of the developer's by default. */
+  money(accountId?: string): Promise<{ balance: number; reserved: number }>;
+  /** Log lines of jobs. */
+  jobLines(): Record<string, unknown>[];
+  /** Resolves once the condition holds; rejects after ten seconds. */
+  until(condition: () => boolean | Promise<boolean>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startHarness(options: Partial<Omit<AppOptions, 'config'>> & { config?: Partial<Config> } = {}): Promise<Harness> {
+  const dataDir = options.config?.dataDir ?? mkdtempSync(join(tmpdir(), 'coordinator-test-'));
+  const log: string[] = [];
+  const { config, ...rest } = options;
+  const app = await startApp({
+    log: createLog('trace', { write: (line: string) => void log.push(line) }),
+    ...rest,
+    config: {
+      ...readConfig({ PORT: '0', DEVELOPMENT: '1', ALLOW_SIMULATED_ENCLAVE: '1', DATA_DIR: dataDir }),
+      ...config,
+    },
+  });
+  const apiKey = app.developmentKeys?.api_key ?? '';
+  const adminKey = app.developmentKeys?.admin_key ?? '';
+  const providers: ScriptedProvider[] = [];
+  const developer = { accountId: (await findKey(app.database, hashKey(apiKey)))?.accountId ?? '', apiKey };
+  const newKey = async (accountId: string): Promise<string> => {
+    const text = newKeyText();
+    await addKey(app.database, { accountId, kind: 'api', text, now: Date.now() });
+    return text;
+  };
+  return {
+    app,
+    url: app.address,
+    apiKey,
+    adminKey,
+    dataDir,
+    log,
+    async provider(providerOptions = {}) {
+      const provider = await ScriptedProvider.connect(app.address, { models: [MODEL], ...providerOptions });
+      providers.push(provider);
+      return provider;
+    },
+    chat: (body = {}, init = {}) =>
+      fetch(`${app.address}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', ...init.headers },
+        body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'hi' }], ...body }),
+        ...(init.signal === undefined ? {} : { signal: init.signal }),
+      }),
+    post: (path, body, headers = {}) =>
+      fetch(app.address + path, {
+        method: 'POST',
+        headers: { 'x-api-key': apiKey, 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    get: (path, key = apiKey) => fetch(app.address + path, key === null ? {} : { headers: { authorization: `Bearer ${key}` } }),
+    developer,
+    async customer(amount) {
+      const accountId = await createAccount(app.database, 'customer', Date.now());
+      const deposit = { eventId: `test:${accountId}`, accountId, amount: microUsd(amount), source: 'admin', at: Date.now() } as const;
+      if (amount > 0) await app.ledger.deposit(deposit);
+      return { accountId, apiKey: await newKey(accountId) };
+    },
+    addKey: newKey,
+    async money(accountId = developer.accountId) {
+      const { balance, reserved } = await app.ledger.balance(accountId);
+      return { balance, reserved };
+    },
+    jobLines: () => log.map((line) => JSON.parse(line)).filter((line) => line.msg === 'job'),
+    until,
+    async close() {
+      for (const provider of providers) provider.close();
+      await app.close(200);
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000): Promise<void> {
+  const deadline = Date.now() + ms;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition did not come true in time');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** The error body of an OpenAI-style answer. */
+export async function errorOf(response: Response): Promise<{ message: string; type: string; param: string | null; code: string }> {
+  return ((await response.json()) as { error: { message: string; type: string; param: string | null; code: string } }).error;
+}
+
+/** A ledger with some steps replaced. */
+export function ledgerWith(ledger: Ledger, steps: Partial<Ledger>): Ledger {
+  return {
+    reserve: (reservation) => ledger.reserve(reservation),
+    settle: (settlement) => ledger.settle(settlement),
+    release: (jobId, at) => ledger.release(jobId, at),
+    deposit: (deposit) => ledger.deposit(deposit),
+    requestWithdrawal: (request) => ledger.requestWithdrawal(request),
+    endWithdrawal: (id, end, at) => ledger.endWithdrawal(id, end, at),
+    balance: (accountId) => ledger.balance(accountId),
+    pendingEarnings: (accountId) => ledger.pendingEarnings(accountId),
+    linkProvider: (providerId, accountId, at) => ledger.linkProvider(providerId, accountId, at),
+    sweep: (liveJobs, olderThan) => ledger.sweep(liveJobs, olderThan),
+    close: () => ledger.close(),
+    ...steps,
+  };
+}

@@ -1,0 +1,472 @@
+/**
+ * A provider whose every step a test can change: a real WebSocket, real sealing and a real P-256 key; honest unless told
+ * otherwise.
+ */
+import { formatFor, imagesBody, type OutputEvent, type ParsedImages, type ParsedRequest } from '@inference/formats';
+import {
+  type Attestation,
+  type CoordinatorMessage,
+  decodeFrame,
+  encodeImageParts,
+  fromBase64,
+  type ImageOffer,
+  type ImageParts,
+  type JobCompleted,
+  type JobContext,
+  type JobFailure,
+  type JobMessage,
+  type JsonValue,
+  type Posture,
+  type ProviderId,
+  type Receipt,
+  type Register,
+  type SignedStatement,
+  type TrustMessage,
+  toBase64,
+  utf8,
+} from '@inference/protocol';
+import {
+  generateSealingKeyPair,
+  keyIdOf,
+  providerIdOf,
+  RequestOpener,
+  type ResponseHash,
+  type ResponseSealer,
+  responseHash,
+  type SealingKeyPair,
+  sha256Hex,
+} from '@inference/protocol/crypto';
+import { WebSocket } from 'ws';
+import { EnclaveKey } from '../../../../test/support/enclave-key.js';
+
+/** Sizes that scripted image models make, their own first. */
+export const IMAGE_SIZES = ['64x48', '32x32'] as const;
+/** Bytes that it sends at once. */
+const PART_BYTES = 64 * 1024;
+
+export interface ProviderOptions {
+  readonly models?: readonly string[];
+  readonly slots?: number;
+  /** Version of the receipts that it registers to sign. Default: 1. */
+  readonly receiptVersion?: 1 | 2;
+  /** Its models make images. */
+  readonly image?: ImageOffer;
+  readonly serial?: string;
+  readonly enclave?: EnclaveKey;
+  /** Looks like a machine with an enclave. */
+  readonly genuine?: boolean;
+  readonly posture?: Partial<Posture>;
+  readonly attestation?: (attestation: Attestation) => Attestation;
+  readonly register?: (register: Register) => Register;
+  readonly keyStatement?: (statement: JsonValue) => JsonValue;
+  /** What it does with a job; the honest answer by default. */
+  readonly onJob?: (job: ScriptedJob) => void | Promise<void>;
+  /** What it does when it is told to stop; the honest thing by default. */
+  readonly onCancel?: (job: ScriptedJob) => void;
+  /** Answers to challenges after the first. Null: none. */
+  readonly onChallenge?: (nonce: string, provider: ScriptedProvider) => SignedStatement | null;
+}
+
+export class ScriptedProvider {
+  readonly enclave: EnclaveKey;
+  readonly options: ProviderOptions;
+  readonly socket: WebSocket;
+  readonly received: CoordinatorMessage[] = [];
+  readonly jobs = new Map<string, ScriptedJob>();
+  sealingKey: SealingKeyPair = generateSealingKeyPair();
+  sessionId = '';
+  firstNonce = '';
+  attestation: SignedStatement;
+  closed: Promise<number>;
+
+  constructor(url: string, options: ProviderOptions) {
+    this.options = options;
+    this.enclave = options.enclave ?? new EnclaveKey();
+    this.attestation = this.attest();
+    this.socket = new WebSocket(`${url.replace('http', 'ws')}/provider/v1/socket`);
+    this.closed = new Promise((resolve) => this.socket.on('close', resolve));
+    this.socket.on('error', () => {});
+    this.socket.on('message', (data, isBinary) => {
+      if (isBinary) this.#frame(data as Buffer);
+      else this.#message(JSON.parse(String(data)) as CoordinatorMessage);
+    });
+    this.socket.on('open', () => this.send({ type: 'hello', versions: [1], agent: { name: 'scripted', version: '1' } }));
+  }
+
+  /** Connects and registers. Rejects when the coordinator refuses; see {@link rejection}. */
+  static async connect(url: string, options: ProviderOptions): Promise<ScriptedProvider> {
+    const provider = new ScriptedProvider(url, options);
+    await Promise.race([
+      provider.next('registered'),
+      provider.closed.then((code) => {
+        // A session may be over before it is seen to have begun.
+        if (provider.received.some(({ type }) => type === 'registered')) return;
+        throw new Error(`closed with ${code}: ${provider.rejection ?? 'no reason'}`);
+      }),
+    ]);
+    return provider;
+  }
+
+  get providerId(): ProviderId {
+    return providerIdOf(this.enclave.publicKey);
+  }
+
+  /** The code of `rejected`, if it came. */
+  get rejection(): string | undefined {
+    return this.received.find((message) => message.type === 'rejected')?.code;
+  }
+
+  /** The exact reason in `rejected`, if one was given. */
+  get rejectionReason(): string | undefined {
+    return this.received.find((message) => message.type === 'rejected')?.reason;
+  }
+
+  /** What the coordinator said last of this provider's standing. */
+  get standing(): TrustMessage | undefined {
+    return this.received.findLast((message) => message.type === 'trust');
+  }
+
+  get posture(): Posture {
+    return {
+      secure_enclave: this.options.genuine ?? false,
+      sip_enabled: true,
+      secure_boot_enabled: true,
+      authenticated_root_enabled: true,
+      ...this.options.posture,
+    };
+  }
+
+  async next<T extends CoordinatorMessage['type']>(type: T, ms = 15_000): Promise<CoordinatorMessage & { type: T }> {
+    const deadline = Date.now() + ms;
+    for (;;) {
+      const found = this.received.find((message) => message.type === type);
+      if (found !== undefined) return found as CoordinatorMessage & { type: T };
+      if (Date.now() > deadline) throw new Error(`no ${type} came`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
+  send(message: Record<string, unknown>): void {
+    this.socket.send(JSON.stringify(message));
+  }
+
+  close(): void {
+    this.socket.terminate();
+  }
+
+  answer(nonce: string, posture: Partial<Posture> = {}): SignedStatement {
+    return this.enclave.statement('challenge', {
+      v: 1,
+      nonce,
+      session_id: this.sessionId,
+      posture: { ...this.posture, ...posture },
+      issued_at: Date.now(),
+    });
+  }
+
+  attest(): SignedStatement {
+    const attestation: Attestation = {
+      v: 1,
+      se_public_key: toBase64(this.enclave.publicKey),
+      key_protection: this.options.genuine ? 'file' : 'software',
+      chip_name: 'Test M4',
+      hardware_model: 'Test16,1',
+      serial_number: this.options.serial ?? 'SERIAL0001',
+      os_version: '26.1',
+      memory_gb: 64,
+      posture: this.posture,
+      agent: { version: '1' },
+      issued_at: Date.now(),
+    };
+    return this.enclave.statement('attestation', (this.options.attestation ?? ((same) => same))(attestation));
+  }
+
+  keyStatement(): SignedStatement {
+    // Read once: one millisecond more than an hour is refused.
+    const now = Date.now();
+    const statement = {
+      v: 1,
+      provider_id: this.providerId,
+      key_id: keyIdOf(this.sealingKey.publicKey),
+      x25519_public_key: toBase64(this.sealingKey.publicKey),
+      not_before: now,
+      not_after: now + 3_600_000,
+      attestation_sha256: sha256Hex(fromBase64(this.attestation.payload)),
+    };
+    return this.enclave.statement('key', (this.options.keyStatement ?? ((same) => same))(statement));
+  }
+
+  offers(models: readonly string[]): Register['models'] {
+    const { image } = this.options;
+    if (image !== undefined) {
+      const offer = { model_type: 'image', quantization: '8bit', context_length: 77, image } as const;
+      return models.map((id) => ({ id, display_name: id, ...offer }));
+    }
+    return models.map((id) => ({ id, model_type: 'text', display_name: id, quantization: '8bit', context_length: 4096 }));
+  }
+
+  #message(message: CoordinatorMessage): void {
+    this.received.push(message);
+    switch (message.type) {
+      case 'welcome':
+        this.sessionId = message.session_id;
+        this.firstNonce = message.nonce;
+        this.send(this.#register());
+        return;
+      case 'challenge': {
+        const answer = this.options.onChallenge?.(message.nonce, this) ?? (this.options.onChallenge ? null : this.answer(message.nonce));
+        if (answer !== null) this.send({ type: 'challenge_answer', challenge: answer });
+        return;
+      }
+      case 'job':
+        this.jobs.set(message.context.job_id, new ScriptedJob(this, message));
+        return;
+      case 'credit':
+        this.jobs.get(message.job_id)?.credited(message.bytes);
+        return;
+      case 'cancel':
+        this.jobs.get(message.job_id)?.cancel();
+        return;
+      default:
+    }
+  }
+
+  #register(): Register {
+    const register: Register = {
+      type: 'register',
+      attestation: this.attestation,
+      challenge: this.answer(this.firstNonce),
+      key: this.keyStatement(),
+      hardware: { chip_family: 'M4', cpu_cores: 12, gpu_cores: 38, bandwidth_gbs: 400 },
+      models: this.offers(this.options.models ?? []),
+      slots: this.options.slots ?? 4,
+      ...(this.options.receiptVersion === undefined ? {} : { receipt_version: this.options.receiptVersion }),
+    };
+    return (this.options.register ?? ((same) => same))(register);
+  }
+
+  #frame(bytes: Buffer): void {
+    const frame = decodeFrame(bytes);
+    this.jobs.get(frame.jobId)?.frame(frame);
+  }
+}
+
+/** One job at a scripted provider. Its steps can be taken one by one. */
+export class ScriptedJob {
+  readonly provider: ScriptedProvider;
+  readonly message: JobMessage;
+  readonly context: JobContext;
+  readonly opener: RequestOpener;
+  hash: ResponseHash = responseHash();
+  readonly startedAt = Date.now();
+  body: Uint8Array = new Uint8Array();
+  parsed: ParsedRequest | null = null;
+  parsedImages: ParsedImages | null = null;
+  sealer: ResponseSealer | null = null;
+  /** Of the images that it has made. */
+  imageSha256: string[] = [];
+  credit: number;
+  sent = 0;
+  tokens = 0;
+  /** The final frame is out. */
+  finished = false;
+  /** It has said that it completed or failed. */
+  over = false;
+  readonly #cancelled = new AbortController();
+  #onCredit: (() => void)[] = [];
+
+  constructor(provider: ScriptedProvider, message: JobMessage) {
+    this.provider = provider;
+    this.message = message;
+    this.context = message.context;
+    this.credit = message.credit;
+    this.opener = new RequestOpener(message.context, fromBase64(message.enc), provider.sealingKey, message.request_bytes);
+  }
+
+  get cancelled(): AbortSignal {
+    return this.#cancelled.signal;
+  }
+
+  frame(frame: ReturnType<typeof decodeFrame>): void {
+    const body = this.opener.accept(frame);
+    if (body === null) return;
+    this.body = body;
+    const { endpoint } = this.context;
+    if (endpoint === '/v1/images/generations') this.parsedImages = formatFor(endpoint).parse(body);
+    else if (endpoint !== '/v1/embeddings') this.parsed = formatFor(endpoint).parse(body);
+    this.sealer = this.opener.responseSealer();
+    void (this.provider.options.onJob ?? ((job) => job.answerHonestly()))(this);
+  }
+
+  credited(bytes: number): void {
+    this.credit += bytes;
+    for (const wake of this.#onCredit.splice(0)) wake();
+  }
+
+  cancel(): void {
+    this.#cancelled.abort();
+    for (const wake of this.#onCredit.splice(0)) wake();
+    (this.provider.options.onCancel ?? ((job) => job.endWhereItStands()))(this);
+  }
+
+  /** What honest providers do when they are told to stop: sign what a stream has sent, or else confirm. */
+  endWhereItStands(): void {
+    if (this.over) return;
+    if (this.context.stream && this.sent > 0) {
+      if (!this.finished) this.push(new Uint8Array(), true);
+      this.complete({ receipt: (receipt) => ({ ...receipt, finish_reason: 'cancelled' }) });
+    } else this.fail({ code: 'cancelled' });
+  }
+
+  accept(): void {
+    this.provider.send({ type: 'job_accepted', job_id: this.context.job_id });
+  }
+
+  fail(failure: JobFailure): void {
+    this.over = true;
+    if (this.provider.socket.readyState === this.provider.socket.OPEN) {
+      this.provider.send({ type: 'job_failed', job_id: this.context.job_id, failure });
+    }
+  }
+
+  /** Seals and sends bytes without regard to credit. */
+  push(bytes: Uint8Array, final = false): void {
+    this.provider.socket.send(this.seal(bytes, final));
+  }
+
+  seal(bytes: Uint8Array, final = false): Uint8Array {
+    if (this.sealer === null) throw new Error('the request is not complete');
+    this.hash.update(bytes);
+    this.sent += bytes.length;
+    this.finished ||= final;
+    this.credit -= bytes.length;
+    return this.sealer.seal(bytes, final);
+  }
+
+  /** Sends as an honest provider does: never more than it has credit for. */
+  async pushWithinCredit(bytes: Uint8Array): Promise<void> {
+    while (this.credit < bytes.length && !this.cancelled.aborted) await new Promise<void>((resolve) => this.#onCredit.push(resolve));
+    if (!this.cancelled.aborted) this.push(bytes);
+  }
+
+  /** The bytes of an answer that consists of these words, as the real formats render it; streams in several parts. */
+  render(words: readonly string[]): Uint8Array[] {
+    if (this.parsed === null) throw new Error('the request is not complete');
+    const { context } = this;
+    const { request, answer } = this.parsed;
+    const output = request.task === 'count' ? [] : words;
+    this.tokens = output.length;
+    const envelope = { responseId: context.response_id, created: context.created, model: context.model };
+    const finish: OutputEvent = { type: 'finish', reason: 'stop', usage: this.usage, hiddenTokens: 0 };
+    const start: OutputEvent = { type: 'start', promptTokens: this.usage.prompt_tokens };
+    const events: OutputEvent[] = [start, ...output.map((text) => ({ type: 'text', text }) as const), finish];
+    if (context.stream) {
+      const stream = answer.stream(envelope);
+      return events.map((event) => utf8(stream.render(event)));
+    }
+    const plain = answer.plain(envelope);
+    plain.add(...events);
+    return [utf8(plain.body())];
+  }
+
+  /** Accepts and sends the beginning of a streamed answer, all but its ending. */
+  beginStream(words: readonly string[]): void {
+    this.accept();
+    for (const part of this.render(words).slice(0, -1)) if (part.length > 0) this.push(part);
+  }
+
+  /**
+   * Answers an image request with these images: as parts where URLs were allotted, in the body otherwise. `change` says what is not
+   * honest about it.
+   */
+  async answerImages(
+    images: readonly Uint8Array[],
+    change: Parameters<ScriptedJob['complete']>[0] & {
+      readonly body?: (body: string) => string;
+      readonly size?: string;
+      readonly parts?: (parts: ImageParts) => ImageParts;
+    } = {},
+  ): Promise<void> {
+    if (this.parsedImages === null) throw new Error('the request is not complete');
+    this.accept();
+    const { request } = this.parsedImages;
+    const urls = this.context.overrides.image_urls;
+    this.imageSha256 = images.map((image) => sha256Hex(image));
+    const output = {
+      images: images.map((image, index) => (urls === undefined ? { base64: toBase64(image) } : { url: urls[index] ?? '' })),
+      format: request.format,
+      size: change.size ?? IMAGE_SIZES[0],
+      usage: this.usage,
+    };
+    const body = utf8((change.body ?? ((same) => same))(imagesBody(this.context, output)));
+    const parts = (change.parts ?? ((same) => same))({ images: urls === undefined ? [] : images, body });
+    await this.pushParts(parts.images, parts.body);
+    this.complete(change);
+  }
+
+  /** Sends parts as an honest provider does, and the final frame. Only the body counts as signed. */
+  async pushParts(images: readonly Uint8Array[], body: Uint8Array): Promise<void> {
+    for (const part of encodeImageParts(images, body)) {
+      for (let at = 0; at < part.length; at += PART_BYTES) await this.pushWithinCredit(part.subarray(at, at + PART_BYTES));
+    }
+    this.push(new Uint8Array(), true);
+    this.hash = responseHash();
+    this.hash.update(body);
+  }
+
+  /** The text of the conversation's last message, or of the prompt. */
+  get lastContent(): string {
+    const prompt = this.parsed?.request.prompt;
+    if (prompt === undefined) throw new Error('the request is not complete');
+    return prompt.type === 'text' ? prompt.text : (prompt.messages.at(-1)?.content ?? '');
+  }
+
+  get usage(): Receipt['usage'] {
+    const images = this.imageSha256.length === 0 ? {} : { images: this.imageSha256.length };
+    return { prompt_tokens: 7, completion_tokens: this.tokens, total_tokens: 7 + this.tokens, ...images };
+  }
+
+  receipt(responseSha256: string): Receipt {
+    const { context, provider } = this;
+    return {
+      v: 1,
+      job_id: context.job_id,
+      provider_id: provider.providerId,
+      se_key_sha256: sha256Hex(provider.enclave.publicKey),
+      model: context.model,
+      endpoint: context.endpoint,
+      request_sha256: sha256Hex(this.body),
+      overrides: context.overrides,
+      response_sha256: responseSha256,
+      ...(this.imageSha256.length === 0 ? {} : { image_sha256: this.imageSha256 }),
+      ...(context.client_nonce === undefined ? {} : { client_nonce: context.client_nonce }),
+      usage: this.usage,
+      hidden_tokens: 0,
+      finish_reason: 'stop',
+      started_at: this.startedAt,
+      completed_at: Date.now(),
+    };
+  }
+
+  complete(change: { receipt?: (receipt: Receipt) => Receipt; message?: (message: JobCompleted) => JobCompleted } = {}): void {
+    this.over = true;
+    const responseSha256 = this.hash.digestHex();
+    const receipt = (change.receipt ?? ((same) => same))(this.receipt(responseSha256));
+    const message: JobCompleted = {
+      type: 'job_completed',
+      job_id: this.context.job_id,
+      response_sha256: responseSha256,
+      signature: this.provider.enclave.signResponse(responseSha256),
+      receipt: this.provider.enclave.statement('receipt', receipt),
+    };
+    this.provider.send((change.message ?? ((same) => same))(message));
+  }
+
+  answerHonestly(words: readonly string[] = ['Hello', ' from', ' here', '.'], change: Parameters<ScriptedJob['complete']>[0] = {}): void {
+    this.accept();
+    const within = words.slice(0, this.context.max_tokens);
+    for (const part of this.render(within)) if (part.length > 0) this.push(part);
+    this.push(new Uint8Array(), true);
+    this.complete(change);
+  }
+}

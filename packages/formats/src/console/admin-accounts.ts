@@ -1,0 +1,95 @@
+/** Admin API: accounts, deposits by hand, withdrawals. */
+import Type, { type Static } from 'typebox';
+import { ConsoleDepositSchema } from './billing.js';
+import { body, day, MAX_AMOUNT_MICRO_USD, page, time, timeOrNull } from './schema-parts.js';
+
+export const AdminAccountSchema = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  /** Null for accounts that nobody signed up for, such as the one of development. */
+  email: Type.Union([Type.String(), Type.Null()]),
+  created_at: time,
+  is_admin: Type.Boolean(),
+  suspended_at: timeOrNull,
+  deleted_at: timeOrNull,
+});
+export type AdminAccount = Static<typeof AdminAccountSchema>;
+/** An account as a list names it. */
+const AdminAccountNameSchema = Type.Object({ id: Type.String(), name: Type.String(), email: Type.Union([Type.String(), Type.Null()]) });
+
+/** `GET /admin/v1/accounts/{id}`. */
+export const AdminAccountViewSchema = Type.Interface([AdminAccountSchema], {
+  balance_micro_usd: Type.Integer(),
+  reserved_micro_usd: Type.Integer(),
+  withdrawable_micro_usd: Type.Integer(),
+  /** Earnings that have not matured. */
+  pending_micro_usd: Type.Integer(),
+  /** Machines that earn for it. */
+  machines: Type.Array(Type.String()),
+});
+export type AdminAccountView = Static<typeof AdminAccountViewSchema>;
+export const AdminAccountPageSchema = page(AdminAccountSchema);
+export type AdminAccountPage = Static<typeof AdminAccountPageSchema>;
+
+/** What is left out stays as it is. */
+export const UpdateAccountSchema = body({
+  suspended: Type.Optional(Type.Boolean({ description: 'a boolean' })),
+  is_admin: Type.Optional(Type.Boolean({ description: 'a boolean' })),
+});
+export type UpdateAccount = Static<typeof UpdateAccountSchema>;
+
+/** A deposit by hand. The same reference deposits once, whatever is sent with it later. */
+export const AdminDepositSchema = body({
+  amount_micro_usd: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT_MICRO_USD, description: 'a whole number of micro-USD of at least 1' }),
+  reference: Type.String({
+    pattern: '^[A-Za-z0-9._-]{1,64}$',
+    description: 'a text of 1 to 64 letters, digits, dots, dashes and underscores that names this deposit',
+  }),
+});
+export type AdminDeposit = Static<typeof AdminDepositSchema>;
+
+export const AdminDepositPageSchema = page(Type.Interface([ConsoleDepositSchema], { account_id: Type.String() }));
+export type AdminDepositPage = Static<typeof AdminDepositPageSchema>;
+
+/**
+ * `GET /admin/v1/earnings/concentration`: pairs of an owner and one account that pays most of what the owner earns. The largest
+ * amounts first.
+ */
+export const AdminEarningsConcentrationSchema = Type.Object({
+  /** First and last day (UTC) that count. */
+  from: day,
+  to: day,
+  min_share_percent: Type.Integer(),
+  min_micro_usd: Type.Integer(),
+  data: Type.Array(
+    Type.Object({
+      /** Null for machines that no account has claimed. */
+      owner: Type.Union([AdminAccountNameSchema, Type.Null()]),
+      /** The unclaimed machine; null where an account is the owner. */
+      provider_id: Type.Union([Type.String(), Type.Null()]),
+      payer: AdminAccountNameSchema,
+      /** What the owner earned from this payer. */
+      earned_micro_usd: Type.Integer(),
+      /** What the owner earned from all accounts. Earnings from itself are not counted. */
+      owner_earned_micro_usd: Type.Integer(),
+      /** What machines of all other accounts earned from this payer. */
+      payer_paid_micro_usd: Type.Integer(),
+      /** Whole percent of the owner's earnings that come from this payer, rounded down. */
+      owner_share_percent: Type.Integer(),
+      /** Whole percent of what the payer paid that goes to this owner, rounded down. */
+      payer_share_percent: Type.Integer(),
+    }),
+  ),
+});
+export type AdminEarningsConcentration = Static<typeof AdminEarningsConcentrationSchema>;
+
+export const EndWithdrawalSchema = body({
+  /** `transfer` pays through the processor; `paid` says that it was paid in another way. */
+  end: Type.Union([Type.Literal('paid'), Type.Literal('rejected'), Type.Literal('transfer')], {
+    description: 'one of paid, rejected and transfer',
+  }),
+});
+export type EndWithdrawal = Static<typeof EndWithdrawalSchema>;
+
+export const LinkMachineSchema = body({ account_id: Type.String({ minLength: 1, maxLength: 64, description: 'the id of an account' }) });
+export type LinkMachine = Static<typeof LinkMachineSchema>;

@@ -1,0 +1,228 @@
+/** Admin API: providers, what operators hold back, health, prices, and the trail of what operators did. */
+import { ProviderStatusSchema, RESTRAINT_STATES, TrustPartSchema } from '@inference/protocol';
+import Type, { type Static } from 'typebox';
+import { ConsoleLastSeenSchema } from './machine-view.js';
+import { body, count, page, time } from './schema-parts.js';
+
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
+const milliseconds = Type.Integer({ minimum: 0, description: 'milliseconds since 1970' });
+
+export const AdminHoldSchema = Type.Object({
+  reason: Type.String(),
+  since: time,
+  /** `account:<id>` or `key:<id>`. */
+  by: Type.String(),
+});
+export type AdminHold = Static<typeof AdminHoldSchema>;
+
+const Reputation = Type.Object({
+  state: Type.Enum(['well', ...RESTRAINT_STATES]),
+  reason: nullable(Type.String()),
+  detail: nullable(Type.String()),
+  since: nullable(milliseconds),
+  until: nullable(milliseconds),
+  recent_failures: count,
+});
+export type AdminReputation = Static<typeof Reputation>;
+
+export const AdminProviderSchema = Type.Object({
+  provider_id: Type.String(),
+  session_id: Type.String(),
+  status: Type.String(),
+  reason: nullable(Type.String()),
+  trust_level: nullable(Type.String()),
+  trust_parts: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      state: TrustPartSchema.properties.state,
+      reason: nullable(Type.String()),
+      detail: nullable(Type.String()),
+    }),
+  ),
+  attested: Type.Boolean(),
+  simulated: Type.Boolean(),
+  serial_number: Type.String(),
+  agent: Type.Object({ name: Type.String(), version: Type.String() }),
+  models: Type.Array(Type.String()),
+  refused_models: Type.Array(Type.Object({ id: Type.String(), reason: Type.String() })),
+  gate: nullable(Type.String()),
+  hold: nullable(AdminHoldSchema),
+  placements: count,
+  share_of_placements: Type.Number(),
+  speeds: Type.Array(Type.Object({ model: Type.String(), prefill_tps: Type.Number(), decode_tps: Type.Number(), measured_jobs: count })),
+  /** Mean tokens per answer beside the medians of all machines of the model; `outlier` names a figure far beyond its median. */
+  answer_lengths: Type.Array(
+    Type.Object({
+      model: Type.String(),
+      answers: count,
+      hidden_tokens: Type.Number(),
+      completion_tokens: Type.Number(),
+      median_hidden_tokens: nullable(Type.Number()),
+      median_completion_tokens: nullable(Type.Number()),
+      outlier: nullable(Type.Enum(['hidden_tokens', 'completion_tokens'])),
+    }),
+  ),
+  host: Type.Object({ thermal: Type.String(), memory_pressure: Type.String(), power: Type.String() }),
+  slots: count,
+  running_jobs: count,
+  reported_jobs: count,
+  decode_tps: nullable(Type.Number()),
+  reputation: Reputation,
+  requests_served: count,
+  tokens_generated: count,
+  key_expires_at: nullable(milliseconds),
+  registered_at: milliseconds,
+  last_heard_at: milliseconds,
+  counters: Type.Object({ unknown_messages: count, stray_messages: count, missed_challenges: count, late_answers: count }),
+});
+export type AdminProvider = Static<typeof AdminProviderSchema>;
+
+/** `GET /admin/v1/providers`. `restrained` and `held` name machines that are away, too. */
+export const AdminProviderListSchema = Type.Object({
+  providers: Type.Array(AdminProviderSchema),
+  restrained: Type.Array(Type.Interface([Reputation], { provider_id: Type.String() })),
+  held: Type.Array(Type.Interface([AdminHoldSchema], { provider_id: Type.String() })),
+  connections: count,
+  waiting_requests: count,
+});
+export type AdminProviderList = Static<typeof AdminProviderListSchema>;
+
+/** `GET /admin/v1/providers/{id}`: what its owner sees, and who that is. 404 for one that was never linked, held back or seen lately. */
+export const AdminProviderViewSchema = Type.Object({
+  provider_id: Type.String(),
+  owner: nullable(Type.Object({ account_id: Type.String(), email: nullable(Type.String()) })),
+  provider: nullable(AdminProviderSchema),
+  /** What `GET /v1/providers/me` answers the machine; null while it is not connected. */
+  status: nullable(ProviderStatusSchema),
+  last_seen: nullable(ConsoleLastSeenSchema),
+  hold: nullable(AdminHoldSchema),
+  reputation: Reputation,
+});
+export type AdminProviderView = Static<typeof AdminProviderViewSchema>;
+
+/** `POST /admin/v1/providers/{id}/quarantine`. */
+export const QuarantineSchema = body({
+  reason: Type.String({
+    pattern: '^\\S(?:.{0,298}\\S)?$',
+    description: 'a reason of 1 to 300 characters on one line, which the owner of the machine reads',
+  }),
+});
+export type Quarantine = Static<typeof QuarantineSchema>;
+
+/** `GET /admin/v1/actions`: what operators did, newest first. */
+export const AdminActionSchema = Type.Object({
+  id: Type.String(),
+  at: time,
+  /** `account:<id>` or `key:<id>`. */
+  operator: Type.String(),
+  /** Name of the account's owner, or of the key; null where it is gone. */
+  operator_name: nullable(Type.String()),
+  /** Method and address of the admin API. */
+  action: Type.String(),
+  subject: nullable(Type.String()),
+  /** What was sent. */
+  details: Type.Unknown(),
+  /** `done`, the code of an error, or null: it is not known how it ended. */
+  outcome: nullable(Type.String()),
+});
+export type AdminAction = Static<typeof AdminActionSchema>;
+export const AdminActionPageSchema = page(AdminActionSchema);
+export type AdminActionPage = Static<typeof AdminActionPageSchema>;
+
+const Counted = Type.Array(Type.Object({ code: Type.String(), count }));
+
+/** `GET /admin/v1/health`: of the process that answers, but for the ledger. */
+export const AdminHealthSchema = Type.Object({
+  ready: Type.Boolean(),
+  /** Why it is not. */
+  reason: nullable(Type.String()),
+  version: Type.String(),
+  node_version: Type.String(),
+  started_at: time,
+  server_time: time,
+  memory_bytes: count,
+  database: Type.Object({
+    kind: Type.Enum(['sqlite', 'postgres']),
+    state: Type.Enum(['ok', 'unreachable', 'migrations_missing']),
+    /** How long the database took to answer. */
+    answer_ms: count,
+  }),
+  queues: Type.Object({
+    running_jobs: count,
+    waiting_requests: count,
+    waiting_for_images: count,
+    held_request_bytes: count,
+    most_held_request_bytes: count,
+  }),
+  fleet: Type.Object({
+    connections: count,
+    providers: count,
+    routable: count,
+    held: count,
+    restrained: count,
+    slots: count,
+    used_slots: count,
+    models: count,
+  }),
+  /** Null when the database did not answer. */
+  ledger: nullable(
+    Type.Object({
+      checked_at: time,
+      owed_micro_usd: Type.Integer(),
+      held_micro_usd: Type.Integer(),
+      fees_micro_usd: Type.Integer(),
+      requested_withdrawals_micro_usd: Type.Integer(),
+      accounts: count,
+      running_holds: count,
+      /** One sentence each; empty when all is well. */
+      problems: Type.Array(Type.String()),
+    }),
+  ),
+  recent: Type.Object({
+    minutes: count,
+    /** How jobs ended: `delivered`, `client_gone`, or the code of the error. */
+    jobs: Counted,
+    /** `attempt_failed:<reason>`, `provider_ended:<code>`, `provider_quarantined`, `ledger_failed:<step>`. */
+    problems: Counted,
+  }),
+});
+export type AdminHealth = Static<typeof AdminHealthSchema>;
+
+const rates = { prompt_per_million: count, completion_per_million: count, per_image: count };
+const price = { id: Type.String(), model: Type.String(), ...rates, valid_from: time };
+
+/** `GET /admin/v1/prices` and `GET /admin/v1/prices/{model}`. */
+export const AdminPriceSchema = Type.Object(price);
+export type AdminPrice = Static<typeof AdminPriceSchema>;
+export const AdminPriceListSchema = Type.Object({
+  object: Type.Literal('list'),
+  currency: Type.Literal('micro_usd'),
+  data: Type.Array(AdminPriceSchema),
+});
+export type AdminPriceList = Static<typeof AdminPriceListSchema>;
+export const AdminPriceHistorySchema = Type.Object({
+  model: Type.String(),
+  current: Type.Object(rates),
+  history: Type.Array(AdminPriceSchema),
+});
+export type AdminPriceHistory = Static<typeof AdminPriceHistorySchema>;
+
+/** `GET /admin/v1/catalogue`, entries of which `PUT /admin/v1/catalogue/{model}` answers. */
+export const AdminCatalogueEntrySchema = Type.Object({
+  id: Type.String(),
+  display_name: Type.String(),
+  quantization: Type.String(),
+  model_type: Type.Enum(['text', 'embedding', 'image']),
+  min_memory_bytes: nullable(count),
+  file_sha256: Type.Array(Type.String()),
+  prices: Type.Object(rates),
+  updated_at: time,
+});
+export type AdminCatalogueEntry = Static<typeof AdminCatalogueEntrySchema>;
+export const AdminCatalogueSchema = Type.Object({
+  object: Type.Literal('list'),
+  exclusive: Type.Boolean(),
+  currency: Type.Literal('micro_usd'),
+  data: Type.Array(AdminCatalogueEntrySchema),
+});
+export type AdminCatalogue = Static<typeof AdminCatalogueSchema>;

@@ -1,0 +1,92 @@
+/** Console API: balance, usage and earnings by day, deposits and withdrawals. */
+import Type, { type Static } from 'typebox';
+import { body, count, day, MAX_AMOUNT_MICRO_USD, microUsd, page, time, timeOrNull, usd } from './schema-parts.js';
+
+export const ConsoleBalanceSchema = Type.Object({
+  balance_micro_usd: microUsd,
+  balance_usd: usd,
+  /** Held for requests that run now; part of the balance. */
+  reserved_micro_usd: microUsd,
+  reserved_usd: usd,
+  /** Matured earnings. */
+  withdrawable_micro_usd: microUsd,
+  withdrawable_usd: usd,
+  /** Earnings that cannot be withdrawn yet; part of the balance. */
+  pending_micro_usd: microUsd,
+  pending_usd: usd,
+  /** When the pending earnings can be withdrawn, the earliest first. At most one entry per day. */
+  maturing: Type.Array(Type.Object({ at: time, amount_micro_usd: microUsd })),
+});
+export type ConsoleBalance = Static<typeof ConsoleBalanceSchema>;
+
+/** `GET /console/v1/usage/days`: one row per day (UTC) and model, oldest first. */
+export const ConsoleUsageDaysSchema = Type.Object({
+  from: day,
+  to: day,
+  data: Type.Array(
+    Type.Object({
+      day,
+      model: Type.String(),
+      requests: count,
+      prompt_tokens: count,
+      completion_tokens: count,
+      images: count,
+      cost_micro_usd: microUsd,
+    }),
+  ),
+});
+export type ConsoleUsageDays = Static<typeof ConsoleUsageDaysSchema>;
+
+/** `GET /console/v1/earnings/days`: one row per day (UTC) and machine, oldest first. */
+export const ConsoleEarningDaysSchema = Type.Object({
+  from: day,
+  to: day,
+  data: Type.Array(Type.Object({ day, provider_id: Type.String(), jobs: count, tokens: count, earned_micro_usd: microUsd })),
+});
+export type ConsoleEarningDays = Static<typeof ConsoleEarningDaysSchema>;
+
+export const ConsoleDepositSchema = Type.Object({
+  id: Type.String(),
+  amount_micro_usd: microUsd,
+  source: Type.Union([Type.Literal('stripe'), Type.Literal('development'), Type.Literal('admin')]),
+  state: Type.Union([Type.Literal('open'), Type.Literal('paid'), Type.Literal('expired'), Type.Literal('failed')]),
+  created_at: time,
+  ended_at: timeOrNull,
+  refunded_micro_usd: microUsd,
+  disputed_at: timeOrNull,
+});
+export type ConsoleDeposit = Static<typeof ConsoleDepositSchema>;
+export const ConsoleDepositPageSchema = page(ConsoleDepositSchema);
+export type ConsoleDepositPage = Static<typeof ConsoleDepositPageSchema>;
+
+/** `checkout_url` is where the customer pays; null when nothing is left to pay. */
+export const ConsoleNewDepositSchema = Type.Object({
+  deposit: ConsoleDepositSchema,
+  checkout_url: Type.Union([Type.String(), Type.Null()]),
+});
+export type ConsoleNewDeposit = Static<typeof ConsoleNewDepositSchema>;
+
+export const ConsoleWithdrawalSchema = Type.Object({
+  id: Type.String(),
+  account_id: Type.String(),
+  amount_micro_usd: microUsd,
+  state: Type.Union([Type.Literal('requested'), Type.Literal('paid'), Type.Literal('rejected')]),
+  created_at: time,
+  ended_at: timeOrNull,
+});
+export type ConsoleWithdrawal = Static<typeof ConsoleWithdrawalSchema>;
+export const ConsoleWithdrawalPageSchema = page(ConsoleWithdrawalSchema);
+export type ConsoleWithdrawalPage = Static<typeof ConsoleWithdrawalPageSchema>;
+
+export const AmountSchema = body({
+  amount_micro_usd: Type.Integer({
+    minimum: 1,
+    maximum: MAX_AMOUNT_MICRO_USD,
+    description: `a whole number of micro-USD from 1 to ${MAX_AMOUNT_MICRO_USD}`,
+  }),
+});
+export type Amount = Static<typeof AmountSchema>;
+
+/** Where withdrawals are paid to. `onboarding_url` is where the owner tells the processor what it must know. */
+export const ConsolePayoutAccountSchema = Type.Object({ ready: Type.Boolean(), onboarding_url: Type.Union([Type.String(), Type.Null()]) });
+export type ConsolePayoutAccount = Static<typeof ConsolePayoutAccountSchema>;
