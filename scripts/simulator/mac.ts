@@ -3,9 +3,9 @@
  * waits until that is loaded; the prompts of its last jobs are remembered. It tells of its models and its heat, if not of its faults.
  */
 import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
-import { CHIPS, type Chip, MODELS } from './catalogue.js';
 import type { EventQueue } from './event-queue.js';
-import { type Chance, Weighted } from './random.js';
+import { CHIPS, type Chip, MODELS } from './hardware.js';
+import { type Random, Weighted } from './random.js';
 import type { Job } from './workload.js';
 
 /** What a machine tells of a job. */
@@ -17,9 +17,9 @@ export interface JobEvents {
 
 interface Running {
   readonly job: Job;
-  readonly resident: Resident;
+  readonly resident: InstalledModel;
   readonly events: JobEvents;
-  readonly sequence: Sequence | null;
+  readonly sequence: PromptSlot | null;
   readonly cachedTokens: number;
   phase: 'loading' | 'prompt' | 'answer';
   /** Tokens. */
@@ -27,7 +27,7 @@ interface Running {
 }
 
 /** A place in the engine's memory, with the prompt that was there last. */
-interface Sequence {
+interface PromptSlot {
   conversation: number;
   account: number;
   systemTokens: number;
@@ -36,15 +36,15 @@ interface Sequence {
   usedAt: number;
 }
 
-export interface Surroundings {
+export interface MacOptions {
   readonly events: EventQueue;
-  readonly chance: Chance;
-  readonly changed: (mac: Mac) => void;
+  readonly chance: Random;
+  readonly changed: (mac: SimulatedMac) => void;
   /** Chance that a model is in memory at the beginning, where it fits beside the others. */
   readonly inMemory: number;
 }
 
-interface Resident {
+interface InstalledModel {
   state: 'ready' | 'loading' | 'on_demand';
   readonly gigabytes: number;
   readonly loadMs: number;
@@ -52,7 +52,7 @@ interface Resident {
   readonly prefillTps: number;
   readonly decodeTps: number;
   usedAt: number;
-  readonly sequences: Sequence[];
+  readonly sequences: PromptSlot[];
 }
 
 const CHIP_WEIGHTS = new Weighted(CHIPS.map(({ weight }) => weight));
@@ -68,29 +68,29 @@ const HOT_SPEED = 0.6;
 const REFUSES_AFTER_MS = 50;
 const FAILS_AFTER_MS = 1500;
 /** Tokens. */
-const NOTHING_LEFT = 1e-3;
+const TOKEN_EPSILON = 1e-3;
 
-export class Mac {
+export class SimulatedMac {
   readonly chip: Chip;
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
   readonly slots: number;
   /** It is much slower than its hardware should be, or not the hardware that it says. */
-  readonly liar: boolean;
+  readonly isMisreporting: boolean;
   /** Chance that a job fails on it. */
   readonly failureRate: number;
-  readonly residents = new Map<string, Resident>();
+  readonly residents = new Map<string, InstalledModel>();
   models: readonly ModelOffer[] = [];
   hot = false;
   online = false;
   readonly #speed: number;
   readonly #batching: number;
-  readonly #remembers: boolean;
+  readonly #cachesPrompts: boolean;
   readonly #fanless: boolean;
   readonly #modelGigabytes: number;
   readonly #events: EventQueue;
   /** Its own, so that what becomes of it depends on no other. */
-  readonly chance: Chance;
-  readonly #changed: (mac: Mac) => void;
+  readonly chance: Random;
+  readonly #changed: (mac: SimulatedMac) => void;
   #running: Running[] = [];
   #heat = 0;
   #version = 0;
@@ -100,19 +100,19 @@ export class Mac {
   busyMs = 0;
   loads = 0;
 
-  constructor(index: number, { events, chance, changed, inMemory }: Surroundings) {
+  constructor(index: number, { events, chance, changed, inMemory }: MacOptions) {
     this.#events = events;
     this.chance = chance;
     this.#changed = changed;
     this.chip = CHIPS[CHIP_WEIGHTS.draw(chance)] as Chip;
-    this.liar = chance.happens(0.04);
+    this.isMisreporting = chance.happens(0.04);
     this.failureRate = chance.happens(0.02) ? chance.between(0.3, 1) : 0.002;
-    this.#speed = chance.logNormal(1, 0.12) / (this.liar ? chance.between(3, 8) : 1);
+    this.#speed = chance.logNormal(1, 0.12) / (this.isMisreporting ? chance.between(3, 8) : 1);
     this.#batching = chance.between(0.12, 0.4);
-    this.#remembers = chance.happens(0.85);
+    this.#cachesPrompts = chance.happens(0.85);
     this.#fanless = chance.happens(this.chip.fanless);
     this.slots = this.chip.bandwidthGbs >= 400 ? 8 : 4;
-    const claims = this.liar && chance.happens(0.3) ? 819 : this.chip.bandwidthGbs;
+    const claims = this.isMisreporting && chance.happens(0.3) ? 819 : this.chip.bandwidthGbs;
     const hardware = { chip_family: this.chip.name, cpu_cores: 8, gpu_cores: 10, bandwidth_gbs: claims };
     this.registration = { identity: { providerId: `mac-${index}` as ProviderId }, hardware };
     const memory = chance.oneOf(this.chip.memory);
@@ -189,7 +189,7 @@ export class Mac {
     for (const { events } of lost) events.failed('gone');
   }
 
-  #chooseModels(chance: Chance, share: number): void {
+  #chooseModels(chance: Random, share: number): void {
     const fitting = MODELS.map((model, index) => ({ model, weight: MODEL_WEIGHTS[index] ?? 0 })).filter(
       ({ model }) => model.gigabytes <= this.#modelGigabytes,
     );
@@ -228,7 +228,7 @@ export class Mac {
   }
 
   /** Whether the model is in memory or can come there; others that do nothing go for it. */
-  #makeRoom(wanted: Resident): boolean {
+  #makeRoom(wanted: InstalledModel): boolean {
     if (wanted.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
     for (const { state, gigabytes } of this.residents.values()) if (state !== 'on_demand') free -= gigabytes;
@@ -244,7 +244,7 @@ export class Mac {
     return free >= wanted.gigabytes;
   }
 
-  #load(resident: Resident): void {
+  #load(resident: InstalledModel): void {
     resident.state = 'loading';
     this.loads++;
     const session = this.#session;
@@ -263,10 +263,10 @@ export class Mac {
     this.#changed(this);
   }
 
-  #sequenceFor(resident: Resident, job: Job): Sequence | null {
-    if (!this.#remembers) return null;
+  #sequenceFor(resident: InstalledModel, job: Job): PromptSlot | null {
+    if (!this.#cachesPrompts) return null;
     const { sequences } = resident;
-    let best: Sequence | null = null;
+    let best: PromptSlot | null = null;
     for (const one of sequences) if (!one.busy && shared(one, job) > (best === null ? 0 : shared(best, job))) best = one;
     if (best !== null) return best;
     if (sequences.length < this.slots) {
@@ -320,7 +320,7 @@ export class Mac {
     this.#count();
     const ended: Running[] = [];
     for (const one of this.#running) {
-      if (one.phase === 'loading' || one.left > NOTHING_LEFT) continue;
+      if (one.phase === 'loading' || one.left > TOKEN_EPSILON) continue;
       if (one.phase === 'prompt') {
         one.phase = 'answer';
         one.left = one.job.completionTokens;
@@ -339,7 +339,7 @@ export class Mac {
 }
 
 /** Tokens that a job's prompt has in common with what a place holds. */
-function shared(sequence: Sequence, job: Job): number {
+function shared(sequence: PromptSlot, job: Job): number {
   if (sequence.tokens === 0) return 0;
   if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);
   return sequence.account === job.account ? Math.min(sequence.systemTokens, job.systemTokens, job.promptTokens - 1) : 0;

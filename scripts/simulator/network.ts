@@ -3,23 +3,27 @@
  * goes through is what it goes through in `inference/`: a place at once or a wait, attempts on other machines, and an end.
  */
 import type { ProviderId } from '@inference/protocol';
-import { ModelBoards } from '../../apps/coordinator/src/fleet/model-boards.js';
-import { type ProviderFacts, UNTROUBLED_HOST } from '../../apps/coordinator/src/fleet/scheduler/gates.js';
-import { SpeedBook } from '../../apps/coordinator/src/fleet/scheduler/speed-book.js';
-import { type Jobs, Warmth } from '../../apps/coordinator/src/fleet/scheduler/warmth.js';
+import {
+  DEFAULT_HOST_STATE,
+  ModelIndex,
+  PrefixAffinity,
+  type ProviderFacts,
+  type ProviderJobs,
+  ThroughputStats,
+} from '@inference/scheduler';
 import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/fair-queue.js';
 import { ServiceTimes } from '../../apps/coordinator/src/inference/service-times.js';
 import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/timings.js';
 import type { EventQueue } from './event-queue.js';
-import type { Mac } from './mac.js';
-import { PerfectBook, type Picked, type Policy, pick } from './policies.js';
-import type { Chance } from './random.js';
+import type { SimulatedMac } from './mac.js';
+import { OracleThroughput, type Picked, type Policy, pick } from './policies.js';
+import type { Random } from './random.js';
 import type { Statistics } from './statistics.js';
 import type { Job } from './workload.js';
 
 /** What the coordinator knows of a machine beside its speed. */
 interface Session {
-  readonly mac: Mac;
+  readonly mac: SimulatedMac;
   usedSlots: number;
   failuresInARow: number;
   heldOffUntil: number;
@@ -42,31 +46,31 @@ const HOLD_OFF_MS = 1000;
 /** From which failure rate on perfect knowledge leaves a machine alone. */
 const FAULTY = 0.1;
 
-export class Network {
+export class SimulatedCoordinator {
   readonly #policy: Policy;
   readonly #events: EventQueue;
-  readonly #chance: Chance;
+  readonly #chance: Random;
   readonly #statistics: Statistics;
   readonly #answered: (job: Job) => void;
-  readonly #macs = new Map<ProviderId, Mac>();
-  readonly speeds: SpeedBook;
-  readonly #boards: ModelBoards<Mac>;
-  readonly #warmth = new Warmth();
+  readonly #macs = new Map<ProviderId, SimulatedMac>();
+  readonly speeds: ThroughputStats;
+  readonly #boards: ModelIndex<SimulatedMac>;
+  readonly #warmth = new PrefixAffinity();
   readonly #sessions = new Map<ProviderId, Session>();
   readonly #queues = new Map<string, FairQueue<Request>>();
   readonly #times = new ServiceTimes();
 
-  constructor(policy: Policy, events: EventQueue, chance: Chance, statistics: Statistics, answered: (job: Job) => void) {
+  constructor(policy: Policy, events: EventQueue, chance: Random, statistics: Statistics, answered: (job: Job) => void) {
     this.#policy = policy;
     this.#events = events;
     this.#chance = chance;
     this.#statistics = statistics;
     this.#answered = answered;
-    this.speeds = policy.kind === 'perfect' ? new PerfectBook(this.#macs) : new SpeedBook(policy.constants);
-    this.#boards = new ModelBoards<Mac>(this.speeds, policy.constants);
+    this.speeds = policy.kind === 'perfect' ? new OracleThroughput(this.#macs) : new ThroughputStats(policy.constants);
+    this.#boards = new ModelIndex<SimulatedMac>(this.speeds, policy.constants);
   }
 
-  join(mac: Mac): void {
+  join(mac: SimulatedMac): void {
     const { providerId } = mac.registration.identity;
     const faulty = this.#policy.kind === 'perfect' && mac.failureRate > FAULTY;
     this.#macs.set(providerId, mac);
@@ -82,13 +86,13 @@ export class Network {
   }
 
   /** The machine is gone. Its jobs are lost by its own word. */
-  left(mac: Mac): void {
+  left(mac: SimulatedMac): void {
     this.#boards.remove(mac);
     this.#sessions.delete(mac.registration.identity.providerId);
   }
 
   /** What a machine tells of itself is new. */
-  changed(mac: Mac): void {
+  changed(mac: SimulatedMac): void {
     const session = this.#sessions.get(mac.registration.identity.providerId);
     if (session === undefined) return;
     this.#boards.update(mac, factsOf(session), this.#events.now);
@@ -109,8 +113,8 @@ export class Network {
     const { model } = request.job;
     const queue = this.#queues.get(model);
     const expectedMs = this.#times.waitMs(model, queue?.aheadOf(request.accountId) ?? 0, this.#slotsOf(model));
-    if ((queue === undefined || (this.#boards.board(model)?.cold ?? 0) > 0) && this.#tryNow(request, expectedMs)) return;
-    if (queue !== undefined && expectedMs !== null && expectedMs > this.#policy.hopeless * JOB_TIMINGS.queueMs) {
+    if ((queue === undefined || (this.#boards.pool(model)?.cold ?? 0) > 0) && this.#tryNow(request, expectedMs)) return;
+    if (queue !== undefined && expectedMs !== null && expectedMs > this.#policy.maxWaitFactor * JOB_TIMINGS.queueMs) {
       this.#statistics.refused(request.job, 'hopeless');
     } else this.#wait(request);
   }
@@ -157,21 +161,21 @@ export class Network {
   }
 
   /** Whether the request has its end in a place or in a refusal. */
-  #tryNow(request: Request, waitMs: number | null, onEnd: () => void = () => {}): boolean {
+  #tryNow(request: Request, expectedWaitMs: number | null, onEnd: () => void = () => {}): boolean {
     const { job, work, exclude } = request;
     const { now } = this.#events;
-    const board = this.#boards.boardAt(job.model, now);
+    const board = this.#boards.poolAt(job.model, now);
     if (board === undefined) {
       onEnd();
       this.#statistics.refused(job, 'none');
       return true;
     }
-    const warm = this.#warmth.places(job.chain, now, (providerId) => this.#jobsOf(providerId));
+    const prefixCandidates = this.#warmth.candidates(job.chain, now, (providerId) => this.#jobsOf(providerId));
     const began = performance.now();
     const picked = pick(
       this.#policy.kind,
       board,
-      { providerSerial: null, exclude, trustFloor: null, work, warm, waitMs },
+      { providerSerial: null, exclude, trustFloor: null, work, prefixCandidates, expectedWaitMs },
       now,
       this.#chance.next,
     );
@@ -192,7 +196,7 @@ export class Network {
     request.attempts++;
     session.usedSlots++;
     session.placements++;
-    this.#boards.began(mac, job.model, startedAt);
+    this.#boards.jobPlaced(mac, job.model, startedAt);
     this.#boards.update(mac, factsOf(session), startedAt);
     this.#statistics.placed(job, mac, costMs, why, startedAt);
     let firstContentAt = startedAt;
@@ -207,7 +211,7 @@ export class Network {
         if (this.#policy.kind !== 'perfect') session.failuresInARow = 0;
         this.#times.add(job.model, now - startedAt);
         const streamed = this.#chance.happens(STREAMED_SHARE);
-        this.#boards.learn(
+        this.#boards.recordAnswer(
           mac,
           job.model,
           {
@@ -222,7 +226,7 @@ export class Network {
           now,
         );
         const jobs = this.#jobsOf(providerId);
-        if (jobs !== null) this.#warmth.answered(job.chain, cachedTokens, providerId, jobs, now);
+        if (jobs !== null) this.#warmth.record(job.chain, cachedTokens, providerId, jobs, now);
         this.#statistics.done(job, mac, cachedTokens, now);
         this.#answered(job);
         this.changed(mac);
@@ -243,10 +247,10 @@ export class Network {
   }
 
   #slotsOf(model: string): number {
-    return this.#boards.board(model)?.slots ?? 0;
+    return this.#boards.pool(model)?.slots ?? 0;
   }
 
-  #jobsOf(providerId: ProviderId): Jobs | null {
+  #jobsOf(providerId: ProviderId): ProviderJobs | null {
     const session = this.#sessions.get(providerId);
     return session === undefined ? null : { placements: session.placements, slots: session.mac.slots, since: session.since };
   }
@@ -257,15 +261,15 @@ function factsOf({ mac, usedSlots, failuresInARow, heldOffUntil }: Session): Pro
   return {
     providerId,
     serialNumber: providerId,
-    quarantined: false,
-    draining: false,
+    isQuarantined: false,
+    isDraining: false,
     keyNotAfter: Number.POSITIVE_INFINITY,
     trustLevel: 'self_signed',
     trustValidUntil: Number.POSITIVE_INFINITY,
-    heldOffUntil,
+    backoffUntil: heldOffUntil,
     slots: mac.slots,
     usedSlots,
-    failuresInARow,
-    host: mac.hot ? { ...UNTROUBLED_HOST, thermal: 'serious' } : UNTROUBLED_HOST,
+    recentFailures: failuresInARow,
+    host: mac.hot ? { ...DEFAULT_HOST_STATE, thermal: 'serious' } : DEFAULT_HOST_STATE,
   };
 }

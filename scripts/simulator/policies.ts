@@ -1,41 +1,49 @@
 /** How a machine is chosen: by the real scheduler, or by what it is compared with, from the same board under the same gates. */
 import type { Hardware, ProviderId } from '@inference/protocol';
-import type { Board, Member, OpenGroup } from '../../apps/coordinator/src/fleet/scheduler/board.js';
-import { CONSTANTS, type SchedulerConstants } from '../../apps/coordinator/src/fleet/scheduler/constants.js';
-import { costOf, type Speed } from '../../apps/coordinator/src/fleet/scheduler/cost.js';
-import { type Choice, type PlacementRequest, schedule } from '../../apps/coordinator/src/fleet/scheduler/schedule.js';
-import { SpeedBook } from '../../apps/coordinator/src/fleet/scheduler/speed-book.js';
+import {
+  type Choice,
+  costOf,
+  DEFAULT_CONSTANTS,
+  type OpenGroup,
+  type PlacementRequest,
+  type PoolMember,
+  type ProviderPool,
+  type SchedulerConstants,
+  schedule,
+  type ThroughputEstimate,
+  ThroughputStats,
+} from '@inference/scheduler';
 import { HOPELESS } from '../../apps/coordinator/src/inference/waiting-room.js';
-import type { Mac } from './mac.js';
+import type { SimulatedMac } from './mac.js';
 
 export interface Policy {
   readonly name: string;
   readonly kind: 'scheduler' | 'perfect' | 'random' | 'least_loaded';
   readonly constants: SchedulerConstants;
   /** A wait that would take more than this many times what there is, is refused. */
-  readonly hopeless: number;
+  readonly maxWaitFactor: number;
 }
 
-export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constants: CONSTANTS, hopeless: HOPELESS };
+export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constants: DEFAULT_CONSTANTS, maxWaitFactor: HOPELESS };
 
 export const BASELINES: readonly Policy[] = [
   { ...SCHEDULER, name: 'random', kind: 'random' },
   { ...SCHEDULER, name: 'least loaded', kind: 'least_loaded' },
   // It has nothing to find out, and owes nobody a turn.
-  { ...SCHEDULER, name: 'perfect knowledge', kind: 'perfect', constants: { ...CONSTANTS, measuringShare: 0, overdueShare: 0 } },
+  { ...SCHEDULER, name: 'perfect knowledge', kind: 'perfect', constants: { ...DEFAULT_CONSTANTS, measuringShare: 0, overdueShare: 0 } },
 ];
 
 export interface Picked {
-  readonly mac: Mac;
+  readonly mac: SimulatedMac;
   /** Expected, in milliseconds. */
   readonly costMs: number;
-  readonly why: Choice<Mac>['why'] | 'baseline';
+  readonly why: Choice<SimulatedMac>['why'] | 'baseline';
 }
 
 /** The machine for a request, or why there is none now. `now` in milliseconds. */
 export function pick(
   kind: Policy['kind'],
-  board: Board<Mac>,
+  board: ProviderPool<SimulatedMac>,
   request: PlacementRequest,
   now: number,
   random: () => number,
@@ -46,20 +54,20 @@ export function pick(
     const [{ member, estimate, why }] = decision.ordered;
     return { mac: member.subject, costMs: estimate.costMs, why };
   }
-  const open = board.open.filter(({ traits }) => !traits.cold);
+  const open = board.open.filter(({ traits }) => !traits.isCold);
   const groups = open.length > 0 ? open : board.slots === 0 ? board.open : [];
   const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
   const chosen = kind === 'random' ? groups : groups.filter(({ traits }) => traits.activeJobs === fewest);
   const drawn = draw(chosen, request.exclude, random) ?? draw(groups, request.exclude, random);
   if (drawn === null) return board.serving > request.exclude.size ? 'busy' : 'none';
-  return { mac: drawn.member.subject, costMs: costOf(drawn.group.tariff, request.work), why: 'baseline' };
+  return { mac: drawn.member.subject, costMs: costOf(drawn.group.costModel, request.work), why: 'baseline' };
 }
 
 function draw(
-  groups: readonly OpenGroup<Mac>[],
+  groups: readonly OpenGroup<SimulatedMac>[],
   exclude: ReadonlySet<ProviderId>,
   random: () => number,
-): { member: Member<Mac>; group: OpenGroup<Mac> } | null {
+): { member: PoolMember<SimulatedMac>; group: OpenGroup<SimulatedMac> } | null {
   const total = groups.reduce((sum, { members }) => sum + members.length, 0);
   const start = Math.floor(random() * total);
   for (let offset = 0; offset < total; offset++) {
@@ -77,17 +85,17 @@ function draw(
 }
 
 /** Knows every machine's true rates, and has nothing to learn. */
-export class PerfectBook extends SpeedBook {
-  constructor(private readonly macs: ReadonlyMap<ProviderId, Mac>) {
+export class OracleThroughput extends ThroughputStats {
+  constructor(private readonly macs: ReadonlyMap<ProviderId, SimulatedMac>) {
     super();
   }
 
-  override speed(providerId: ProviderId, model: string, _hardware: Hardware): Speed {
+  override estimate(providerId: ProviderId, model: string, _hardware: Hardware): ThroughputEstimate {
     const resident = this.macs.get(providerId)?.residents.get(model);
     return { prefillTps: resident?.prefillTps ?? 1, decodeTps: resident?.decodeTps ?? 1, samples: 10 };
   }
 
-  override learn(): null {
+  override record(): null {
     return null;
   }
 }

@@ -1,6 +1,6 @@
 /** Chance that comes again for the same seed, and the distributions that the simulator draws from. */
 
-export class Chance {
+export class Random {
   #state: number;
 
   constructor(seed: number) {
@@ -55,7 +55,7 @@ export class Weighted {
     });
   }
 
-  draw(chance: Chance): number {
+  draw(chance: Random): number {
     const sums = this.#sums;
     const wanted = chance.next() * (sums.at(-1) ?? 0);
     let [low, high] = [0, sums.length - 1];

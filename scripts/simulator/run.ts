@@ -5,13 +5,13 @@
  */
 import { parseArgs } from 'node:util';
 import { BASELINES, type Policy, SCHEDULER } from './policies.js';
-import { simulate, type World } from './simulate.js';
-import { headOf, rowOf } from './table.js';
-import { SWEEP, WORLDS, type WorldName } from './worlds.js';
+import { headOf, rowOf } from './report-table.js';
+import { SCENARIOS, type ScenarioName, SWEEP } from './scenarios.js';
+import { type Scenario, simulate } from './simulate.js';
 
 const NUMBER = { type: 'string' } as const;
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { seed: NUMBER, machines: NUMBER, hours: NUMBER } });
-const known = [...Object.keys(WORLDS), 'sweep', ...SWEEP.map(({ constant }) => constant)];
+const known = [...Object.keys(SCENARIOS), 'sweep', ...SWEEP.map(({ constant }) => constant)];
 const strange = positionals.find((name) => !known.includes(name));
 const wrong = Object.entries(values).find(([, value]) => !(Number(value) > 0));
 if (strange !== undefined || wrong !== undefined) {
@@ -19,16 +19,16 @@ if (strange !== undefined || wrong !== undefined) {
   process.exit(2);
 }
 
-const wanted = new Set(positionals.length === 0 ? [...Object.keys(WORLDS), 'sweep'] : positionals);
-for (const name of Object.keys(WORLDS) as WorldName[]) {
+const wanted = new Set(positionals.length === 0 ? [...Object.keys(SCENARIOS), 'sweep'] : positionals);
+for (const name of Object.keys(SCENARIOS) as ScenarioName[]) {
   if (wanted.has(name)) compare(`## ${name}`, name, [SCHEDULER, ...BASELINES]);
 }
 for (const { constant, world, policies } of SWEEP) {
   if (wanted.has('sweep') || wanted.has(constant)) compare(`## ${constant}, in the world "${world}"`, world, policies);
 }
 
-function compare(title: string, name: WorldName, policies: readonly Policy[]): void {
-  const world = changed(WORLDS[name]);
+function compare(title: string, name: ScenarioName, policies: readonly Policy[]): void {
+  const world = changed(SCENARIOS[name]);
   const { machines, hours, accounts, requestsPerMachine, seed } = world;
   console.log(
     `\n${title}\n\n${machines} machines, ${accounts} accounts, ${requestsPerMachine} requests a machine and hour, ${hours} h, seed ${seed}\n`,
@@ -44,7 +44,7 @@ function compare(title: string, name: WorldName, policies: readonly Policy[]): v
   console.error(`took ${(tookMs / 1000).toFixed(0)} s`);
 }
 
-function changed(world: World): World {
+function changed(world: Scenario): Scenario {
   const { seed, machines, hours } = values;
   return {
     ...world,

@@ -1,13 +1,13 @@
 /** One run: a fleet that comes and goes, a workload, a policy, and some hours of virtual time. The same options give the same report. */
 import { EventQueue } from './event-queue.js';
-import { Mac } from './mac.js';
-import { Network } from './network.js';
+import { SimulatedMac } from './mac.js';
+import { SimulatedCoordinator } from './network.js';
 import type { Policy } from './policies.js';
-import { Chance } from './random.js';
+import { Random } from './random.js';
 import { type Report, Statistics } from './statistics.js';
 import { Workload } from './workload.js';
 
-export interface World {
+export interface Scenario {
   readonly seed: number;
   readonly machines: number;
   readonly accounts: number;
@@ -28,31 +28,31 @@ const THERE_MS = 4 * HOUR_MS;
 const AWAY_MS = (THERE_MS * (1 - ONLINE_SHARE)) / ONLINE_SHARE;
 
 export interface Outcome extends Report {
-  readonly network: Network;
-  readonly macs: readonly Mac[];
+  readonly network: SimulatedCoordinator;
+  readonly macs: readonly SimulatedMac[];
   /** Of this process, in milliseconds. */
   readonly tookMs: number;
 }
 
-export function simulate(world: World, policy: Policy): Outcome {
+export function simulate(world: Scenario, policy: Policy): Outcome {
   const began = performance.now();
   const endMs = world.hours * HOUR_MS;
   const events = new EventQueue();
   // Fleet and demand are the same for every policy; only what policies draw themselves differs.
-  const [fleetChance, demandChance, ownChance] = [new Chance(world.seed), new Chance(world.seed + 1), new Chance(world.seed + 2)];
+  const [fleetChance, demandChance, ownChance] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
-  const network: Network = new Network(policy, events, ownChance, statistics, (job) => workload.answered(job));
+  const network: SimulatedCoordinator = new SimulatedCoordinator(policy, events, ownChance, statistics, (job) => workload.answered(job));
   const macs = Array.from(
     { length: world.machines },
     (_, index) =>
-      new Mac(index, {
+      new SimulatedMac(index, {
         events,
-        chance: new Chance(fleetChance.next() * 2 ** 32),
+        chance: new Random(fleetChance.next() * 2 ** 32),
         inMemory: world.inMemory,
         changed: (mac) => network.changed(mac),
       }),
   );
-  const arrive = (mac: Mac): void => {
+  const arrive = (mac: SimulatedMac): void => {
     mac.wake();
     statistics.joined(mac);
     network.join(mac);

@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { EventQueue } from './event-queue.js';
 import { BASELINES, SCHEDULER } from './policies.js';
-import { Chance, Weighted, zipf } from './random.js';
-import { simulate, type World } from './simulate.js';
+import { Random, Weighted, zipf } from './random.js';
+import { type Scenario, simulate } from './simulate.js';
 import { jain } from './statistics.js';
 
-const WORLD: World = { seed: 5, machines: 150, accounts: 60, requestsPerMachine: 30, hours: 1.4, burstShare: 0.15, inMemory: 0.85 };
+const WORLD: Scenario = { seed: 5, machines: 150, accounts: 60, requestsPerMachine: 30, hours: 1.4, burstShare: 0.15, inMemory: 0.85 };
 
 describe('the scheduler, in a network of some hundred machines', () => {
   const [random, , perfect] = BASELINES as [(typeof BASELINES)[0], unknown, (typeof BASELINES)[0]];
@@ -34,10 +34,10 @@ describe('the scheduler, in a network of some hundred machines', () => {
     expect(ours.liars).toBeLessThan(0.5);
     expect(ours.faults).toBeLessThan(0.7 * blind.faults);
     let known = 0;
-    for (const mac of ours.macs.filter(({ liar }) => liar)) {
+    for (const mac of ours.macs.filter(({ isMisreporting }) => isMisreporting)) {
       const { identity, hardware } = mac.registration;
       for (const [model, { decodeTps }] of mac.residents) {
-        const speed = ours.network.speeds.speed(identity.providerId, model, hardware);
+        const speed = ours.network.speeds.estimate(identity.providerId, model, hardware);
         if (speed.samples < 3) continue;
         known++;
         expect(speed.decodeTps / decodeTps).toBeGreaterThan(0.3);
@@ -55,10 +55,10 @@ describe('the scheduler, in a network of some hundred machines', () => {
 
 describe('a burst for models that nobody has in memory', () => {
   it('makes fewer machines load when waiting is weighed against it', () => {
-    const cold: World = { ...WORLD, machines: 80, hours: 0.5, requestsPerMachine: 100, burstShare: 0.9, inMemory: 0 };
+    const cold: Scenario = { ...WORLD, machines: 80, hours: 0.5, requestsPerMachine: 100, burstShare: 0.9, inMemory: 0 };
     const { constants } = SCHEDULER;
     const weighed = simulate(cold, SCHEDULER);
-    const thundering = simulate(cold, { ...SCHEDULER, constants: { ...constants, loadsAtOnce: 1e9, loadPrice: 0 } });
+    const thundering = simulate(cold, { ...SCHEDULER, constants: { ...constants, maxLoads: 1e9, loadPenaltyFactor: 0 } });
     expect(weighed.loads).toBeGreaterThan(0);
     expect(weighed.loads).toBeLessThan(thundering.loads);
   });
@@ -66,7 +66,7 @@ describe('a burst for models that nobody has in memory', () => {
 
 describe('a run', () => {
   it('comes again the same for the same seed, and otherwise for another', () => {
-    const small: World = { ...WORLD, machines: 30, hours: 0.3 };
+    const small: Scenario = { ...WORLD, machines: 30, hours: 0.3 };
     const facts = (seed: number): unknown => {
       const { macs: _, network: __, tookMs: ___, pickUs: ____, ...report } = simulate({ ...small, seed }, SCHEDULER);
       return report;
@@ -78,7 +78,7 @@ describe('a run', () => {
 
 describe('virtual time', () => {
   it('lets things happen in their order, and those of one moment in the order of their making', () => {
-    const [events, seen, chance] = [new EventQueue(), [] as number[], new Chance(9)];
+    const [events, seen, chance] = [new EventQueue(), [] as number[], new Random(9)];
     const times = Array.from({ length: 500 }, () => chance.below(100));
     for (const [index, time] of times.entries()) events.at(time, () => seen.push(index));
     events.at(50, () => events.after(-5, () => expect(events.now).toBe(50)));
@@ -91,7 +91,7 @@ describe('virtual time', () => {
 
 describe('chance', () => {
   it('has the distributions that it says', () => {
-    const chance = new Chance(1);
+    const chance = new Random(1);
     const many = <T>(draw: () => T): T[] => Array.from({ length: 20_000 }, draw);
     const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
     expect(mean(many(() => chance.exponential(7)))).toBeCloseTo(7, 0);

@@ -1,6 +1,6 @@
 /** What a run of the simulator is judged by. Times in milliseconds. */
-import { CHIPS, MODELS } from './catalogue.js';
-import type { Mac } from './mac.js';
+import { CHIPS, MODELS } from './hardware.js';
+import type { SimulatedMac } from './mac.js';
 import type { Picked } from './policies.js';
 import type { Job } from './workload.js';
 
@@ -70,7 +70,7 @@ export class Statistics {
   readonly #firstTokens: number[] = [];
   readonly #completions: number[] = [];
   readonly #accounts = new Map<number, { requests: number; quality: number }>();
-  readonly #machines = new Map<Mac, MachineRecord>();
+  readonly #machines = new Map<SimulatedMac, MachineRecord>();
   readonly #refusals: Record<string, number> = {};
   readonly #why: Record<string, number> = {};
   readonly #placedAt = new Map<Job, number>();
@@ -100,7 +100,7 @@ export class Statistics {
     this.#pickUs += us;
   }
 
-  placed(job: Job, mac: Mac, costMs: number, why: Picked['why'], now: number): void {
+  placed(job: Job, mac: SimulatedMac, costMs: number, why: Picked['why'], now: number): void {
     this.#endIdle(mac);
     const machine = this.#machines.get(mac);
     if (machine !== undefined) machine.jobs++;
@@ -115,7 +115,7 @@ export class Statistics {
     if (job.arrivedAt >= this.#from) this.#firstTokens.push(now - job.arrivedAt);
   }
 
-  done(job: Job, _mac: Mac, cachedTokens: number, now: number): void {
+  done(job: Job, _mac: SimulatedMac, cachedTokens: number, now: number): void {
     const placedAt = this.#placedAt.get(job);
     if (placedAt === undefined) return;
     this.#placedAt.delete(job);
@@ -139,7 +139,7 @@ export class Statistics {
     this.#refusals[reason] = (this.#refusals[reason] ?? 0) + 1;
   }
 
-  joined(mac: Mac): void {
+  joined(mac: SimulatedMac): void {
     const now = this.#now();
     const known = this.#machines.get(mac);
     if (known === undefined) {
@@ -147,7 +147,7 @@ export class Statistics {
     } else Object.assign(known, { lastWorkAt: now, since: now });
   }
 
-  left(mac: Mac): void {
+  left(mac: SimulatedMac): void {
     this.#endIdle(mac);
     const machine = this.#machines.get(mac);
     if (machine === undefined) return;
@@ -162,7 +162,7 @@ export class Statistics {
     const machines = [...this.#machines];
     const steady = machines.filter(([mac, { wasThereLong }]) => wasThereLong && mac.failureRate < 0.1 && mac.hasModelInMemory);
     const work = (liars: boolean): number => {
-      const some = machines.filter(([mac, { onlineMs }]) => mac.liar === liars && onlineMs > 0);
+      const some = machines.filter(([mac, { onlineMs }]) => mac.isMisreporting === liars && onlineMs > 0);
       return sum(some.map(([, { jobs }]) => jobs)) / Math.max(1, sum(some.map(([, { onlineMs }]) => onlineMs)));
     };
     const qualities = [...this.#accounts.values()]
@@ -189,7 +189,7 @@ export class Statistics {
     };
   }
 
-  #endIdle(mac: Mac): void {
+  #endIdle(mac: SimulatedMac): void {
     const machine = this.#machines.get(mac);
     if (machine === undefined) return;
     const now = this.#now();

@@ -2,10 +2,10 @@
  * Who asks for what, and when: accounts of very different size with conversations whose next turn repeats all that was said, long
  * system prompts that an account's conversations share, a day's rise and fall, and bursts.
  */
-import type { Prefix } from '../../apps/coordinator/src/fleet/scheduler/warmth.js';
-import { MODELS } from './catalogue.js';
+import type { PromptPrefix } from '@inference/scheduler';
 import type { EventQueue } from './event-queue.js';
-import { Chance, Weighted, zipf } from './random.js';
+import { MODELS } from './hardware.js';
+import { Random, Weighted, zipf } from './random.js';
 
 export interface Job {
   readonly account: number;
@@ -17,7 +17,7 @@ export interface Job {
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** What the coordinator recognises the prompt by. */
-  readonly chain: readonly Prefix[];
+  readonly chain: readonly PromptPrefix[];
   /** Milliseconds. */
   readonly arrivedAt: number;
 }
@@ -51,14 +51,14 @@ const THINKING_MS = 20_000;
 export class Workload {
   readonly #options: WorkloadOptions;
   readonly #events: EventQueue;
-  readonly #chance: Chance;
+  readonly #chance: Random;
   readonly #submit: (job: Job) => void;
   readonly #accounts: readonly Account[];
   readonly #weights: Weighted;
   readonly #modelWeights = new Weighted(zipf(MODELS.length, 1));
   #conversations = 0;
 
-  constructor(options: WorkloadOptions, events: EventQueue, chance: Chance, submit: (job: Job) => void) {
+  constructor(options: WorkloadOptions, events: EventQueue, chance: Random, submit: (job: Job) => void) {
     this.#options = options;
     this.#events = events;
     this.#chance = chance;
@@ -83,8 +83,8 @@ export class Workload {
   }
 
   /** A turn is the same whenever it comes, so that policies are compared on the same conversations. */
-  #chanceOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Chance {
-    return new Chance(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
+  #chanceOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Random {
+    return new Random(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
   }
 
   #nextConversation(): void {
@@ -140,7 +140,7 @@ export class Workload {
   }
 }
 
-function messageTokens(chance: Chance): number {
+function messageTokens(chance: Random): number {
   return Math.max(5, Math.round(chance.happens(0.1) ? chance.logNormal(3000, 0.7) : chance.logNormal(60, 1)));
 }
 
@@ -151,9 +151,9 @@ function chainOf({
   conversation,
   systemTokens,
   promptTokens,
-}: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): Prefix[] {
+}: Omit<Job, 'completionTokens' | 'chain' | 'arrivedAt'>): PromptPrefix[] {
   const modelNumber = MODELS.findIndex(({ id }) => id === model);
-  const chain: Prefix[] = [];
+  const chain: PromptPrefix[] = [];
   for (let tokens = BLOCK_TOKENS; tokens <= promptTokens; tokens += BLOCK_TOKENS) {
     const block = tokens / BLOCK_TOKENS;
     const hash = tokens <= systemTokens ? ((account * 64 + modelNumber) * 256 + block) * 2 : (conversation * 256 + block) * 2 + 1;

@@ -6,10 +6,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { MAKERS_ANCHOR } from '../../apps/coordinator/src/attestation/chain/anchor.js';
-import { parseCertificate } from '../../apps/coordinator/src/attestation/chain/certificate.js';
-import { pointOf } from '../../apps/coordinator/src/attestation/chain/p384.js';
-import { type ChainExpectations, verifyDeviceChain } from '../../apps/coordinator/src/attestation/chain/verify-chain.js';
+import { parseCertificate } from '../../apps/coordinator/src/providers/verification/chain/certificate.js';
+import { pointOf } from '../../apps/coordinator/src/providers/verification/chain/p384.js';
+import { APPLE_TRUST_ANCHOR } from '../../apps/coordinator/src/providers/verification/chain/trust-anchor.js';
+import { type ChainExpectations, verifyDeviceChain } from '../../apps/coordinator/src/providers/verification/chain/verify-chain.js';
 import { verifyDeviceChain as verifyOutside } from '../../packages/verifier/src/index.js';
 
 interface Expected {
@@ -42,15 +42,15 @@ export function deviceChainVectors(directory: string): void {
       expect(vectors).toHaveLength(6);
       const [root] = certificatesOf(join(folder, 'apple-enterprise-attestation-root-ca.pem'));
       const { subject, publicKeyInfo } = parseCertificate(Buffer.from(root as string, 'base64'));
-      expect(Buffer.from(subject)).toEqual(Buffer.from(MAKERS_ANCHOR.name));
-      expect(pointOf(publicKeyInfo)).toEqual(MAKERS_ANCHOR.publicKey);
+      expect(Buffer.from(subject)).toEqual(Buffer.from(APPLE_TRUST_ANCHOR.name));
+      expect(pointOf(publicKeyInfo)).toEqual(APPLE_TRUST_ANCHOR.publicKey);
     });
 
     test.each(vectors)('$file', (vector) => {
       const chain = certificatesOf(join(folder, vector.file));
       const expected = expectationsOf(vector);
       const notBefore = Date.parse(vector.not_before);
-      const verdict = verifyDeviceChain(chain, expected, MAKERS_ANCHOR, notBefore + DAY_MS);
+      const verdict = verifyDeviceChain(chain, expected, APPLE_TRUST_ANCHOR, notBefore + DAY_MS);
       if (!verdict.ok) throw new Error(`refused: ${verdict.code}`);
       expect(verdict.facts).toMatchObject({
         serialNumber: vector.serial,
@@ -82,7 +82,7 @@ export function deviceChainVectors(directory: string): void {
       expect(verifyOutside(chain, { serial: 'ANOTHER001' }, notBefore + DAY_MS)).toMatchObject({ ok: false, code: 'serial_mismatch' });
 
       const codeAt = (now: number, change: Partial<ChainExpectations> = {}): string | null => {
-        const result = verifyDeviceChain(chain, { ...expected, ...change }, MAKERS_ANCHOR, now);
+        const result = verifyDeviceChain(chain, { ...expected, ...change }, APPLE_TRUST_ANCHOR, now);
         return result.ok ? null : result.code;
       };
       expect(codeAt(Date.now())).toMatch(/^(leaf_expired|too_old)$/);

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { toBase64Url } from '@inference/protocol';
 import { encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
-import { MAKERS_ANCHOR } from '../../apps/coordinator/src/attestation/chain/anchor.js';
 import { verifyAcmeAnswer } from '../../apps/coordinator/src/devices/acme.js';
 import { digestOf } from '../../apps/coordinator/src/devices/intake.js';
 import { isSignedBy, openWebhook, readWebhook } from '../../apps/coordinator/src/devices/webhook.js';
+import { APPLE_TRUST_ANCHOR } from '../../apps/coordinator/src/providers/verification/chain/trust-anchor.js';
 
 const DEVICE = '66ADE930-5FDF-5EC4-8429-15640684C489';
 
@@ -53,7 +53,7 @@ export function deviceManagementVectors(directory: string): void {
     const serialNumber = expected.find((one) => one.file === 'acme-chain-nanoca.pem')?.serial ?? '';
     const attestationObject = toBase64Url(encode({ fmt: 'apple', attStmt: { x5c } }));
     const codeAt = (now: number, serial = serialNumber): string => {
-      const verdict = verifyAcmeAnswer({ token: 'a'.repeat(43), attestationObject, serialNumber: serial }, MAKERS_ANCHOR, now);
+      const verdict = verifyAcmeAnswer({ token: 'a'.repeat(43), attestationObject, serialNumber: serial }, APPLE_TRUST_ANCHOR, now);
       return verdict.ok ? 'verified' : verdict.code;
     };
 

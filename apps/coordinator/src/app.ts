@@ -9,12 +9,6 @@ import type { Config } from './config/config.js';
 import { errorReason, StartupError } from './config/startup-error.js';
 import type { DeviceManagement } from './devices/device-management.js';
 import type { ScheduleRules } from './devices/schedule.js';
-import { EXPECTED_MS, ExpectedModels } from './fleet/expected-models.js';
-import { Fleet } from './fleet/fleet.js';
-import { judgeOffers } from './fleet/offers.js';
-import { isProviderUpgrade, openProviderGate } from './fleet/provider-gate.js';
-import type { OnlineSession } from './fleet/provider-session.js';
-import { FLEET_TIMINGS, type FleetTimings } from './fleet/timings.js';
 import { HeldReceipts } from './images/held-receipts.js';
 import { ImageStore } from './images/image-store.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from './inference/cache-scopes.js';
@@ -34,6 +28,12 @@ import { Metrics } from './metrics/metrics.js';
 import { type MetricsServer, startMetricsServer } from './metrics/metrics-server.js';
 import { openMoney } from './money.js';
 import { ensureDevelopmentDeposit } from './payments/development-deposit.js';
+import { RECENTLY_SEEN_MS, RecentlySeenModels } from './providers/placement/recently-seen-models.js';
+import { ProviderRegistry } from './providers/provider-registry.js';
+import { evaluateOffers } from './providers/session/offer-policy.js';
+import { isProviderUpgrade, openProviderServer } from './providers/session/provider-server.js';
+import type { OnlineSession } from './providers/session/provider-session.js';
+import { SESSION_TIMINGS, type SessionTimings } from './providers/session/session-timings.js';
 import { addAdminHealth } from './routes/admin/health.js';
 import { addMetrics } from './routes/admin/metrics.js';
 import { addPayments } from './routes/billing/payments.js';
@@ -92,7 +92,7 @@ export interface AppOptions {
   readonly config: Config;
   readonly log: Log;
   /** Tests shorten these. */
-  readonly providerTimings?: Partial<FleetTimings>;
+  readonly providerTimings?: Partial<SessionTimings>;
   readonly jobTimings?: Partial<JobTimings>;
   readonly maxWaitingPerModel?: number;
   /** Longest time a client may take to send its request, in milliseconds. */
@@ -115,7 +115,7 @@ export interface App {
   /** `http://host:port` */
   readonly address: string;
   readonly developmentKeys: DevelopmentKeys | null;
-  readonly providers: Fleet;
+  readonly providers: ProviderRegistry;
   readonly devices: DeviceManagement;
   readonly keyRing: KeyRing;
   readonly ledger: Ledger;
@@ -163,7 +163,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       now,
       onError: (error) => log.error({ error: errorFacts(error) }, 'image store failed'),
     }),
-    earlier: await modelsOfLatestJobs(database, now() - EXPECTED_MS),
+    earlier: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
     catalogue: await CatalogueBook.open({ database, now, onError: onWriteError }),
     reputations: await KeptReputations.open({ database, now, onWriteError }),
     holds: await HoldBook.open({ database, now, onError: onWriteError }),
@@ -197,16 +197,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   const endedSessions = new EndedSessions();
   const machineLinks = new ProviderLinks({ database, now, onUnlink: (providerId) => providers.unlinked(providerId) });
-  const providers: Fleet = new Fleet({
+  const providers: ProviderRegistry = new ProviderRegistry({
     rules: {
-      timings: { ...FLEET_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.providerTimings },
+      timings: { ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.providerTimings },
       allowSimulatedEnclave: config.allowSimulatedEnclave,
       minTrustLevel: config.minTrustLevel,
       anchor: devices.anchor,
       now,
-      enrol: devices.enrol,
-      link: (providerId, token) => machineLinks.link(providerId, token),
-      judgeOffers: (offers) => judgeOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
+      enrolments: devices.enrol,
+      links: (providerId, token) => machineLinks.link(providerId, token),
+      evaluateOffers: (offers) => evaluateOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
     },
     random,
     reputations,
@@ -220,13 +220,13 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   });
   devices.notifyProviders(providers);
-  catalogue.onChange = () => providers.judgeOffersAgain();
-  reputations.onChange = (providerId, reputation) => providers.standings.takeUp(providerId, reputation);
-  holds.onChange = (providerIds) => providers.holdsChanged(providerIds);
+  catalogue.onChange = () => providers.reevaluateOffers();
+  reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
+  holds.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
   const hardwareOnly = new Set(config.hardwareOnlyModels);
   const trustFloor = (model: string) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
   const waitingRoom = new WaitingRoom(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
-  const expected = new ExpectedModels({ fleet: providers, catalogue, earlier, now });
+  const expected = new RecentlySeenModels({ fleet: providers, catalogue, earlier, now });
   const imageSupply = new ImageSupply(providers, expected);
   const encapsulations = new Encapsulations({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
@@ -360,7 +360,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   if (consoleFiles === null) log.info('no web console: it is not built beside this program, and CONSOLE_DIR names none');
   else await consoleFiles.addTo(server);
   serveUpgradesAsRequests(server.server, isProviderUpgrade);
-  const closeGate = openProviderGate(server.server, providers, trustedProxies);
+  const closeGate = openProviderServer(server.server, providers, trustedProxies);
 
   let metricsServer: MetricsServer | null = null;
   const closeStores = async (): Promise<void> => {
@@ -395,7 +395,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const closed = server.close();
     waitingRoom.close();
     runner.stop();
-    providers.dismiss();
+    providers.closeSessions();
     await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
     await billing.close(FLUSH_MS);
     server.server.closeAllConnections();

@@ -126,8 +126,8 @@ describe('a client that goes away', () => {
 
 describe('when all are busy', () => {
   it('a machine that says that it is full is left alone for a moment, though it has slots', async () => {
-    const holdOffMs = 300;
-    harness = await startHarness({ providerTimings: { holdOffMs } });
+    const backoffMs = 300;
+    harness = await startHarness({ providerTimings: { backoffMs } });
     const askedAt: number[] = [];
     await harness.provider({
       slots: 4,
@@ -140,7 +140,7 @@ describe('when all are busy', () => {
     expect((await harness.chat()).status).toBe(200);
     const [first = 0, second = 0, third = 0] = askedAt;
     // Both clocks count whole milliseconds.
-    expect(Math.min(second - first, third - second)).toBeGreaterThanOrEqual(holdOffMs - 2);
+    expect(Math.min(second - first, third - second)).toBeGreaterThanOrEqual(backoffMs - 2);
   });
 
   it('requests wait their turn, and the one that waits too long is told to come back', async () => {

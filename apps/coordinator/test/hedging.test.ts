@@ -48,7 +48,7 @@ describe('when the first content is late', () => {
     await allFree();
     expect(await harness.money()).toEqual({ balance: FULL - price, reserved: 0 });
     expect((await harness.money(`provider:${late.providerId}`)).balance).toBe(0);
-    expect(harness.app.providers.standings.of(late.providerId)).toMatchObject({ state: 'well', recentFailures: 0 });
+    expect(harness.app.providers.reputations.summaryOf(late.providerId)).toMatchObject({ state: 'well', recentFailures: 0 });
   });
 
   it('the first still wins when it is the first with content, and the second is stopped', async () => {
@@ -88,7 +88,7 @@ describe('when the first content is late', () => {
     await bothRun(first, second);
     const third = await harness.provider();
     jobOf(first).fail({ code: 'engine_failed' });
-    await until(() => harness.app.providers.standings.of(first.providerId).recentFailures === 1);
+    await until(() => harness.app.providers.reputations.summaryOf(first.providerId).recentFailures === 1);
     expect([jobOf(second).cancelled.aborted, third.jobs.size]).toEqual([false, 0]);
     jobOf(second).fail({ code: 'engine_failed' });
     const response = await asked;
@@ -236,7 +236,7 @@ describe('a machine that gives no sign of life', () => {
       if (stream) expect(jobOf(dead).cancelled.aborted).toBe(true);
     }
     expect(harness.jobLines()[0]).toMatchObject({ tries: ['first timeout_first_content', 'retry answered'] });
-    expect(harness.app.providers.standings.of(dead.providerId).recentFailures).toBeGreaterThanOrEqual(1);
+    expect(harness.app.providers.reputations.summaryOf(dead.providerId).recentFailures).toBeGreaterThanOrEqual(1);
   });
 });
 
@@ -248,6 +248,9 @@ it('a plain answer that does not verify is made anew by another machine', async 
   const honest = await harness.provider();
   const { receipt } = await expectSignedPlain(await harness.chat(), '/v1/chat/completions');
   expect(receipt.provider_id).toBe(honest.providerId);
-  expect(harness.app.providers.standings.of(liar.providerId)).toMatchObject({ state: 'quarantined', reason: 'answers_not_verified' });
+  expect(harness.app.providers.reputations.summaryOf(liar.providerId)).toMatchObject({
+    state: 'quarantined',
+    reason: 'answers_not_verified',
+  });
   expect((await harness.money(`provider:${liar.providerId}`)).balance).toBe(0);
 });

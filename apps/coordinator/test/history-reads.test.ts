@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
 import { CompiledQuery, Kysely } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { MAKERS_ANCHOR } from '../src/attestation/chain/anchor.js';
-import { Fleet } from '../src/fleet/fleet.js';
-import { FLEET_TIMINGS } from '../src/fleet/timings.js';
+import { ProviderRegistry } from '../src/providers/provider-registry.js';
+import { SESSION_TIMINGS } from '../src/providers/session/session-timings.js';
+import { APPLE_TRUST_ANCHOR } from '../src/providers/verification/chain/trust-anchor.js';
 import { PublicStatistics } from '../src/stats/public-statistics.js';
 import { openDatabase } from '../src/store/open-database.js';
 import { sqliteDialect } from '../src/store/sqlite.js';
@@ -45,13 +45,13 @@ describe('reading history', () => {
   }
 
   it('touches only roll-ups for the public statistics, and scans none of them', async () => {
-    const timings = FLEET_TIMINGS;
-    const fleet = new Fleet({
+    const timings = SESSION_TIMINGS;
+    const fleet = new ProviderRegistry({
       rules: {
         timings,
         allowSimulatedEnclave: true,
-        anchor: MAKERS_ANCHOR,
-        enrol: async () => ({ kind: 'refused', reason: 'not_offered' }),
+        anchor: APPLE_TRUST_ANCHOR,
+        enrolments: async () => ({ kind: 'refused', reason: 'not_offered' }),
         now: Date.now,
       },
       random: Math.random,

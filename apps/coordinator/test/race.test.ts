@@ -2,14 +2,14 @@
 import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import type { JobSink } from '../src/fleet/job-sink.js';
-import type { OnlineSession } from '../src/fleet/provider-session.js';
-import type { Slot } from '../src/fleet/slot.js';
 import type { Delivery } from '../src/inference/delivery.js';
 import { judgeFailure } from '../src/inference/outcome-verdict.js';
 import { Punctuality } from '../src/inference/punctuality.js';
 import { type Entrant, type Finish, Race, type RaceRules } from '../src/inference/race.js';
 import { JOB_TIMINGS } from '../src/inference/timings.js';
+import type { JobSink } from '../src/providers/session/job-sink.js';
+import type { JobSlot } from '../src/providers/session/job-slot.js';
+import type { OnlineSession } from '../src/providers/session/provider-session.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
@@ -60,7 +60,7 @@ class Script {
         };
         return { isSent: () => this.isSent, grant: () => {}, recall: () => {}, cancel };
       },
-    } as unknown as Slot;
+    } as unknown as JobSlot;
     const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
     return {
       slot,

@@ -20,7 +20,7 @@ describe('a refusal that blames the client', () => {
 
   const refuser = (failure: JobFailure, options: ProviderOptions = {}): Promise<ScriptedProvider> =>
     harness.provider({ ...options, onJob: (job) => job.fail(failure) });
-  const standingOf = ({ providerId }: ScriptedProvider) => harness.app.providers.standings.of(providerId);
+  const standingOf = ({ providerId }: ScriptedProvider) => harness.app.providers.reputations.summaryOf(providerId);
   const ask = async (count: number, body: Record<string, unknown> = {}): Promise<number[]> => {
     const statuses: number[] = [];
     for (let asked = 0; asked < count; asked++) statuses.push((await harness.chat(body)).status);

@@ -59,7 +59,7 @@ async function expectLie(
   } else expect(response.status).toBe(endpoint === '/v1/messages' ? 500 : 502);
   expect(await harness.money()).toEqual(before);
   expect((await harness.money(`provider:${provider.providerId}`)).balance).toBe(0);
-  expect(harness.app.providers.standings.of(provider.providerId).state).toBe('quarantined');
+  expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('quarantined');
   const session = harness.app.providers.sessionOf(provider.providerId);
   expect(session === null ? null : harness.app.providers.status(session)).toBe('quarantined');
 }
@@ -95,7 +95,7 @@ describe('a receipt whose counts are not those of its body', () => {
     const provider = await harness.provider({ onJob: (job) => job.answerHonestly([], { receipt: signed([8, 0]) }) });
     const { model, messages } = BODIES['/v1/messages'];
     expect((await harness.post('/v1/messages/count_tokens', { model, messages })).status).toBe(500);
-    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('quarantined');
+    expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('quarantined');
   });
 
   it('costs a client nothing that has left its stream', async () => {
@@ -114,7 +114,7 @@ describe('a receipt whose counts are not those of its body', () => {
     client.abort();
     await until(async () => harness.jobLines().length > 0 && (await harness.money()).reserved === 0);
     expect(await harness.money()).toEqual(before);
-    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('quarantined');
+    expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('quarantined');
   });
 });
 
@@ -132,7 +132,7 @@ describe('counts that body and receipt agree on, and that cannot be', () => {
     harness = await startHarness();
     const provider = await harness.provider({ onJob: (job) => reportAndSign(job, [7, 2000], 'x'.repeat(4000)) });
     expect((await harness.chat()).status).toBe(200);
-    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('well');
+    expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('well');
   });
 
   it('are not believed of a model that does not think, and are of one that does', async () => {
@@ -145,7 +145,7 @@ describe('counts that body and receipt agree on, and that cannot be', () => {
     expect((await harness.chat()).status).toBe(200);
     expect((await harness.chat({ stream: true, stream_options: { include_usage: true } })).status).toBe(200);
     await until(async () => (await harness.money()).reserved === 0 && (await harness.money()).balance < before);
-    expect(harness.app.providers.standings.of(thinker.providerId).state).toBe('well');
+    expect(harness.app.providers.reputations.summaryOf(thinker.providerId).state).toBe('well');
     thinker.close();
     await thinker.closed;
     await until(() => !harness.app.providers.serves(MODEL));

@@ -6,14 +6,14 @@ import { randomBytes } from 'node:crypto';
 import { SAMPLE_DEVICE } from '@inference/device-simulation';
 import { fromBase64, type JsonValue, type Posture, parseProviderMessage, type Register, toBase64 } from '@inference/protocol';
 import { keyIdOf, providerIdOf, sha256Hex } from '@inference/protocol/crypto';
-import { MAX_MANAGEMENT_AGE_MS } from '../../../apps/coordinator/src/attestation/trust.js';
-import { admit } from '../../../apps/coordinator/src/fleet/admission.js';
-import { judgeAnswer, openAnswer } from '../../../apps/coordinator/src/fleet/challenge-answer.js';
-import { newNonce } from '../../../apps/coordinator/src/fleet/challenges.js';
-import { SessionTrust } from '../../../apps/coordinator/src/fleet/session-trust.js';
-import { FLEET_TIMINGS, maxChallengeAge } from '../../../apps/coordinator/src/fleet/timings.js';
-import { trustMessage } from '../../../apps/coordinator/src/fleet/trust-message.js';
-import { DeviceWorld } from '../../../apps/coordinator/test/attestation/device-world.js';
+import { admit } from '../../../apps/coordinator/src/providers/session/admission.js';
+import { checkAnswer, openAnswer } from '../../../apps/coordinator/src/providers/session/challenge-answer.js';
+import { newNonce } from '../../../apps/coordinator/src/providers/session/periodic-challenge.js';
+import { maxChallengeAge, SESSION_TIMINGS } from '../../../apps/coordinator/src/providers/session/session-timings.js';
+import { trustMessage } from '../../../apps/coordinator/src/providers/session/trust-message.js';
+import { SessionTrust } from '../../../apps/coordinator/src/providers/verification/session-trust.js';
+import { MAX_MANAGEMENT_AGE_MS } from '../../../apps/coordinator/src/providers/verification/trust-policy.js';
+import { DeviceWorld } from '../../../apps/coordinator/test/providers/verification/device-fixtures.js';
 import { EnclaveKey } from '../../../test/support/enclave-key.js';
 import { sized } from '../size.js';
 
@@ -29,7 +29,7 @@ const posture: Posture = { secure_enclave: false, sip_enabled: true, secure_boot
 export async function benchAttestation(): Promise<boolean> {
   const registration = measureRegistrations();
   const challenge = measureChallenges();
-  const share = (challenge * PROVIDERS) / FLEET_TIMINGS.challengeIntervalMs;
+  const share = (challenge * PROVIDERS) / SESSION_TIMINGS.challengeIntervalMs;
   const verdict = (met: boolean): string => (met ? 'met' : 'MISSED');
   const registrationMet = registration < TARGET_REGISTRATION_MS;
   const shareMet = share < TARGET_SHARE_OF_CORE;
@@ -37,7 +37,7 @@ export async function benchAttestation(): Promise<boolean> {
     `registration with chain: ${registration.toFixed(2)} ms of CPU (target ${TARGET_REGISTRATION_MS} ms): ${verdict(registrationMet)}`,
   );
   console.log(
-    `one challenge: ${challenge.toFixed(3)} ms of CPU; ${PROVIDERS.toLocaleString('en')} providers every ${FLEET_TIMINGS.challengeIntervalMs / 60_000} minutes: ` +
+    `one challenge: ${challenge.toFixed(3)} ms of CPU; ${PROVIDERS.toLocaleString('en')} providers every ${SESSION_TIMINGS.challengeIntervalMs / 60_000} minutes: ` +
       `${(100 * share).toFixed(2)} % of a core (target ${100 * TARGET_SHARE_OF_CORE} %): ${verdict(shareMet)}`,
   );
   return registrationMet && shareMet;
@@ -96,7 +96,7 @@ function measureChallenges(): number {
     if (parsed.kind !== 'message' || parsed.message.type !== 'challenge_answer') throw new Error('the answer is not read');
     const opened = openAnswer(parsed.message.challenge, identity, sessionId);
     if (opened.nonce !== nonce) throw new Error('the answer is to another challenge');
-    trust.challengePassed(judgeAnswer(opened, identity, now));
+    trust.challengePassed(checkAnswer(opened, identity, now));
     const verdict = trust.verdict();
     if (verdict.level !== 'hardware') throw new Error(`the sample is worth ${verdict.level}`);
     // The session compares what it would tell the provider with what it told last.
@@ -108,11 +108,11 @@ function measureChallenges(): number {
 
 function sessionTrust(world: DeviceWorld, now: number): SessionTrust {
   return new SessionTrust({
-    limits: { maxChallengeAgeMs: maxChallengeAge(FLEET_TIMINGS), maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS },
+    limits: { maxChallengeAgeMs: maxChallengeAge(SESSION_TIMINGS), maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS },
     allowSimulatedEnclave: true,
     anchor: world.anchor,
     now: () => now,
-    onLapse: () => {},
+    onExpiry: () => {},
   });
 }
 

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
-import type { OnlineSession } from '../../../apps/coordinator/src/fleet/provider-session.js';
+import type { OnlineSession } from '../../../apps/coordinator/src/providers/session/provider-session.js';
 import type { FleetView } from '../../../apps/coordinator/src/stats/network-stats.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/stats/public-statistics.js';
 import { openDatabase } from '../../../apps/coordinator/src/store/open-database.js';

@@ -6,11 +6,21 @@
  */
 
 import type { ProviderId } from '@inference/protocol';
-import { Board } from '../../../apps/coordinator/src/fleet/scheduler/board.js';
-import { costOf, type Speed, tariffOf, traitsOf } from '../../../apps/coordinator/src/fleet/scheduler/cost.js';
-import { ineligibility, type ProviderFacts, UNTROUBLED_HOST } from '../../../apps/coordinator/src/fleet/scheduler/gates.js';
-import { type PlacementRequest, schedule } from '../../../apps/coordinator/src/fleet/scheduler/schedule.js';
-import { type Jobs, type Prefix, Warmth } from '../../../apps/coordinator/src/fleet/scheduler/warmth.js';
+import {
+  costModelOf,
+  costOf,
+  DEFAULT_HOST_STATE,
+  ineligibleReason,
+  type PlacementRequest,
+  PrefixAffinity,
+  type PromptPrefix,
+  type ProviderFacts,
+  type ProviderJobs,
+  ProviderPool,
+  schedule,
+  type ThroughputEstimate,
+  traitsOf,
+} from '@inference/scheduler';
 import { sized } from '../size.js';
 import { percentile } from '../statistics.js';
 
@@ -27,28 +37,28 @@ const TARGET_US = 100;
 
 interface Machine {
   facts: ProviderFacts;
-  readonly speeds: readonly Speed[];
+  readonly speeds: readonly ThroughputEstimate[];
 }
 
 /** Runs the bench. Resolves to whether a pick takes less than the target. */
 export async function benchScheduler(): Promise<boolean> {
   const random = chance();
   const machines = Array.from({ length: PROVIDERS }, (_, index) => machine(index, random));
-  const boards = Array.from({ length: MODELS }, () => new Board<Machine>());
+  const boards = Array.from({ length: MODELS }, () => new ProviderPool<Machine>());
   const update = (one: Machine): void => {
-    for (const [model, board] of boards.entries()) board.put(one, one.facts, one.speeds[model] as Speed, 8192, NOW);
+    for (const [model, board] of boards.entries()) board.put(one, one.facts, one.speeds[model] as ThroughputEstimate, 8192, NOW);
   };
   const filled = performance.now();
   for (const one of machines) update(one);
   console.log(`${PROVIDERS} providers put on ${MODELS} boards in ${Math.round(performance.now() - filled)} ms`);
 
   const running: Machine[] = [];
-  const warmth = new Warmth();
+  const warmth = new PrefixAffinity();
   const byId = new Map(machines.map((one) => [one.facts.providerId, one]));
-  const jobsOf = (providerId: ProviderId): Jobs => ({ placements: 0, slots: byId.get(providerId)?.facts.slots ?? 0, since: 0 });
+  const jobsOf = (providerId: ProviderId): ProviderJobs => ({ placements: 0, slots: byId.get(providerId)?.facts.slots ?? 0, since: 0 });
   const talks = Array.from({ length: CONVERSATIONS }, (_, index) => conversation(index, random));
   for (const chain of talks)
-    warmth.answered(chain, 0, (machines[Math.floor(random() * PROVIDERS)] as Machine).facts.providerId, jobsOf(NOBODY), NOW);
+    warmth.record(chain, 0, (machines[Math.floor(random() * PROVIDERS)] as Machine).facts.providerId, jobsOf(NOBODY), NOW);
   const picks: number[] = [];
   const warmPicks: number[] = [];
   const changes: number[] = [];
@@ -56,20 +66,20 @@ export async function benchScheduler(): Promise<boolean> {
   let [warmed, known] = [0, 0];
   for (let count = 0; count < PICKS; count++) {
     const talk = Math.floor(random() * CONVERSATIONS);
-    const board = boards[talk % MODELS] as Board<Machine>;
+    const board = boards[talk % MODELS] as ProviderPool<Machine>;
     const request = someRequest(random);
-    const chain = talks[talk] as readonly Prefix[];
+    const chain = talks[talk] as readonly PromptPrefix[];
     const goesOn = count % 2 === 0;
     const picked = timed(goesOn ? warmPicks : picks, () => {
       if (!goesOn) return schedule(board, request, NOW, random);
-      const warm = warmth.places(chain, NOW, jobsOf);
-      known += warm.length > 0 ? 1 : 0;
-      return schedule(board, { ...request, warm }, NOW, random);
+      const prefixCandidates = warmth.candidates(chain, NOW, jobsOf);
+      known += prefixCandidates.length > 0 ? 1 : 0;
+      return schedule(board, { ...request, prefixCandidates }, NOW, random);
     });
     if (picked.kind === 'placed') {
       const { facts } = picked.ordered[0].member;
       if (picked.ordered[0].why === 'warm') warmed++;
-      if (goesOn) warmth.answered(chain, chain.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
+      if (goesOn) warmth.record(chain, chain.at(-1)?.tokens ?? 0, facts.providerId, jobsOf(facts.providerId), NOW);
     }
     timed(changes, () => {
       if (picked.kind === 'placed') running.push(use(picked.ordered[0].member.subject, 1));
@@ -79,7 +89,7 @@ export async function benchScheduler(): Promise<boolean> {
     });
     if (count % (PICKS / SCANS) === 0) timed(scans, () => scan(machines, count % MODELS, request));
   }
-  const groups = [...(boards[0] as Board<Machine>).open].length;
+  const groups = [...(boards[0] as ProviderPool<Machine>).open].length;
   const [pickUs, p99, warmUs, changeUs, scanUs] = [middle(picks), p(picks, 0.99), middle(warmPicks), middle(changes), middle(scans)];
   const met = pickUs < TARGET_US && warmUs < TARGET_US;
   console.log(`groups on a board: ${groups}`);
@@ -101,8 +111,8 @@ function scan(machines: readonly Machine[], model: number, request: PlacementReq
   let best: Machine | null = null;
   let bestMs = Number.POSITIVE_INFINITY;
   for (const one of machines) {
-    if (ineligibility(one.facts, request, NOW) !== null) continue;
-    const costMs = costOf(tariffOf(traitsOf(one.facts, one.speeds[model] as Speed)), request.work);
+    if (ineligibleReason(one.facts, request, NOW) !== null) continue;
+    const costMs = costOf(costModelOf(traitsOf(one.facts, one.speeds[model] as ThroughputEstimate)), request.work);
     if (costMs >= bestMs) continue;
     bestMs = costMs;
     best = one;
@@ -121,16 +131,16 @@ function machine(index: number, random: () => number): Machine {
   const facts: ProviderFacts = {
     providerId: `provider-${index}` as ProviderFacts['providerId'],
     serialNumber: `SERIAL${index}`,
-    quarantined: troubled && random() < 0.2,
-    draining: troubled && random() < 0.2,
+    isQuarantined: troubled && random() < 0.2,
+    isDraining: troubled && random() < 0.2,
     keyNotAfter: NOW + 1,
     trustLevel: troubled && random() < 0.3 ? null : random() < 0.5 ? 'hardware' : 'self_signed',
     trustValidUntil: Number.POSITIVE_INFINITY,
-    heldOffUntil: troubled ? NOW + 1 : 0,
+    backoffUntil: troubled ? NOW + 1 : 0,
     slots: 4,
     usedSlots: Math.floor(random() * 5),
-    failuresInARow: random() < 0.05 ? 1 + Math.floor(random() * 3) : 0,
-    host: random() < 0.05 ? { ...UNTROUBLED_HOST, thermal: 'serious' } : UNTROUBLED_HOST,
+    recentFailures: random() < 0.05 ? 1 + Math.floor(random() * 3) : 0,
+    host: random() < 0.05 ? { ...DEFAULT_HOST_STATE, thermal: 'serious' } : DEFAULT_HOST_STATE,
   };
   return { facts, speeds };
 }
@@ -145,7 +155,7 @@ function someRequest(random: () => number): PlacementRequest {
 }
 
 /** Prefixes of the prompt of a conversation, as long as long chats and coding agents make them. */
-function conversation(index: number, random: () => number): Prefix[] {
+function conversation(index: number, random: () => number): PromptPrefix[] {
   const blocks = 1 + Math.floor(MAX_BLOCKS * random());
   return Array.from({ length: blocks }, (_, block) => ({ hash: index * MAX_BLOCKS * 2 + block, tokens: 256 * (block + 1) }));
 }

@@ -36,8 +36,8 @@ describe('import directions', () => {
     ['packages/protocol/src/crypto/hpke.ts', 'node:crypto'],
     ['packages/protocol/src/crypto/hpke.ts', '../ids.js'],
     ['packages/formats/src/x.ts', '@inference/protocol'],
-    ['apps/coordinator/src/app.ts', './fleet/registry.js'],
-    ['apps/coordinator/src/inference/run.ts', '../fleet/registry.js'],
+    ['apps/coordinator/src/app.ts', './providers/registry.js'],
+    ['apps/coordinator/src/inference/run.ts', '../providers/registry.js'],
     ['apps/coordinator/src/routes/inference/models.ts', 'fastify'],
   ])('%s may import %s', (path, specifier) => {
     expect(check(path, specifier)).toBeNull();
@@ -50,7 +50,7 @@ describe('import directions', () => {
     ['packages/formats/src/x.ts', '@inference/protocol/crypto', /may use only/],
     ['packages/verifier/src/x.ts', '@inference/enclave', /may use only/],
     ['apps/coordinator/src/app.ts', 'inference-provider', /apps never/],
-    ['apps/coordinator/src/fleet/registry.ts', '../inference/run.js', /may use only/],
+    ['apps/coordinator/src/providers/registry.ts', '../inference/run.js', /may use only/],
     ['apps/coordinator/src/store/keys.ts', '../app.js', /may use only/],
     ['apps/provider/src/host/facts.ts', '@inference/formats', /may use only/],
     ['apps/provider/src/work/intake.ts', '../session/connection.js', /may use only/],

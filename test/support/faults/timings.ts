@@ -1,17 +1,18 @@
 /** Deadlines of a coordinator that runs under faults: short enough to be waited for, long enough for a machine that is busy. */
-import type { FleetTimings } from '../../../apps/coordinator/src/fleet/timings.js';
+
 import type { JobTimings } from '../../../apps/coordinator/src/inference/timings.js';
+import type { SessionTimings } from '../../../apps/coordinator/src/providers/session/session-timings.js';
 import { program } from '../program.js';
 
 export interface CoordinatorTimings {
-  readonly fleetTimings?: Partial<FleetTimings>;
+  readonly fleetTimings?: Partial<SessionTimings>;
   readonly jobTimings?: Partial<JobTimings>;
   /** Longest time in which a client may send its request, in milliseconds. */
   readonly requestMs?: number;
 }
 
 export const SHORT: CoordinatorTimings = {
-  fleetTimings: { pingMs: 500, silenceMs: 5000, holdOffMs: 100, cancelConfirmMs: 5000 },
+  fleetTimings: { pingMs: 500, silenceMs: 5000, backoffMs: 100, cancelConfirmMs: 5000 },
   jobTimings: {
     acceptMs: 4000,
     firstContentMs: 4000,

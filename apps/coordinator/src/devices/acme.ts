@@ -5,9 +5,9 @@
  */
 import { type ChainRejection, fromBase64Url, toBase64 } from '@inference/protocol';
 import { decode } from 'cborg';
-import type { TrustAnchor } from '../attestation/chain/anchor.js';
-import { acmeFreshness } from '../attestation/chain/freshness.js';
-import { type ChainFacts, verifyDeviceChain } from '../attestation/chain/verify-chain.js';
+import { acmeFreshness } from '../providers/verification/chain/freshness.js';
+import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
+import { type ChainFacts, verifyDeviceChain } from '../providers/verification/chain/verify-chain.js';
 
 /** Longest attestation object, in base64url digits. Real ones have about 2500. */
 const MAX_OBJECT_TEXT = 32_768;

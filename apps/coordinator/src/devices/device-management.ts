@@ -1,5 +1,5 @@
 /** The parts of device management put together: made by the wiring, closed by it. */
-import type { TrustAnchor } from '../attestation/chain/anchor.js';
+import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import type { Database } from '../store/tables.js';
 import { EnrolmentDesk } from './enrolment-desk.js';
 import { EvidenceBook } from './evidence-book.js';

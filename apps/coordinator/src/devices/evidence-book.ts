@@ -3,8 +3,8 @@
  * the database when a provider comes, whenever something arrives for it, and anew from time to time; each reading verifies
  * the stored bytes again.
  */
-import type { TrustAnchor } from '../attestation/chain/anchor.js';
-import type { DeviceEvidence } from '../attestation/evidence.js';
+import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
+import type { DeviceEvidence } from '../providers/verification/evidence.js';
 import { type CommandRecord, commandHistory } from '../store/device-commands.js';
 import { type Enrolment, enrolmentOfKey } from '../store/device-enrolments.js';
 import { evidenceOfKey } from '../store/device-evidence.js';

@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { fromBase64, type NoncePreimage } from '@inference/protocol';
-import type { TrustAnchor } from '../attestation/chain/anchor.js';
-import { noncePreimage, weeklyEpoch } from '../attestation/chain/freshness.js';
+import { noncePreimage, weeklyEpoch } from '../providers/verification/chain/freshness.js';
+import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { endCommand, matchCommand, noncesOfKey } from '../store/device-commands.js';
 import {
   activateDevice,

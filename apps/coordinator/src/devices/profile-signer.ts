@@ -4,7 +4,7 @@
  */
 import { createHash, createPrivateKey, type KeyObject, sign, X509Certificate } from 'node:crypto';
 import { concatBytes } from '@inference/protocol';
-import { membersOf, readDer } from '../attestation/chain/der.js';
+import { membersOf, readDer } from '../providers/verification/chain/der.js';
 
 const OID = {
   data: '06092a864886f70d010701',

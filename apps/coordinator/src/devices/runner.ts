@@ -4,7 +4,7 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { fromBase64, toBase64 } from '@inference/protocol';
-import { deviceNonce, noncePreimage, weeklyEpoch } from '../attestation/chain/freshness.js';
+import { deviceNonce, noncePreimage, weeklyEpoch } from '../providers/verification/chain/freshness.js';
 import { endCommand, keepNonce, recordCommand } from '../store/device-commands.js';
 import type { Enrolment } from '../store/device-enrolments.js';
 import type { Database } from '../store/tables.js';

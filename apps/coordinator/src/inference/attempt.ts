@@ -20,9 +20,9 @@ import {
   SealingError,
   sealRequest,
 } from '@inference/protocol/crypto';
-import type { JobHandle, JobSink } from '../fleet/job-sink.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
-import type { Slot } from '../fleet/slot.js';
+import type { JobHandle, JobSink } from '../providers/session/job-sink.js';
+import type { JobSlot } from '../providers/session/job-slot.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import { CreditAccount } from './credit-account.js';
 import { Deadline } from './deadline.js';
 import type { Patience } from './patience.js';
@@ -81,7 +81,7 @@ export interface Outlet {
 
 /** Where an attempt goes and what it is sealed with. */
 export interface AttemptKeys {
-  readonly slot: Slot;
+  readonly slot: JobSlot;
   readonly context: JobContext;
   /** For the key of the slot's provider. Called once; throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;

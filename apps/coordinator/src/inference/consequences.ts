@@ -1,5 +1,5 @@
 /** What the outcome of an attempt means for its provider: its reputation, its session, and whether it may have the same job again. */
-import type { Fleet } from '../fleet/fleet.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { Outcome } from './attempt.js';
 import { ENGINE_FAILED, type EngineFailures } from './engine-failures.js';
 import { providerOf, type Run } from './job-run.js';
@@ -10,7 +10,7 @@ import type { Refusals } from './refusals.js';
 
 /** Who keeps what is held against providers. */
 export interface Parties {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly punctuality: Punctuality;
   readonly engineFailures: EngineFailures;
   readonly refusals: Refusals;
@@ -35,7 +35,7 @@ export function holdAgainst(
       run.request.exclude.add(providerId);
       if (role === 'hedge') return;
       punctuality.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
-      fleet.standings.late(providerId);
+      fleet.reputations.recordSlowAnswer(providerId);
       return;
     case 'failed':
     case 'lost':
@@ -57,7 +57,7 @@ export function holdAgainst(
         case 'none':
           return;
         case 'hold_off':
-          session.holdOff();
+          session.backOff();
           return;
         case 'drain':
           session.drain();
@@ -65,10 +65,10 @@ export function holdAgainst(
         case 'failed':
         case 'timed_out':
           if (reason === ENGINE_FAILED) engineFailures.failed(run, providerId);
-          else fleet.standings.faulted(providerId, consequence, reason);
+          else fleet.reputations.recordFault(providerId, consequence, reason);
           return;
         case 'misbehaved':
-          fleet.standings.faulted(providerId, consequence, reason);
+          fleet.reputations.recordFault(providerId, consequence, reason);
           session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
           return;
         default:

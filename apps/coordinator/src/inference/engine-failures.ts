@@ -5,8 +5,8 @@
  * held against a machine until another one has done the job.
  */
 import type { JobFailureCode, ProviderId } from '@inference/protocol';
-import type { Fleet } from '../fleet/fleet.js';
 import { BoundedMap } from '../limits/bounded-map.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { Run } from './job-run.js';
 
 export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
@@ -22,7 +22,7 @@ interface Counted {
 }
 
 export interface EngineFailuresOptions {
-  readonly fleet: Pick<Fleet, 'standings'>;
+  readonly fleet: Pick<ProviderRegistry, 'reputations'>;
   readonly now: () => number;
 }
 
@@ -48,7 +48,7 @@ export class EngineFailures {
   }
 
   #hold(providerId: ProviderId): void {
-    this.options.fleet.standings.faulted(providerId, 'failed', ENGINE_FAILED);
+    this.options.fleet.reputations.recordFault(providerId, 'failed', ENGINE_FAILED);
   }
 
   #countOf(accountId: string): Counted {

@@ -4,8 +4,8 @@
  */
 import { type ApiError, apiError, type ImageFacts, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
-import type { ExpectedModels } from '../fleet/expected-models.js';
-import type { Fleet } from '../fleet/fleet.js';
+import type { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
 import { makesImages } from './image-work.js';
 import { unknownModel } from './unknown-model.js';
 
@@ -34,13 +34,13 @@ const MAX_WAITING_PER_ACCOUNT = 128;
 const MAX_LISTED = 32;
 
 export class ImageSupply {
-  readonly #fleet: Fleet;
-  readonly #expected: Pick<ExpectedModels, 'has'>;
+  readonly #fleet: ProviderRegistry;
+  readonly #expected: Pick<RecentlySeenModels, 'has'>;
   readonly #closing = new AbortController();
   #waiting = 0;
   readonly #waitingByAccount = new Map<string, number>();
 
-  constructor(fleet: Fleet, expected: Pick<ExpectedModels, 'has'>) {
+  constructor(fleet: ProviderRegistry, expected: Pick<RecentlySeenModels, 'has'>) {
     this.#fleet = fleet;
     this.#expected = expected;
   }

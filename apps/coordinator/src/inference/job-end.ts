@@ -1,7 +1,7 @@
 /** How a job ended and who had a part in it: for the client, the log, the ledger and the statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, Receipt, TrustLevel } from '@inference/protocol';
-import type { OnlineSession } from '../fleet/provider-session.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem } from './completion-check.js';
 import type { Entrant } from './race.js';

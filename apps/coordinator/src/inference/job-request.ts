@@ -23,10 +23,9 @@ import {
   type TrustLevel,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
-import type { OnlineSession } from '../fleet/provider-session.js';
-import type { Work } from '../fleet/scheduler/cost.js';
-import type { Prefix } from '../fleet/scheduler/warmth.js';
+import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../ledger/money.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import { type ImageWork, imageTokens } from './image-work.js';
 import { newJobId } from './job-id.js';
 import type { PrefixHashes } from './prefix-hashes.js';
@@ -51,7 +50,7 @@ export interface JobRequest {
   /** Of image jobs alone. */
   readonly images: ImageWork | null;
   /** Keyed hashes of the beginnings of the prompt, which stay in memory. */
-  readonly chain: readonly Prefix[];
+  readonly chain: readonly PromptPrefix[];
   readonly envelope: Envelope;
   /** What of the answer the coordinator itself writes. */
   readonly answer: AnswerFormat;

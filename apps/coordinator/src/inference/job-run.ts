@@ -1,6 +1,6 @@
 /** What a job carries through all of its attempts, and what is written down of each of them. */
 import type { ProviderId } from '@inference/protocol';
-import type { OnlineSession } from '../fleet/provider-session.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { Outcome } from './attempt.js';
 import type { Bill } from './bill.js';
 import type { Delivery } from './delivery.js';

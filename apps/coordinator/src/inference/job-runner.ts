@@ -5,11 +5,10 @@
 import { type ApiError, apiError, modelTypeOf } from '@inference/formats';
 import type { JobContext, ModelType, ProviderId, TrustLevel } from '@inference/protocol';
 import type { Encapsulation } from '@inference/protocol/crypto';
-import type { ExpectedModels } from '../fleet/expected-models.js';
-import { type Fleet, imageOfferOf } from '../fleet/fleet.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
-import { isNamed } from '../fleet/scheduler/gates.js';
-import type { Wanted } from '../fleet/spares.js';
+import { type DrainDemand, namesProvider } from '@inference/scheduler';
+import type { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
+import { imageOfferOf, type ProviderRegistry } from '../providers/provider-registry.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { Outcome } from './attempt.js';
 import type { Billing } from './billing.js';
 import type { CacheScopes } from './cache-scopes.js';
@@ -35,9 +34,9 @@ import { type JobTimings, MAX_ATTEMPTS } from './timings.js';
 import type { Seated, SeatRefusal, SeatRequest, WaitingRoom } from './waiting-room.js';
 
 export interface JobRunnerOptions {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly waitingRoom: WaitingRoom;
-  readonly expected: Pick<ExpectedModels, 'has'>;
+  readonly expected: Pick<RecentlySeenModels, 'has'>;
   readonly imageSupply: ImageSupply;
   readonly billing: Billing;
   readonly timings: JobTimings;
@@ -97,8 +96,8 @@ export class JobRunner {
   }
 
   /** What jobs that run may still need when their provider fails, by kind. */
-  wanted(): Iterable<Wanted> {
-    const kinds = new Map<string, { -readonly [Name in keyof Wanted]: Wanted[Name] }>();
+  wanted(): Iterable<DrainDemand> {
+    const kinds = new Map<string, { -readonly [Name in keyof DrainDemand]: DrainDemand[Name] }>();
     for (const run of this.#runs) {
       if (!this.#mayTryAnother(run)) continue;
       const { model, providerSerial, providerId = null, trustFloor } = run.request;
@@ -137,7 +136,7 @@ export class JobRunner {
     }
     const wanted = modelTypeOf(job.endpoint);
     if (job.images === null && !fleet.isOfType(model, wanted)) return failed(UNTRIED, otherType(fleet, model, wanted), 'other_model_type');
-    fleet.explanations.asked(model);
+    fleet.placementReports.requestReceived(model);
     const named = namedBy(job, fleet);
     if (named === 'ambiguous') return failed(UNTRIED, ambiguousSerial(), 'ambiguous_serial');
     const bill = billing.open(job, fleet.contextLength(model, named));
@@ -323,7 +322,7 @@ export class JobRunner {
       silentAfterMs: ({ estimate }) => this.#parties.punctuality.silentAfterMs(estimate),
       couldMove: (running) => this.#mayTryAnother(run) && waitingRoom.hasSpare(besides(running)),
       second: (running) => {
-        if (isNamed(request) || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
+        if (namesProvider(request) || !this.#hedges.available || !this.#mayTryAnother(run)) return null;
         const seat = waitingRoom.takeSpare(besides(running));
         if (seat === null) return null;
         this.#hedges.spend();
@@ -381,10 +380,13 @@ function strictest(ofModel: TrustLevel | null, ofClient: TrustLevel | null): Pic
 }
 
 /** Which machine the client names. A serial number that one provider proves stands for that provider, whoever claims it meanwhile. */
-function namedBy({ facts, providerId }: JobRequest, fleet: Fleet): Pick<SeatRequest, 'providerSerial' | 'providerId'> | 'ambiguous' {
+function namedBy(
+  { facts, providerId }: JobRequest,
+  fleet: ProviderRegistry,
+): Pick<SeatRequest, 'providerSerial' | 'providerId'> | 'ambiguous' {
   const { providerSerial } = facts;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };
-  const bearer = fleet.bearerOf(providerSerial);
+  const bearer = fleet.resolveSerial(providerSerial);
   if (bearer === 'ambiguous') return 'ambiguous';
   return { providerSerial, providerId: bearer };
 }
@@ -396,7 +398,7 @@ function ambiguousSerial(): ApiError {
 }
 
 /** A model that is served, asked for what it is not for. */
-function otherType(fleet: Fleet, model: string, wanted: ModelType): ApiError {
+function otherType(fleet: ProviderRegistry, model: string, wanted: ModelType): ApiError {
   const is = fleet.isOfType(model, 'image') ? 'images' : fleet.isOfType(model, 'embedding') ? 'vectors' : 'text';
   const message = {
     images: 'This model makes images. Use it at /v1/images/generations.',

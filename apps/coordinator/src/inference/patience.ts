@@ -3,7 +3,7 @@
  * sends and for its word that it is at work; both out of a store that is filled once, by the answer's longest length. So one that
  * trickles is noticed within minutes, and nothing holds a job for ever. Pure: times come in, in milliseconds.
  */
-import type { Estimate, Work } from '../fleet/scheduler/cost.js';
+import type { LatencyEstimate, Work } from '@inference/scheduler';
 
 export interface PatienceRules {
   /** Time that may be spent without anything coming back. */
@@ -65,6 +65,6 @@ export class Patience {
 }
 
 /** What a token is expected to take on the machine that an estimate is for, in milliseconds. `work`: what was estimated. */
-export function tokenMsOf({ firstTokenMs, completionMs }: Estimate, { completionTokens }: Work): number {
+export function tokenMsOf({ firstTokenMs, completionMs }: LatencyEstimate, { completionTokens }: Work): number {
   return Math.max(0, completionMs - firstTokenMs) / Math.max(1, completionTokens);
 }

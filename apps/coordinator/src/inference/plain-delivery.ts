@@ -1,8 +1,8 @@
 /** Delivery of an answer that is not streamed: held in memory, bounded, and sent with its signature once it is verified. */
 import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
-import type { OnlineSession } from '../fleet/provider-session.js';
 import type { MicroUsd } from '../ledger/money.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';

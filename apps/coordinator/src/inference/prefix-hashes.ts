@@ -4,7 +4,7 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import { prefixChain, type TextRequest } from '@inference/formats';
-import type { Prefix } from '../fleet/scheduler/warmth.js';
+import type { PromptPrefix } from '@inference/scheduler';
 
 /** As many as a number holds exactly. */
 const HASH_DIGITS = 13;
@@ -15,7 +15,7 @@ export class PrefixHashes {
   readonly #key = randomBytes(32).toString('hex');
 
   /** The prefixes of a request's prompt, the shortest first. */
-  chain(request: TextRequest, accountId: string): readonly Prefix[] {
+  chain(request: TextRequest, accountId: string): readonly PromptPrefix[] {
     // The lengths keep account and model apart; the key comes first, and no hash ever leaves this process.
     const start = `${this.#key} ${accountId.length} ${accountId} ${request.model.length} ${request.model} `;
     const blocks = prefixChain(request, start, (text) => hash('sha256', text, 'hex'));

@@ -3,7 +3,7 @@
  * rule; so it is late when it takes longer than all but one in twenty of that model did, measured against their estimates.
  */
 
-import type { Estimate } from '../fleet/scheduler/cost.js';
+import type { LatencyEstimate } from '@inference/scheduler';
 import { BoundedMap } from '../limits/bounded-map.js';
 
 /** Part of the jobs that are to be on time. */
@@ -32,18 +32,18 @@ export class Punctuality {
   }
 
   /** Milliseconds from the sending of a job after which its first content is late. */
-  lateAfterMs(model: string, streamed: boolean, estimate: Estimate): number {
+  lateAfterMs(model: string, streamed: boolean, estimate: LatencyEstimate): number {
     const factor = this.#factors.get(keyOf(model, streamed)) ?? MIN_FACTOR;
     return Math.max(this.#floors.lateMs, factor * expectedMs(streamed, estimate));
   }
 
   /** Milliseconds without a sign of life after which a machine is not waited for when there is another. */
-  silentAfterMs({ firstTokenMs }: Estimate): number {
+  silentAfterMs({ firstTokenMs }: LatencyEstimate): number {
     return Math.max(this.#floors.silentMs, SILENT_FACTOR * firstTokenMs);
   }
 
   /** First content came after `ms`, or had not come by then. */
-  observe(model: string, streamed: boolean, estimate: Estimate, ms: number): void {
+  observe(model: string, streamed: boolean, estimate: LatencyEstimate, ms: number): void {
     const key = keyOf(model, streamed);
     const factor = this.#factors.get(key) ?? MIN_FACTOR;
     const later = ms > factor * expectedMs(streamed, estimate);
@@ -54,7 +54,7 @@ export class Punctuality {
 }
 
 /** A plain answer comes as a whole, and a stream with its first token. */
-function expectedMs(streamed: boolean, { firstTokenMs, completionMs }: Estimate): number {
+function expectedMs(streamed: boolean, { firstTokenMs, completionMs }: LatencyEstimate): number {
   return Math.max(MIN_EXPECTED_MS, streamed ? firstTokenMs : completionMs);
 }
 

@@ -2,8 +2,9 @@
  * The attempts at one job that run at the same time: one, and beside it a second one on an idle machine when the first content
  * is late. Nothing is written before one of them brings content; that one has won, and the other is stopped in the same turn.
  */
-import type { OnlineSession } from '../fleet/provider-session.js';
-import type { Estimate } from '../fleet/scheduler/cost.js';
+
+import type { LatencyEstimate } from '@inference/scheduler';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import { Attempt, type AttemptKeys, type Outcome, type Outlet } from './attempt.js';
 import { Deadline } from './deadline.js';
 import type { Delivery } from './delivery.js';
@@ -12,7 +13,7 @@ import type { JobTimings } from './timings.js';
 
 /** What an attempt is made with. */
 export interface Entrant extends AttemptKeys {
-  readonly estimate: Estimate;
+  readonly estimate: LatencyEstimate;
   /** What a token of the answer is expected to take there, in milliseconds. */
   readonly tokenMs: number;
   /** Jobs that the provider had beside this one when it began. */

@@ -5,11 +5,11 @@
  */
 import { apiError, modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/protocol';
-import type { Fleet } from '../fleet/fleet.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
-import { isNamed } from '../fleet/scheduler/gates.js';
+import { namesProvider } from '@inference/scheduler';
 import { promptTokenBound } from '../ledger/settlement-bounds.js';
 import { BoundedMap } from '../limits/bounded-map.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import { failed, type JobEnd } from './job-end.js';
 import type { JobRequest } from './job-request.js';
 import { providerOf, type Run } from './job-run.js';
@@ -45,7 +45,7 @@ const CONTRADICTED_REFUSAL = 'refusal_contradicted';
 const FREQUENT_REFUSALS = 'refusals_frequent';
 
 export interface RefusalsOptions {
-  readonly fleet: Pick<Fleet, 'standings' | 'isProved' | 'ofOwner'>;
+  readonly fleet: Pick<ProviderRegistry, 'reputations' | 'isProven' | 'providersOfOwner'>;
   /** Milliseconds. */
   readonly now: () => number;
 }
@@ -67,22 +67,22 @@ export class Refusals {
     const providerId = providerOf(session);
     const offer = session.models.find(({ id }) => id === model);
     const isLie = contradictsOffer(failure, offer, job);
-    const isProved = fleet.isProved(session, model);
+    const isProved = fleet.isProven(session, model);
     refusals.push({ session, failure, offer, isProved, isLie });
     request.exclude.add(providerId);
     if (isLie) {
-      fleet.standings.faulted(providerId, 'unverified', FALSE_REFUSAL);
+      fleet.reputations.recordFault(providerId, 'unverified', FALSE_REFUSAL);
       return;
     }
     const owner = session.ownerAccountId;
-    if (owner !== null) for (const other of fleet.ofOwner(model, owner)) request.exclude.add(other);
+    if (owner !== null) for (const other of fleet.providersOfOwner(model, owner)) request.exclude.add(other);
   }
 
   /** Takes in how the job ended after refusals: whoever answered it contradicts some of them. */
   settle(run: Run, end: JobEnd): void {
     const { refusals, job, request } = run;
     const { model } = request;
-    const isPinned = isNamed(request);
+    const isPinned = namesProvider(request);
     const answer = end.kind === 'failed' ? null : end.billed;
     const honest = refusals.filter(({ isLie }) => !isLie);
     if (answer !== null && end.session !== null && !isPinned) this.#rates.answered(model, providerOf(end.session));
@@ -93,10 +93,11 @@ export class Refusals {
           // The answer shows that the request was too long for this provider.
           if (refusal.failure.code === 'context_length_exceeded') continue;
         } else if (isImpossible(refusal, job)) {
-          this.#options.fleet.standings.faulted(providerId, 'unverified', FALSE_REFUSAL);
+          this.#options.fleet.reputations.recordFault(providerId, 'unverified', FALSE_REFUSAL);
           continue;
         } else {
-          if (this.#count(job.accountId, providerId)) this.#options.fleet.standings.faulted(providerId, 'failed', CONTRADICTED_REFUSAL);
+          if (this.#count(job.accountId, providerId))
+            this.#options.fleet.reputations.recordFault(providerId, 'failed', CONTRADICTED_REFUSAL);
           if (!isPinned) this.#rates.refused(model, providerId);
           continue;
         }
@@ -106,7 +107,7 @@ export class Refusals {
       this.#rates.refused(model, providerId);
       const minShare = end.session !== null && isOtherAgent(refusal, end.session) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
       if (answer !== null && this.#rates.isFrequent(model, providerId, minShare) && this.#count(job.accountId, providerId)) {
-        this.#options.fleet.standings.faulted(providerId, 'failed', FREQUENT_REFUSALS);
+        this.#options.fleet.reputations.recordFault(providerId, 'failed', FREQUENT_REFUSALS);
       }
     }
   }

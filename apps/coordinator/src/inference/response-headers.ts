@@ -1,8 +1,8 @@
 /** The response headers that name the serving provider and its attestation status (spec: inference response headers). */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
-import type { Identity } from '../fleet/admission.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
+import type { Identity } from '../providers/session/admission.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 
 type Headers = Record<string, string>;
 
@@ -18,9 +18,9 @@ export function providerHeaders(session: OnlineSession): Headers {
   }
   return {
     ...fixed,
-    'X-Provider-Attested': String(session.attested),
+    'X-Provider-Attested': String(session.isAttested),
     'X-Provider-Trust-Level': session.trust().level ?? 'self_signed',
-    'X-Provider-Mda-Verified': String(session.mdaVerified),
+    'X-Provider-Mda-Verified': String(session.isDeviceChainVerified),
   };
 }
 

@@ -4,8 +4,8 @@
  */
 import { apiError } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
-import type { Fleet } from '../fleet/fleet.js';
 import { promptTokenBound, settlementBounds } from '../ledger/settlement-bounds.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { Outcome } from './attempt.js';
 import { chargedCost } from './bill.js';
 import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
@@ -17,7 +17,7 @@ import { type Run, triedOn } from './job-run.js';
 import type { Entrant } from './race.js';
 
 export interface SettlingOptions {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   /** Images that were made and verified could not be put where clients fetch them. */
   readonly onKeepFailed: (error: unknown) => void;
 }
@@ -39,16 +39,16 @@ export async function settleAnswer(
     elapsedMs: outcome.elapsedMs,
     hidden: {
       thinks: session.models.find(({ id }) => id === context.model)?.thinks ?? null,
-      couldDecode: (tokensPerSecond: number) => fleet.couldDecode(session, context.model, tokensPerSecond),
+      couldDecode: (tokensPerSecond: number) => fleet.isPlausibleRate(session, context.model, tokensPerSecond),
     },
   };
   const check = await checkAnswer(outcome, { context, provider: identity, receiptVersion, completedAt, possible }, delivery.parcel);
   const { recalled } = outcome;
   if (!check.ok) {
-    fleet.standings.faulted(identity.providerId, 'unverified', check.problem);
+    fleet.reputations.recordFault(identity.providerId, 'unverified', check.problem);
     return { ...failed(tried, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
   }
-  fleet.answeredWell(identity.providerId);
+  fleet.answerVerified(identity.providerId);
   const { receipt, signed } = check;
   // What a present client has not drained yet, it still gets.
   const delivered = gone.aborted ? delivery.delivered : outcome.bytes;
@@ -74,9 +74,9 @@ export async function settleAnswer(
     deliveredBytes: delivered,
     elapsedMs: outcome.elapsedMs,
   });
-  session.record.served(usage.completionTokens);
-  session.record.signed(context.model, receipt.weights_sha256);
-  fleet.remember(session, job.chain, usage.cachedTokens);
+  session.statistics.jobBilled(usage.completionTokens);
+  session.statistics.weightsSigned(context.model, receipt.weights_sha256);
+  fleet.recordPrefixes(session, job.chain, usage.cachedTokens);
   // What fits into the first credit was never slowed by the client's reading.
   if ((outcome.bytes <= INITIAL_CREDIT_BYTES || job.images !== null) && !recalled) {
     const { promptTokens, cachedTokens } = usage;
@@ -86,7 +86,7 @@ export async function settleAnswer(
     const promptOnly = context.endpoint === '/v1/embeddings';
     // Of a model that thought, the first content says nothing of its speed.
     const streamed = stream && receipt.hidden_tokens === 0;
-    fleet.learn(session, model, {
+    fleet.recordThroughput(session, model, {
       promptTokens,
       cachedTokens,
       completionTokens,
@@ -99,7 +99,10 @@ export async function settleAnswer(
   }
   // Counts of a part, or of vectors and images, are no answer to compare.
   if (!recalled && receipt.usage.completion_tokens > 0) {
-    fleet.counted(session, context.model, { hiddenTokens: receipt.hidden_tokens, completionTokens: receipt.usage.completion_tokens });
+    fleet.recordTokenCounts(session, context.model, {
+      hiddenTokens: receipt.hidden_tokens,
+      completionTokens: receipt.usage.completion_tokens,
+    });
   }
   const settling = span.part('inference.settlement');
   const charge = await bill.settle({ providerId: identity.providerId, ...usage });

@@ -11,7 +11,7 @@ import {
   SSE_COMMENT,
   type TextFormat,
 } from '@inference/formats';
-import type { OnlineSession } from '../fleet/provider-session.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import { CLIENT_WINDOW_BYTES, type ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import type { JobObserver } from './job-observer.js';

@@ -3,22 +3,25 @@
  * and refused at once where the wait would come to nothing. Someone who waits for one particular machine holds up nobody else.
  */
 import type { TrustLevel } from '@inference/protocol';
-import type { Audience, Fleet } from '../fleet/fleet.js';
-import type { PlacementDemand } from '../fleet/placement.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
-import type { Estimate } from '../fleet/scheduler/cost.js';
-import { isNamed } from '../fleet/scheduler/gates.js';
-import type { Choice, NoPlacement } from '../fleet/scheduler/schedule.js';
-import type { Prefix } from '../fleet/scheduler/warmth.js';
-import type { Slot } from '../fleet/slot.js';
+import {
+  type Choice,
+  type LatencyEstimate,
+  type NoPlacementReason,
+  namesProvider,
+  type PromptPrefix,
+  type SchedulingRequest,
+} from '@inference/scheduler';
+import type { ProviderRegistry, ProviderSelector } from '../providers/provider-registry.js';
+import type { JobSlot } from '../providers/session/job-slot.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import { FairQueue, type Queued } from './fair-queue.js';
 import { ServiceTimes } from './service-times.js';
 
 export interface Seated {
   readonly kind: 'seated';
-  readonly slot: Slot;
+  readonly slot: JobSlot;
   /** How long the job was expected to take there when the place was given. */
-  readonly estimate: Estimate;
+  readonly estimate: LatencyEstimate;
   readonly why: Choice<unknown>['why'];
 }
 
@@ -27,13 +30,13 @@ export type Seat =
   /** `retryAfterMs`: when coming back makes sense, as far as it was measured. */
   | { readonly kind: 'refused'; readonly reason: SeatRefusal; readonly retryAfterMs: number | null };
 /** `hopeless`: by what was measured, its turn would come far too late. */
-export type SeatRefusal = NoPlacement | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
+export type SeatRefusal = NoPlacementReason | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
 
-export interface SeatRequest extends PlacementDemand {
+export interface SeatRequest extends SchedulingRequest {
   readonly model: string;
   readonly accountId: string;
   /** Prefixes of the prompt, the shortest first: a machine that still knows one is sooner done. */
-  readonly chain: readonly Prefix[];
+  readonly chain: readonly PromptPrefix[];
   /** It asks for more trust than its model does. */
   readonly ownFloor?: boolean;
   /** A machine that had it has failed. */
@@ -54,7 +57,7 @@ export const HOPELESS = 2;
 const LONGEST_RETRY_MS = 120_000;
 
 export class WaitingRoom {
-  readonly #fleet: Fleet;
+  readonly #fleet: ProviderRegistry;
   readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
   readonly #queues = new Map<string, FairQueue<Waiter>>();
@@ -62,7 +65,7 @@ export class WaitingRoom {
   readonly #stopListening: () => void;
 
   /** `floorOf`: least trust that a model asks of machines, or null: any. */
-  constructor(fleet: Fleet, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
+  constructor(fleet: ProviderRegistry, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
     this.#fleet = fleet;
     this.#maxPerModel = maxPerModel;
     this.#floorOf = floorOf;
@@ -138,7 +141,7 @@ export class WaitingRoom {
     return new Promise((resolve) => {
       const { model, accountId, work, exclude, ownFloor = false } = request;
       // A trust floor of the model's is the same for everyone in this queue.
-      const particular = isNamed(request) || exclude.size > 0 || ownFloor;
+      const particular = namesProvider(request) || exclude.size > 0 || ownFloor;
       const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#maxPerModel);
       const leave = (seat: Seat): void => {
         clearTimeout(timer);
@@ -172,7 +175,7 @@ export class WaitingRoom {
     if (queue === undefined) return;
     for (const waiter of queue.inOrder()) {
       if (anyoneBusy && !waiter.particular) continue;
-      const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotsOf(model, waiter.request));
+      const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotCount(model, waiter.request));
       const seat = this.#tryNow(waiter.request, turnMs);
       if (seat !== null) waiter.settle(seat);
       else if (!waiter.particular) {
@@ -189,8 +192,8 @@ export class WaitingRoom {
   }
 
   /** A slot, a refusal that waiting would not change, or null: busy. `waitMs`: what waiting is expected to take; null: not known. */
-  #tryNow(request: SeatRequest, waitMs: number | null): Seat | null {
-    const placement = this.#fleet.choose(request.model, { ...request, waitMs }, request.chain);
+  #tryNow(request: SeatRequest, expectedWaitMs: number | null): Seat | null {
+    const placement = this.#fleet.choose(request.model, { ...request, expectedWaitMs }, request.chain);
     switch (placement.kind) {
       case 'placed':
         return seatedOn(this.#fleet, placement.ordered[0], request.model);
@@ -210,22 +213,22 @@ export class WaitingRoom {
    * When a new request of this account would begin, or one that comes after all others; null: not known. One that may not go
    * anywhere waits for its turn, which all places bring nearer, and for one of its own places behind those that want the same.
    */
-  #expectedMs(model: string, accountId: string | null, audience: Audience): number | null {
+  #expectedMs(model: string, accountId: string | null, audience: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
-    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#fleet.slotsOf(model));
+    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#fleet.slotCount(model));
     const { providerSerial, providerId = null, trustFloor } = audience;
-    const isForNamed = isNamed(audience);
+    const isForNamed = namesProvider(audience);
     if (!isForNamed && trustFloor !== 'hardware') return turnMs;
     const wantsTheSame = ({ request }: Waiter): boolean =>
       isForNamed
         ? request.providerSerial === providerSerial && (request.providerId ?? null) === providerId
         : request.trustFloor === trustFloor;
-    const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#fleet.slotsOf(model, audience));
+    const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#fleet.slotCount(model, audience));
     return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
   }
 }
 
-function seatedOn(fleet: Fleet, { member, estimate, why }: Choice<OnlineSession>, model: string): Seated {
+function seatedOn(fleet: ProviderRegistry, { member, estimate, why }: Choice<OnlineSession>, model: string): Seated {
   return { kind: 'seated', slot: fleet.takeSlot(member.subject, model), estimate, why };
 }
 

@@ -1,7 +1,8 @@
 /** What is read of the fleet and the queue at the moment somebody asks for the metrics: nothing is counted for it in between. */
-import type { Fleet } from '../fleet/fleet.js';
-import type { SessionCounters } from '../fleet/session-facts.js';
+
 import type { WaitingRoom } from '../inference/waiting-room.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { SessionCounters } from '../providers/session/session-options.js';
 import type { Metrics } from './metrics.js';
 
 /** Counts of sessions that have ended, so that the sums never fall. */
@@ -30,7 +31,7 @@ export function readBodies(metrics: Metrics, bodies: { readonly heldBytes: numbe
   ]);
 }
 
-export function readFleet(metrics: Metrics, fleet: Fleet, waitingRoom: WaitingRoom, ended: EndedSessions): void {
+export function readFleet(metrics: Metrics, fleet: ProviderRegistry, waitingRoom: WaitingRoom, ended: EndedSessions): void {
   metrics.reading('queue_length', 'Requests that wait for a place on a provider.', [], () => [[{}, waitingRoom.waiting]]);
   metrics.reading('provider_connections', 'Open sockets of providers, registered or not.', [], () => [[{}, fleet.connections]]);
   metrics.reading('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {

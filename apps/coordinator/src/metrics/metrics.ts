@@ -4,9 +4,9 @@
  */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { FleetEvent } from '../fleet/fleet.js';
 import type { JobEvent, JobObserver } from '../inference/job-observer.js';
 import type { LedgerStep } from '../ledger/observed-ledger.js';
+import type { ProviderEvent } from '../providers/provider-registry.js';
 import { BoundedNames } from './bounded-names.js';
 import { RecentCounts } from './recent-counts.js';
 
@@ -128,7 +128,7 @@ export class Metrics implements JobObserver {
     this.#stepSeconds.observe({ step }, ms / 1000);
   }
 
-  fleetEvent(event: FleetEvent): void {
+  fleetEvent(event: ProviderEvent): void {
     switch (event.type) {
       case 'joined':
         this.#sessions.inc({ event: 'joined', code: '' });

@@ -4,12 +4,12 @@
  */
 
 import type { ProviderSnapshot, Stats } from '@inference/formats';
-import type { Fleet } from '../fleet/fleet.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { ActivitySums, MinuteSums } from '../store/statistics.js';
 
 /** What the statistics look at in the fleet. */
-export type FleetView = Pick<Fleet, 'sessions' | 'listing' | 'status'>;
+export type FleetView = Pick<ProviderRegistry, 'sessions' | 'listing' | 'status'>;
 
 /** Buckets of the time series, one per minute. */
 const SERIES_MINUTES = 30;
@@ -55,9 +55,9 @@ function snapshot(fleet: FleetView, session: OnlineSession, models: string[]): P
     gpu_cores: hardware.gpu_cores,
     status: fleet.status(session),
     trust_level: session.trust().level ?? 'self_signed',
-    decode_tps: session.record.decodeTps ?? 0,
-    requests_served: session.record.requestsServed,
-    tokens_generated: session.record.tokensGenerated,
+    decode_tps: session.statistics.decodeTps ?? 0,
+    requests_served: session.statistics.requestsServed,
+    tokens_generated: session.statistics.tokensGenerated,
     models,
     current_model: session.currentModel ?? '',
   };

@@ -13,8 +13,6 @@ import { SignInQueue } from '../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../accounts/provider-links.js';
 import { SessionReader } from '../accounts/sessions.js';
 import type { Config } from '../config/config.js';
-import type { Fleet } from '../fleet/fleet.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
 import type { Ledger } from '../ledger/ledger.js';
 import { errorFacts, type Log } from '../log.js';
 import type { Metrics } from '../metrics/metrics.js';
@@ -23,6 +21,8 @@ import { Deposits } from '../payments/deposits.js';
 import type { PaymentProcessor } from '../payments/payment-processor.js';
 import type { StripeSettings } from '../payments/stripe-processor.js';
 import { Withdrawals } from '../payments/withdrawals.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
 import { addAdminRoutes } from '../routes/accounts/admin-accounts.js';
 import { addKeyRoutes } from '../routes/accounts/api-keys.js';
 import { addOAuth } from '../routes/accounts/device-authorization.js';
@@ -56,7 +56,7 @@ export interface AccountsOptions {
   readonly authSecret: string;
   readonly database: Database;
   readonly ledger: Ledger;
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly lastSeen: LastSeenBook;
   /** What a connected provider is told about itself. */
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;

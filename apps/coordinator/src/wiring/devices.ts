@@ -5,17 +5,17 @@
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import { MAKERS_ANCHOR, simulatedAnchor, type TrustAnchor } from '../attestation/chain/anchor.js';
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import { type DeviceManagement, startDeviceManagement } from '../devices/device-management.js';
 import { type ProfileSigner, profileSigner } from '../devices/profile-signer.js';
 import type { ScheduleRules } from '../devices/schedule.js';
 import type { DeviceManagementSettings } from '../devices/settings.js';
-import type { EnrolmentOffice } from '../fleet/enrolments.js';
-import type { Fleet, FleetEvent } from '../fleet/fleet.js';
-import type { ProviderSession } from '../fleet/provider-session.js';
 import { errorFacts, type Log } from '../log.js';
+import type { ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
+import type { EnrolmentService } from '../providers/session/enrolment-requests.js';
+import type { ProviderSession } from '../providers/session/provider-session.js';
+import { APPLE_TRUST_ANCHOR, parseSimulatedAnchor, type TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { addDeviceOperations, addDevices, PROFILE_PATH } from '../routes/devices/devices.js';
 import type { RateLimits } from '../routes/plugins/rate-limits.js';
 import type { Database } from '../store/tables.js';
@@ -37,11 +37,11 @@ export interface ManagedDevices {
   /** The root that managed-device chains must end at. */
   readonly anchor: TrustAnchor;
   /** Answers providers that ask for a profile. */
-  readonly enrol: EnrolmentOffice;
+  readonly enrol: EnrolmentService;
   /** Takes in the fleet's events. */
-  readonly onProviderEvent: (event: FleetEvent) => void;
+  readonly onProviderEvent: (event: ProviderEvent) => void;
   /** From now on changes of evidence reach this fleet. */
-  notifyProviders(fleet: Fleet): void;
+  notifyProviders(fleet: ProviderRegistry): void;
   addRoutes(server: FastifyInstance, adminGuard: onRequestHookHandler, limits: RateLimits): void;
 }
 
@@ -75,7 +75,7 @@ export function openDevices(parts: DevicesOptions): ManagedDevices {
 }
 
 /** Keeps evidence at hand for as long as its provider is registered. Gives the listener for the fleet's events. */
-function providerFollower({ book }: DeviceManagement): (event: FleetEvent) => void {
+function providerFollower({ book }: DeviceManagement): (event: ProviderEvent) => void {
   // A session that was refused at the last step leaves without having joined.
   const followed = new Set<ProviderSession>();
   return (event) => {
@@ -103,7 +103,7 @@ function signerFor(settings: DeviceManagementSettings | null, now: () => number)
   }
 }
 
-function enrolmentHandler(devices: DeviceManagement): EnrolmentOffice {
+function enrolmentHandler(devices: DeviceManagement): EnrolmentService {
   return async ({ providerId, publicKey, publicKeySha256, attestation }) => {
     if (devices.managed === null) return { kind: 'refused', reason: 'not_offered' };
     const applicant = { providerId, publicKey, publicKeySha256, serialNumber: attestation.serial_number };
@@ -113,9 +113,9 @@ function enrolmentHandler(devices: DeviceManagement): EnrolmentOffice {
 
 /** The root that managed-device chains must end at: the maker's, or the one of a simulation. */
 function deviceAnchor(path: string | null): TrustAnchor {
-  if (path === null) return MAKERS_ANCHOR;
+  if (path === null) return APPLE_TRUST_ANCHOR;
   try {
-    return simulatedAnchor(readFileSync(path, 'utf8'));
+    return parseSimulatedAnchor(readFileSync(path, 'utf8'));
   } catch (error) {
     throw new StartupError(`SIMULATED_DEVICE_AUTHORITY names no certificate of a simulated authority: ${errorReason(error)}.`, {
       cause: error,

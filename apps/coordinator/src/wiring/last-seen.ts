@@ -1,11 +1,11 @@
 /** What stays known of a machine when its connection has ended: what its owner would ask first. */
-import type { FleetEvent } from '../fleet/fleet.js';
-import type { OnlineSession } from '../fleet/provider-session.js';
-import type { SessionEnd } from '../fleet/session-facts.js';
+import type { ProviderEvent } from '../providers/provider-registry.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
+import type { SessionEnd } from '../providers/session/session-options.js';
 import type { LastFacts, LastSeenBook } from '../store/last-seen.js';
 
 /** Takes in that a machine came or went. */
-export function recordLastSeen(book: LastSeenBook, event: FleetEvent, at: number): void {
+export function recordLastSeen(book: LastSeenBook, event: ProviderEvent, at: number): void {
   if (event.type !== 'joined' && event.type !== 'left') return;
   const { registration } = event.session;
   if (registration === null) return;
@@ -16,7 +16,7 @@ export function recordLastSeen(book: LastSeenBook, event: FleetEvent, at: number
 /** `end`: how the connection ended, or null while it lives. */
 function lastSeenFacts(session: OnlineSession, end: SessionEnd | null): LastFacts {
   const { identity, agentName, agentVersion } = session.registration;
-  const { requestsServed, tokensGenerated, decodeTps } = session.record;
+  const { requestsServed, tokensGenerated, decodeTps } = session.statistics;
   return {
     serial_number: identity.attestation.serial_number,
     chip_name: identity.attestation.chip_name,

@@ -1,8 +1,9 @@
 /** What the fleet's events say in the log: who came, who went, and what a provider is worth. */
-import type { FleetEvent } from '../fleet/fleet.js';
-import type { Log } from '../log.js';
 
-export function logProviderEvent(log: Log, event: FleetEvent): void {
+import type { Log } from '../log.js';
+import type { ProviderEvent } from '../providers/provider-registry.js';
+
+export function logProviderEvent(log: Log, event: ProviderEvent): void {
   switch (event.type) {
     case 'joined': {
       const { identity, agentVersion, slots } = event.session.registration;

@@ -3,14 +3,14 @@ import { attestationObject, FakeMac } from '@inference/device-simulation';
 import { fromBase64Url, toBase64Url } from '@inference/protocol';
 import { decode, encode } from 'cborg';
 import { describe, expect, it } from 'vitest';
-import { MAKERS_ANCHOR, simulatedAnchor } from '../../src/attestation/chain/anchor.js';
 import { certificatesIn, verifyAcmeAnswer } from '../../src/devices/acme.js';
+import { APPLE_TRUST_ANCHOR, parseSimulatedAnchor } from '../../src/providers/verification/chain/trust-anchor.js';
 import { testAuthority } from './managed-network.js';
 
 const NOW = Date.now();
 const TOKEN = 'a'.repeat(43);
 const authority = testAuthority(NOW);
-const anchor = simulatedAnchor(authority.rootPem);
+const anchor = parseSimulatedAnchor(authority.rootPem);
 const identity = {
   serialNumber: 'SIM0000001',
   udid: 'A-1',
@@ -82,6 +82,6 @@ describe('the answer to an ACME challenge', () => {
 
   it('of a simulation does not lead to the maker', () => {
     const answer = { token: TOKEN, attestationObject: object, serialNumber: identity.serialNumber };
-    expect(verifyAcmeAnswer(answer, MAKERS_ANCHOR, NOW)).toEqual({ ok: false, code: 'anchor_name' });
+    expect(verifyAcmeAnswer(answer, APPLE_TRUST_ANCHOR, NOW)).toEqual({ ok: false, code: 'anchor_name' });
   });
 });

@@ -1,6 +1,6 @@
 /** Evidence gathered end to end: a provider enrols its Mac, the Mac is asked, and what it answers is kept and verified. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deviceNonce } from '../../src/attestation/chain/freshness.js';
+import { deviceNonce } from '../../src/providers/verification/chain/freshness.js';
 import { eventually, type ManagedNetwork, startManagedNetwork } from './managed-network.js';
 
 const DAY = 86_400_000;

@@ -59,7 +59,7 @@ describe('a provider whose images do not verify', () => {
     expect(response.headers.get('x-se-signature')).toBeNull();
     expect(harness.jobLines()).toEqual([expect.objectContaining({ status: 'bad_signature', problem, provider: provider.providerId })]);
     expect(await harness.money()).toEqual({ balance, reserved: 0 });
-    expect(harness.app.providers.standings.of(provider.providerId).state).not.toBe('well');
+    expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).not.toBe('well');
     expect(storeUsage(await metrics())).toEqual({ stored: 0, promised: 0 });
   });
 
@@ -139,7 +139,7 @@ describe('a failing disk', () => {
     expect([response.status, (await errorOf(response)).code]).toEqual([503, 'images_unavailable']);
     expect(response.headers.get('retry-after')).toBe('30');
     expect(await harness.money()).toEqual({ balance, reserved: 0 });
-    expect(harness.app.providers.standings.of(provider.providerId).state).toBe('well');
+    expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('well');
   });
 
   it('that has no room left refuses before a provider is asked, except for images in the answer', async () => {
@@ -195,7 +195,8 @@ describe('a machine that stops in the middle of an image', () => {
     await stuck;
     await until(async () => storeUsage(await metrics()).promised === 0);
     expect((await generate(harness, { model: 'test/honest' })).status).toBe(200);
-    for (const { providerId } of [late, stalling, honest]) expect(harness.app.providers.standings.of(providerId).state).toBe('well');
+    for (const { providerId } of [late, stalling, honest])
+      expect(harness.app.providers.reputations.summaryOf(providerId).state).toBe('well');
     expect((await harness.money()).reserved).toBe(0);
   });
 });

@@ -1,8 +1,8 @@
 /** How long a request is told that it would wait: by the places that may have it, and by those that wait for the same ones. */
 import { describe, expect, it } from 'vitest';
-import type { Audience, Fleet } from '../../src/fleet/fleet.js';
 import { FairQueue } from '../../src/inference/fair-queue.js';
 import { type SeatRequest, WaitingRoom } from '../../src/inference/waiting-room.js';
+import type { ProviderRegistry, ProviderSelector } from '../../src/providers/provider-registry.js';
 
 /** A fleet in which everyone is busy: ten places, of which one is on a machine of trust level hardware, and two on a named one. */
 function roomOf(floorOf?: () => 'hardware' | null): WaitingRoom {
@@ -10,10 +10,10 @@ function roomOf(floorOf?: () => 'hardware' | null): WaitingRoom {
     choose: () => ({ kind: 'busy', lapsed: [] }),
     canLoad: () => false,
     isFree: () => false,
-    slotsOf: (_model: string, { providerSerial, trustFloor }: Audience = { providerSerial: null, trustFloor: null }) =>
+    slotsOf: (_model: string, { providerSerial, trustFloor }: ProviderSelector = { providerSerial: null, trustFloor: null }) =>
       providerSerial !== null ? 2 : trustFloor === 'hardware' ? 1 : 10,
     onCapacity: () => () => {},
-  } as unknown as Fleet;
+  } as unknown as ProviderRegistry;
   const room = new WaitingRoom(fleet, 256, floorOf);
   for (let jobs = 0; jobs < 3; jobs++) room.served('m', 1000);
   return room;

@@ -4,8 +4,8 @@
  */
 import type { AdminHealth } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { Fleet } from '../../fleet/fleet.js';
 import type { RecentCounts } from '../../metrics/recent-counts.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { Dialect } from '../../store/dialect.js';
 import type { HoldBook } from '../../store/hold-book.js';
 import type { LedgerSummary } from '../../store/ledger/summary.js';
@@ -21,7 +21,7 @@ export interface AdminHealthRoutes {
   readonly database: () => Promise<DatabaseState>;
   /** Rejects when the database does not answer. */
   readonly ledger: () => Promise<LedgerSummary>;
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly holds: Pick<HoldBook, 'all'>;
   readonly queues: () => AdminHealth['queues'];
   readonly recentJobs: RecentCounts;
@@ -99,7 +99,7 @@ function providerCounts({ fleet, holds }: AdminHealthRoutes): AdminHealth['fleet
     providers,
     routable,
     held: holds.all.size,
-    restrained: [...fleet.standings.restrained()].length,
+    restrained: [...fleet.reputations.restricted()].length,
     slots,
     used_slots: usedSlots,
     models: fleet.servedModels().length,

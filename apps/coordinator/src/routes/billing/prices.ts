@@ -6,10 +6,10 @@ import { type AdminPrice, type AdminPriceHistory, type AdminPriceList, RequestEr
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Compile } from 'typebox/compile';
-import type { Fleet } from '../../fleet/fleet.js';
 import { microUsd } from '../../ledger/money.js';
 import { ANY_MODEL, type PriceBook } from '../../ledger/price-book.js';
 import type { Price, Rates } from '../../ledger/prices.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { parseTime } from '../parameters/time.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { addPublicRoute } from '../plugins/public-route.js';
@@ -22,7 +22,7 @@ const checkChange = schemaCheck(PriceChangeSchema);
 
 export interface PriceRoutes {
   readonly prices: PriceBook;
-  readonly fleet: Pick<Fleet, 'servedModels'>;
+  readonly fleet: Pick<ProviderRegistry, 'servedModels'>;
   readonly now: () => number;
 }
 

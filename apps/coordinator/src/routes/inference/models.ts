@@ -5,10 +5,10 @@
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { type Fleet, imageOfferOf, type ServedModel } from '../../fleet/fleet.js';
-import { MAX_LISTED_MODELS } from '../../fleet/listed-models.js';
 import { unknownModel } from '../../inference/unknown-model.js';
 import type { WaitingRoom } from '../../inference/waiting-room.js';
+import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
+import { imageOfferOf, type ProviderRegistry, type ServedModel } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';
 import { isAnthropicClient } from '../plugins/anthropic-client.js';
 import { sendError } from '../plugins/send-error.js';
@@ -23,7 +23,7 @@ export const ModelListQuerySchema = Type.Object({
 type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
 
-export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: Fleet, waitingRoom: WaitingRoom): void {
+export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: ProviderRegistry, waitingRoom: WaitingRoom): void {
   const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
   const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
   server.get('/v1/models', { onRequest: guard }, async (request) => {
@@ -60,13 +60,13 @@ function pageOf(
 }
 
 /** How much the model is asked for at this moment, and what that means for one more request. */
-function demandOf(id: string, fleet: Fleet, waitingRoom: WaitingRoom) {
+function demandOf(id: string, fleet: ProviderRegistry, waitingRoom: WaitingRoom) {
   const { waiting, waitMs } = waitingRoom.outlook(id);
   const hardware = waitingRoom.outlook(id, 'hardware');
   return {
-    slots: fleet.slotsOf(id),
-    hardware_slots: fleet.slotsOf(id, { providerSerial: null, trustFloor: 'hardware' }),
-    requests_last_5_minutes: fleet.explanations.askedLately(id),
+    slots: fleet.slotCount(id),
+    hardware_slots: fleet.slotCount(id, { providerSerial: null, trustFloor: 'hardware' }),
+    requests_last_5_minutes: fleet.placementReports.recentRequests(id),
     waiting_requests: waiting,
     expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
     hardware_expected_wait_ms: hardware.waitMs === null ? null : Math.round(hardware.waitMs),
@@ -84,7 +84,7 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
       model_type: offer.model_type,
       quantization: offer.quantization,
       provider_count: sessions.length,
-      attested_providers: sessions.filter((session) => session.attested).length,
+      attested_providers: sessions.filter((session) => session.isAttested).length,
       trust_level: levels.includes('hardware') ? 'hardware' : 'self_signed',
       display_name: offer.display_name,
       ...(offer.model_type === 'image' ? imageFacts(offer.id, sessions) : {}),
@@ -97,7 +97,7 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
  * How long prompt and answer may be, under the names of OpenRouter's list: the largest context among the machines that serve the
  * model now. An answer may take all of it that the prompt leaves. Null while no machine serves it.
  */
-function limitsOf({ offer }: ServedModel, fleet: Fleet) {
+function limitsOf({ offer }: ServedModel, fleet: ProviderRegistry) {
   if (offer.model_type === 'image') return {};
   const contextLength = fleet.contextLength(offer.id, null);
   const maxOutputTokens = offer.model_type === 'text' ? contextLength : null;

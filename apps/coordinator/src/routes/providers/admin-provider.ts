@@ -2,8 +2,8 @@
 import { type AdminProviderView, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
 import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { Fleet } from '../../fleet/fleet.js';
-import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
 import type { AccountBook } from '../../store/account-book.js';
 import type { HoldBook } from '../../store/hold-book.js';
 import type { LastSeenBook } from '../../store/last-seen.js';
@@ -16,7 +16,7 @@ import { adminProviderBody, quarantineBody, quarantineBodyOrNull, reputationBody
 import { lastSeenBody } from './owned-provider.js';
 
 export interface AdminProviderRoutes {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly holds: HoldBook;
   readonly machines: OwnedMachines;
   readonly accounts: AccountBook;
@@ -61,7 +61,7 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
     const session = fleet.sessionOf(id);
     const accountId = await machines.ownerOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    const standing = fleet.standings.of(id);
+    const standing = fleet.reputations.summaryOf(id);
     const hold = holds.of(id);
     if (session === null && accountId === null && seen === null && hold === null && standing.state === 'well') return null;
     const owner = accountId === null ? null : await accounts.findListed(accountId);

@@ -2,19 +2,19 @@
 import { type AdminHold, type AdminProvider, type AdminProviderList, apiError, openAiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import { firstGap } from '../../attestation/trust.js';
-import type { Fleet } from '../../fleet/fleet.js';
-import { PROVIDER_SOCKET_PATH } from '../../fleet/provider-gate.js';
-import type { OnlineSession } from '../../fleet/provider-session.js';
-import type { Standing } from '../../fleet/reputation/standings.js';
 import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
+import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import type { HoldBook, OperatorHold } from '../../store/hold-book.js';
 import { isoTime } from '../parameters/pagination.js';
 import { sendError } from '../plugins/send-error.js';
 import { acceptsHtml, type ConsoleFiles } from '../system/console-files.js';
 
 export interface AdminProviderListRoutes {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly waitingRoom: WaitingRoom;
   readonly holds: Pick<HoldBook, 'of' | 'all'>;
   /** Null: no console is served. */
@@ -37,7 +37,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     { onRequest: adminGuard },
     async (): Promise<AdminProviderList> => ({
       providers: [...fleet.sessions()].map((session) => adminProviderBody(fleet, holds, session)),
-      restrained: [...fleet.standings.restrained()].map(([provider_id, standing]) => ({ provider_id, ...reputationBody(standing) })),
+      restrained: [...fleet.reputations.restricted()].map(([provider_id, standing]) => ({ provider_id, ...reputationBody(standing) })),
       held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
       connections: fleet.connections,
       waiting_requests: waitingRoom.waiting,
@@ -48,12 +48,16 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     { onRequest: adminGuard },
     async ({ query }) => {
       const model = query.model ?? '';
-      const reasons = fleet.whyNot(model, { providerSerial: query.provider_serial ?? null, exclude: new Set(), trustFloor: null });
+      const reasons = fleet.ineligibleReasons(model, {
+        providerSerial: query.provider_serial ?? null,
+        exclude: new Set(),
+        trustFloor: null,
+      });
       const { waiting, waitMs } = waitingRoom.outlook(model);
       return {
         model,
         serving: fleet.serves(model),
-        slots: fleet.slotsOf(model),
+        slots: fleet.slotCount(model),
         waiting_requests: waiting,
         expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
         not_eligible: [...reasons].map(([provider_id, reason]) => ({ provider_id, reason })),
@@ -61,33 +65,33 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     },
   );
   server.post<{ Params: { id: ProviderId } }>('/admin/v1/providers/:id/reinstate', { onRequest: adminGuard }, (request, reply) => {
-    if (fleet.standings.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
+    if (fleet.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
     else sendError(reply, apiError('not_found', { message: 'This provider is not held back.' }));
   });
 }
 
-export function adminProviderBody(fleet: Fleet, holds: Pick<HoldBook, 'of'>, session: OnlineSession): AdminProvider {
+export function adminProviderBody(fleet: ProviderRegistry, holds: Pick<HoldBook, 'of'>, session: OnlineSession): AdminProvider {
   const { identity, agentName, agentVersion, slots, registeredAt } = session.registration;
-  const { host } = session.record;
-  const standing = fleet.standings.of(identity.providerId);
+  const { host } = session.statistics;
+  const standing = fleet.reputations.summaryOf(identity.providerId);
   const trust = session.trust();
   return {
     provider_id: identity.providerId,
     session_id: session.sessionId,
     status: fleet.status(session),
-    reason: standing.detail ?? firstGap(trust),
+    reason: standing.detail ?? firstSelfSignedGap(trust),
     trust_level: trust.level,
     trust_parts: trust.parts.map(({ name, state, reason, detail }) => ({ name, state, reason, detail })),
-    attested: session.attested,
+    attested: session.isAttested,
     simulated: identity.simulated,
     serial_number: identity.attestation.serial_number,
     agent: { name: agentName, version: agentVersion },
     models: session.models.map((model) => model.id),
     refused_models: session.refusedModels.map(({ id, reason }) => ({ id, reason })),
-    gate: fleet.gate(session),
+    gate: fleet.unavailableReason(session),
     hold: quarantineBodyOrNull(holds.of(identity.providerId)),
-    placements: session.record.placements,
-    share_of_placements: fleet.explanations.given(session, null).share ?? 0,
+    placements: session.statistics.placements,
+    share_of_placements: fleet.placementReports.share(session, null).share ?? 0,
     speeds: fleet.speeds(session).map(({ model, speed }) => ({
       model,
       prefill_tps: roundToTenth(speed.prefillTps),
@@ -106,11 +110,11 @@ export function adminProviderBody(fleet: Fleet, holds: Pick<HoldBook, 'of'>, ses
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
     slots,
     running_jobs: session.jobs.used,
-    reported_jobs: session.record.reportedJobs,
-    decode_tps: session.record.decodeTps,
+    reported_jobs: session.statistics.reportedJobs,
+    decode_tps: session.statistics.decodeTps,
     reputation: reputationBody(standing),
-    requests_served: session.record.requestsServed,
-    tokens_generated: session.record.tokensGenerated,
+    requests_served: session.statistics.requestsServed,
+    tokens_generated: session.statistics.tokensGenerated,
     key_expires_at: session.key?.notAfter ?? null,
     registered_at: registeredAt,
     last_heard_at: session.lastHeardAt,
@@ -123,7 +127,7 @@ export function adminProviderBody(fleet: Fleet, holds: Pick<HoldBook, 'of'>, ses
   };
 }
 
-export function reputationBody({ state, reason, detail, since, until, recentFailures }: Standing) {
+export function reputationBody({ state, reason, detail, since, until, recentFailures }: ReputationSummary) {
   return { state, reason, detail, since, until, recent_failures: recentFailures };
 }
 

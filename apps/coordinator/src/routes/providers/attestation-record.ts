@@ -1,18 +1,18 @@
 /** One provider's public record: every claim of the specification, and beside it the evidence to compute it again from. */
 import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
-import type { TrustAnchor } from '../../attestation/chain/anchor.js';
-import { isAcmeVerified } from '../../attestation/examine-device.js';
-import { isPartOk, type TrustVerdict } from '../../attestation/trust.js';
-import type { Fleet } from '../../fleet/fleet.js';
-import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
+import { isPartOk, type TrustVerdict } from '../../providers/verification/trust-policy.js';
+import { isAcmeVerified } from '../../providers/verification/verify-device-evidence.js';
 
 /** `models`: those of the provider's models that public reads list. */
-export function attestationRecord(fleet: Fleet, session: OnlineSession, models: string[]): AttestationRecord {
+export function attestationRecord(fleet: ProviderRegistry, session: OnlineSession, models: string[]): AttestationRecord {
   const { identity, hardware } = session.registration;
   const { attestation } = identity;
   const trust = session.trust();
   const posture = session.posture ?? attestation.posture;
-  const { transcript } = session;
+  const { lastChallenge } = session;
   return {
     provider_id: identity.providerId,
     trust_level: trust.level ?? 'self_signed',
@@ -24,7 +24,7 @@ export function attestationRecord(fleet: Fleet, session: OnlineSession, models: 
     gpu_cores: hardware.gpu_cores,
     models,
     weights: session.models.flatMap(({ id, file_sha256 }) =>
-      models.includes(id) ? weightsOf(id, session.record.signedWeights(id), file_sha256) : [],
+      models.includes(id) ? weightsOf(id, session.statistics.signedWeights(id), file_sha256) : [],
     ),
     secure_enclave: posture.secure_enclave,
     enclave_evidence: enclaveEvidence(fleet.anchor, session),
@@ -36,19 +36,19 @@ export function attestationRecord(fleet: Fleet, session: OnlineSession, models: 
     ...acmeMembers(session),
     ...chainMembers(session),
     mda_binding: bindingOf(trust),
-    attested: session.attested,
+    attested: session.isAttested,
     simulated: identity.simulated,
     key_protection: attestation.key_protection,
     attestation_statement: identity.attestationStatement,
     key_statement: session.key?.statement ?? null,
     last_challenge:
-      transcript === null
+      lastChallenge === null
         ? null
         : {
-            nonce: transcript.nonce,
-            session_id: transcript.sessionId,
-            statement: transcript.statement,
-            answered_at: transcript.answeredAt,
+            nonce: lastChallenge.nonce,
+            session_id: lastChallenge.sessionId,
+            statement: lastChallenge.statement,
+            answered_at: lastChallenge.answeredAt,
           },
     trust_parts: trust.parts.map(({ name, state, reason }) => ({ part: name, state, reason })),
   };
@@ -67,7 +67,7 @@ export function publishedAnchor(anchor: TrustAnchor): PublishedAnchor {
     common_name: anchor.commonName,
     name: toBase64(anchor.name),
     public_key: toBase64(anchor.publicKey),
-    simulated: anchor.simulated,
+    simulated: anchor.isSimulated,
   };
 }
 
@@ -76,8 +76,8 @@ function enclaveEvidence(anchor: TrustAnchor, session: OnlineSession): EnclaveEv
   const { identity } = session.registration;
   const posture = session.posture ?? identity.attestation.posture;
   if (identity.simulated || !posture.secure_enclave) return 'simulated';
-  if (!session.mdaVerified) return 'claimed';
-  return anchor.simulated ? 'simulated' : 'certified';
+  if (!session.isDeviceChainVerified) return 'claimed';
+  return anchor.isSimulated ? 'simulated' : 'certified';
 }
 
 type ChainMembers = Pick<
@@ -89,7 +89,7 @@ type ChainMembers = Pick<
 function chainMembers(session: OnlineSession): ChainMembers {
   const chain = session.device?.chain;
   const evidence = session.device?.evidence.chain;
-  if (!session.mdaVerified || chain?.kind !== 'verified' || !evidence) return { mda_verified: false };
+  if (!session.isDeviceChainVerified || chain?.kind !== 'verified' || !evidence) return { mda_verified: false };
   const { facts } = chain;
   return {
     mda_verified: true,

@@ -6,7 +6,7 @@
 import { type AttestationFeed, PROVIDER_ID_PATTERN } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import type { Fleet } from '../../fleet/fleet.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
 import { attestationRecord, publishedAnchor } from './attestation-record.js';
@@ -22,7 +22,7 @@ export const AttestationQuerySchema = Type.Object({
 });
 const readQuery = queryReader(AttestationQuerySchema);
 
-export function addAttestation(server: FastifyInstance, fleet: Fleet): void {
+export function addAttestation(server: FastifyInstance, fleet: ProviderRegistry): void {
   const { anchor } = fleet;
   const instructions = verificationInstructions(anchor);
   addPublicRoute(server, '/v1/providers/attestation', async (request): Promise<AttestationFeed> => {

@@ -5,9 +5,9 @@
 import { apiError } from '@inference/formats';
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
-import type { Fleet } from '../../fleet/fleet.js';
-import type { OnlineSession } from '../../fleet/provider-session.js';
 import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { type ProviderEarnings, readProviderEarnings } from '../../store/provider-earnings.js';
 import type { Database } from '../../store/tables.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
@@ -16,7 +16,7 @@ import { sendError } from '../plugins/send-error.js';
 import { providerStatus } from './status/provider-status.js';
 
 export interface StatusSources {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly waitingRoom: WaitingRoom;
   readonly database: Database;
   readonly now: () => number;
@@ -35,7 +35,7 @@ export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes)
   server.get('/v1/providers/me', { onRequest: limits.publicRoutes }, async (request, reply) => {
     const token = presentedKey(request);
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
-    const session = fleet.ofToken(token);
+    const session = fleet.sessionByToken(token);
     if (session === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
     return reply.header('cache-control', 'no-store').send(await providerStatusOf(routes, session));
   });

@@ -5,15 +5,15 @@
 import { type ConsoleLastSeen, ConsoleMachineViewSchema, RenameMachineSchema, RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
-import type { Fleet } from '../../fleet/fleet.js';
-import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
 import type { LastSeen, LastSeenBook } from '../../store/last-seen.js';
 import type { OwnedMachine, OwnedMachines } from '../../store/owned-machines.js';
 import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
 export interface OwnedProviderRoutes {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly machines: OwnedMachines;
   readonly lastSeen: LastSeenBook;
   /** What `GET /v1/providers/me` answers the machine. */
@@ -27,7 +27,7 @@ export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, sta
     const id = providerId as ProviderId;
     const session = fleet.sessionOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    const hold = fleet.hold(id);
+    const hold = fleet.quarantineOf(id);
     return {
       provider_id: providerId,
       name,

@@ -8,9 +8,9 @@ import {
 } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
-import { firstGap } from '../../attestation/trust.js';
-import type { Fleet } from '../../fleet/fleet.js';
-import type { OnlineSession } from '../../fleet/provider-session.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import type { LastSeenBook } from '../../store/last-seen.js';
 import type { MachineCodes } from '../../store/machine-codes.js';
 import type { OwnedMachines } from '../../store/owned-machines.js';
@@ -21,7 +21,7 @@ import { lastSeenBody } from './owned-provider.js';
 export interface OwnedProvidersRoutes {
   readonly machines: OwnedMachines;
   readonly lastSeen: LastSeenBook;
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly codes: MachineCodes;
   readonly links: ProviderLinks;
 }
@@ -57,23 +57,23 @@ export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, c
   });
 }
 
-function liveState(fleet: Fleet, session: OnlineSession): ConsoleMachine['live'] {
+function liveState(fleet: ProviderRegistry, session: OnlineSession): ConsoleMachine['live'] {
   const { identity, slots, registeredAt } = session.registration;
   const trust = session.trust();
   return {
     status: fleet.status(session),
-    reason: fleet.standings.of(identity.providerId).detail ?? firstGap(trust),
+    reason: fleet.reputations.summaryOf(identity.providerId).detail ?? firstSelfSignedGap(trust),
     trust_level: trust.level,
-    attested: session.attested,
+    attested: session.isAttested,
     simulated: identity.simulated,
     serial_number: identity.attestation.serial_number,
     chip_name: identity.attestation.chip_name,
     models: session.models.map((model) => model.id),
     slots,
     running_jobs: session.jobs.used,
-    decode_tps: session.record.decodeTps,
-    requests_served: session.record.requestsServed,
-    tokens_generated: session.record.tokensGenerated,
+    decode_tps: session.statistics.decodeTps,
+    requests_served: session.statistics.requestsServed,
+    tokens_generated: session.statistics.tokensGenerated,
     connected_at: isoTime(registeredAt),
   };
 }

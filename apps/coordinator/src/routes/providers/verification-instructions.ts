@@ -2,7 +2,7 @@
  * How a person verifies what this service says, in steps that need no program of ours, and what remains unproved after all of
  * them (spec: provider attestation record, `verification_instructions`).
  */
-import type { TrustAnchor } from '../../attestation/chain/anchor.js';
+import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 
 const STEPS = [
   'A RESPONSE. Take the exact bytes of the body; of a stream, the bytes before the signature event (or before the comment ": inference-signature"), without lines that begin with ":" and the empty line after each. Refuse a stream with such a line inside an event.',
@@ -29,7 +29,7 @@ const NOT_PROVED = [
 
 export function verificationInstructions(anchor: TrustAnchor): string {
   const steps = STEPS.map((step, index) => `${index + 1}. ${step}`);
-  const simulation = anchor.simulated
+  const simulation = anchor.isSimulated
     ? ['NOTE: trust_anchor is a SIMULATED authority. Chains under it prove nothing about real machines.']
     : [];
   return [...simulation, ...steps, `NOT PROVED: ${NOT_PROVED.join(' ')}`].join('\n');

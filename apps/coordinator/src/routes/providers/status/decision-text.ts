@@ -1,9 +1,10 @@
 /** Puts the codes of placement decisions into sentences for the owner of the machine. */
-import type { DecisionEntry } from '../../../fleet/decisions/decision-history.js';
-import type { PassedReason, UnfitReason, Verdict } from '../../../fleet/decisions/verdict.js';
-import type { Gate } from '../../../fleet/scheduler/gates.js';
 
-const CHOSEN: Readonly<Record<(Verdict & { outcome: 'chosen' })['reason'], string>> = {
+import type { UnavailableReason } from '@inference/scheduler';
+import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
+import type { NotEligibleReason, PassedReason, PlacementVerdict } from '../../../providers/placement/placement-verdict.js';
+
+const CHOSEN: Readonly<Record<(PlacementVerdict & { outcome: 'chosen' })['reason'], string>> = {
   cheapest: 'Chosen: the quickest for this request.',
   near_tie: 'Chosen: drawn among those that are about equally quick.',
   measuring: 'Chosen: to measure how quick it is.',
@@ -21,12 +22,12 @@ const PASSED: Readonly<Record<Exclude<PassedReason, 'slower'>, string>> = {
   probing_other: 'Not chosen: as quick as the best, but another had to show that it is well again.',
 };
 
-const UNFIT: Readonly<Record<UnfitReason, string>> = {
+const UNFIT: Readonly<Record<NotEligibleReason, string>> = {
   failed_before: 'Not chosen: it had failed this very request before.',
   below_trust_floor: 'Not chosen: the request was for machines of trust level hardware.',
 };
 
-const GATES: Readonly<Record<Exclude<Gate, 'untrusted' | 'held_off'>, string>> = {
+const GATES: Readonly<Record<Exclude<UnavailableReason, 'untrusted' | 'held_off'>, string>> = {
   quarantined: 'Not eligible: it was in quarantine.',
   cooling_down: 'Not eligible: jobs had failed there, and it was left alone for a while.',
   on_probation: 'Not eligible: jobs had failed there, and one at a time decides whether it is well.',
@@ -41,7 +42,7 @@ const GATES: Readonly<Record<Exclude<Gate, 'untrusted' | 'held_off'>, string>> =
 };
 
 /** One sentence for an entry of the history. */
-export function decisionText({ verdict, lastAt, challengedAt }: DecisionEntry): string {
+export function decisionText({ verdict, lastAt, challengedAt }: LoggedDecision): string {
   switch (verdict.outcome) {
     case 'chosen':
       return CHOSEN[verdict.reason];
@@ -56,7 +57,7 @@ export function decisionText({ verdict, lastAt, challengedAt }: DecisionEntry): 
   }
 }
 
-function gateText(gate: Gate, ms: number | null, challengeAgeMs: number | null): string {
+function gateText(gate: UnavailableReason, ms: number | null, challengeAgeMs: number | null): string {
   if (gate === 'held_off') return `Not eligible: it had said that it is full, and was left alone for ${formatDuration(ms ?? 0)} more.`;
   if (gate !== 'untrusted') return GATES[gate];
   if (challengeAgeMs === null) return 'Not eligible: a part of its trust did not hold.';

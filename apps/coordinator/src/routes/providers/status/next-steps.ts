@@ -3,13 +3,13 @@
  * some away, then what is merely less than it could be. Pure: from the same facts that the rest of the answer shows.
  */
 import type { NextStep, ProviderStatusAnswer } from '@inference/protocol';
-import type { Gate } from '../../../fleet/scheduler/gates.js';
+import type { UnavailableReason } from '@inference/scheduler';
 import { formatDuration } from './decision-text.js';
 
 export type StatusFacts = Omit<ProviderStatusAnswer, 'next_steps'>;
 
 /** Gates that open by themselves, and what the owner can do meanwhile. A machine that is full or in a pause is doing well. */
-const PASSING: Partial<Record<Gate, string>> = {
+const PASSING: Partial<Record<UnavailableReason, string>> = {
   too_hot: 'This Mac is too hot and gets no jobs until it has cooled down. Give it air, or run less beside it.',
   no_memory: 'This Mac is out of memory and gets no jobs until some is free. Close programs, or serve a smaller model.',
 };
@@ -50,7 +50,7 @@ function blocked({ status, status_remedy, availability, trust_parts, trust_level
 }
 
 function passing({ gate }: StatusFacts): NextStep[] {
-  const text = gate === null ? undefined : PASSING[gate as Gate];
+  const text = gate === null ? undefined : PASSING[gate as UnavailableReason];
   return gate === null || text === undefined ? [] : [{ code: gate, text }];
 }
 

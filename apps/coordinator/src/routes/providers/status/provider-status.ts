@@ -1,10 +1,10 @@
 /** Puts together what a provider is told about itself. Apart from the recorded decisions, everything is of this moment. */
 import type { PlacementDecision, ProviderStatusAnswer } from '@inference/protocol';
-import type { DecisionEntry } from '../../../fleet/decisions/decision-history.js';
-import type { Fleet } from '../../../fleet/fleet.js';
-import type { OnlineSession } from '../../../fleet/provider-session.js';
-import { trustMessage } from '../../../fleet/trust-message.js';
 import type { WaitingRoom } from '../../../inference/waiting-room.js';
+import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
+import type { ProviderRegistry } from '../../../providers/provider-registry.js';
+import type { OnlineSession } from '../../../providers/session/provider-session.js';
+import { trustMessage } from '../../../providers/session/trust-message.js';
 import type { ProviderEarnings } from '../../../store/provider-earnings.js';
 import { availabilityBody } from './availability.js';
 import { decisionText } from './decision-text.js';
@@ -12,7 +12,7 @@ import { nextSteps } from './next-steps.js';
 import { reputationOf } from './reputation.js';
 
 export interface StatusInput {
-  readonly fleet: Fleet;
+  readonly fleet: ProviderRegistry;
   readonly waitingRoom: WaitingRoom;
   readonly now: number;
   /** Null where the ledger did not answer. */
@@ -21,8 +21,8 @@ export interface StatusInput {
 
 export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now, earnings }: StatusInput): ProviderStatusAnswer {
   const { identity, slots, registeredAt, agentName, agentVersion } = session.registration;
-  const { host } = session.record;
-  const standing = trustMessage(session.trust(), fleet.status(session), null, fleet.hold(identity.providerId));
+  const { host } = session.statistics;
+  const standing = trustMessage(session.trust(), fleet.status(session), null, fleet.quarantineOf(identity.providerId));
   const facts = {
     object: 'provider.status' as const,
     provider_id: identity.providerId,
@@ -33,7 +33,7 @@ export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now
     server_time: iso(now),
     status: standing.status,
     status_remedy: standing.status_remedy ?? null,
-    gate: fleet.gate(session),
+    gate: fleet.unavailableReason(session),
     availability: availabilityBody(session.availability),
     hardware: { ...session.registration.hardware, adjusted: [...session.registration.adjusted] },
     trust_level: standing.trust_level,
@@ -41,18 +41,18 @@ export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now
     slots,
     running_jobs: session.jobs.used,
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
-    measured: { prefill_tps: session.record.prefillTps, decode_tps: session.record.decodeTps },
+    measured: { prefill_tps: session.statistics.prefillTps, decode_tps: session.statistics.decodeTps },
     models: modelsOf(session, fleet, waitingRoom),
-    ...fleet.explanations.given(session, null),
-    decisions: fleet.explanations.decisions(session).map(decisionOf),
+    ...fleet.placementReports.share(session, null),
+    decisions: fleet.placementReports.decisions(session).map(decisionOf),
     reputation: reputationOf(fleet, session, now),
     earnings: earnings === null ? null : { of: earnings.of, today_micro_usd: earnings.today, total_micro_usd: earnings.total },
   };
   return { ...facts, next_steps: nextSteps(facts) };
 }
 
-function modelsOf(session: OnlineSession, fleet: Fleet, waitingRoom: WaitingRoom): ProviderStatusAnswer['models'] {
-  const gate = fleet.gate(session);
+function modelsOf(session: OnlineSession, fleet: ProviderRegistry, waitingRoom: WaitingRoom): ProviderStatusAnswer['models'] {
+  const gate = fleet.unavailableReason(session);
   const speeds = new Map(fleet.speeds(session).map(({ model, speed }) => [model, speed]));
   return session.models.map(({ id, state = 'ready' }) => {
     const speed = speeds.get(id);
@@ -65,9 +65,9 @@ function modelsOf(session: OnlineSession, fleet: Fleet, waitingRoom: WaitingRoom
       prefill_tps: tenths(speed?.prefillTps ?? 0),
       decode_tps: tenths(speed?.decodeTps ?? 0),
       measured_jobs: speed?.samples ?? 0,
-      ...fleet.explanations.given(session, id),
+      ...fleet.placementReports.share(session, id),
       demand: {
-        requests_last_5_minutes: fleet.explanations.askedLately(id),
+        requests_last_5_minutes: fleet.placementReports.recentRequests(id),
         waiting_requests: waiting,
         expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
       },
@@ -75,7 +75,7 @@ function modelsOf(session: OnlineSession, fleet: Fleet, waitingRoom: WaitingRoom
   });
 }
 
-function decisionOf(entry: DecisionEntry): PlacementDecision {
+function decisionOf(entry: LoggedDecision): PlacementDecision {
   const { model, verdict, count, firstAt, lastAt, challengedAt } = entry;
   const { outcome, reason, ms } = verdict;
   return {

@@ -1,18 +1,18 @@
 /** What a provider's past failures mean for it now. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
-import type { Fleet } from '../../../fleet/fleet.js';
-import type { OnlineSession } from '../../../fleet/provider-session.js';
+import type { ProviderRegistry } from '../../../providers/provider-registry.js';
+import type { OnlineSession } from '../../../providers/session/provider-session.js';
 
-export function reputationOf(fleet: Fleet, session: OnlineSession, now: number): ProviderStatusAnswer['reputation'] {
-  const { state, reason, since, until, recentFailures } = fleet.standings.of(session.registration.identity.providerId);
+export function reputationOf(fleet: ProviderRegistry, session: OnlineSession, now: number): ProviderStatusAnswer['reputation'] {
+  const { state, reason, since, until, recentFailures } = fleet.reputations.summaryOf(session.registration.identity.providerId);
   return {
     state,
     reason,
     since: time(since),
     until: time(until),
     recent_failures: recentFailures,
-    held_off_until: session.heldOffUntil > now ? time(session.heldOffUntil) : null,
-    refused_in_a_row: session.heldOffInARow,
+    held_off_until: session.backoffUntil > now ? time(session.backoffUntil) : null,
+    refused_in_a_row: session.backoffCount,
   };
 }
 

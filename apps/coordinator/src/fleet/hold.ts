@@ -1,8 +1,0 @@
-/** A machine that an operator took out of routing, whatever its trust and its jobs say, until an operator lets it in again. */
-
-export interface Hold {
-  /** In the operator's words, at most 300 characters; the owner of the machine reads it. */
-  readonly reason: string;
-  /** Milliseconds since 1970. */
-  readonly since: number;
-}

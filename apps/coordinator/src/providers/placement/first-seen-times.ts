@@ -1,0 +1,34 @@
+/** When this process first saw each model, in milliseconds. Providers make the names up, so of those that nobody offers any more only so many are kept. */
+
+const MAX_MODELS = 10_000;
+
+export class FirstSeenTimes {
+  readonly #isOffered: (model: string) => boolean;
+  readonly #at = new Map<string, number>();
+  #max = MAX_MODELS;
+
+  constructor(isOffered: (model: string) => boolean) {
+    this.#isOffered = isOffered;
+  }
+
+  get size(): number {
+    return this.#at.size;
+  }
+
+  /** A model is offered. */
+  record(model: string, now: number): void {
+    if (this.#at.has(model)) return;
+    this.#at.set(model, now);
+    if (this.#at.size > this.#max) this.#forget();
+  }
+
+  at(model: string): number | null {
+    return this.#at.get(model) ?? null;
+  }
+
+  /** So seldom that each name is looked at about once. */
+  #forget(): void {
+    for (const model of this.#at.keys()) if (!this.#isOffered(model)) this.#at.delete(model);
+    this.#max = Math.max(MAX_MODELS, 2 * this.#at.size);
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Records what placement decisions meant for providers, at the moment they are made: for the one that was chosen always, and of
+ * the others for the next two in turn, so that the work is the same for three machines and for ten thousand. Also counts what each
+ * connection was given of all that was placed since it came.
+ */
+
+import { namesProvider, type PlacementRequest, type PoolMember, type ProviderPool, type SchedulingDecision } from '@inference/scheduler';
+import { BoundedMap } from '../../limits/bounded-map.js';
+import { DecisionHistory, type LoggedDecision } from './decision-history.js';
+import { chosenVerdict, type PlacementVerdict, passedVerdict } from './placement-verdict.js';
+
+/** Of how many providers that were not chosen a decision is recorded. */
+const MAX_OTHERS = 2;
+
+/** What is looked at of a connection. */
+export interface LoggedProvider {
+  readonly models: readonly { readonly id: string }[];
+  /** The newest challenge that it answered rightly. */
+  readonly lastChallenge: { readonly answeredAt: number } | null;
+}
+
+/** How much of what was placed since it connected a provider was given. */
+export interface PlacementShare {
+  readonly placements: number;
+  /** 0 to 1; null while nothing was placed. */
+  readonly share: number | null;
+}
+
+interface LoggedDecisions {
+  readonly history: DecisionHistory;
+  /** What had been placed of each model when this connection began to offer it. */
+  readonly before: Map<string, number>;
+  readonly given: Map<string, number>;
+  readonly beforeAll: number;
+}
+
+const MAX_MODELS = 10_000;
+
+export class PlacementLog<S extends LoggedProvider> {
+  readonly #kept = new WeakMap<S, LoggedDecisions>();
+  readonly #placed = new BoundedMap<string, number>(MAX_MODELS);
+  /** Whose turn it is to be looked at. */
+  readonly #turns = new WeakMap<ProviderPool<S>, Iterator<PoolMember<S>>>();
+  #placedInAll = 0;
+
+  /** A connection offers these models from now on, if it did not before. */
+  follow(session: S): void {
+    const { before } = this.#of(session);
+    for (const { id } of session.models) if (!before.has(id)) before.set(id, this.#placed.get(id) ?? 0);
+  }
+
+  /** A decision was made on the board of a model. */
+  decided(model: string, board: ProviderPool<S>, request: PlacementRequest, decision: SchedulingDecision<S>, now: number): void {
+    const first = decision.kind === 'placed' ? decision.ordered[0] : null;
+    if (first !== null) {
+      this.#add(first.member.subject, model, chosenVerdict(first, request), now);
+      const { given: share } = this.#of(first.member.subject);
+      share.set(model, (share.get(model) ?? 0) + 1);
+      this.#countPlaced(model);
+    }
+    // What was meant for one machine says nothing about the others.
+    if (namesProvider(request)) return;
+    for (let looked = 0; looked < Math.min(MAX_OTHERS, board.size); looked++) {
+      const member = this.#next(board);
+      if (member === null) return;
+      if (member.subject === first?.member.subject) continue;
+      const verdict = passedVerdict(member, request, decision, { now, constants: board.constants });
+      if (verdict !== null) this.#add(member.subject, model, verdict, now);
+    }
+  }
+
+  /** The newest first. */
+  entries(session: S): readonly LoggedDecision[] {
+    return this.#kept.get(session)?.history.entries ?? [];
+  }
+
+  /** Of one model, or of all of them. */
+  share(session: S, model: string | null): PlacementShare {
+    const kept = this.#kept.get(session);
+    if (kept === undefined) return { placements: 0, share: null };
+    const { before, beforeAll, given: share } = kept;
+    const placed =
+      model === null ? this.#placedInAll - beforeAll : (this.#placed.get(model) ?? 0) - (before.get(model) ?? this.#placed.get(model) ?? 0);
+    let placements = 0;
+    for (const [id, count] of share) if (model === null || id === model) placements += count;
+    return { placements, share: placed === 0 ? null : Math.min(1, placements / placed) };
+  }
+
+  #of(session: S): LoggedDecisions {
+    let kept = this.#kept.get(session);
+    if (kept === undefined) {
+      kept = { history: new DecisionHistory(), before: new Map(), given: new Map(), beforeAll: this.#placedInAll };
+      this.#kept.set(session, kept);
+    }
+    return kept;
+  }
+
+  #add(session: S, model: string, verdict: PlacementVerdict, now: number): void {
+    const challengedAt = verdict.reason === 'untrusted' ? (session.lastChallenge?.answeredAt ?? null) : null;
+    this.#of(session).history.add(model, verdict, challengedAt, now);
+  }
+
+  #countPlaced(model: string): void {
+    this.#placed.set(model, (this.#placed.get(model) ?? 0) + 1);
+    this.#placedInAll++;
+  }
+
+  /** The member whose turn it is. Providers may come and go between two turns. */
+  #next(board: ProviderPool<S>): PoolMember<S> | null {
+    const known = this.#turns.get(board)?.next();
+    if (known !== undefined && known.done !== true) return known.value;
+    const members = board.members()[Symbol.iterator]();
+    this.#turns.set(board, members);
+    const next = members.next();
+    return next.done === true ? null : next.value;
+  }
+}

@@ -1,0 +1,104 @@
+/** What earlier jobs of each enclave key mean for it now, connected or not: the reputations, in the words that the rest of the fleet uses. */
+import type { ProviderId, RestraintReason } from '@inference/protocol';
+import type { RestrictionMessage } from '../session/trust-message.js';
+import { type Fault, type Reputation, type ReputationState, type Restriction, recentFailures, stateAt } from './reputation.js';
+import { ReputationStore, type ReputationStoreOptions } from './reputation-store.js';
+
+/** Times in milliseconds. */
+export interface ReputationSummary {
+  readonly state: ReputationState;
+  /** Why, and for the operator the exact problem; null while it is well. */
+  readonly reason: RestraintReason | null;
+  readonly detail: string | null;
+  /** Since when, and when one job decides. */
+  readonly since: number | null;
+  readonly until: number | null;
+  /** Failures that still count; each makes other machines be preferred. */
+  readonly recentFailures: number;
+}
+
+export type ReputationEvent =
+  | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
+  /** Jobs failed, and it is left alone until a time, in milliseconds. */
+  | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestraintReason; readonly until: number }
+  | { readonly type: 'reinstated'; readonly providerId: ProviderId };
+
+export interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
+  readonly onEvent: (event: ReputationEvent) => void;
+}
+
+export class ReputationRegistry {
+  readonly #options: ReputationRegistryOptions;
+  readonly #book: ReputationStore;
+
+  constructor(options: ReputationRegistryOptions) {
+    this.#options = options;
+    this.#book = new ReputationStore(options);
+  }
+
+  summaryOf(providerId: ProviderId): ReputationSummary {
+    const now = this.#options.now();
+    const get = this.#book.get(providerId);
+    const { reason = null, detail = null, since = null, until = null } = get.restraint ?? {};
+    return { state: stateAt(get, now), reason, detail, since, until, recentFailures: recentFailures(get, now) };
+  }
+
+  /** What placement goes by. */
+  get(providerId: ProviderId): Reputation {
+    return this.#book.get(providerId);
+  }
+
+  /** Keys that are held back or on trial. */
+  *restricted(): Iterable<[ProviderId, ReputationSummary]> {
+    for (const [providerId] of this.#book.restricted()) yield [providerId, this.summaryOf(providerId)];
+  }
+
+  /** Whether it is on trial after a lie. */
+  isDistrusted(providerId: ProviderId): boolean {
+    return this.#book.get(providerId).restraint?.reason === 'answers_not_verified';
+  }
+
+  /** What a provider that is held back or on trial is told; null: it is neither. */
+  restrictionMessage(providerId: ProviderId): RestrictionMessage | null {
+    const { state, reason, since, until } = this.summaryOf(providerId);
+    return state === 'well' || reason === null || since === null || until === null ? null : { state, reason, since, until };
+  }
+
+  /** A job went wrong by the provider's fault. `detail`: the exact problem, a code. */
+  recordFault(providerId: ProviderId, fault: Fault, detail: string): void {
+    this.#report(providerId, this.#book.faulted(providerId, fault, detail));
+  }
+
+  /** An answer of the provider verified. */
+  recordAnswer(providerId: ProviderId): void {
+    this.#book.answered(providerId);
+  }
+
+  /** Another machine was quicker with the first content of a job. */
+  recordSlowAnswer(providerId: ProviderId): void {
+    this.#book.late(providerId);
+  }
+
+  /** Lets a key that is held back take jobs again, and forgets why. False when it was not. */
+  reinstate(providerId: ProviderId): boolean {
+    if (!this.#book.clear(providerId)) return false;
+    this.#options.onEvent({ type: 'reinstated', providerId });
+    return true;
+  }
+
+  /** Takes in what jobs of a key came to on another coordinator. */
+  adopt(providerId: ProviderId, get: Reputation): void {
+    this.#book.adopt(providerId, get);
+  }
+
+  close(): void {
+    this.#book.close();
+  }
+
+  #report(providerId: ProviderId, restraint: Restriction | null): void {
+    if (restraint === null) return;
+    const { kind, reason, detail, until } = restraint;
+    if (kind === 'quarantine') this.#options.onEvent({ type: 'quarantined', providerId, reason: detail, until });
+    else this.#options.onEvent({ type: 'cooling_down', providerId, reason, until });
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The reputation of every enclave key that has one, in memory. It outlives connections, so that nobody clears theirs by coming
+ * back, and with somebody who keeps it also the process; it is bounded, and what time has cleared is dropped.
+ */
+import type { ProviderId } from '@inference/protocol';
+import {
+  afterAnswer,
+  afterFault,
+  afterSlowAnswer,
+  CLEAN_REPUTATION,
+  clampedToClock,
+  type Fault,
+  isClean,
+  nextChangeAt,
+  type Reputation,
+  type Restriction,
+  stateAt,
+} from './reputation.js';
+
+export interface ReputationStoreOptions {
+  readonly now: () => number;
+  readonly random: () => number;
+  /** What placement goes by may have changed. */
+  readonly onChange: (providerId: ProviderId) => void;
+  readonly max?: number;
+  readonly persistence?: ReputationPersistence;
+}
+
+/** Keeps reputations over restarts. */
+export interface ReputationPersistence {
+  /** What was kept, the oldest first. */
+  readonly known: Iterable<readonly [ProviderId, Reputation]>;
+  /** Takes in what is new of a key, null when nothing of it counts any more. Returns at once. */
+  put(providerId: ProviderId, reputation: Reputation | null): void;
+}
+
+interface Entry {
+  reputation: Reputation;
+  timer: NodeJS.Timeout | null;
+}
+
+const MAX_ENTRIES = 50_000;
+/** Longest wait of a timer, in milliseconds. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export class ReputationStore {
+  readonly #options: ReputationStoreOptions;
+  readonly #entries = new Map<ProviderId, Entry>();
+
+  constructor(options: ReputationStoreOptions) {
+    this.#options = options;
+    for (const [providerId, kept] of options.persistence?.known ?? []) this.#store(providerId, clampedToClock(kept, options.now()));
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(providerId: ProviderId): Reputation {
+    return this.#entries.get(providerId)?.reputation ?? CLEAN_REPUTATION;
+  }
+
+  /** Keys that are held back or on trial now. */
+  *restricted(): Iterable<[ProviderId, Restriction]> {
+    for (const [providerId, { reputation }] of this.#entries) {
+      if (reputation.restraint !== null) yield [providerId, reputation.restraint];
+    }
+  }
+
+  /** A job went wrong by the provider's fault. Gives the restraint that this led to, or null. */
+  faulted(providerId: ProviderId, fault: Fault, detail: string): Restriction | null {
+    const before = this.get(providerId);
+    const after = afterFault(before, fault, detail, this.#options.now(), this.#options.random());
+    this.#put(providerId, after);
+    return after.restraint === before.restraint ? null : after.restraint;
+  }
+
+  answered(providerId: ProviderId): void {
+    if (this.#entries.has(providerId)) this.#put(providerId, afterAnswer(this.get(providerId), this.#options.now()));
+  }
+
+  late(providerId: ProviderId): void {
+    this.#put(providerId, afterSlowAnswer(this.get(providerId), this.#options.now()));
+  }
+
+  /** Forgets all of it. False when the key was not held back. */
+  clear(providerId: ProviderId): boolean {
+    if (stateAt(this.get(providerId), this.#options.now()) === 'well') return false;
+    this.#drop(providerId);
+    // In words, so that other coordinators hear of it.
+    this.#options.persistence?.put(providerId, { ...CLEAN_REPUTATION, at: this.#options.now() });
+    this.#options.onChange(providerId);
+    return true;
+  }
+
+  /** Takes in what another coordinator has come to know. */
+  adopt(providerId: ProviderId, kept: Reputation): void {
+    this.#store(providerId, clampedToClock(kept, this.#options.now()));
+    this.#options.onChange(providerId);
+  }
+
+  close(): void {
+    for (const providerId of [...this.#entries.keys()]) this.#drop(providerId);
+  }
+
+  #put(providerId: ProviderId, reputation: Reputation): void {
+    if (this.#store(providerId, reputation)) this.#options.persistence?.put(providerId, reputation);
+    this.#options.onChange(providerId);
+  }
+
+  /** False: nothing of it counts, and the key has none. */
+  #store(providerId: ProviderId, reputation: Reputation): boolean {
+    const now = this.#options.now();
+    if (isClean(reputation, now)) {
+      this.#forget(providerId);
+      return false;
+    }
+    this.#drop(providerId);
+    // The newest stands last, so that the first to go is the oldest.
+    this.#entries.set(providerId, { reputation, timer: this.#timerFor(providerId, reputation, now) });
+    if (this.#entries.size > (this.#options.max ?? MAX_ENTRIES)) this.#forget(this.#evictionCandidate());
+    return true;
+  }
+
+  #timerFor(providerId: ProviderId, reputation: Reputation, now: number): NodeJS.Timeout | null {
+    const at = nextChangeAt(reputation, now);
+    if (at === null) return null;
+    const timer = setTimeout(() => this.#recheck(providerId), Math.min(Math.max(1, at - now + 1), MAX_TIMER_MS));
+    timer.unref();
+    return timer;
+  }
+
+  #recheck(providerId: ProviderId): void {
+    const entry = this.#entries.get(providerId);
+    if (entry === undefined) return;
+    const now = this.#options.now();
+    if (isClean(entry.reputation, now)) this.#forget(providerId);
+    else entry.timer = this.#timerFor(providerId, entry.reputation, now);
+    this.#options.onChange(providerId);
+  }
+
+  /** The oldest that is not held back, or the oldest of all. */
+  #evictionCandidate(): ProviderId {
+    let oldest: ProviderId | null = null;
+    for (const [providerId, { reputation }] of this.#entries) {
+      if (reputation.restraint === null) return providerId;
+      oldest ??= providerId;
+    }
+    return oldest as ProviderId;
+  }
+
+  /** For good. */
+  #forget(providerId: ProviderId): void {
+    this.#drop(providerId);
+    this.#options.persistence?.put(providerId, null);
+  }
+
+  #drop(providerId: ProviderId): void {
+    const entry = this.#entries.get(providerId);
+    if (entry === undefined) return;
+    if (entry.timer !== null) clearTimeout(entry.timer);
+    this.#entries.delete(providerId);
+  }
+}

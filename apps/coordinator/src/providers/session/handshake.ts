@@ -1,0 +1,99 @@
+/**
+ * The beginning of a provider's connection: hello, welcome, register, each in its turn and in time. It ends with statements that were
+ * verified, or in a refusal.
+ */
+import {
+  type CoordinatorMessage,
+  negotiateVersion,
+  type ProviderMessage,
+  RECEIPT_VERSIONS,
+  type Register,
+  type ToldAvailability,
+} from '@inference/protocol';
+import { type Admitted, admit } from './admission.js';
+import type { ChallengeTranscript } from './challenge-answer.js';
+import { newNonce } from './periodic-challenge.js';
+import { plausibleHardware } from './plausible-hardware.js';
+import { outOfTurn, Refusal } from './refusal.js';
+import type { Registration, SessionOptions } from './session-options.js';
+
+export interface HandshakeEvents {
+  welcome(message: CoordinatorMessage & { type: 'welcome' }): void;
+  /** The provider did not go on in time. */
+  tooSlow(waitedFor: 'hello' | 'register'): void;
+}
+
+/** What a provider has registered with. */
+export interface Registered {
+  readonly admitted: Admitted;
+  readonly registration: Registration;
+  readonly models: Register['models'];
+  readonly availability: ToldAvailability;
+  /** The challenge that was answered with it. */
+  readonly first: ChallengeTranscript;
+}
+
+export class Handshake {
+  readonly #sessionId: string;
+  readonly #rules: SessionOptions;
+  readonly #events: HandshakeEvents;
+  readonly #nonce = newNonce();
+  #waitsFor: 'hello' | 'register' = 'hello';
+  #agent = { name: '', version: '' };
+  #deadline: NodeJS.Timeout;
+
+  constructor(sessionId: string, rules: SessionOptions, events: HandshakeEvents) {
+    this.#sessionId = sessionId;
+    this.#rules = rules;
+    this.#events = events;
+    this.#deadline = this.#expect();
+  }
+
+  /** Null: it goes on. Throws {@link Refusal}. */
+  receive(message: ProviderMessage): Registered | null {
+    if (message.type !== this.#waitsFor) throw outOfTurn(message.type);
+    if (message.type === 'register') return this.#register(message);
+    if (message.type === 'hello') this.#hello(message.versions, message.agent);
+    return null;
+  }
+
+  /** Nobody waits for it any more. */
+  stop(): void {
+    clearTimeout(this.#deadline);
+  }
+
+  #hello(versions: readonly number[], agent: { name: string; version: string }): void {
+    const version = negotiateVersion(versions);
+    if (version === null) throw new Refusal('version_unsupported', 'no protocol version in common');
+    this.#agent = agent;
+    this.#waitsFor = 'register';
+    this.stop();
+    this.#deadline = this.#expect();
+    const server_time = this.#rules.now();
+    const receipts = [...RECEIPT_VERSIONS];
+    this.#events.welcome({ type: 'welcome', version, session_id: this.#sessionId, nonce: this.#nonce, server_time, receipts });
+  }
+
+  #register(message: Register): Registered {
+    const now = this.#rules.now();
+    const { allowSimulatedEnclave } = this.#rules;
+    const admitted = admit(message, { now, allowSimulatedEnclave, nonce: this.#nonce, sessionId: this.#sessionId });
+    this.stop();
+    const registration = {
+      identity: admitted.identity,
+      ...plausibleHardware(message.hardware, admitted.identity.attestation),
+      slots: message.slots,
+      receiptVersion: message.receipt_version ?? 1,
+      agentName: this.#agent.name,
+      agentVersion: this.#agent.version,
+      registeredAt: now,
+    };
+    const first = { statement: message.challenge, nonce: this.#nonce, sessionId: this.#sessionId, answeredAt: now };
+    const { models, availability = { state: 'serving' } } = message;
+    return { admitted, registration, models, availability, first };
+  }
+
+  #expect(): NodeJS.Timeout {
+    return setTimeout(() => this.#events.tooSlow(this.#waitsFor), this.#rules.timings.handshakeMs);
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * A provider shows the token of its owner over its session. Who knows tokens lies outside the fleet; here is what is asked and
+ * what comes back. One session asks one thing at a time, and of those that wait only the newest counts.
+ */
+import type { CoordinatorMessage, LinkRefusal, ProviderId } from '@inference/protocol';
+
+export type LinkAnswer =
+  | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }
+  | { readonly kind: 'refused'; readonly reason: LinkRefusal };
+
+/** Answers for a provider that a session has proved. May reject; the provider is then told to try later. */
+export type LinkService = (providerId: ProviderId, token: string) => Promise<LinkAnswer>;
+
+/** The tokens of one session. */
+export class LinkRequests {
+  readonly #office: LinkService;
+  readonly #send: (message: CoordinatorMessage) => void;
+  #running = false;
+  #waiting: string | null = null;
+  #told = 0;
+  #ownerAccountId: string | null = null;
+
+  constructor(office: LinkService, send: (message: CoordinatorMessage) => void) {
+    this.#office = office;
+    this.#send = send;
+  }
+
+  /** The account that the newest accepted token links the provider to; null: none. */
+  get ownerAccountId(): string | null {
+    return this.#ownerAccountId;
+  }
+
+  submit(providerId: ProviderId, token: string): void {
+    this.#waiting = token;
+    if (!this.#running) void this.#work(providerId);
+  }
+
+  /** The link ended by somebody else's hand. What an office answers from before that no longer counts. */
+  unlink(): void {
+    this.#told++;
+    this.#ownerAccountId = null;
+    this.#send(linkRefused('token_revoked'));
+  }
+
+  async #work(providerId: ProviderId): Promise<void> {
+    this.#running = true;
+    for (let token = this.#take(); token !== null; token = this.#take()) {
+      const before = this.#told;
+      const message = await this.#answer(providerId, token);
+      if (before !== this.#told) continue;
+      if (message.type === 'linked') this.#ownerAccountId = message.account_id;
+      this.#send(message);
+    }
+    this.#running = false;
+  }
+
+  #take(): string | null {
+    const token = this.#waiting;
+    this.#waiting = null;
+    return token;
+  }
+
+  async #answer(providerId: ProviderId, token: string): Promise<CoordinatorMessage> {
+    try {
+      const answer = await this.#office(providerId, token);
+      if (answer.kind === 'refused') return linkRefused(answer.reason);
+      return { type: 'linked', account_id: answer.accountId, account_name: answer.accountName };
+    } catch {
+      return linkRefused('try_later');
+    }
+  }
+}
+
+const REMEDIES: Readonly<Record<LinkRefusal, string>> = {
+  token_revoked: 'This machine is linked to no account any more. Run "inference-provider login" to link it.',
+  other_machine: 'The token is that of another machine: this data directory was copied. Run "inference-provider login" here.',
+  other_account:
+    'This machine earns for another account. Remove it there, under Machines in the console, then run "inference-provider login".',
+  account_suspended: 'The account that this machine earns for is suspended. Ask the operator.',
+  try_later: 'The coordinator cannot say now. The agent asks again by itself.',
+};
+
+function linkRefused(reason: LinkRefusal): CoordinatorMessage {
+  return { type: 'link_refused', reason, remedy: REMEDIES[reason] };
+}

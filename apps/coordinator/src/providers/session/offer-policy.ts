@@ -1,0 +1,53 @@
+/**
+ * Which of a provider's offers are taken, by what the catalogue says. Pure. The catalogue's words go before the provider's
+ * own, so that a client reads the same of a model whoever serves it.
+ */
+import type { ModelOffer, ModelRefusal, ModelsRefused } from '@inference/protocol';
+
+/** What the catalogue says of one model. */
+export interface CatalogueTerms {
+  readonly displayName: string;
+  readonly quantization: string;
+  readonly modelType: ModelOffer['model_type'];
+  /** SHA-256 of files that may be served under this id; none: any file. */
+  readonly fileSha256: readonly string[];
+}
+
+export interface OfferRules {
+  readonly catalogue: ReadonlyMap<string, CatalogueTerms>;
+  /** Only models of the catalogue are served. */
+  readonly onlyCatalogued: boolean;
+}
+
+export interface EvaluatedOffers {
+  readonly accepted: readonly ModelOffer[];
+  readonly refused: ModelsRefused['models'];
+}
+
+const REMEDIES: Readonly<Record<ModelRefusal, string>> = {
+  not_catalogued: 'This network serves only models of its catalogue. Choose one that GET /v1/catalogue lists.',
+  hash_missing: 'The hash of the file was not told yet. Wait until the provider has computed it.',
+  hash_differs: 'The file is not the one that the catalogue lists. Pull the model again, or serve it under another id.',
+  other_type: 'The catalogue lists this model for something else. Serve it under another id.',
+};
+
+export function evaluateOffers(offers: readonly ModelOffer[], rules: OfferRules): EvaluatedOffers {
+  const accepted: ModelOffer[] = [];
+  const refused: ModelsRefused['models'] = [];
+  for (const offer of offers) {
+    const terms = rules.catalogue.get(offer.id);
+    const reason = refusalOf(offer, terms, rules);
+    if (reason !== null) refused.push({ id: offer.id, reason, remedy: REMEDIES[reason] });
+    else if (terms === undefined) accepted.push(offer);
+    else accepted.push({ ...offer, display_name: terms.displayName, quantization: terms.quantization });
+  }
+  return { accepted, refused };
+}
+
+function refusalOf(offer: ModelOffer, terms: CatalogueTerms | undefined, { onlyCatalogued }: OfferRules): ModelRefusal | null {
+  if (terms === undefined) return onlyCatalogued ? 'not_catalogued' : null;
+  if (terms.modelType !== offer.model_type) return 'other_type';
+  if (terms.fileSha256.length === 0) return null;
+  if (offer.file_sha256 === undefined) return 'hash_missing';
+  return terms.fileSha256.includes(offer.file_sha256) ? null : 'hash_differs';
+}

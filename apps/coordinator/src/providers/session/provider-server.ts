@@ -1,0 +1,138 @@
+/**
+ * The door for providers: turns `GET /provider/v1/socket` into a WebSocket and hands it to the fleet. What a connection may hold is
+ * small until its provider has registered. Later, messages that have not arrived whole share a budget by address.
+ */
+import type { IncomingMessage, Server } from 'node:http';
+import type { Duplex } from 'node:stream';
+import proxyAddress from '@fastify/proxy-addr';
+import { MAX_TEXT_FRAME_BYTES } from '@inference/protocol';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { type Claim, FairBudget } from '../../limits/fair-budget.js';
+import { networkOf } from '../../limits/network-address.js';
+import type { ProviderRegistry } from '../provider-registry.js';
+import { MAX_MESSAGE_BYTES } from './provider-socket.js';
+
+export const PROVIDER_SOCKET_PATH = '/provider/v1/socket';
+const MAX_CONNECTIONS = 20_000;
+/** All connections that have not registered: 8192 of them, or 64 that send the most they may. */
+const MAX_UNREGISTERED_BYTES = 32 * 2 ** 20;
+const BYTES_PER_CONNECTION = 4096;
+/** Bytes of one message before registration. Above the cap of a text frame, so that a message somewhat over it gets its reason. */
+const MAX_UNREGISTERED_MESSAGE_BYTES = 2 * MAX_TEXT_FRAME_BYTES;
+/** All unfinished messages of registered providers: 256 frames of the largest size. Anybody can register a machine. */
+const MAX_UNFINISHED_BYTES = 128 * 2 ** 20;
+/** Bytes of an unfinished message that are not counted: most messages arrive in one piece. */
+const UNCOUNTED_BYTES = 16 * 1024;
+
+/** Whether a request asks for the WebSocket of providers. */
+export function isProviderUpgrade({ method, url = '', headers }: IncomingMessage): boolean {
+  return method === 'GET' && url.split('?', 1)[0] === PROVIDER_SOCKET_PATH && /(?:^|,)\s*websocket\s*(?:,|$)/i.test(headers.upgrade ?? '');
+}
+
+/** Listens for upgrades on an HTTP server; those of other requests are left to others. Returns the function that stops this. */
+export function openProviderServer(server: Server, fleet: ProviderRegistry, trustedProxies: readonly string[]): () => void {
+  const sockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES, perMessageDeflate: false, autoPong: false });
+  const unregistered = new FairBudget({
+    maxBytes: MAX_UNREGISTERED_BYTES,
+    freeMultiple: 1,
+    bytesPerClaim: BYTES_PER_CONNECTION,
+    evictsOwn: true,
+  });
+  const unfinished = new FairBudget({ maxBytes: MAX_UNFINISHED_BYTES, freeMultiple: 1, evictsOwn: true });
+  const isTrusted = proxyAddress.compile([...trustedProxies]);
+  const upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    if (!isProviderUpgrade(request)) return;
+    if (fleet.connections >= MAX_CONNECTIONS) {
+      refuse(socket);
+      return;
+    }
+    const holder = networkOf(proxyAddress(request, isTrusted) ?? '');
+    const claim = unregistered.open({ holder }, () => socket.destroy());
+    if (claim === null) {
+      refuse(socket);
+      return;
+    }
+    socket.once('close', () => claim.release());
+    sockets.handleUpgrade(request, socket, head, (webSocket) => {
+      const session = fleet.accept(webSocket, socket, () => {
+        claim.release();
+        socket.off('data', count);
+        webSocket.off('message', took);
+        boundUnfinished(webSocket, socket, (giveUp) => unfinished.open({ holder }, giveUp));
+      });
+      let unread = 0;
+      // The rest is dropped: a closing handshake would read, and hold, it all.
+      const refuseRest = (message: string): void => {
+        socket.removeAllListeners('data');
+        socket.resume();
+        session.reject('too_large', message);
+      };
+      const count = (chunk: Buffer): void => {
+        // The chunk that brought the registration is counted after it.
+        if (!claim.isOpen) return;
+        unread += chunk.length;
+        if (unread > MAX_UNREGISTERED_MESSAGE_BYTES) refuseRest('a message before registration is too large');
+        else if (!claim.grow(chunk.length)) refuseRest('too much of what was sent before registration waits to be read');
+      };
+      const took = (): void => {
+        claim.shrink(unread);
+        unread = 0;
+      };
+      socket.on('data', count);
+      webSocket.on('message', took);
+    });
+  };
+  server.on('upgrade', upgrade);
+  return () => {
+    server.off('upgrade', upgrade);
+    sockets.close();
+  };
+}
+
+/** Ends a connection whose unfinished message has no room. `open` begins the claim of one message. */
+function boundUnfinished(webSocket: WebSocket, socket: Duplex, open: (giveUp: () => void) => Claim | null): void {
+  let claim: Claim | null = null;
+  let unread = 0;
+  let lastChunkBytes = 0;
+  const count = (chunk: Buffer): void => {
+    lastChunkBytes = chunk.length;
+    unread += chunk.length;
+    if (unread <= UNCOUNTED_BYTES) return;
+    claim ??= open(() => webSocket.terminate());
+    const more = unread - (claim?.bytes ?? 0);
+    if (claim === null || (more > 0 && !claim.grow(more))) webSocket.terminate();
+  };
+  const took = (data: Buffer): void => {
+    // What is left is at most the chunk that ended this message: frame headers of fragments never add up.
+    unread = Math.min(Math.max(0, unread - frameBytes(data.length)), lastChunkBytes);
+    release();
+  };
+  // May come between the fragments of a message, which is still unfinished then.
+  const tookControl = (data: Buffer): void => {
+    unread = Math.max(0, unread - frameBytes(data.length));
+  };
+  const release = (): void => {
+    claim?.release();
+    claim = null;
+  };
+  // Before the library's own listener, which emits the messages of a chunk while it takes it.
+  socket.prependListener('data', count);
+  webSocket.on('message', took);
+  webSocket.on('ping', tookControl);
+  webSocket.on('pong', tookControl);
+  socket.once('close', () => {
+    socket.off('data', count);
+    release();
+  });
+}
+
+/** Bytes of a client's frame on the connection (RFC 6455 section 5.2). */
+function frameBytes(payloadBytes: number): number {
+  return payloadBytes + (payloadBytes < 126 ? 6 : payloadBytes < 65_536 ? 8 : 14);
+}
+
+function refuse(socket: Duplex): void {
+  socket.on('error', () => {});
+  // No HTTP server looks after it any more: a peer that leaves its side open would keep it for ever.
+  socket.end('HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n', () => socket.destroy());
+}

@@ -1,0 +1,490 @@
+/**
+ * One connection of one provider, from the first message to the last: the handshake, then jobs, challenges and updates. A provider is in the registry only between `registered` and the end of its session.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  decodeFrame,
+  FrameError,
+  type JobId,
+  type JobMessage,
+  type ModelOffer,
+  type ModelsRefused,
+  type Posture,
+  type ProviderMessage,
+  parseProviderMessage,
+  type RejectionCode,
+  type RejectionReason,
+  type ToldAvailability,
+} from '@inference/protocol';
+import type { WebSocket } from 'ws';
+import type { ProviderStatus } from '../placement/provider-status.js';
+import type { OperatorQuarantine } from '../placement/quarantine.js';
+import { LastReported, type RestrictionMessage } from '../session/trust-message.js';
+import type { DeviceEvidence, DeviceFindings } from '../verification/evidence.js';
+import { SessionTrust } from '../verification/session-trust.js';
+import { firstSelfSignedGap, isPartOk, MAX_MANAGEMENT_AGE_MS, type TrustVerdict } from '../verification/trust-policy.js';
+import { checkKey, type Identity, type SealingKey } from './admission.js';
+import { Backoff } from './backoff.js';
+import type { ChallengeTranscript } from './challenge-answer.js';
+import { EnrolmentRequests } from './enrolment-requests.js';
+import { Handshake, type Registered } from './handshake.js';
+import type { JobHandle, JobSink } from './job-sink.js';
+import { LinkRequests } from './link-requests.js';
+import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
+import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './provider-socket.js';
+import { outOfTurn, Refusal } from './refusal.js';
+import { RunningJobs } from './running-jobs.js';
+import { SessionAvailability } from './session-availability.js';
+import { SessionChallenges } from './session-challenges.js';
+import { SessionOffers } from './session-offers.js';
+import type { Registration, SessionCounters, SessionEnd, SessionOptions } from './session-options.js';
+import { SessionStatistics } from './session-statistics.js';
+import { maxChallengeAge } from './session-timings.js';
+import { isToken, newSessionToken, type TokenHash } from './session-token.js';
+
+export interface SessionEvents {
+  /** Statements verified. The registry takes the provider in before it is told. */
+  registered(session: OnlineSession): void;
+  /** Models, load, slots or standing changed. */
+  changed(session: OnlineSession): void;
+  closed(session: ProviderSession, end: SessionEnd): void;
+}
+
+export type OnlineSession = ProviderSession & { readonly registration: Registration };
+
+type Phase = 'handshake' | 'online' | 'closed';
+
+/** Payload of a frame without text: its authentication tag. */
+const EMPTY_PAYLOAD_BYTES = 16;
+
+export class ProviderSession {
+  readonly sessionId = randomUUID();
+  readonly counters: SessionCounters = { unknownMessages: 0, strayMessages: 0, passedChallenges: 0, missedChallenges: 0, lateAnswers: 0 };
+  readonly jobs: RunningJobs;
+  readonly #rules: SessionOptions;
+  readonly #events: SessionEvents;
+  readonly #socket: ProviderSocket;
+  readonly #enrolments: EnrolmentRequests;
+  readonly #links: LinkRequests | null;
+  readonly #trust: SessionTrust;
+  readonly #handshake: Handshake;
+  #phase: Phase = 'handshake';
+  #challenges: SessionChallenges | null = null;
+  #key: SealingKey | null = null;
+  #tokenHash: TokenHash | null = null;
+  readonly #lastReported = new LastReported();
+  readonly #budget: MessageBudget;
+
+  registration: Registration | null = null;
+  readonly #offers: SessionOffers;
+  isDraining = false;
+  readonly statistics = new SessionStatistics();
+  readonly #backoff: Backoff;
+  readonly #availability = new SessionAvailability();
+
+  constructor(socket: WebSocket, transport: Transport, rules: SessionOptions, events: SessionEvents) {
+    this.#rules = rules;
+    this.#events = events;
+    this.#enrolments = new EnrolmentRequests(rules.enrolments, rules.now);
+    this.#links = rules.links === undefined ? null : new LinkRequests(rules.links, (message) => this.isOpen && this.#socket.send(message));
+    this.#budget = new MessageBudget(rules.now);
+    this.#offers = new SessionOffers(rules.evaluateOffers);
+    this.jobs = new RunningJobs(() => this.#changed());
+    const { backoffMs: firstMs, maxBackoffMs: maxMs } = rules.timings;
+    this.#backoff = new Backoff({ firstMs, maxMs }, rules.now, () => this.#changed());
+    this.#socket = new ProviderSocket(socket, transport, rules.now, {
+      text: (text) => this.#receiveText(text),
+      binary: (bytes) => this.#receiveFrame(bytes),
+      heard: () => this.#charge(1),
+      backlogChanged: () => this.#changed(),
+      sendProgressed: (jobId) => this.jobs.sending(jobId),
+      closed: (rejection) => this.#close(rejection),
+    });
+    this.#trust = new SessionTrust({
+      limits: { maxChallengeAgeMs: maxChallengeAge(rules.timings), maxManagementAgeMs: MAX_MANAGEMENT_AGE_MS },
+      allowSimulatedEnclave: rules.allowSimulatedEnclave,
+      anchor: rules.anchor,
+      now: rules.now,
+      onExpiry: () => this.#changed(),
+    });
+    this.#handshake = new Handshake(this.sessionId, rules, {
+      welcome: (message) => this.#socket.send(message),
+      tooSlow: (waitedFor) => this.reject('too_slow', `no ${waitedFor} in time`),
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.#phase !== 'closed';
+  }
+
+  get lastHeardAt(): number {
+    return this.#socket.lastHeardAt;
+  }
+
+  /** The key that jobs are sealed to now, or null when it has expired and no new one came. */
+  get key(): SealingKey | null {
+    return this.#key !== null && this.#key.notAfter > this.#rules.now() ? this.#key : null;
+  }
+
+  get posture(): Posture | null {
+    return this.#trust.posture;
+  }
+
+  /** The newest challenge that was answered rightly, for those who want to check it again. */
+  get lastChallenge(): ChallengeTranscript | null {
+    return this.#challenges?.transcript ?? null;
+  }
+
+  /** What device management and the maker's chain say of this key, verified when it was read. */
+  get device(): DeviceFindings | null {
+    return this.#trust.device;
+  }
+
+  /** The newest challenge was answered in time. */
+  get isAttested(): boolean {
+    return this.#challenges?.latestPassed ?? false;
+  }
+
+  /** The maker's chain holds for this key at this moment. */
+  get isDeviceChainVerified(): boolean {
+    return isPartOk(this.trust(), 'device_chain');
+  }
+
+  /** The model of the newest job while it is still served, else the first one served; null when none is. */
+  get currentModel(): string | null {
+    const latest = this.models.find((model) => model.id === this.statistics.latestModel);
+    return (latest ?? this.models[0])?.id ?? null;
+  }
+
+  /** Whether this is the token that this session was told. */
+  ownsToken(token: string): boolean {
+    return this.isOpen && this.#tokenHash !== null && isToken(token, this.#tokenHash);
+  }
+
+  /** Whether it takes jobs, by its own word. */
+  get availability(): ToldAvailability {
+    return this.#availability.reported;
+  }
+
+  /** It said that it takes no new jobs for now. */
+  get isAway(): boolean {
+    return this.#availability.isAway;
+  }
+
+  /** So much waits to be sent to it that a new job may exceed the bound. */
+  get isBacklogged(): boolean {
+    return this.#socket.isBacklogged;
+  }
+
+  /** Until when it is left alone because it said that it is full. */
+  get backoffUntil(): number {
+    return this.#backoff.until;
+  }
+
+  /** Times in a row that it was left alone for that reason, and no answer came in between. */
+  get backoffCount(): number {
+    return this.#backoff.count;
+  }
+
+  trust(): TrustVerdict {
+    return this.#trust.verdict();
+  }
+
+  /** Takes in what is stored for this provider's key; null when there is nothing. */
+  setDeviceEvidence(evidence: DeviceEvidence | null): void {
+    this.#trust.deviceChanged(evidence);
+    this.#changed();
+  }
+
+  /** Those of the offers that are taken. A new list whenever one of them changed. */
+  get models(): readonly ModelOffer[] {
+    return this.#offers.accepted;
+  }
+
+  /** Those of the offers that are not taken, and why. */
+  get refusedModels(): ModelsRefused['models'] {
+    return this.#offers.refused;
+  }
+
+  /** The catalogue is another one now. */
+  reevaluateOffers(): void {
+    if (this.#phase !== 'online') return;
+    const changed = this.#offers.reevaluate();
+    this.#reportRefusedOffers();
+    if (changed) this.#changed();
+  }
+
+  /** Tells the provider its trust and status when they are not what it was told last. Whether it was. */
+  reportStatus(status: ProviderStatus, restraint: RestrictionMessage | null, hold: OperatorQuarantine | null): boolean {
+    const message = this.#lastReported.nextMessage(this.trust(), status, restraint, hold);
+    if (message !== null) this.#socket.send(message);
+    return message !== null;
+  }
+
+  /** Sends a job whose slot was reserved. A session that ended meanwhile reports it lost, in a later turn. */
+  startJob(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+    const jobId = message.context.job_id;
+    this.jobs.start(jobId, sink);
+    this.statistics.latestModel = message.context.model;
+    this.#socket.sendJob(message, frames);
+    if (!this.isOpen) queueMicrotask(() => this.jobs.loseAll());
+    const { cancelConfirmMs } = this.#rules.timings;
+    return {
+      isSent: () => this.#socket.hasSent(jobId),
+      grant: (bytes) => this.#grant(jobId, bytes),
+      recall: () => this.#stopJob(jobId, this.jobs.recall(jobId, cancelConfirmMs)),
+      cancel: () => this.#stopJob(jobId, this.jobs.cancel(jobId, cancelConfirmMs)),
+    };
+  }
+
+  /** Sends no new job to a provider that said it is full, for a moment; longer when it says so again and again. One that is away gets none. */
+  backOff(): void {
+    if (this.isAway) return;
+    this.#backoff.start();
+    // Its slot was free before the pause began, and placement has to hear of that, too.
+    this.#changed();
+  }
+
+  /** An answer of it verified: it is not full. */
+  answerVerified(): void {
+    if (this.#backoff.reset()) this.#changed();
+  }
+
+  /** The account that it earns for, as far as it has shown its token on this connection; null: none. */
+  get ownerAccountId(): string | null {
+    return this.#links?.ownerAccountId ?? null;
+  }
+
+  /** Its owner took it out of the account. */
+  unlinked(): void {
+    if (this.#phase === 'online') this.#links?.unlink();
+  }
+
+  drain(): void {
+    if (this.isDraining) return;
+    this.isDraining = true;
+    this.#changed();
+  }
+
+  /**
+   * Pings a peer that is there and ends the session of one that is not; called every `pingMs`. Silence is counted in pings, because a clock
+   * may be set, and a process that did not run has heard nobody.
+   */
+  checkLiveness(): void {
+    const { pingMs, silenceMs } = this.#rules.timings;
+    if (this.#socket.checkProgress() * pingMs > silenceMs) this.reject('too_slow', TOO_SLOW);
+    else if (this.#socket.unansweredPings * pingMs > silenceMs) this.#socket.terminate();
+    else this.#socket.ping();
+  }
+
+  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
+    this.#socket.reject(code, message, reason);
+  }
+
+  terminate(): void {
+    this.#socket.terminate();
+  }
+
+  #receiveText(text: string): void {
+    const parsed = parseProviderMessage(text);
+    switch (parsed.kind) {
+      case 'unknown_type':
+        this.counters.unknownMessages++;
+        this.#charge(1);
+        return;
+      case 'invalid':
+        this.reject(parsed.code, parsed.reason);
+        return;
+      case 'message':
+        this.#guard(() => this.#receive(parsed.message));
+    }
+  }
+
+  #receive(message: ProviderMessage): void {
+    switch (this.#phase) {
+      case 'handshake': {
+        const registered = this.#handshake.receive(message);
+        if (registered !== null) this.#begin(registered);
+        return;
+      }
+      case 'online':
+        this.#update(message);
+        return;
+      case 'closed':
+        return;
+    }
+  }
+
+  /** The provider has registered, and is taken in if that makes it trusted. */
+  #begin({ admitted: { identity, posture, key }, registration, models, availability, first }: Registered): void {
+    this.#phase = 'online';
+    this.#key = key;
+    this.#trust.admitted(identity, posture, key);
+    this.#offers.take(models);
+    this.#availability.update(availability);
+    this.registration = registration;
+    this.#challenges = this.#startChallenges(identity, first);
+    const trust = this.trust();
+    if (trust.level === null) throw new Refusal('attestation_refused', `the provider is not trusted: ${firstSelfSignedGap(trust)}`);
+    const { providerId } = identity;
+    const { token, hash } = newSessionToken(providerId);
+    this.#tokenHash = hash;
+    this.#socket.send({ type: 'registered', provider_id: providerId, trust_level: trust.level, token });
+    this.#reportRefusedOffers();
+    this.#events.registered(this as OnlineSession);
+  }
+
+  #update(message: ProviderMessage): void {
+    const cost = MESSAGE_COSTS[message.type] ?? 0;
+    if (cost > 0 && !this.#charge(cost)) return;
+    switch (message.type) {
+      case 'hello':
+      case 'register':
+        throw outOfTurn(message.type);
+      case 'challenge_answer':
+        this.#challenges?.answer(message.challenge);
+        return;
+      case 'key_update':
+        if (this.registration !== null) this.#key = checkKey(message.key, this.registration.identity, this.#rules.now());
+        if (this.#key !== null) this.#trust.sealingKeyChanged(this.#key);
+        this.#changed();
+        return;
+      case 'models':
+        this.#offers.take(message.models);
+        this.#reportRefusedOffers();
+        this.#changed();
+        return;
+      case 'load':
+        if (this.registration !== null && this.statistics.loadReported(message, this.registration.hardware)) this.#changed();
+        return;
+      case 'draining':
+        this.drain();
+        return;
+      case 'availability':
+        if (this.#availability.update(message)) this.#changed();
+        return;
+      case 'job_accepted':
+        this.#countStray(this.jobs.accepted(message.job_id));
+        return;
+      case 'job_progress':
+        this.#countStray(this.jobs.progressed(message.job_id));
+        return;
+      case 'job_failed':
+        this.#countStray(this.jobs.failed(message.job_id, message.failure));
+        return;
+      case 'job_completed':
+        this.#countStray(this.jobs.completed(message));
+        return;
+      case 'enrolment_request':
+        this.#enrol();
+        return;
+      case 'link':
+        if (this.registration !== null) this.#links?.submit(this.registration.identity.providerId, message.token);
+        return;
+      default:
+        assertNever(message);
+    }
+  }
+
+  #reportRefusedOffers(): void {
+    const news = this.#offers.refusalMessage();
+    if (news !== null) this.#socket.send(news);
+  }
+
+  #enrol(): void {
+    if (this.registration === null) return;
+    void this.#enrolments.answer(this.registration.identity).then((answer) => {
+      if (this.isOpen) this.#socket.send(answer);
+    });
+  }
+
+  #receiveFrame(bytes: Uint8Array): void {
+    this.#guard(() => {
+      if (this.#phase !== 'online') throw outOfTurn('a binary frame');
+      const frame = decodeFrame(bytes);
+      if (frame.type !== 'response') throw outOfTurn('a request frame');
+      // Only the end of an answer may be empty: nothing else would ever use up the credit.
+      if (frame.payload.length <= EMPTY_PAYLOAD_BYTES && !frame.final && !this.#charge(1)) return;
+      this.#countStray(this.jobs.frame(frame));
+    });
+  }
+
+  #startChallenges(identity: Identity, first: ChallengeTranscript): SessionChallenges {
+    const { timings, now } = this.#rules;
+    return new SessionChallenges({
+      identity,
+      timings,
+      now,
+      first,
+      send: (nonce) => this.#socket.send({ type: 'challenge', nonce }),
+      passed: (posture) => {
+        this.counters.passedChallenges++;
+        this.#trust.challengePassed(posture);
+        this.#changed();
+      },
+      missed: (inARow) => {
+        this.counters.missedChallenges++;
+        this.#trust.challengeMissed(inARow);
+        this.#changed();
+      },
+      late: () => {
+        this.counters.lateAnswers++;
+      },
+      failed: (refusal) => this.reject(refusal.code, refusal.message, refusal.reason),
+    });
+  }
+
+  #guard(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      if (error instanceof Refusal) this.reject(error.code, error.message, error.reason);
+      else if (error instanceof FrameError) this.reject('bad_message', error.message);
+      else throw error;
+    }
+  }
+
+  #grant(jobId: JobId, bytes: number): void {
+    if (this.jobs.has(jobId)) this.#socket.send({ type: 'credit', job_id: jobId, bytes });
+  }
+
+  #stopJob(jobId: JobId, untold: boolean): void {
+    if (!untold) return;
+    const isSent = this.#socket.hasSent(jobId);
+    this.#socket.withdrawJob(jobId);
+    if (isSent) this.#socket.send({ type: 'cancel', job_id: jobId });
+    else this.jobs.failed(jobId, { code: 'cancelled' });
+  }
+
+  #countStray(known: boolean): void {
+    if (known) return;
+    this.counters.strayMessages++;
+    this.#charge(1);
+  }
+
+  /** False: the provider has talked too much, and its session is over. */
+  #charge(cost: number): boolean {
+    if (this.#budget.spend(cost)) return true;
+    this.reject('misbehaved', 'too many messages that belong to no job');
+    return false;
+  }
+
+  #changed(): void {
+    if (this.#phase === 'online') this.#events.changed(this as OnlineSession);
+  }
+
+  #close(rejection: Rejection | null): void {
+    this.#phase = 'closed';
+    this.#handshake.stop();
+    this.#backoff.stop();
+    this.#challenges?.stop();
+    this.#trust.stop();
+    // The registry forgets the session first, so that a job that is lost is not given to it again.
+    this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
+    this.jobs.loseAll();
+  }
+}
+
+function assertNever(message: never): never {
+  throw new TypeError(`unhandled message ${message}`);
+}

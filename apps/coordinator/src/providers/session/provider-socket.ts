@@ -1,0 +1,284 @@
+/**
+ * One provider's WebSocket: caps on what comes in, back-pressure and a bound on what waits to go out, and signs of life.
+ * Messages are opaque here, except for the job id of queued request frames.
+ */
+import {
+  type CoordinatorMessage,
+  FRAME_HEADER_BYTES,
+  type JobId,
+  type JobMessage,
+  MAX_FRAME_PAYLOAD_BYTES,
+  MAX_REQUEST_BYTES,
+  MAX_TEXT_FRAME_BYTES,
+  MAX_UNSENT_BYTES,
+  type RejectionCode,
+  type RejectionReason,
+} from '@inference/protocol';
+import type { RawData, WebSocket } from 'ws';
+
+/** The stream under a WebSocket, as far as sends are gathered on it and wait for it. */
+export interface Transport {
+  cork(): void;
+  uncork(): void;
+  on(event: 'drain', listener: () => void): unknown;
+}
+
+/** The library's own cap. Above ours, so that a message somewhat over ours is still answered with its reason. */
+export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
+/** Buffered bytes above which request frames wait for the stream's `drain`. */
+export const SEND_WINDOW_BYTES = 1024 * 1024;
+/** Requests up to this size go ahead of larger ones that wait, up to twice the window. */
+const MAX_SMALL_JOB_BYTES = 64 * 1024;
+/** Unsent bytes above which the provider gets no new job: one of the largest size would exceed `MAX_UNSENT_BYTES`. */
+const MAX_UNSENT_BEFORE_JOB = MAX_UNSENT_BYTES - MAX_REQUEST_BYTES;
+/** Unsent bytes above which a ping is not answered: answers would pile up for a peer that does not read. */
+const MAX_UNSENT_BEFORE_PONG = SEND_WINDOW_BYTES + 64 * 1024;
+/** Time for the last words and the closing handshake, in milliseconds. */
+const CLOSE_MS = 2000;
+
+/** For the owner of a provider whose session ends for lack of progress. */
+export const TOO_SLOW = 'the provider does not take what is sent to it';
+
+/** Why this side ended a connection. */
+export interface Rejection {
+  readonly code: RejectionCode;
+  readonly reason: RejectionReason | null;
+  /** For the owner's eyes. */
+  readonly message: string;
+}
+
+export interface SocketEvents {
+  text(text: string): void;
+  binary(bytes: Uint8Array): void;
+  /** A ping or a pong came. */
+  heard(): void;
+  /** The provider has become unable to take a new job, or able again; see {@link ProviderSocket.isBacklogged}. */
+  backlogChanged(): void;
+  /** The stream drained. Called for each job that had unsent frames before, jobs just completed included. */
+  sendProgressed(jobId: JobId): void;
+  /** Called once. `rejection`: from {@link ProviderSocket.reject}; null for a remote close, an error or `terminate`. */
+  closed(rejection: Rejection | null): void;
+}
+
+/** A job whose request is not sent completely. */
+interface UnsentJob {
+  /** Null once it is sent. */
+  message: JobMessage | null;
+  readonly frames: Uint8Array[];
+  bytes: number;
+}
+
+export class ProviderSocket {
+  readonly #socket: WebSocket;
+  readonly #events: SocketEvents;
+  readonly #now: () => number;
+  readonly #transport: Transport;
+  #lastHeardAt: number;
+  #unansweredPings = 0;
+  #ended = false;
+  /** In the order in which they are sent. */
+  readonly #unsent = new Map<JobId, UnsentJob>();
+  #unsentJobBytes = 0;
+  #wasBacklogged = false;
+  /** Payload bytes handed to the stream, and the highest count of them that the system has taken. */
+  #written = 0;
+  #taken = 0;
+  #takenAtLastCheck = 0;
+  #stalledChecks = 0;
+
+  constructor(socket: WebSocket, transport: Transport, now: () => number, events: SocketEvents) {
+    this.#socket = socket;
+    this.#transport = transport;
+    this.#events = events;
+    this.#now = now;
+    this.#lastHeardAt = now();
+    socket.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    socket.on('ping', (data) => this.#ping(data));
+    socket.on('pong', () => this.#signOfLife());
+    // Errors are always followed by 'close', which is where the session ends.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#end(null));
+    transport.on('drain', () => this.#drained());
+  }
+
+  get lastHeardAt(): number {
+    return this.#lastHeardAt;
+  }
+
+  /** Pings since the last received data or send progress. */
+  get unansweredPings(): number {
+    return this.#unansweredPings;
+  }
+
+  get open(): boolean {
+    return !this.#ended;
+  }
+
+  send(message: CoordinatorMessage): void {
+    this.#sendBounded(JSON.stringify(message));
+  }
+
+  /** Whether a request of the largest size would exceed the bound of what waits for this provider. */
+  get isBacklogged(): boolean {
+    return this.#unsentJobBytes + this.#socket.bufferedAmount > MAX_UNSENT_BEFORE_JOB;
+  }
+
+  /**
+   * Sends a job and its request frames. A request that fits the window is written in one call, so that the provider starts while the
+   * next job is sealed. Frames of others are queued and sent as the stream drains.
+   */
+  sendJob(message: JobMessage, frames: readonly Uint8Array[]): void {
+    let bytes = 0;
+    for (const frame of frames) bytes += frame.length;
+    const window = bytes <= MAX_SMALL_JOB_BYTES ? 2 * SEND_WINDOW_BYTES : SEND_WINDOW_BYTES;
+    const isNext = this.#unsent.size === 0 || bytes <= MAX_SMALL_JOB_BYTES;
+    if (isNext && this.#socket.bufferedAmount + bytes <= window) {
+      this.#transport.cork();
+      this.send(message);
+      for (const frame of frames) this.#sendBounded(frame);
+      this.#transport.uncork();
+      return;
+    }
+    if (this.#ended) return;
+    this.#unsent.set(message.context.job_id, { message, frames: [...frames], bytes });
+    this.#unsentJobBytes += bytes;
+    this.#sendUnsent();
+  }
+
+  /** False while the job's first message waits in the send queue; true for all other jobs, unknown and withdrawn ones included. */
+  hasSent(jobId: JobId): boolean {
+    return this.#unsent.get(jobId)?.message == null;
+  }
+
+  /** Drops what of a job's request is unsent. */
+  withdrawJob(jobId: JobId): void {
+    const job = this.#unsent.get(jobId);
+    if (job === undefined) return;
+    this.#unsent.delete(jobId);
+    this.#unsentJobBytes -= job.bytes;
+    this.#noteBacklog();
+  }
+
+  /**
+   * Consecutive calls, this one included, at which bytes waited and none had gone out since the call before. Counted in calls, because
+   * a process that did not run has sent nothing either.
+   */
+  checkProgress(): number {
+    this.#noteTaken();
+    const hasProgressed = this.#taken > this.#takenAtLastCheck;
+    this.#takenAtLastCheck = this.#taken;
+    this.#stalledChecks = hasProgressed || this.#socket.bufferedAmount === 0 ? 0 : this.#stalledChecks + 1;
+    // An answer to a ping waits behind the bytes that the provider is taking.
+    if (hasProgressed && this.#socket.bufferedAmount > 0) this.#unansweredPings = 0;
+    return this.#stalledChecks;
+  }
+
+  ping(): void {
+    if (this.#ended) return;
+    this.#unansweredPings++;
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
+  }
+
+  /** Ends the session, and sends the reason first if the socket is open and not full. Later messages are not read. */
+  reject(code: RejectionCode, message: string, reason: RejectionReason | null = null): void {
+    if (this.#ended) return;
+    const closeCode = code === 'too_large' ? 1009 : code === 'shutting_down' ? 1001 : 1008;
+    if (this.#socket.readyState === this.#socket.OPEN && this.#socket.bufferedAmount < MAX_UNSENT_BYTES) {
+      const exact = reason === null ? {} : { reason };
+      this.#socket.send(JSON.stringify({ type: 'rejected', code, ...exact, message: message.slice(0, 1024) }));
+      this.#socket.close(closeCode, code);
+      const timer = setTimeout(() => this.#socket.terminate(), CLOSE_MS);
+      timer.unref();
+      this.#socket.once('close', () => clearTimeout(timer));
+    } else {
+      this.#socket.terminate();
+    }
+    this.#end({ code, reason, message });
+  }
+
+  /** Ends the session without a word, for a peer that is not there any more. */
+  terminate(): void {
+    this.#socket.terminate();
+    this.#end(null);
+  }
+
+  #ping(data: Buffer): void {
+    this.#signOfLife();
+    if (!this.#ended && this.#socket.bufferedAmount < MAX_UNSENT_BEFORE_PONG) this.#socket.pong(data);
+  }
+
+  #signOfLife(): void {
+    this.#heard();
+    if (!this.#ended) this.#events.heard();
+  }
+
+  #receive(data: RawData, isBinary: boolean): void {
+    this.#heard();
+    if (this.#ended) return;
+    const bytes = data as Buffer;
+    if (isBinary) {
+      if (bytes.length > FRAME_HEADER_BYTES + MAX_FRAME_PAYLOAD_BYTES) this.reject('too_large', `binary frame of ${bytes.length} bytes`);
+      else this.#events.binary(bytes);
+    } else if (bytes.length > MAX_TEXT_FRAME_BYTES) this.reject('too_large', `message of ${bytes.length} bytes`);
+    else this.#events.text(bytes.toString('utf8'));
+  }
+
+  #sendBounded(data: string | Uint8Array): void {
+    if (this.#ended || this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#socket.send(data);
+    this.#written += data.length;
+    if (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) this.reject('too_slow', TOO_SLOW);
+  }
+
+  #drained(): void {
+    const waiting = [...this.#unsent.keys()];
+    this.#sendUnsent();
+    for (const jobId of waiting) this.#events.sendProgressed(jobId);
+  }
+
+  #sendUnsent(): void {
+    this.#transport.cork();
+    for (const [jobId, job] of this.#unsent) {
+      if (this.#ended || this.#socket.bufferedAmount >= SEND_WINDOW_BYTES) break;
+      this.#sendFramesOf(jobId, job);
+    }
+    this.#transport.uncork();
+    this.#noteBacklog();
+  }
+
+  #sendFramesOf(jobId: JobId, job: UnsentJob): void {
+    if (job.message !== null) this.send(job.message);
+    job.message = null;
+    while (!this.#ended && job.frames.length > 0 && this.#socket.bufferedAmount < SEND_WINDOW_BYTES) {
+      const frame = job.frames.shift() as Uint8Array;
+      job.bytes -= frame.length;
+      this.#unsentJobBytes -= frame.length;
+      this.#sendBounded(frame);
+    }
+    if (job.frames.length === 0) this.#unsent.delete(jobId);
+  }
+
+  #noteBacklog(): void {
+    if (this.#ended || this.isBacklogged === this.#wasBacklogged) return;
+    this.#wasBacklogged = !this.#wasBacklogged;
+    this.#events.backlogChanged();
+  }
+
+  /** WebSocket headers and pings count as unsent only, so that they never look like progress. */
+  #noteTaken(): void {
+    this.#taken = Math.max(this.#taken, this.#written - this.#socket.bufferedAmount);
+  }
+
+  #heard(): void {
+    this.#lastHeardAt = this.#now();
+    this.#unansweredPings = 0;
+  }
+
+  #end(rejection: Rejection | null): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#unsent.clear();
+    this.#unsentJobBytes = 0;
+    this.#events.closed(rejection);
+  }
+}

@@ -1,0 +1,78 @@
+/** What a provider did on one connection, as the coordinator saw it, and what it told of its own load. */
+import type { Hardware, ProviderMessage } from '@inference/protocol';
+import { DEFAULT_HOST_STATE, type HostState } from '@inference/scheduler';
+import { BoundedMap } from '../../limits/bounded-map.js';
+import { plausibleDecodeTps, plausiblePrefillTps } from './plausible-hardware.js';
+
+/** As many as a provider may offer at once. */
+const MAX_MODELS = 64;
+
+const MAX_ANSWERED_MODELS = 256;
+
+export class SessionStatistics {
+  /** Jobs as the provider reports them. */
+  reportedJobs = 0;
+  /** The rates that it reported last, in tokens per second, no faster than such a machine can be. */
+  decodeTps: number | null = null;
+  prefillTps: number | null = null;
+  /** How the machine is, as far as it tells. */
+  host: HostState = DEFAULT_HOST_STATE;
+  #requestsServed = 0;
+  #tokensGenerated = 0;
+  /** Jobs that it was chosen for. */
+  placements = 0;
+  /** Models of which an answer verified on this connection; the oldest are forgotten beyond a bound. */
+  readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
+  /** The model of its newest job. */
+  latestModel: string | null = null;
+
+  /** SHA-256 of the weights in the newest verified receipt of each model. */
+  readonly #signedWeights = new Map<string, string>();
+
+  get requestsServed(): number {
+    return this.#requestsServed;
+  }
+
+  get tokensGenerated(): number {
+    return this.#tokensGenerated;
+  }
+
+  /** Takes in what the provider tells of its load. Whether placement should look again. */
+  loadReported(load: ProviderMessage & { type: 'load' }, hardware: Hardware): boolean {
+    this.reportedJobs = load.active_jobs;
+    if (load.decode_tps !== undefined) this.decodeTps = plausibleDecodeTps(load.decode_tps, hardware);
+    if (load.prefill_tps !== undefined) this.prefillTps = plausiblePrefillTps(load.prefill_tps, hardware);
+    const { thermal, memoryPressure, power } = this.host;
+    this.host = {
+      thermal: load.thermal ?? thermal,
+      memoryPressure: load.memory_pressure ?? memoryPressure,
+      power: load.power ?? power,
+    };
+    return thermal !== this.host.thermal || memoryPressure !== this.host.memoryPressure || power !== this.host.power;
+  }
+
+  /** The hash of a model's weights, as the enclave signed it in a receipt; undefined: in none yet. */
+  signedWeights(model: string): string | undefined {
+    return this.#signedWeights.get(model);
+  }
+
+  /** Takes in what a verified receipt says of the weights. */
+  weightsSigned(model: string, weightsSha256: string | undefined): void {
+    if (weightsSha256 === undefined) this.#signedWeights.delete(model);
+    else if (this.#signedWeights.has(model) || this.#signedWeights.size < MAX_MODELS) this.#signedWeights.set(model, weightsSha256);
+  }
+
+  answerVerified(model: string): void {
+    this.#answeredModels.set(model, true);
+  }
+
+  hasAnswered(model: string): boolean {
+    return this.#answeredModels.has(model);
+  }
+
+  /** A job counts: this many completion tokens were billed. */
+  jobBilled(tokens: number): void {
+    this.#requestsServed++;
+    this.#tokensGenerated += tokens;
+  }
+}

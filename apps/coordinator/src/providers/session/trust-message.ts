@@ -1,0 +1,79 @@
+/** Words a provider's standing for the provider itself: its level, every part, and what its owner can do. */
+import type { TrustMessage } from '@inference/protocol';
+import type { ProviderStatus } from '../placement/provider-status.js';
+import type { OperatorQuarantine } from '../placement/quarantine.js';
+import { remedyFor } from '../verification/remedies.js';
+import type { TrustPart, TrustVerdict } from '../verification/trust-policy.js';
+
+const STATUS_REMEDIES: Readonly<Record<Exclude<ProviderStatus, 'online'>, string>> = {
+  draining: 'The provider asked for no more jobs. Start it again to serve.',
+  away: 'It takes no jobs for now: its owner, its schedule or the machine wants that. See the reason.',
+  quarantined:
+    'Answers of this provider did not verify or its jobs keep failing, and it gets none. Look at its log and update it; it is tried again after the time that is told, or when the operator of the network reinstates it.',
+  cooling_down: 'Jobs went wrong on this machine, and it is left alone for a moment. If that comes again, look at its log.',
+  untrusted: 'The provider is connected but gets no jobs. See the parts that are not ok.',
+  below_min_trust_level:
+    'This network sends jobs only to machines of trust level hardware (MIN_TRUST_LEVEL), and this one is self_signed. Its certificates and device management are missing: see the parts that are not ok.',
+  low_battery: 'The battery is low. Connect this Mac to power.',
+  key_expired: 'The sealing key has expired and no new one came. Restart the provider; check that the clock of this Mac is right.',
+};
+
+/** What is held against the provider now. */
+export type RestrictionMessage = NonNullable<TrustMessage['restraint']>;
+
+/** Remembers what a provider was told last, so that it hears only news. */
+export class LastReported {
+  #verdict: TrustVerdict | null = null;
+  #status: ProviderStatus | null = null;
+  #restraint = '';
+  #hold: string | null = null;
+  #text = '';
+
+  /** What to tell now, or null when it says nothing new. */
+  nextMessage(
+    verdict: TrustVerdict,
+    status: ProviderStatus,
+    restraint: RestrictionMessage | null,
+    hold: OperatorQuarantine | null,
+  ): TrustMessage | null {
+    const held = restraint === null ? '' : `${restraint.state} ${restraint.until}`;
+    const reason = hold?.reason ?? null;
+    if (this.#verdict === verdict && this.#status === status && this.#restraint === held && this.#hold === reason) return null;
+    this.#verdict = verdict;
+    this.#status = status;
+    this.#restraint = held;
+    this.#hold = reason;
+    const message = trustMessage(verdict, status, restraint, hold);
+    const text = JSON.stringify(message);
+    if (text === this.#text) return null;
+    this.#text = text;
+    return message;
+  }
+}
+
+/** `hold`: why an operator took the machine out of routing, which its owner is told in the operator's words. */
+export function trustMessage(
+  verdict: TrustVerdict,
+  status: ProviderStatus,
+  restraint: RestrictionMessage | null = null,
+  hold: OperatorQuarantine | null = null,
+): TrustMessage {
+  return {
+    type: 'trust',
+    trust_level: verdict.level ?? 'none',
+    routable: status === 'online',
+    status,
+    ...(status === 'online' ? {} : { status_remedy: status === 'quarantined' && hold !== null ? heldBack(hold) : STATUS_REMEDIES[status] }),
+    ...(restraint === null ? {} : { restraint }),
+    parts: verdict.parts.map(partOf),
+  };
+}
+
+function heldBack({ reason }: OperatorQuarantine): string {
+  return `The operator of this network has taken this machine out of routing: "${reason}" It gets jobs again when the operator lets it in.`;
+}
+
+function partOf({ name, state, reason, detail }: TrustPart): TrustMessage['parts'][number] {
+  if (reason === null) return { name, state };
+  return { name, state, reason, ...(detail === null ? {} : { detail }), remedy: remedyFor(reason, detail) };
+}

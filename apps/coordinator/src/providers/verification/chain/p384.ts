@@ -1,0 +1,70 @@
+/** ECDSA on P-384 with SHA-384 (FIPS 186-5), the only signatures of managed-device chains. */
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { concatBytes, equalBytes, fromHex } from '@inference/protocol';
+import { cachedImport } from '@inference/protocol/crypto';
+
+/** SubjectPublicKeyInfo of an uncompressed P-384 point, up to the point (RFC 5480 section 2). */
+const SPKI_PREFIX = fromHex('3076301006072a8648ce3d020106052b81040022036200');
+const POINT_BYTES = 97;
+
+/** The 97-byte point of an encoded SubjectPublicKeyInfo, or null when it is anything else or not on the curve. */
+export function pointOf(publicKeyInfo: Uint8Array): Uint8Array | null {
+  const head = publicKeyInfo.subarray(0, SPKI_PREFIX.length);
+  const point = Uint8Array.from(publicKeyInfo.subarray(SPKI_PREFIX.length));
+  if (!equalBytes(head, SPKI_PREFIX) || point.length !== POINT_BYTES || point[0] !== 0x04) return null;
+  return importPoint(point) === null ? null : point;
+}
+
+/** Whether the key at `point` signed `message`; `signature` is DER. Never throws. */
+export function verifyP384(point: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  const key = importPoint(point);
+  if (key === null || !isStrictSignature(signature)) return false;
+  return verify('sha384', message, { key, dsaEncoding: 'der' }, signature);
+}
+
+/** Signatures that verified, by the hash of key, message and signature. */
+const verified = new Set<string>();
+const MAX_CACHED_SIGNATURES = 64;
+
+/**
+ * As {@link verifyP384}, remembering what verified: one and the same few issuers stand behind every chain, and verifying one
+ * takes a millisecond. What did not verify is not remembered.
+ */
+export function verifyP384Cached(point: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  const parts = [point, message, signature].map((part) => createHash('sha256').update(part).digest('hex'));
+  const name = parts.join();
+  if (verified.has(name)) return true;
+  if (!verifyP384(point, message, signature)) return false;
+  if (verified.size >= MAX_CACHED_SIGNATURES) verified.clear();
+  verified.add(name);
+  return true;
+}
+
+const importCached = cachedImport(
+  64,
+  (point): KeyObject => createPublicKey({ key: Buffer.from(concatBytes(SPKI_PREFIX, point)), format: 'der', type: 'spki' }),
+);
+
+function importPoint(point: Uint8Array): KeyObject | null {
+  try {
+    return importCached(point);
+  } catch {
+    // The import refuses what is no point of the curve (SEC 1 section 3.2.2.1).
+    return null;
+  }
+}
+
+/** SEQUENCE of two positive INTEGERs in their shortest form; that both are below the order, the library checks. */
+function isStrictSignature(der: Uint8Array): boolean {
+  if (der[0] !== 0x30 || der[1] !== der.length - 2 || der.length > 104) return false;
+  const afterR = afterInteger(der, 2);
+  return afterR !== null && afterInteger(der, afterR) === der.length;
+}
+
+function afterInteger(der: Uint8Array, offset: number): number | null {
+  const length = der[offset + 1];
+  if (der[offset] !== 0x02 || length === undefined || length === 0 || offset + 2 + length > der.length) return null;
+  const [first = 0, second = 0] = der.subarray(offset + 2, offset + 2 + length);
+  if (first >= 0x80 || (first === 0 && (length === 1 || second < 0x80))) return null;
+  return offset + 2 + length;
+}

@@ -1,0 +1,46 @@
+/**
+ * The trust anchor of managed-device chains: a name and a public key (RFC 5280 section 6.1.1 d), pinned here. Only a
+ * coordinator that admits simulated enclaves may be given another one, and that one is always called simulated.
+ */
+import { fromBase64, fromHex } from '@inference/protocol';
+import { nameAttributes, parseCertificate } from './certificate.js';
+import { pointOf } from './p384.js';
+
+export interface TrustAnchor {
+  /** Common name, for people. */
+  readonly commonName: string;
+  /** Encoded Name. */
+  readonly name: Uint8Array;
+  /** 97-byte uncompressed point of P-384. */
+  readonly publicKey: Uint8Array;
+  readonly isSimulated: boolean;
+}
+
+/** Apple Enterprise Attestation Root CA, valid from 2022-02-16 to 2047-02-20. */
+export const APPLE_TRUST_ANCHOR: TrustAnchor = {
+  commonName: 'Apple Enterprise Attestation Root CA',
+  // CN=Apple Enterprise Attestation Root CA, O=Apple Inc. (UTF8String both), C=US (PrintableString)
+  name: fromHex(
+    '3051312d302b06035504030c244170706c6520456e7465727072697365204174746573746174696f6e20526f6f74204341' +
+      '31133011060355040a0c0a4170706c6520496e632e310b3009060355040613025553',
+  ),
+  publicKey: fromHex(
+    '04fa26282af8fb3d4380a84fcb7cabe52739eda9a13f6745a51f1a10536e0bea4865cf8d591b62521660efb5ccf9364b3f' +
+      '61439a33ce62eb3e64c18045917078c0dbfcbbec6122729b3dc27dad8fe1bcf65dc834d0ca11377148f3c86693e3f159',
+  ),
+  isSimulated: false,
+};
+
+/**
+ * The anchor that a simulated authority's root certificate (PEM) names. Throws an Error with a reason for the operator; a
+ * certificate whose name does not say that it is simulated is refused, too.
+ */
+export function parseSimulatedAnchor(pem: string): TrustAnchor {
+  const [, base64 = ''] = /^-----BEGIN CERTIFICATE-----\s+([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----\s*$/.exec(pem) ?? [];
+  const certificate = parseCertificate(fromBase64(base64.replace(/\s/g, '')));
+  const publicKey = pointOf(certificate.publicKeyInfo);
+  if (publicKey === null) throw new Error('its key is no point of P-384');
+  const [commonName] = nameAttributes(certificate.subject, '2.5.4.3');
+  if (commonName === undefined || !/simulat/i.test(commonName)) throw new Error('its common name does not say that it is simulated');
+  return { commonName, name: Uint8Array.from(certificate.subject), publicKey, isSimulated: true };
+}

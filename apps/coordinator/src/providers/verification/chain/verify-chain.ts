@@ -1,0 +1,171 @@
+/**
+ * Verifies a managed-device certificate chain: pure, the clock comes in as an argument, and the first thing that is wrong is
+ * the answer. The order of the checks is fixed (design: attestation facts), and none is left out whatever the others say.
+ */
+import { createHash } from 'node:crypto';
+import { type ChainRejection, equalBytes, fromBase64, fromHex, toHex } from '@inference/protocol';
+import { type Certificate, CertificateError, extensionValues, nameAttributes, parseCertificate } from './certificate.js';
+import { chipOfUdid } from './chips.js';
+import { DerError } from './der.js';
+import { DEVICE_OIDS, type DeviceFacts, readDeviceFacts } from './device-facts.js';
+import { pointOf, verifyP384, verifyP384Cached } from './p384.js';
+import { requirePathRoles } from './path-roles.js';
+import { DEVICE_ATTESTATION_PURPOSE, keyPurposes, STANDARD_EXTENSION_OIDS } from './standard-extensions.js';
+import type { TrustAnchor } from './trust-anchor.js';
+
+/** `hardware` rests on a chain of at most this age, in milliseconds. */
+export const MAX_CHAIN_AGE_MS = 30 * 24 * 60 * 60_000;
+/** Largest base64 text of one certificate. Real ones have about 1200 digits. */
+const MAX_CERTIFICATE_CHARACTERS = 16_384;
+
+/** What the machine says of itself elsewhere. What is null was not said, and is not compared. */
+export interface DeviceClaims {
+  readonly serialNumber: string;
+  readonly provisioningUdid: string | null;
+  readonly softwareUpdateDeviceId: string | null;
+  /** As in the attestation, for example `Apple M4 Max`. */
+  readonly chipName: string | null;
+}
+
+export interface ChainExpectations {
+  readonly claims: DeviceClaims;
+  /** The 32 bytes that bind the chain to an enclave key. */
+  readonly freshness: Uint8Array;
+}
+
+export interface ChainFacts extends DeviceFacts {
+  /** Validity of the leaf, in milliseconds. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+  /** From then on the chain no longer supports `hardware`: end of validity of either certificate, or its age. */
+  readonly goodUntil: number;
+  /** Hexadecimal SHA-256 of the leaf's DER. */
+  readonly leafSha256: string;
+  /** 97-byte point that the leaf certifies. */
+  readonly leafPublicKey: Uint8Array;
+  /** Chip that the UDID names, or null when it is newer than this program. */
+  readonly chipName: string | null;
+}
+
+export type ChainVerdict = { readonly ok: true; readonly facts: ChainFacts } | { readonly ok: false; readonly code: ChainRejection };
+
+class Rejection extends Error {
+  constructor(readonly code: ChainRejection) {
+    super(code);
+  }
+}
+
+/**
+ * Verifies `[leaf, issuer]`, base64 of DER, up to the anchor. Never throws on anything that a peer sent. `now` is in
+ * milliseconds.
+ */
+export function verifyDeviceChain(chain: readonly string[], expected: ChainExpectations, anchor: TrustAnchor, now: number): ChainVerdict {
+  try {
+    return { ok: true, facts: verify(chain, expected, anchor, now) };
+  } catch (error) {
+    if (error instanceof Rejection) return { ok: false, code: error.code };
+    throw error;
+  }
+}
+
+function verify(chain: readonly string[], { claims, freshness }: ChainExpectations, anchor: TrustAnchor, now: number): ChainFacts {
+  const [leafDer, issuerDer] = decode(chain);
+  const leaf = parse(leafDer);
+  const issuer = parse(issuerDer);
+  requirePathRoles(leaf, issuer, refuse);
+  const leafPoint = requirePath(leaf, issuer);
+  requireValidity(leaf, issuer, now);
+  requireAnchor(issuer, anchor);
+  requireExtensions(leaf, issuer, leafPoint);
+  const facts = readDeviceFacts(leaf, refuse);
+  requireClaims(facts, claims);
+  if (!facts.sipEnabled) refuse('sip_disabled');
+  if (facts.secureBoot !== 'Full Security') refuse('secure_boot_reduced');
+  if (facts.thirdPartyKextsAllowed) refuse('kexts_allowed');
+  if (!equalBytes(facts.freshness, freshness)) refuse('freshness_mismatch');
+  if (now - leaf.notBefore > MAX_CHAIN_AGE_MS) refuse('too_old');
+  return {
+    ...facts,
+    notBefore: leaf.notBefore,
+    notAfter: leaf.notAfter,
+    goodUntil: Math.min(leaf.notAfter, issuer.notAfter, leaf.notBefore + MAX_CHAIN_AGE_MS),
+    leafSha256: createHash('sha256').update(leafDer).digest('hex'),
+    leafPublicKey: leafPoint,
+    chipName: chipOfUdid(facts.provisioningUdid),
+  };
+}
+
+function decode(chain: readonly string[]): [Uint8Array, Uint8Array] {
+  const [leaf, issuer] = chain;
+  if (chain.length !== 2 || leaf === undefined || issuer === undefined) return refuse('chain_count');
+  if (leaf.length > MAX_CERTIFICATE_CHARACTERS || issuer.length > MAX_CERTIFICATE_CHARACTERS) return refuse('chain_too_large');
+  try {
+    return [fromBase64(leaf), fromBase64(issuer)];
+  } catch {
+    return refuse('base64_not_canonical');
+  }
+}
+
+function parse(der: Uint8Array): Certificate {
+  try {
+    return parseCertificate(der);
+  } catch (error) {
+    if (error instanceof DerError) return refuse(error.problem === 'trailing_bytes' ? 'der_trailing_bytes' : 'der_malformed');
+    if (error instanceof CertificateError) return refuse('certificate_malformed');
+    throw error;
+  }
+}
+
+/** AlgorithmIdentifier of ecdsa-with-SHA384, without parameters (RFC 5758 section 3.2). */
+const ECDSA_SHA384 = fromHex('300a06082a8648ce3d040303');
+const EMPTY_NAME_BYTES = 2;
+
+/** Names chain, and the issuer's key signed the leaf. Gives the leaf's point. */
+function requirePath(leaf: Certificate, issuer: Certificate): Uint8Array {
+  if (leaf.issuer.length === EMPTY_NAME_BYTES || !equalBytes(leaf.issuer, issuer.subject)) refuse('names_not_chained');
+  for (const { signatureAlgorithm, outerSignatureAlgorithm } of [leaf, issuer]) {
+    if (!equalBytes(signatureAlgorithm, ECDSA_SHA384) || !equalBytes(outerSignatureAlgorithm, ECDSA_SHA384)) refuse('signature_algorithm');
+  }
+  const leafPoint = pointOf(leaf.publicKeyInfo) ?? refuse('leaf_key_unsupported');
+  const issuerPoint = pointOf(issuer.publicKeyInfo) ?? refuse('issuer_key_unsupported');
+  if (!verifyP384(issuerPoint, leaf.signedBytes, leaf.signature)) refuse('leaf_signature');
+  return leafPoint;
+}
+
+function requireValidity(leaf: Certificate, issuer: Certificate, now: number): void {
+  if (now < leaf.notBefore) refuse('leaf_not_yet_valid');
+  // Whole seconds: a certificate is valid through the second that it names.
+  if (now >= leaf.notAfter + 1000) refuse('leaf_expired');
+  if (now < issuer.notBefore) refuse('issuer_not_yet_valid');
+  if (now >= issuer.notAfter + 1000) refuse('issuer_expired');
+}
+
+function requireAnchor(issuer: Certificate, anchor: TrustAnchor): void {
+  if (!equalBytes(issuer.issuer, anchor.name)) refuse('anchor_name');
+  if (!verifyP384Cached(anchor.publicKey, issuer.signedBytes, issuer.signature)) refuse('anchor_signature');
+}
+
+const KNOWN_EXTENSION_OIDS = new Set<string>([...Object.values(STANDARD_EXTENSION_OIDS), ...Object.values(DEVICE_OIDS)]);
+
+function requireExtensions(leaf: Certificate, issuer: Certificate, leafPoint: Uint8Array): void {
+  for (const { extensions } of [leaf, issuer]) {
+    if (extensions.some(({ critical, oid }) => critical && !KNOWN_EXTENSION_OIDS.has(oid))) refuse('unknown_critical_extension');
+    if (new Set(extensions.map(({ oid }) => oid)).size !== extensions.length) refuse('duplicate_extension');
+  }
+  const [purposes] = extensionValues(leaf, STANDARD_EXTENSION_OIDS.extendedKeyUsage);
+  if (purposes !== undefined && !keyPurposes(purposes).includes(DEVICE_ATTESTATION_PURPOSE)) refuse('extended_key_usage');
+  const names = nameAttributes(leaf.subject, '2.5.4.3');
+  if (names.length !== 1 || names[0] !== toHex(createHash('sha256').update(leafPoint).digest())) refuse('common_name');
+}
+
+function requireClaims(facts: DeviceFacts, claims: DeviceClaims): void {
+  if (facts.serialNumber !== claims.serialNumber) refuse('serial_mismatch');
+  if (claims.provisioningUdid !== null && facts.provisioningUdid !== claims.provisioningUdid) refuse('udid_mismatch');
+  if (claims.softwareUpdateDeviceId !== null && facts.softwareUpdateDeviceId !== claims.softwareUpdateDeviceId) refuse('board_mismatch');
+  const chip = chipOfUdid(facts.provisioningUdid);
+  if (chip !== null && claims.chipName !== null && chip !== claims.chipName) refuse('chip_mismatch');
+}
+
+function refuse(code: ChainRejection): never {
+  throw new Rejection(code);
+}

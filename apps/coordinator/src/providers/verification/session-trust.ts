@@ -1,0 +1,129 @@
+/**
+ * The evidence of one connection as it comes and goes, and the verdict on it. The verdict is computed once and kept until
+ * evidence changes or the clock reaches the moment at which it may change by itself.
+ */
+import type { Posture } from '@inference/protocol';
+import type { Identity, SealingKey } from '../session/admission.js';
+import type { TrustAnchor } from './chain/trust-anchor.js';
+import type { AttestationEvidence, ChallengeEvidence, DeviceEvidence, DeviceFindings, SealingKeyEvidence } from './evidence.js';
+import { evaluateTrust, type TrustLimits, type TrustVerdict } from './trust-policy.js';
+import { verifyDeviceEvidence } from './verify-device-evidence.js';
+
+export interface SessionTrustOptions {
+  readonly limits: TrustLimits;
+  readonly allowSimulatedEnclave: boolean;
+  readonly anchor: TrustAnchor;
+  readonly now: () => number;
+  /** The clock alone changed the verdict. */
+  readonly onExpiry: () => void;
+}
+
+/** Longest wait of a timer, in milliseconds. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+export class SessionTrust {
+  readonly #options: SessionTrustOptions;
+  #publicKeySha256 = '';
+  #attestation: AttestationEvidence | null = null;
+  #challenge: ChallengeEvidence | null = null;
+  #sealingKey: SealingKeyEvidence | null = null;
+  #device: DeviceFindings | null = null;
+  #verdict: TrustVerdict | null = null;
+  #expiryTimer: NodeJS.Timeout | null = null;
+  #stopped = false;
+
+  constructor(options: SessionTrustOptions) {
+    this.#options = options;
+  }
+
+  /** What the present evidence supports. Cheap: computed again only when something changed. */
+  verdict(): TrustVerdict {
+    const now = this.#options.now();
+    if (this.#verdict === null || now >= this.#verdict.validUntil) {
+      this.#verdict = evaluateTrust(this.#evidence(), now, this.#options.limits);
+      this.#scheduleExpiry(this.#verdict, now);
+    }
+    return this.#verdict;
+  }
+
+  /** Findings of device management for this key, or null. */
+  get device(): DeviceFindings | null {
+    return this.#device;
+  }
+
+  /** Newest posture that was signed for; null before registration. */
+  get posture(): Posture | null {
+    return this.#challenge?.posture ?? null;
+  }
+
+  admitted(identity: Identity, posture: Posture, key: SealingKey): void {
+    const { attestation, publicKeySha256, simulated } = identity;
+    this.#publicKeySha256 = publicKeySha256;
+    this.#attestation = {
+      publicKeySha256,
+      issuedAt: attestation.issued_at,
+      receivedAt: this.#options.now(),
+      serialNumber: attestation.serial_number,
+      chipName: attestation.chip_name,
+      posture: attestation.posture,
+      simulated,
+    };
+    this.sealingKeyChanged(key);
+    this.challengePassed(posture);
+  }
+
+  sealingKeyChanged(key: SealingKey): void {
+    this.#sealingKey = { publicKeySha256: this.#publicKeySha256, notAfter: key.notAfter };
+    this.#verdict = null;
+  }
+
+  challengePassed(posture: Posture): void {
+    this.#challenge = { publicKeySha256: this.#publicKeySha256, passedAt: this.#options.now(), posture, missedSince: 0 };
+    this.#verdict = null;
+  }
+
+  challengeMissed(inARow: number): void {
+    if (this.#challenge !== null) this.#challenge = { ...this.#challenge, missedSince: inARow };
+    this.#verdict = null;
+  }
+
+  /** Evidence as it is stored for this key, whose chains are verified now; null when there is none. */
+  deviceChanged(evidence: DeviceEvidence | null): void {
+    const attestation = this.#attestation;
+    if (attestation === null) return;
+    const { anchor, now } = this.#options;
+    const examination = { publicKeySha256: this.#publicKeySha256, attestation, anchor, now: now() };
+    this.#device = evidence === null ? null : verifyDeviceEvidence(evidence, examination);
+    this.#verdict = null;
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    if (this.#expiryTimer !== null) clearTimeout(this.#expiryTimer);
+  }
+
+  #evidence() {
+    return {
+      publicKeySha256: this.#publicKeySha256,
+      attestation: this.#attestation,
+      challenge: this.#challenge,
+      sealingKey: this.#sealingKey,
+      device: this.#device,
+      allowSimulatedEnclave: this.#options.allowSimulatedEnclave,
+    };
+  }
+
+  #scheduleExpiry(verdict: TrustVerdict, now: number): void {
+    if (this.#expiryTimer !== null) clearTimeout(this.#expiryTimer);
+    if (this.#stopped || verdict.validUntil === Number.POSITIVE_INFINITY) return;
+    const wait = Math.min(Math.max(1, verdict.validUntil - now), MAX_TIMER_MS);
+    this.#expiryTimer = setTimeout(() => this.#expired(), wait);
+  }
+
+  #expired(): void {
+    const now = this.#options.now();
+    // Timers may fire a moment early, and long waits take several.
+    if (this.#verdict !== null && now < this.#verdict.validUntil) this.#scheduleExpiry(this.#verdict, now);
+    else this.#options.onExpiry();
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Verifies the chains in stored device evidence, each time it is read: what was true when it was stored may no longer be.
+ * The chain is bound to the enclave key by recomputing its nonce, never by what the store says of it.
+ */
+import { fromBase64 } from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import { acmeFreshness, deviceNonce } from './chain/freshness.js';
+import type { TrustAnchor } from './chain/trust-anchor.js';
+import { type DeviceClaims, verifyDeviceChain } from './chain/verify-chain.js';
+import type { AttestationEvidence, ChainFinding, DeviceEvidence, DeviceFindings } from './evidence.js';
+
+export interface DeviceVerificationContext {
+  /** Key of the connection that the evidence is read for. */
+  readonly publicKeySha256: string;
+  /** What the machine says of itself. */
+  readonly attestation: Pick<AttestationEvidence, 'serialNumber' | 'chipName' | 'simulated'>;
+  readonly anchor: TrustAnchor;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+/** Verifies the chains of `evidence`; a few milliseconds of CPU. */
+export function verifyDeviceEvidence(evidence: DeviceEvidence, examination: DeviceVerificationContext): DeviceFindings {
+  const claims = claimsOf(evidence, examination);
+  const { chain, acme } = evidence;
+  const bound = chain !== null && isOfKey(chain.preimage.se_public_key, examination.publicKeySha256);
+  return {
+    ...evidence,
+    chain: chain && findingOf(chain.certificates, bound ? deviceNonce(chain.preimage) : null, claims, examination),
+    acme: acme && findingOf(acme.certificates, acmeFreshness(acme.token), claims, examination),
+    evidence,
+  };
+}
+
+/** Whether an ACME challenge proved a genuine device to the enrolment of this very key, in the world its enclave is of. */
+export function isAcmeVerified(
+  device: DeviceFindings | null,
+  key: { readonly publicKeySha256: string; readonly simulated: boolean },
+): boolean {
+  return (
+    device?.acme?.kind === 'verified' && device.publicKeySha256 === key.publicKeySha256 && device.acme.simulatedAnchor === key.simulated
+  );
+}
+
+function findingOf(
+  certificates: readonly string[],
+  freshness: Uint8Array | null,
+  claims: DeviceClaims,
+  { anchor, now }: DeviceVerificationContext,
+): ChainFinding {
+  if (freshness === null) return { kind: 'unbound' };
+  const verdict = verifyDeviceChain(certificates, { claims, freshness }, anchor, now);
+  if (!verdict.ok) return { kind: 'refused', code: verdict.code };
+  return { kind: 'verified', facts: verdict.facts, simulatedAnchor: anchor.isSimulated };
+}
+
+function claimsOf({ information }: DeviceEvidence, { attestation }: DeviceVerificationContext): DeviceClaims {
+  return {
+    serialNumber: attestation.serialNumber,
+    provisioningUdid: information?.provisioningUdid ?? null,
+    softwareUpdateDeviceId: information?.softwareUpdateDeviceId ?? null,
+    // A simulated machine claims a chip that no maker sells; it proves nothing either way.
+    chipName: attestation.simulated ? null : attestation.chipName,
+  };
+}
+
+function isOfKey(publicKey: string, publicKeySha256: string): boolean {
+  try {
+    return sha256Hex(fromBase64(publicKey)) === publicKeySha256;
+  } catch {
+    return false;
+  }
+}

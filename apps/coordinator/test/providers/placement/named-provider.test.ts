@@ -1,0 +1,104 @@
+/** Requests for one machine: by its serial number, which anyone can claim, and by its id, which nobody else has. */
+
+import { afterEach, describe, expect, it } from 'vitest';
+import { type PlacementRequest, type ProviderFacts, schedule } from '../../../../../packages/scheduler/src/index.js';
+import { anyone, boardOf, chance, id, machine, NOW } from '../../../../../packages/scheduler/test/providers.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { BODIES } from '../../support/inference-calls.js';
+
+let harness: Harness;
+afterEach(() => harness?.close());
+
+const SERIAL = 'C02COPIED01';
+const named = { provider_serial: SERIAL };
+const idHeader = (providerId: string) => ({ 'x-inference-provider-id': providerId });
+
+describe('provider_serial', () => {
+  it('that several machines claim and none proves is refused, and names the field', async () => {
+    harness = await startHarness();
+    const owner = await harness.provider({ serial: SERIAL });
+    expect((await harness.chat(named)).headers.get('x-provider-id')).toBe(owner.providerId);
+    // The impostor serves another model: the number is ambiguous all the same.
+    const impostor = await harness.provider({ serial: SERIAL, models: ['other/model'] });
+    for (const model of [MODEL, 'other/model']) {
+      const refused = await harness.chat({ ...named, model });
+      const error = await errorOf(refused);
+      expect([refused.status, error.param, refused.headers.get('x-should-retry')]).toEqual([400, 'provider_serial', 'false']);
+      expect(error.message).toContain('X-Inference-Provider-Id');
+    }
+    expect([owner.jobs.size, impostor.jobs.size]).toEqual([1, 0]);
+    impostor.close();
+    await until(() => harness.app.providers.sessionOf(impostor.providerId) === null);
+    expect((await harness.chat(named)).status).toBe(200);
+  });
+
+  it('that one machine proves is that machine, whoever claims it', () => {
+    const request: PlacementRequest = { ...anyone, providerSerial: 'S' };
+    const facts = (trustLevel: ProviderFacts['trustLevel']) => ({ serialNumber: 'S', trustLevel, keyNotAfter: NOW + 1 });
+    const chosen = (levels: Readonly<Record<string, ProviderFacts['trustLevel']>>) => {
+      const machines = Object.entries(levels).map(([name, level]) => machine(name, facts(level)));
+      const decision = schedule(boardOf(machines), request, NOW, chance(1));
+      return decision.kind === 'placed' ? decision.ordered.map(({ member }) => member.subject) : decision;
+    };
+    expect(chosen({ copy: 'self_signed', real: 'hardware', other: 'self_signed' })).toEqual(['real']);
+    expect(chosen({ alone: 'self_signed' })).toEqual(['alone']);
+    expect(chosen({ copy: 'self_signed', other: 'self_signed' })).toMatchObject({ kind: 'none', reason: 'no_such_serial' });
+  });
+});
+
+describe('X-Inference-Provider-Id', () => {
+  it('reaches that machine alone, on every endpoint', async () => {
+    harness = await startHarness();
+    const providers = [await harness.provider({ serial: SERIAL }), await harness.provider({ serial: SERIAL })];
+    for (const { providerId } of providers) {
+      for (const [path, body] of Object.entries(BODIES)) {
+        const answer = await harness.post(path, body, idHeader(providerId));
+        expect([path, answer.status, answer.headers.get('x-provider-id')]).toEqual([path, 200, providerId]);
+      }
+      const { max_tokens, ...counted } = BODIES['/v1/messages'];
+      expect((await harness.post('/v1/messages/count_tokens', counted, idHeader(providerId))).status).toBe(200);
+      // Both at once: the id decides between the two that claim the number.
+      expect((await harness.chat(named, { headers: idHeader(providerId) })).headers.get('x-provider-id')).toBe(providerId);
+      expect((await harness.chat({ provider_serial: 'C02OTHER' }, { headers: idHeader(providerId) })).status).toBe(503);
+    }
+  });
+
+  it('of nobody here is 503 that names the header, and a bad one is 400', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider();
+    const missing = await harness.chat({}, { headers: idHeader('0'.repeat(32)) });
+    const error = await errorOf(missing);
+    expect([missing.status, error.code, error.param]).toEqual([503, 'provider_not_available', 'X-Inference-Provider-Id']);
+    expect(error.message).not.toContain('serial');
+    for (const bad of ['', 'x', provider.providerId.toUpperCase().padEnd(33, '0')]) {
+      const refused = await harness.chat({}, { headers: idHeader(bad) });
+      expect([refused.status, (await errorOf(refused)).param]).toEqual([400, 'X-Inference-Provider-Id']);
+    }
+    expect(provider.jobs.size).toBe(0);
+  });
+
+  it('waits for that machine while others are free, and is not tried elsewhere', async () => {
+    harness = await startHarness();
+    let release: () => void = () => {};
+    const busy = await harness.provider({
+      slots: 1,
+      onJob: async (job) => {
+        if (busy.jobs.size === 1) await new Promise<void>((resolve) => (release = resolve));
+        job.answerHonestly();
+      },
+    });
+    const first = harness.chat({}, { headers: idHeader(busy.providerId) });
+    await until(() => busy.jobs.size === 1);
+    const free = await harness.provider();
+    const second = harness.chat({}, { headers: idHeader(busy.providerId) });
+    expect((await harness.chat()).headers.get('x-provider-id')).toBe(free.providerId);
+    release();
+    for (const answer of await Promise.all([first, second])) expect(answer.headers.get('x-provider-id')).toBe(busy.providerId);
+  });
+});
+
+it('a named machine that is held back is the only candidate', () => {
+  const board = boardOf([machine('named', { isQuarantined: true }), machine('other')]);
+  const decision = schedule(board, { ...anyone, providerId: id('named') }, NOW, chance(1));
+  expect(decision).toMatchObject({ kind: 'none' });
+});

@@ -1,0 +1,136 @@
+/** What providers are told of decisions: recorded when they are made, for little, whatever the size of the fleet. */
+
+import { DEFAULT_CONSTANTS, DEFAULT_HOST_STATE, type PlacementRequest, ProviderPool, schedule } from '@inference/scheduler';
+import { describe, expect, it } from 'vitest';
+import { anyone, chance, id, type Machine, machine, NOW } from '../../../../../packages/scheduler/test/providers.js';
+import { PlacementLog } from '../../../src/providers/placement/placement-log.js';
+import { passedVerdict } from '../../../src/providers/placement/placement-verdict.js';
+
+interface Subject {
+  readonly name: string;
+  readonly models: readonly { readonly id: string }[];
+  readonly lastChallenge: { readonly answeredAt: number };
+}
+
+/** A fleet with one model, and a way to place requests for it. */
+function fleetOf(machines: readonly Machine[]) {
+  const board = new ProviderPool<Subject>();
+  const book = new PlacementLog<Subject>();
+  const subjects = new Map<string, Subject>();
+  for (const { facts, speed } of machines) {
+    const subject = { name: facts.providerId, models: [{ id: 'm' }], lastChallenge: { answeredAt: NOW - 420_000 } };
+    subjects.set(subject.name, subject);
+    board.put(subject, facts, speed, 8192, NOW);
+    book.follow(subject);
+  }
+  const random = chance(7);
+  const place = (request: PlacementRequest = anyone, now = NOW) => {
+    const decision = schedule(board, request, now, random);
+    book.decided('m', board, request, decision, now);
+    return decision;
+  };
+  const of = (name: string): Subject => subjects.get(name) as Subject;
+  const told = (name: string) => book.entries(of(name)).map(({ verdict: { outcome, reason }, count }) => `${count} ${outcome} ${reason}`);
+  return { board, book, place, of, told };
+}
+
+describe('what a decision meant', () => {
+  it('is a code and a number for everyone who was passed over', () => {
+    const fast = machine('fast', {}, { decodeTps: 100, prefillTps: 1200 });
+    const others = [
+      machine('slow', {}, { decodeTps: 20, prefillTps: 240 }),
+      machine('alike', {}, { decodeTps: 100, prefillTps: 1200 }),
+      machine('hot', { host: { ...DEFAULT_HOST_STATE, thermal: 'critical' } }),
+      machine('stale', { trustLevel: null }),
+      machine('paused', { backoffUntil: NOW + 700 }),
+      machine('failed'),
+    ];
+    const { board } = fleetOf([fast, ...others]);
+    const request = { ...anyone, exclude: new Set([id('failed')]) };
+    const decision = schedule(board, request, NOW, chance(1));
+    const verdicts = others.map(({ facts }) => {
+      const member = board.member(facts.providerId);
+      return member === undefined ? null : passedVerdict(member, request, decision, { now: NOW, constants: DEFAULT_CONSTANTS });
+    });
+    expect(verdicts).toEqual([
+      { outcome: 'not_chosen', reason: 'slower', ms: expect.any(Number) },
+      { outcome: 'not_chosen', reason: 'near_tie', ms: null },
+      { outcome: 'gate', reason: 'too_hot', ms: null },
+      { outcome: 'gate', reason: 'untrusted', ms: null },
+      { outcome: 'gate', reason: 'held_off', ms: 700 },
+      { outcome: 'not_eligible', reason: 'failed_before', ms: null },
+    ]);
+    // 300 tokens at 20 and not at 100 a second, and twice 200 at 240 and not at 1200; rates count in steps of a quarter.
+    expect(verdicts[0]?.ms).toBeGreaterThan(0.8 * (12_000 + 1333));
+    expect(verdicts[0]?.ms).toBeLessThan(1.25 * (12_000 + 1333));
+  });
+
+  it('is about trust where the request asked for more', () => {
+    const { place, told } = fleetOf([machine('hard', { trustLevel: 'hardware' }), machine('soft')]);
+    place({ ...anyone, trustFloor: 'hardware' });
+    expect(told('soft')).toEqual(['1 not_eligible below_trust_floor']);
+    expect(told('hard')).toEqual(['1 chosen cheapest']);
+  });
+
+  it('concerns nobody else when the client named a machine', () => {
+    const { place, told } = fleetOf([machine('a'), machine('b')]);
+    place({ ...anyone, providerSerial: 'S-a' });
+    expect([told('a'), told('b')]).toEqual([['1 chosen named'], []]);
+  });
+
+  it('is told also when nobody got the request, with the age of the challenge where trust is missing', () => {
+    const { place, told, book, of } = fleetOf([machine('stale', { trustLevel: null })]);
+    place();
+    place();
+    expect(told('stale')).toEqual(['2 gate untrusted']);
+    expect(NOW - (book.entries(of('stale'))[0]?.challengedAt ?? 0)).toBe(420_000);
+  });
+});
+
+describe('the history', () => {
+  it('of a small fleet has every decision, in few entries', () => {
+    const { place, told, book, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
+    for (let count = 0; count < 500; count++) place();
+    expect([told('a'), told('b')]).toEqual([['500 chosen cheapest'], ['500 not_chosen slower']]);
+    expect([book.share(of('a'), 'm'), book.share(of('b'), 'm')]).toEqual([
+      { placements: 500, share: 1 },
+      { placements: 0, share: 0 },
+    ]);
+  });
+
+  it('of a large fleet comes round to everyone, two at a time', () => {
+    const names = Array.from({ length: 1000 }, (_, index) => `p${index}`);
+    const { place, book, of } = fleetOf([machine('fast', {}, { decodeTps: 200, prefillTps: 2400 }), ...names.map((name) => machine(name))]);
+    for (let count = 0; count < 300; count++) place();
+    const recorded = () => names.filter((name) => book.entries(of(name)).length > 0).length;
+    expect(recorded()).toBeGreaterThan(590);
+    expect(recorded()).toBeLessThanOrEqual(600);
+    for (let count = 0; count < 300; count++) place();
+    expect(recorded()).toBe(1000);
+  });
+
+  it('stays bounded, with the newest first', () => {
+    const { place, book, of } = fleetOf([machine('a', {}, { decodeTps: 100, prefillTps: 1200 }), machine('b')]);
+    place();
+    for (const model of Array.from({ length: 200 }, (_, index) => `m${index}`)) {
+      const board = new ProviderPool<Subject>();
+      const { facts, speed } = machine('b', { isDraining: true });
+      board.put(of('b'), facts, speed, 8192, NOW);
+      book.decided(model, board, anyone, { kind: 'busy', expired: [] }, NOW + Number(model.slice(1)));
+    }
+    const entries = book.entries(of('b'));
+    expect(entries.map(({ model }) => model)).toEqual(Array.from({ length: 24 }, (_, index) => `m${199 - index}`));
+  });
+
+  it('counts the share of what was placed since a connection came', () => {
+    const { place, book, board } = fleetOf([machine('a'), machine('b')]);
+    for (let count = 0; count < 100; count++) place();
+    const late = { name: 'late', models: [{ id: 'm' }], lastChallenge: { answeredAt: NOW } };
+    const { facts, speed } = machine('late', {}, { decodeTps: 400, prefillTps: 4800 });
+    board.put(late, facts, speed, 8192, NOW);
+    book.follow(late);
+    expect(book.share(late, 'm')).toEqual({ placements: 0, share: null });
+    for (let count = 0; count < 10; count++) place();
+    expect(book.share(late, 'm')).toEqual({ placements: 10, share: 1 });
+  });
+});

@@ -1,0 +1,115 @@
+/** A model that nobody serves at the moment is not an unknown one: clients are told to come back, and by whom it was served does not matter. */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { RECENTLY_SEEN_MS, RecentlySeenModels } from '../../../src/providers/placement/recently-seen-models.js';
+import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
+
+const HOUR_MS = 3_600_000;
+
+describe('a model that nobody serves', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  const gone = async (): Promise<void> => {
+    await harness.until(async () => ((await (await harness.get('/v1/models')).json()) as { data: unknown[] }).data.length === 0);
+  };
+  const expectComeBack = async (response: Response): Promise<void> => {
+    expect([response.status, (await errorOf(response)).code]).toEqual([503, 'no_provider']);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+  };
+
+  it('is unknown when nobody ever did', async () => {
+    harness = await startHarness();
+    const response = await harness.chat();
+    expect([response.status, (await errorOf(response)).code]).toEqual([404, 'model_not_found']);
+  });
+
+  it('may be asked for again when its last machine has gone, in every format, and costs nothing', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider();
+    const before = await harness.money();
+    provider.close();
+    await gone();
+    await expectComeBack(await harness.chat());
+    const body = { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'x' }] };
+    const overloaded = await harness.post('/v1/messages', body);
+    expect([overloaded.status, ((await overloaded.json()) as { error: { type: string } }).error.type]).toEqual([529, 'overloaded_error']);
+    expect(await harness.money()).toEqual(before);
+    expect((await harness.chat({ model: 'no/such' })).status).toBe(404);
+    await harness.provider();
+    expect((await harness.chat()).status).toBe(200);
+  });
+
+  it('is known from earlier jobs when the coordinator was started again', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'expected-models-'));
+    harness = await startHarness({ config: { dataDir } });
+    const provider = await harness.provider();
+    expect((await harness.chat()).status).toBe(200);
+    provider.close();
+    await harness.app.close(50);
+    harness = await startHarness({ config: { dataDir } });
+    await expectComeBack(await harness.chat());
+    expect((await harness.chat({ model: 'no/such' })).status).toBe(404);
+  });
+
+  it('is known when an operator has listed it', async () => {
+    harness = await startHarness();
+    const url = `${harness.url}/admin/v1/catalogue/${MODEL}`;
+    const headers = { authorization: `Bearer ${harness.adminKey}`, 'content-type': 'application/json' };
+    const entry = { display_name: 'One', quantization: '4bit', file_sha256: [] };
+    expect((await fetch(url, { method: 'PUT', headers, body: JSON.stringify(entry) })).status).toBeLessThan(300);
+    await expectComeBack(await harness.chat());
+    expect((await fetch(url, { method: 'DELETE', headers: { authorization: headers.authorization } })).status).toBeLessThan(300);
+    expect((await harness.chat()).status).toBe(404);
+  });
+});
+
+describe('expected models', () => {
+  let now = 0;
+  const serving = new Set<string>();
+  let tell: (models: readonly { readonly id: string }[]) => void = () => {};
+  const open = (earlier: readonly string[] = []): RecentlySeenModels =>
+    new RecentlySeenModels({
+      fleet: {
+        serves: (model) => serving.has(model),
+        onCapacity: (listener) => {
+          tell = listener as typeof tell;
+          return () => {
+            tell = () => {};
+          };
+        },
+      },
+      catalogue: { entries: new Map() },
+      earlier,
+      now: () => now,
+    });
+
+  it('are those that were served within a day, not those that were merely offered', () => {
+    const expected = open(['earlier']);
+    serving.add('served');
+    tell([{ id: 'served' }, { id: 'offered' }]);
+    expect(['earlier', 'served', 'offered'].map((model) => expected.has(model))).toEqual([true, true, false]);
+    now += HOUR_MS;
+    tell([{ id: 'served' }]);
+    now += RECENTLY_SEEN_MS - HOUR_MS;
+    expect(['earlier', 'served'].map((model) => expected.has(model))).toEqual([false, true]);
+    now += HOUR_MS;
+    expect(expected.has('served')).toBe(false);
+    expected.close();
+  });
+
+  it('are bounded in number; those that were served longest ago are forgotten first', () => {
+    const expected = open();
+    serving.add('first');
+    tell([{ id: 'first' }]);
+    for (let model = 0; model < 10_000; model++) {
+      serving.add(`m${model}`);
+      if (model === 5000) tell([{ id: 'm0' }]);
+      tell([{ id: `m${model}` }]);
+    }
+    expect(['first', 'm0', 'm1', 'm9999'].map((model) => expected.has(model))).toEqual([false, true, true, true]);
+    expected.close();
+  });
+});

@@ -1,0 +1,88 @@
+import type { ProviderId } from '@inference/protocol';
+import { afterEach, expect, test } from 'vitest';
+import { AnswerLengthStats, MIN_ANSWERS, MIN_PROVIDERS } from '../../../src/providers/reputation/answer-lengths.js';
+import { type Harness, MODEL, startHarness } from '../../support/harness.js';
+
+const ids = ['a', 'b', 'c', 'd', 'e'].map((name) => name.repeat(32) as ProviderId);
+const [padder, ...others] = ids as [ProviderId, ...ProviderId[]];
+
+let harness: Harness | null = null;
+afterEach(async () => {
+  await harness?.close();
+  harness = null;
+});
+
+/** Every machine has answered so often; the first one with these counts, the others with usual ones. */
+function lengthsWith(hiddenTokens: number, completionTokens: number, machines = ids, answers = MIN_ANSWERS) {
+  let now = 0;
+  const lengths = new AnswerLengthStats(() => now);
+  for (let answer = 0; answer < answers; answer++) {
+    for (const id of machines) {
+      const usual = { hiddenTokens: 200 + (answer % 3) * 50, completionTokens: 400 + (answer % 5) * 40 };
+      lengths.add(id, MODEL, id === padder ? { hiddenTokens, completionTokens } : usual);
+    }
+  }
+  return {
+    outlier: (id: ProviderId) => lengths.compare(id, MODEL, () => machines)?.outlier,
+    wait: (ms: number) => {
+      now += ms;
+    },
+    lengths,
+  };
+}
+
+test('a machine that counts far more tokens than the others is an outlier', () => {
+  expect(lengthsWith(3000, 3200).outlier(padder)).toBe('hidden_tokens');
+  expect(lengthsWith(200, 5000).outlier(padder)).toBe('completion_tokens');
+  const { outlier } = lengthsWith(600, 900);
+  expect(ids.map(outlier)).toEqual(ids.map(() => null));
+  expect(others.map(lengthsWith(3000, 3200).outlier)).toEqual(others.map(() => null));
+});
+
+test('nobody is one before there is enough to compare', () => {
+  expect(lengthsWith(8000, 8000, ids, MIN_ANSWERS - 1).outlier(padder)).toBeNull();
+  expect(lengthsWith(8000, 8000, ids.slice(0, MIN_PROVIDERS - 1)).outlier(padder)).toBeNull();
+  const { lengths } = lengthsWith(8000, 8000);
+  expect(lengths.compare(padder, 'another', () => ids)).toBeNull();
+});
+
+test('a machine that counts honestly again is one no longer, after a while', () => {
+  const { lengths, outlier, wait } = lengthsWith(3000, 3200);
+  for (let answer = 0; answer < 200; answer++) lengths.add(padder, MODEL, { hiddenTokens: 200, completionTokens: 400 });
+  wait(10_000);
+  expect(outlier(padder)).toBeNull();
+});
+
+test('operators see it of every machine, and the metrics count the outliers', async () => {
+  harness = await startHarness();
+  const providers = [];
+  for (let index = 0; index < MIN_PROVIDERS; index++) providers.push(await harness.provider());
+  const { providers: fleet } = harness.app;
+  for (const [index, { providerId }] of providers.entries()) {
+    const session = fleet.sessionOf(providerId);
+    if (session === null) throw new Error('not connected');
+    const hiddenTokens = index === 0 ? 3000 : 100;
+    for (let answer = 0; answer < MIN_ANSWERS; answer++) fleet.recordTokenCounts(session, MODEL, { hiddenTokens, completionTokens: 3000 });
+  }
+  const list = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as {
+    providers: { provider_id: string; answer_lengths: object[] }[];
+  };
+  const usual = { model: MODEL, answers: MIN_ANSWERS, completion_tokens: 3000, median_hidden_tokens: 100, median_completion_tokens: 3000 };
+  for (const [index, { providerId }] of providers.entries()) {
+    const shown = list.providers.find(({ provider_id }) => provider_id === providerId)?.answer_lengths;
+    const own = index === 0 ? { hidden_tokens: 3000, outlier: 'hidden_tokens' } : { hidden_tokens: 100, outlier: null };
+    expect(shown).toEqual([{ ...usual, ...own }]);
+  }
+  const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
+  expect(metrics).toContain('inference_provider_length_outliers{kind="hidden_tokens"} 1');
+});
+
+test('answers are counted as they come', async () => {
+  harness = await startHarness();
+  const { providerId } = await harness.provider();
+  expect((await harness.chat()).status).toBe(200);
+  const session = harness.app.providers.sessionOf(providerId);
+  expect(session === null ? null : harness.app.providers.answerLengths(session)).toEqual([
+    { model: MODEL, length: expect.objectContaining({ answers: 1, hiddenTokens: 0, completionTokens: 4, outlier: null }) },
+  ]);
+});

@@ -1,0 +1,341 @@
+import type { JobCompleted, Receipt } from '@inference/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
+import type { JobTimings } from '../../../src/inference/timings.js';
+import { errorOf, type Harness, startHarness, until } from '../../support/harness.js';
+import type { ScriptedJob } from '../../support/scripted-provider.js';
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+let harness: Harness;
+afterEach(() => harness.close());
+
+interface Lie {
+  readonly receipt?: (receipt: Receipt) => Receipt;
+  readonly message?: (message: JobCompleted, job: ScriptedJob) => JobCompleted;
+}
+
+const stranger = new EnclaveKey();
+const lies: Record<string, Lie> = {
+  response_hash: { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) },
+  response_signature: { message: (message) => ({ ...message, signature: stranger.signResponse(message.response_sha256) }) },
+  receipt_statement: {
+    message: (message, job) => ({ ...message, receipt: stranger.statement('receipt', job.receipt(message.response_sha256)) }),
+  },
+  'receipt.job_id': { receipt: (receipt) => ({ ...receipt, job_id: '00000000-0000-4000-8000-000000000000' as Receipt['job_id'] }) },
+  'receipt.provider_id': { receipt: (receipt) => ({ ...receipt, provider_id: '0'.repeat(32) as Receipt['provider_id'] }) },
+  'receipt.se_key_sha256': { receipt: (receipt) => ({ ...receipt, se_key_sha256: '0'.repeat(64) }) },
+  'receipt.model': { receipt: (receipt) => ({ ...receipt, model: 'another' }) },
+  'receipt.request_sha256': { receipt: (receipt) => ({ ...receipt, request_sha256: '0'.repeat(64) }) },
+  'receipt.overrides': { receipt: (receipt) => ({ ...receipt, overrides: {} }) },
+  'receipt.response_sha256': { receipt: (receipt) => ({ ...receipt, response_sha256: '0'.repeat(64) }) },
+  'receipt.client_nonce': { receipt: (receipt) => ({ ...receipt, client_nonce: 'A'.repeat(43) }) },
+  'receipt.usage.total_tokens': { receipt: (receipt) => ({ ...receipt, usage: { ...receipt.usage, total_tokens: 1 } }) },
+  'receipt.usage.completion_tokens': {
+    receipt: (receipt) => ({ ...receipt, usage: { prompt_tokens: 0, completion_tokens: 8193, total_tokens: 8193 } }),
+  },
+  'receipt.hidden_tokens': { receipt: (receipt) => ({ ...receipt, hidden_tokens: 99 }) },
+  'receipt.started_at': { receipt: (receipt) => ({ ...receipt, started_at: receipt.started_at - 600_000 }) },
+  'receipt.completed_at': { receipt: (receipt) => ({ ...receipt, completed_at: receipt.completed_at + 600_000 }) },
+};
+
+function liar(lie: Lie): (job: ScriptedJob) => void {
+  return (job) =>
+    job.answerHonestly(undefined, {
+      ...(lie.receipt === undefined ? {} : { receipt: lie.receipt }),
+      message: (message) => (lie.message === undefined ? message : lie.message(message, job)),
+    });
+}
+
+describe('an answer that does not verify', () => {
+  for (const [problem, lie] of Object.entries(lies)) {
+    it(`costs the client nothing and the provider its place: ${problem}`, async () => {
+      harness = await startHarness();
+      const provider = await harness.provider({ onJob: liar(lie) });
+      const response = await harness.chat();
+      expect([response.status, (await errorOf(response)).code]).toEqual([502, 'response_verification_failed']);
+      expect(response.headers.get('x-se-signature')).toBeNull();
+      const jobId = [...provider.jobs.keys()][0];
+      const line = harness.log.map((text) => JSON.parse(text)).find((entry) => entry.job === jobId);
+      expect(line).toMatchObject({ level: 50, status: 'bad_signature', problem, provider: provider.providerId });
+      // Nothing after: neither now nor under a new connection of the same key.
+      expect((await harness.chat()).status).toBe(503);
+      await harness.provider({ enclave: provider.enclave });
+      expect((await harness.chat()).status).toBe(503);
+      expect(provider.jobs.size).toBe(1);
+      const admin = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as {
+        providers: { status: string; reason: string }[];
+      };
+      expect(admin.providers[0]).toMatchObject({ status: 'quarantined', reason: problem });
+    });
+  }
+
+  it('is none that ended by a clock which was set back meanwhile', async () => {
+    let ahead = 0;
+    harness = await startHarness({ now: () => Date.now() + ahead, providerTimings: { silenceMs: 1e9, challengeIntervalMs: 1e9 } });
+    const provider = await harness.provider({
+      onJob: (job) => {
+        ahead = -600_000;
+        job.answerHonestly();
+      },
+    });
+    expect((await harness.chat()).status).toBe(200);
+    expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('well');
+  });
+
+  it('can be reinstated by the operator only', async () => {
+    harness = await startHarness();
+    let lying = true;
+    const provider = await harness.provider({ onJob: (job) => (lying ? liar(lies.response_hash as Lie)(job) : job.answerHonestly()) });
+    expect((await harness.chat()).status).toBe(502);
+    lying = false;
+    const reinstate = (key: string): Promise<Response> =>
+      fetch(`${harness.url}/admin/v1/providers/${provider.providerId}/reinstate`, { method: 'POST', headers: { 'x-api-key': key } });
+    expect((await reinstate(harness.apiKey)).status).toBe(403);
+    expect((await reinstate(harness.adminKey)).status).toBe(200);
+    expect((await harness.chat()).status).toBe(200);
+  });
+
+  it('ends a stream with an error, without signature and without terminator', async () => {
+    harness = await startHarness();
+    await harness.provider({ onJob: liar(lies.response_signature as Lie) });
+    const response = await harness.chat({ stream: true });
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(text).toContain('response_verification_failed');
+    expect(text).not.toContain('se_signature');
+    expect(text).not.toContain('[DONE]');
+  });
+
+  it('is one that stops before its final frame', async () => {
+    harness = await startHarness();
+    await harness.provider({
+      onJob: (job) => {
+        job.accept();
+        for (const part of job.render(['cut'])) job.push(part);
+        job.complete();
+      },
+    });
+    expect((await harness.chat()).status).toBe(502);
+    expect(harness.log.join()).toContain('incomplete_response');
+  });
+});
+
+describe('a provider that breaks the protocol of a job', () => {
+  const breaches: Record<string, (job: ScriptedJob) => void> = {
+    'altered frame': (job) => {
+      job.accept();
+      const frame = job.seal(Buffer.from('hello'));
+      frame[30] = (frame[30] ?? 0) ^ 1;
+      job.provider.socket.send(frame);
+    },
+    'frame out of order': (job) => {
+      job.accept();
+      job.seal(Buffer.from('lost'));
+      job.push(Buffer.from('second'));
+    },
+    'frame sent twice': (job) => {
+      job.accept();
+      const frame = job.seal(Buffer.from('again'));
+      job.provider.socket.send(frame);
+      job.provider.socket.send(frame);
+    },
+    'frame before acceptance': (job) => job.push(Buffer.from('early')),
+    'more than its credit': (job) => {
+      job.accept();
+      for (let i = 0; i < 3; i++) job.provider.socket.send(job.seal(Buffer.alloc(200_000)));
+      job.provider.socket.send(job.seal(Buffer.alloc(400_000)));
+    },
+  };
+  for (const [name, breach] of Object.entries(breaches)) {
+    it(`loses its session, and another answers: ${name}`, async () => {
+      harness = await startHarness({ random: () => 0 });
+      const bad = await harness.provider({ onJob: breach });
+      const good = await harness.provider();
+      const response = await harness.chat();
+      expect(response.status).toBe(200);
+      expect(response.headers.get('x-provider-id')).toBe(good.providerId);
+      await bad.closed;
+      expect(bad.rejection).toBe('misbehaved');
+    });
+  }
+});
+
+describe('a provider whose stream a client could not verify, because it holds what only the coordinator puts there', () => {
+  const pieces: Record<string, readonly string[]> = {
+    'a comment': ['data: {"id":"x"}\n\n: mine\n\ndata: [DONE]\n\n'],
+    'a comment at the very beginning': [': mine\n\n'],
+    'a comment cut in two': ['data: {"id":"x"}\n\n', ': mine\n\n'],
+    'a signature of its own': ['data: {"id":"x"}\n\n', ': inference-signature {"se_signature":""}\n\n'],
+    'a carriage return': ['data: {"id":"x"}\r\n\r\n'],
+  };
+  for (const [name, parts] of Object.entries(pieces)) {
+    it(`loses its session, and its client pays nothing: ${name}`, async () => {
+      harness = await startHarness();
+      const bad = await harness.provider({
+        onJob: (job) => {
+          job.accept();
+          for (const part of parts) job.push(Buffer.from(part), part === parts.at(-1));
+          job.complete();
+        },
+      });
+      const text = await (await harness.chat({ stream: true })).text();
+      expect(text).toContain('"error"');
+      expect(text).not.toContain('[DONE]');
+      await bad.closed;
+      expect(bad.rejection).toBe('misbehaved');
+      const usage = (await (await harness.get('/v1/payments/usage')).json()) as { usage: unknown[] };
+      expect(usage.usage).toEqual([]);
+    });
+  }
+});
+
+describe('before the first content', () => {
+  // The one that takes over has as little time: enough of it on a machine that is held up, too.
+  for (const [name, fail, brief] of [
+    ['engine failed', (job) => job.fail({ code: 'engine_failed' })],
+    ['busy', (job) => job.fail({ code: 'busy' })],
+    ['draining', (job) => job.fail({ code: 'draining' })],
+    ['connection lost', (job) => job.provider.close()],
+    [
+      'connection lost after acceptance',
+      (job) => {
+        job.accept();
+        setTimeout(() => job.provider.close(), 20);
+      },
+    ],
+    ['never accepts', () => {}, { acceptMs: 1500 }],
+    ['never says anything', (job) => job.accept(), { firstContentMs: 1500 }],
+  ] as const satisfies [name: string, fail: (job: ScriptedJob) => void, brief?: Partial<JobTimings>][]) {
+    it(`another provider takes over, streamed or not: ${name}`, async () => {
+      harness = await startHarness({ random: () => 0, jobTimings: { ...brief, commitMs: 60_000 } });
+      for (const stream of [false, true]) {
+        const bad = await harness.provider({ onJob: fail });
+        const good = await harness.provider();
+        const response = await harness.chat({ stream });
+        const text = await response.text();
+        expect(response.status).toBe(200);
+        expect(response.headers.get('x-provider-id')).toBe(good.providerId);
+        expect(text).toContain('here');
+        expect(bad.jobs.size).toBe(1);
+        bad.close();
+        good.close();
+        await until(async () => ((await (await harness.get('/v1/models')).json()) as { data: unknown[] }).data.length === 0);
+      }
+    });
+  }
+
+  it('a provider that says it is at work is waited for, streamed or not, but not for ever', async () => {
+    harness = await startHarness({ jobTimings: { firstContentMs: 900, betweenFramesMs: 900, wordlessMs: 4500, commitMs: 60_000 } });
+    const atWork = (job: ScriptedJob): NodeJS.Timeout =>
+      setInterval(() => job.provider.send({ type: 'job_progress', job_id: job.context.job_id }), 20);
+    const slow = await harness.provider({
+      onJob: async (job) => {
+        job.accept();
+        const signs = atWork(job);
+        const [first, ...rest] = job.render(['late', ' but whole']);
+        await sleep(1500);
+        await job.pushWithinCredit(first as Uint8Array);
+        await sleep(1500);
+        clearInterval(signs);
+        for (const bytes of rest) await job.pushWithinCredit(bytes);
+        job.push(new Uint8Array(), true);
+        job.complete();
+      },
+    });
+    for (const stream of [false, true]) {
+      const response = await harness.chat({ stream });
+      expect(response.status).toBe(200);
+      expect(await response.text()).toContain('late');
+    }
+    slow.close();
+    await until(async () => ((await (await harness.get('/v1/models')).json()) as { data: unknown[] }).data.length === 0);
+    const busyForEver: NodeJS.Timeout[] = [];
+    const never = await harness.provider({
+      onJob: (job) => {
+        job.accept();
+        busyForEver.push(atWork(job));
+      },
+    });
+    expect((await harness.chat()).status).toBe(504);
+    busyForEver.forEach(clearInterval);
+    never.close();
+  });
+
+  it('gives up after three, with the status of the last failure', async () => {
+    harness = await startHarness();
+    const all = await Promise.all([1, 2, 3, 4].map(() => harness.provider({ onJob: (job) => job.fail({ code: 'internal' }) })));
+    const response = await harness.chat({ stream: true });
+    expect([response.status, (await errorOf(response)).code]).toEqual([502, 'provider_failed']);
+    expect(all.reduce((sum, provider) => sum + provider.jobs.size, 0)).toBe(3);
+  });
+
+  it('a request that is at fault itself is answered when a second machine says so, too', async () => {
+    harness = await startHarness();
+    const both = [1, 2].map(() =>
+      harness.provider({ onJob: (job) => job.fail({ code: 'context_length_exceeded', limit: 4096, actual: 5000, param: 'messages' }) }),
+    );
+    const providers = await Promise.all(both);
+    const response = await harness.chat();
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({ code: 'context_length_exceeded', param: 'messages' });
+    expect(providers.reduce((sum, provider) => sum + provider.jobs.size, 0)).toBe(2);
+  });
+});
+
+describe('after the first content', () => {
+  it('a failure is an error inside the stream, even in the middle of an event', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider({
+      onJob: (job) => {
+        job.accept();
+        job.push(Buffer.from('data: {"half":'));
+        setTimeout(() => job.fail({ code: 'engine_failed' }), 20);
+      },
+    });
+    await harness.provider({ models: ['other'] });
+    const response = await harness.chat({ stream: true });
+    const text = await response.text();
+    expect(response.headers.get('x-provider-id')).toBe(provider.providerId);
+    expect(text.startsWith('data: {"half":\n\ndata: {"error"')).toBe(true);
+    expect(text).not.toContain('[DONE]');
+  });
+
+  for (const [name, parts] of Object.entries({
+    'a comment': ['data: 1\n\n: of its own\n\n'],
+    'a comment whose beginning came before': ['data: 1\n\n', ': of its own\n\n'],
+    'a carriage return': ['data: 1\r\n\r\n'],
+  })) {
+    it(`${name} in a stream, which clients would not verify, ends it with an error and costs nothing`, async () => {
+      harness = await startHarness();
+      const provider = await harness.provider({
+        onJob: (job) => {
+          job.accept();
+          for (const part of parts) job.push(Buffer.from(part));
+          job.push(new Uint8Array(), true);
+          job.complete();
+        },
+      });
+      const before = await harness.money();
+      const text = await (await harness.chat({ stream: true })).text();
+      expect(text).toContain('provider_failed');
+      expect(text).not.toContain('se_signature');
+      expect(text).not.toContain('of its own');
+      expect(await harness.money()).toEqual(before);
+      expect(provider.rejection).toBe('misbehaved');
+    });
+  }
+
+  it('silence is a timeout, and the provider is told to stop', async () => {
+    harness = await startHarness({ jobTimings: { betweenFramesMs: 100 } });
+    const provider = await harness.provider({
+      onJob: (job) => {
+        job.accept();
+        job.push(Buffer.from('data: 1\n\n'));
+      },
+    });
+    const text = await (await harness.chat({ stream: true })).text();
+    expect(text).toContain('provider_timeout');
+    await until(() => [...provider.jobs.values()].every((job) => job.cancelled.aborted));
+  });
+});

@@ -1,0 +1,321 @@
+/** Reputations outlive the process, on both databases, and go on to be forgotten by the clock. */
+import type { ProviderId } from '@inference/protocol';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  afterAnswer,
+  afterFault,
+  afterSlowAnswer,
+  CLEAN_REPUTATION,
+  clampedToClock,
+  FIRST_QUARANTINE_MS,
+  HALF_LIFE_MS,
+  MAX_QUARANTINE_MS,
+  type Reputation,
+  recentFailures,
+  stateAt,
+} from '../../../src/providers/reputation/reputation.js';
+import { ReputationStore } from '../../../src/providers/reputation/reputation-store.js';
+import { KeptReputations } from '../../../src/store/kept-reputations.js';
+import type { Database } from '../../../src/store/tables.js';
+import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { type Harness, startHarness, until } from '../../support/harness.js';
+import type { ScriptedJob } from '../../support/scripted-provider.js';
+
+const id = (name: string): ProviderId => name as ProviderId;
+/** Never fires within a test: what is written is written when it is asked for. */
+const NEVER = 2 ** 30;
+
+describeDatabases('kept reputations', (fresh) => {
+  let place: TestDatabase;
+  let database: Database;
+  const errors: unknown[] = [];
+  let now = 0;
+  const open = (): Promise<KeptReputations> =>
+    KeptReputations.open({ database, now: () => now, onWriteError: (error) => void errors.push(error), writeEveryMs: NEVER });
+  beforeEach(async () => {
+    errors.length = 0;
+    now = 1_700_000_000_000;
+    place = await fresh();
+    database = await place.open();
+  });
+  afterEach(async () => {
+    await database.destroy();
+    await place.remove();
+  });
+
+  it('come back as they were, whatever they went through', async () => {
+    const book = await open();
+    const reputations = new Map<string, Reputation>([
+      ['failed', afterFault(CLEAN_REPUTATION, 'failed', 'engine_failed', now, 0.5)],
+      ['late', afterSlowAnswer(CLEAN_REPUTATION, now + 0.25)],
+      ['cooling', [1, 2, 3].reduce((before) => afterFault(before, 'timed_out', 'timeout_next_frame', now, 0.123), CLEAN_REPUTATION)],
+      [
+        'mended',
+        afterAnswer(
+          [1, 2, 3].reduce((before) => afterFault(before, 'lost', 'x', now, 0.9), CLEAN_REPUTATION),
+          now,
+        ),
+      ],
+      ['lied', afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', now, 0.987)],
+    ]);
+    for (const [name, reputation] of reputations) book.put(id(name), reputation);
+    book.put(id('gone'), afterFault(CLEAN_REPUTATION, 'failed', 'x', now, 0.5));
+    await book.flush();
+    now += 61_000;
+    book.put(id('gone'), null);
+    book.put(id('never'), null);
+    await book.close();
+    const again = await open();
+    await again.close();
+    const expected = [...reputations].map(([name, reputation]) => [name, { ...reputation, at: Math.round(reputation.at) }]);
+    expect(Object.fromEntries(again.known)).toEqual(Object.fromEntries(expected));
+    expect(errors).toEqual([]);
+  });
+
+  it('are written in pieces, the newest of each key', async () => {
+    const book = await open();
+    for (let times = 0; times < 2; times++) {
+      for (let index = 0; index < 1200; index++) book.put(id(`p${index}`), { ...CLEAN_REPUTATION, weight: 1 + times + index, at: 5 });
+      if (times === 0) await book.flush();
+    }
+    await book.close();
+    const again = await open();
+    await again.close();
+    expect(new Map(again.known).size).toBe(1200);
+    expect(new Map(again.known).get(id('p1199'))?.weight).toBe(1201);
+  });
+
+  it('wait while the database does not take them, and what this program does not know is left alone', async () => {
+    const book = await open();
+    book.put(id('a'), { ...CLEAN_REPUTATION, weight: 1, at: 1 });
+    await database.schema.alterTable('provider_reputations').renameTo('elsewhere').execute();
+    await book.flush();
+    expect(errors).toHaveLength(1);
+    await database.schema.alterTable('elsewhere').renameTo('provider_reputations').execute();
+    await book.close();
+    const row = await database.selectFrom('provider_reputations').selectAll().executeTakeFirstOrThrow();
+    const strange = {
+      ...row,
+      provider_id: 'b',
+      restraint_kind: 'exile',
+      restraint_reason: 'unheard_of',
+      restraint_since: 1,
+      restraint_until: 2,
+    };
+    await database.insertInto('provider_reputations').values(strange).execute();
+    const again = await open();
+    await again.close();
+    expect(again.known).toEqual([['a', { ...CLEAN_REPUTATION, weight: 1, at: 1 }]]);
+  });
+});
+
+describeDatabases('kept reputations of coordinators that share a database', (fresh, dialect) => {
+  let place: TestDatabase;
+  const open: (() => Promise<void>)[] = [];
+  const now = 1_700_000_000_000;
+  const lied = afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', now, 0.5);
+  const failed = afterFault(CLEAN_REPUTATION, 'failed', 'engine_failed', now, 0.5);
+  const fail = (error: unknown): never => {
+    throw error;
+  };
+  const start = async (clock = now) => {
+    const database = await place.open();
+    const kept = await KeptReputations.open({ database, now: () => clock, onWriteError: fail, writeEveryMs: NEVER });
+    const heard: [ProviderId, Reputation][] = [];
+    kept.onChange = (...change) => void heard.push(change);
+    open.push(async () => {
+      await kept.close();
+      await database.destroy();
+    });
+    return { kept, heard, database };
+  };
+  beforeEach(async () => {
+    place = await fresh();
+  });
+  afterEach(async () => {
+    for (const close of open.splice(0)) await close();
+    await place.remove();
+  });
+
+  it('reach the others once, and what one wrote itself is no news to it', async () => {
+    const [one, other] = [await start(), await start()];
+    one.kept.put(id('liar'), lied);
+    await one.kept.flush();
+    for (const { kept } of [one, other, other]) await kept.refresh();
+    expect([one.heard, other.heard]).toEqual([[], [[id('liar'), lied]]]);
+    other.kept.put(id('liar'), failed);
+    await other.kept.flush();
+    for (const { kept } of [one, other]) await kept.refresh();
+    expect([one.heard, other.heard.length]).toEqual([[[id('liar'), failed]], 1]);
+  });
+
+  it('never undo what was not written yet, whether it waits when a reading begins or comes while it runs', async () => {
+    const [one, other] = [await start(), await start()];
+    one.kept.put(id('waits'), lied);
+    one.kept.put(id('comes'), lied);
+    await one.kept.flush();
+    other.kept.put(id('waits'), failed);
+    const reading = other.kept.refresh();
+    other.kept.put(id('comes'), failed);
+    await reading;
+    expect(other.heard).toEqual([]);
+    await other.kept.flush();
+    await other.kept.refresh();
+    await one.kept.refresh();
+    expect([other.heard, Object.fromEntries(one.heard)]).toEqual([[], { waits: failed, comes: failed }]);
+  });
+
+  it('say that one was cleared; what only time has cleared takes nothing from a younger word', async () => {
+    const [one, other] = [await start(), await start()];
+    one.kept.put(id('a'), lied);
+    await one.kept.flush();
+    await other.kept.refresh();
+    other.kept.put(id('a'), { ...CLEAN_REPUTATION, at: now });
+    await other.kept.flush();
+    await one.kept.refresh();
+    expect(one.heard).toEqual([[id('a'), { ...CLEAN_REPUTATION, at: now }]]);
+    // The other has just heard of a lie, and this one does not know that yet.
+    other.kept.put(id('a'), lied);
+    await other.kept.flush();
+    one.kept.put(id('a'), null);
+    await one.kept.flush();
+    await one.kept.refresh();
+    expect(one.heard.at(-1)).toEqual([id('a'), lied]);
+  });
+
+  // Nobody shares a database file, so none is read again by itself.
+  if (dialect === 'postgres') {
+    const coordinator = async (): Promise<Harness> => {
+      const harness = await startHarness({ config: { databaseUrl: 'url' in place.target ? place.target.url : '' } });
+      open.push(() => harness.close());
+      return harness;
+    };
+
+    it('keep a liar out everywhere, and let in everywhere whom an operator has cleared anywhere', { timeout: 60_000 }, async () => {
+      const [one, other] = [await coordinator(), await coordinator()];
+      const liar = await one.provider({
+        onJob: (job) => job.answerHonestly(undefined, { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) }),
+      });
+      const { providerId, enclave } = liar;
+      const stateOf = (harness: Harness) => harness.app.providers.reputations.summaryOf(providerId).state;
+      expect((await one.chat()).status).toBe(502);
+      liar.close();
+      const elsewhere = await other.provider({ enclave });
+      await other.until(() => stateOf(other) === 'quarantined' && elsewhere.standing?.status === 'quarantined');
+      expect([(await other.chat()).status, elsewhere.jobs.size]).toEqual([503, 0]);
+      // At the one that the machine is not connected to.
+      const cleared = await one.post(`/admin/v1/providers/${providerId}/reinstate`, {}, { 'x-api-key': one.adminKey });
+      expect(cleared.status).toBeLessThan(300);
+      await other.until(() => stateOf(other) === 'well');
+      expect([(await other.chat()).status, elsewhere.jobs.size]).toEqual([200, 1]);
+      expect(stateOf(one)).toBe('well');
+    });
+  }
+
+  it('are forgotten in the database too, cleared ones at the next start', async () => {
+    const one = await start();
+    one.kept.put(id('cleared'), { ...CLEAN_REPUTATION, at: now });
+    one.kept.put(id('faded'), failed);
+    await one.kept.flush();
+    const later = await start(now + 2 * 60_000);
+    expect(later.kept.known.map(([name]) => name)).toEqual(['faded']);
+    later.kept.put(id('faded'), null);
+    await later.kept.flush();
+    expect(await later.database.selectFrom('provider_reputations').selectAll().execute()).toEqual([]);
+  });
+});
+
+describe('a book that takes up what was kept', () => {
+  const bookOf = (known: readonly [ProviderId, Reputation][], now: number) => {
+    const put: [ProviderId, Reputation | null][] = [];
+    const persistence = { known, put: (...entry: (typeof put)[number]) => void put.push(entry) };
+    return { put, book: new ReputationStore({ now: () => now, random: () => 0.5, onChange: () => {}, persistence }) };
+  };
+  const twice = [1, 2].reduce((before) => afterFault(before, 'failed', 'x', 1000, 0.5), CLEAN_REPUTATION);
+
+  it('counts by the clock what has faded meanwhile, and forgets for good what is over', () => {
+    const { book, put } = bookOf([[id('a'), twice]], 1000 + HALF_LIFE_MS);
+    expect(recentFailures(book.get(id('a')), 1000 + HALF_LIFE_MS)).toBe(1);
+    book.close();
+    // Ending is no forgetting.
+    expect(put).toEqual([]);
+    const later = bookOf([[id('a'), twice]], 1000 + 20 * HALF_LIFE_MS);
+    expect([later.book.size, later.put]).toEqual([0, [[id('a'), null]]]);
+    later.book.close();
+  });
+
+  it('tells its keeper what is new of a key, and when nothing is left of it', () => {
+    const { book, put } = bookOf([], 1000);
+    book.faulted(id('a'), 'unverified', 'receipt.model');
+    expect(put.at(-1)).toEqual([id('a'), book.get(id('a'))]);
+    expect(book.clear(id('a'))).toBe(true);
+    // In words, not by silence: others have to hear of it.
+    expect(put.at(-1)).toEqual([id('a'), { ...CLEAN_REPUTATION, at: 1000 }]);
+    book.close();
+  });
+
+  it('takes up what another coordinator came to know, without saying it again', () => {
+    const { book, put } = bookOf([], 1000);
+    book.adopt(id('a'), afterFault(CLEAN_REPUTATION, 'unverified', 'receipt.model', 1000, 0.5));
+    expect([stateAt(book.get(id('a')), 1000), put]).toEqual(['quarantined', []]);
+    book.adopt(id('a'), { ...CLEAN_REPUTATION, at: 1000 });
+    expect([stateAt(book.get(id('a')), 1000), book.size]).toEqual(['well', 0]);
+    book.close();
+  });
+
+  it('holds nobody for longer than they can be held, whatever clock it was kept by', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: -(10 ** 12), max: 10 ** 12 }), fc.integer({ min: 1, max: 20 }), (ahead, faults) => {
+        const now = 1_700_000_000_000;
+        let reputation: Reputation = CLEAN_REPUTATION;
+        for (let fault = 0; fault < faults; fault++) reputation = afterFault(reputation, 'unverified', 'x', now + ahead, 0.9);
+        const taken = clampedToClock(reputation, now);
+        expect(stateAt(taken, now + 1.25 * MAX_QUARANTINE_MS)).toBe('on_probation');
+        expect(Math.max(taken.at, taken.restraint?.since ?? 0)).toBeLessThanOrEqual(now);
+      }),
+    );
+  });
+});
+
+describe('a coordinator that starts again', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  it('still knows who lied and whose jobs failed, until that is forgiven', async () => {
+    let ahead = 0;
+    const options = { random: () => 0.5, now: () => Date.now() + ahead };
+    harness = await startHarness(options);
+    const { dataDir } = harness;
+    const liar = await harness.provider({
+      models: ['test/liar'],
+      onJob: (job) => job.answerHonestly(undefined, { message: (message) => ({ ...message, response_sha256: '0'.repeat(64) }) }),
+    });
+    const broken = await harness.provider({ onJob: (job: ScriptedJob) => job.fail({ code: 'engine_failed' }) });
+    expect((await harness.chat({ model: 'test/liar' })).status).toBe(502);
+    for (let count = 0; count < 3; count++) expect((await harness.chat()).status).toBe(502);
+    const before = [liar, broken].map(({ providerId }) => harness.app.providers.reputations.summaryOf(providerId));
+    expect(before.map(({ state }) => state)).toEqual(['quarantined', 'cooling_down']);
+    await harness.app.close(50);
+
+    harness = await startHarness({ ...options, config: { dataDir } });
+    const after = [liar, broken].map(({ providerId }) => harness.app.providers.reputations.summaryOf(providerId));
+    expect(after.map(({ reason, detail, until }) => [reason, detail, until])).toEqual(
+      before.map(({ reason, detail, until }) => [reason, detail, until]),
+    );
+    const back = await harness.provider({ enclave: liar.enclave, models: ['test/liar'] });
+    await until(() => back.standing?.status === 'quarantined');
+    expect((await harness.chat({ model: 'test/liar' })).status).toBe(503);
+    const reinstate = await harness.post(`/admin/v1/providers/${broken.providerId}/reinstate`, {}, { 'x-api-key': harness.adminKey });
+    expect(reinstate.status).toBeLessThan(300);
+    back.close();
+    await harness.app.close(50);
+
+    ahead = FIRST_QUARANTINE_MS + 1;
+    harness = await startHarness({ ...options, config: { dataDir } });
+    expect([liar, broken].map(({ providerId }) => harness.app.providers.reputations.summaryOf(providerId).state)).toEqual([
+      'on_probation',
+      'well',
+    ]);
+  });
+});

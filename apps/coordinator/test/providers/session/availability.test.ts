@@ -1,0 +1,182 @@
+/** Providers that say that they are away: nothing is routed to them, everybody is told, and it is no fault of theirs. */
+import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ToldAvailability } from '@inference/protocol';
+import { Compile } from 'typebox/compile';
+import { afterEach, describe, expect, it } from 'vitest';
+import { availabilityBody } from '../../../src/routes/providers/status/availability.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import type { ScriptedProvider } from '../../support/scripted-provider.js';
+
+let harness: Harness;
+afterEach(() => harness?.close());
+
+const described = Compile(ProviderStatusSchema);
+const HOUR = 3_600_000;
+
+async function statusOf(provider: ScriptedProvider): Promise<ProviderStatusAnswer> {
+  const response = await harness.get('/v1/providers/me', (await provider.next('registered')).token ?? '');
+  const body = (await response.json()) as ProviderStatusAnswer;
+  expect([...described.Errors(body)]).toEqual([]);
+  return body;
+}
+
+async function feed(): Promise<{ provider_id: string; status: string }[]> {
+  return ((await (await harness.get('/v1/providers/attestation', null)).json()) as { providers: [] }).providers;
+}
+
+async function models(): Promise<string[]> {
+  return ((await (await harness.get('/v1/models')).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
+}
+
+const tell = (provider: ScriptedProvider, told: ToldAvailability): void => provider.send({ type: 'availability', ...told });
+const hasGate = (provider: ScriptedProvider, gate: string | null) => until(async () => (await statusOf(provider)).gate === gate);
+const registersAway = (told: ToldAvailability) => ({
+  register: (register: Parameters<NonNullable<NonNullable<Parameters<Harness['provider']>[0]>['register']>>[0]) => ({
+    ...register,
+    availability: told,
+  }),
+});
+
+describe('a provider that goes away', () => {
+  it('gets nothing, is shown as away with reason and time, and comes back where it stands', async () => {
+    harness = await startHarness();
+    const [one, two] = [await harness.provider({ serial: 'ONE' }), await harness.provider({ serial: 'TWO' })];
+    const back = Date.now() + HOUR;
+    tell(one, { state: 'leaving', reason: 'outside_schedule', until: back });
+    await hasGate(one, 'away');
+    expect(await statusOf(one)).toMatchObject({
+      status: 'away',
+      gate: 'away',
+      availability: { state: 'leaving', reason: 'outside_schedule', text: 'Its schedule is closed.', until: new Date(back).toISOString() },
+      models: [{ id: MODEL, routable: false, gate: 'away' }],
+    });
+    expect((await statusOf(one)).next_steps[0]).toEqual({ code: 'outside_schedule', text: 'Its schedule is closed.' });
+    expect(one.standing).toMatchObject({ routable: false, status: 'away' });
+    for (let count = 0; count < 4; count++) expect((await harness.chat()).headers.get('x-provider-serial')).toBe('TWO');
+    const seen = new Map((await feed()).map(({ provider_id, status }) => [provider_id, status]));
+    expect([seen.get(one.providerId), seen.get(two.providerId)]).toEqual(['away', 'online']);
+    const { decisions } = await statusOf(one);
+    expect(decisions[0]).toMatchObject({ outcome: 'gate', reason: 'away', text: expect.stringMatching(/^Not eligible: it took no jobs/) });
+
+    tell(one, { state: 'serving' });
+    await hasGate(one, null);
+    tell(two, { state: 'away', reason: 'paused' });
+    await hasGate(two, 'away');
+    expect((await harness.chat()).headers.get('x-provider-serial')).toBe('ONE');
+    expect((await statusOf(one)).reputation).toMatchObject({ state: 'well', recent_failures: 0 });
+    expect((await statusOf(two)).availability).toMatchObject({ state: 'away', until: null, text: expect.stringContaining('resume') });
+  });
+
+  it('takes its model from the list, and turns away at once who waits for it', async () => {
+    harness = await startHarness();
+    let finish = (): void => {};
+    const provider = await harness.provider({
+      slots: 1,
+      onJob: async (job) => {
+        await new Promise<void>((resolve) => (finish = resolve));
+        await job.answerHonestly();
+      },
+    });
+    const running = harness.chat();
+    await until(() => provider.jobs.size === 1);
+    const waiting = harness.chat();
+    await until(async () => (await statusOf(provider)).models[0]?.demand.waiting_requests === 1);
+    tell(provider, { state: 'leaving', reason: 'owner_active' });
+    const refused = await waiting;
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([503, 'no_provider']);
+    expect(await models()).toEqual([]);
+    const unserved = await harness.chat();
+    expect([unserved.status, (await errorOf(unserved)).code]).toEqual([503, 'no_provider']);
+    expect(Number(unserved.headers.get('retry-after'))).toBeGreaterThan(0);
+    // What it has, it finishes.
+    finish();
+    expect((await running).status).toBe(200);
+    tell(provider, { state: 'away', reason: 'owner_active' });
+    tell(provider, { state: 'serving' });
+    await until(async () => (await models()).length === 1);
+  });
+
+  it('is asked for nothing when it registers as away', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider(registersAway({ state: 'away', reason: 'on_battery' }));
+    expect(await statusOf(provider)).toMatchObject({ gate: 'away', availability: { state: 'away', reason: 'on_battery' } });
+    expect([await models(), provider.jobs.size]).toEqual([[], 0]);
+    tell(provider, { state: 'serving' });
+    await until(async () => (await models()).length === 1);
+    expect((await harness.chat()).status).toBe(200);
+  });
+
+  it('refuses what was on its way, which another machine does, and that is held against nobody', async () => {
+    harness = await startHarness();
+    let away = true;
+    let leave = (): void => {};
+    const provider = await harness.provider({
+      serial: 'LEAVES',
+      onJob: async (job) => {
+        if (!away) return job.answerHonestly();
+        await new Promise<void>((resolve) => (leave = resolve));
+        job.provider.send({ type: 'availability', state: 'leaving', reason: 'paused' });
+        job.fail({ code: 'away' });
+      },
+    });
+    const first = harness.chat();
+    await until(() => provider.jobs.size === 1);
+    const other = await harness.provider({ serial: 'STAYS' });
+    leave();
+    const answered = await first;
+    expect([answered.status, answered.headers.get('x-provider-serial')]).toEqual([200, 'STAYS']);
+    expect((await harness.chat()).headers.get('x-provider-serial')).toBe('STAYS');
+    expect(await statusOf(provider)).toMatchObject({
+      gate: 'away',
+      reputation: { state: 'well', recent_failures: 0, held_off_until: null, refused_in_a_row: 0 },
+    });
+    away = false;
+    tell(provider, { state: 'serving' });
+    tell(other, { state: 'away', reason: 'paused' });
+    await hasGate(other, 'away');
+    expect((await harness.chat()).headers.get('x-provider-serial')).toBe('LEAVES');
+  });
+
+  it('that says so only to get out of jobs is left alone for a moment, as one that is full', async () => {
+    harness = await startHarness();
+    const liar = await harness.provider({ serial: 'LIAR', onJob: (job) => job.fail({ code: 'away' }) });
+    const asked = harness.chat();
+    await until(async () => ((await statusOf(liar)).reputation.refused_in_a_row ?? 0) > 0);
+    await harness.provider({ serial: 'HONEST' });
+    expect((await asked).headers.get('x-provider-serial')).toBe('HONEST');
+    expect((await statusOf(liar)).reputation).toMatchObject({ state: 'well', recent_failures: 0 });
+  });
+});
+
+describe('what a provider says of itself', () => {
+  it('is worded by the coordinator alone, and a code that it does not know has a sentence, too', () => {
+    expect(availabilityBody({ state: 'away', reason: 'a_reason_of_the_future' })).toMatchObject({
+      reason: 'a_reason_of_the_future',
+      text: expect.stringContaining('does not know'),
+    });
+    for (const reason of ['constructor', '__proto__', 'to_string']) {
+      expect(availabilityBody({ state: 'away', reason }).text).toMatch(/does not know/);
+    }
+    expect(availabilityBody({ state: 'serving', reason: 'paused', until: 5 })).toEqual({
+      state: 'serving',
+      reason: null,
+      text: null,
+      until: null,
+    });
+  });
+
+  it('ends the session where it is no availability at all, and floods as any other message', async () => {
+    harness = await startHarness();
+    const wrong = await harness.provider();
+    wrong.send({ type: 'availability', state: 'perhaps' });
+    await wrong.closed;
+    expect(wrong.rejection).toBe('bad_message');
+    const flood = await harness.provider();
+    for (let count = 0; count < 1000; count++) tell(flood, count % 2 === 0 ? { state: 'away', reason: 'paused' } : { state: 'serving' });
+    await flood.closed;
+    expect(flood.rejection).toBe('misbehaved');
+  });
+
+  it('is known from version 2 of the protocol on, and version 1 is still spoken', () => {
+    expect(PROTOCOL_VERSIONS).toEqual([2, 1]);
+  });
+});

@@ -1,0 +1,337 @@
+import { connect } from 'node:net';
+import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Register, type SignedStatement } from '@inference/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
+import type { OnlineSession } from '../../../src/providers/session/provider-session.js';
+import { SESSION_TIMINGS } from '../../../src/providers/session/session-timings.js';
+import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
+
+let harness: Harness;
+afterEach(() => harness.close());
+
+/** Connects with these options and gives the code of the refusal. */
+async function refusal(options: ProviderOptions): Promise<string | undefined> {
+  const provider = new ScriptedProvider(harness.url, { models: [MODEL], ...options });
+  await provider.closed;
+  return provider.rejection;
+}
+
+const change = (value: Record<string, unknown>) => (statement: JsonValue) => ({ ...(statement as object), ...value }) as JsonValue;
+
+describe('registration', () => {
+  it('refuses a simulated enclave unless the operator allows it', async () => {
+    harness = await startHarness({ config: { allowSimulatedEnclave: false } });
+    expect(await refusal({})).toBe('simulated_enclave_refused');
+    await harness.provider({ genuine: true });
+    expect((await harness.chat()).headers.get('x-provider-secure-enclave')).toBe('true');
+  });
+
+  it('refuses what is not signed, not fresh, not bound, or not protected', async () => {
+    harness = await startHarness();
+    const other = new EnclaveKey();
+    const resign = (member: 'attestation' | 'challenge' | 'key', kind: 'attestation' | 'challenge' | 'key') => (register: Register) => ({
+      ...register,
+      [member]: other.statement(kind, JSON.parse(Buffer.from((register[member] as SignedStatement).payload, 'base64').toString())),
+    });
+    expect(await refusal({ register: resign('attestation', 'attestation') })).toBe('attestation_refused');
+    expect(await refusal({ register: resign('challenge', 'challenge') })).toBe('challenge_failed');
+    expect(await refusal({ register: resign('key', 'key') })).toBe('key_refused');
+    expect(await refusal({ attestation: (a) => ({ ...a, issued_at: Date.now() - 25 * 3_600_000 }) })).toBe('attestation_refused');
+    expect(await refusal({ attestation: (a) => ({ ...a, issued_at: Date.now() + 600_000 }) })).toBe('attestation_refused');
+    const pretender = {
+      attestation: (a: Parameters<NonNullable<ProviderOptions['attestation']>>[0]) => ({
+        ...a,
+        posture: { ...a.posture, secure_enclave: true },
+      }),
+    };
+    expect(await refusal(pretender)).toBe('attestation_refused');
+    expect(await refusal({ genuine: true, posture: { sip_enabled: false } })).toBe('posture_insufficient');
+    expect(await refusal({ genuine: true, posture: { secure_boot_enabled: false } })).toBe('posture_insufficient');
+    expect(await refusal({ keyStatement: change({ not_after: Date.now() + 2 * 3_600_000 }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ not_before: Date.now() - 7_200_000, not_after: Date.now() - 1 }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ provider_id: '0'.repeat(32) }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ key_id: '0'.repeat(16) }) })).toBe('key_refused');
+    expect(await refusal({ keyStatement: change({ attestation_sha256: '0'.repeat(64) }) })).toBe('key_refused');
+  });
+
+  it('takes a challenge answer once, and only on the connection it was asked on', async () => {
+    harness = await startHarness();
+    const first = await harness.provider();
+    const replayed = first.answer(first.firstNonce);
+    expect(await refusal({ enclave: first.enclave, register: (register) => ({ ...register, challenge: replayed }) })).toBe(
+      'challenge_failed',
+    );
+  });
+
+  it('keeps to the order of messages and to versions that both speak', async () => {
+    harness = await startHarness();
+    const speak = async (...messages: string[]): Promise<string | undefined> => {
+      const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
+      const received: { type: string; code?: string }[] = [];
+      socket.on('message', (data) => received.push(JSON.parse(String(data))));
+      socket.on('open', () => messages.map((message) => socket.send(message)));
+      await new Promise((resolve) => socket.on('close', resolve));
+      return received.find((message) => message.type === 'rejected')?.code;
+    };
+    const hello = JSON.stringify({ type: 'hello', versions: [1], agent: { name: 'x', version: '1' } });
+    expect(await speak(JSON.stringify({ type: 'draining' }))).toBe('out_of_turn');
+    expect(await speak(hello, hello)).toBe('out_of_turn');
+    expect(await speak('{')).toBe('bad_message');
+    expect(await speak(JSON.stringify({ type: 'hello', versions: 1 }))).toBe('bad_message');
+    expect(await speak(JSON.stringify({ type: 'hello', versions: [99], agent: { name: 'x', version: '1' } }))).toBe('version_unsupported');
+  });
+
+  it('does not wait for ever', async () => {
+    harness = await startHarness({ providerTimings: { handshakeMs: 50 } });
+    const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/provider/v1/socket`);
+    const code = await new Promise((resolve) => socket.on('close', (_code, reason) => resolve(String(reason))));
+    expect(code).toBe('too_slow');
+  });
+});
+
+describe('an open session', () => {
+  it('ignores and counts messages of unknown types', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider();
+    provider.send({ type: 'from_the_future', more: 1 });
+    provider.send({ type: 'job_failed', job_id: '00000000-0000-4000-8000-000000000000', failure: { code: 'internal' } });
+    expect((await harness.chat()).status).toBe(200);
+    const admin = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { providers: { counters: object }[] };
+    expect(admin.providers[0]?.counters).toEqual({ unknown_messages: 1, stray_messages: 1, missed_challenges: 0, late_answers: 0 });
+  });
+
+  it('ends when a message is twice as large as allowed, and no other session does', async () => {
+    harness = await startHarness();
+    const quiet = await harness.provider({ models: ['quiet'] });
+    const [text, binary, second] = [await harness.provider(), await harness.provider(), await harness.provider()];
+    text.socket.send('x'.repeat(2 * MAX_TEXT_FRAME_BYTES));
+    binary.socket.send(Buffer.alloc(2 * MAX_FRAME_PAYLOAD_BYTES));
+    second.send({ type: 'hello', versions: [1], agent: { name: 'x', version: '1' } });
+    expect(await Promise.all([text.closed, binary.closed, second.closed])).toEqual([1009, 1009, 1008]);
+    expect([text.rejection, binary.rejection, second.rejection]).toEqual(['too_large', 'too_large', 'out_of_turn']);
+    expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
+    expect((await harness.chat({ model: 'quiet' })).status).toBe(200);
+  });
+
+  it('ends when its provider talks without end, in pings or in empty frames as well, and no other session does', async () => {
+    harness = await startHarness({ jobTimings: { commitMs: 60_000 } });
+    const quiet = await harness.provider({ models: ['quiet'] });
+    const [words, pings, frames] = await Promise.all([
+      harness.provider({ models: ['other'] }),
+      harness.provider({ models: ['other'] }),
+      harness.provider({ onJob: (job) => job.accept() }),
+    ]);
+    const asked = harness.chat();
+    await until(() => frames.jobs.size === 1);
+    const [job] = [...frames.jobs.values()];
+    for (let sent = 0; sent < 6000; sent++) {
+      words.send({ type: 'from_the_future' });
+      pings.socket.ping();
+      job?.push(new Uint8Array());
+    }
+    await Promise.all([words.closed, pings.closed, frames.closed]);
+    expect([words.rejection, pings.rejection, frames.rejection]).toEqual(['misbehaved', 'misbehaved', 'misbehaved']);
+    expect((await asked).status).toBe(502);
+    expect(quiet.socket.readyState).toBe(WebSocket.OPEN);
+  });
+
+  it('is replaced by a newer one of the same key, whose jobs the old end does not touch', async () => {
+    harness = await startHarness();
+    const old = await harness.provider();
+    const fresh = await harness.provider({ enclave: old.enclave });
+    await old.closed;
+    expect(old.rejection).toBe('replaced');
+    expect((await harness.chat()).status).toBe(200);
+    expect([old.jobs.size, fresh.jobs.size]).toEqual([0, 1]);
+  });
+
+  it('follows model lists, draining and new sealing keys', async () => {
+    harness = await startHarness();
+    const provider = await harness.provider();
+    provider.send({ type: 'models', models: provider.offers(['new/model']) });
+    await until(async () => (await harness.get('/v1/models/new/model')).status === 200);
+    expect((await harness.chat()).status).toBe(503);
+    const { generateSealingKeyPair } = await import('@inference/protocol/crypto');
+    provider.sealingKey = generateSealingKeyPair();
+    provider.send({ type: 'key_update', key: provider.keyStatement() });
+    expect((await harness.chat({ model: 'new/model' })).status).toBe(200);
+    provider.send({ type: 'draining' });
+    await until(async () => (await harness.chat({ model: 'new/model' })).status === 503);
+    provider.send({ type: 'key_update', key: new EnclaveKey().statement('key', {}) });
+    await provider.closed;
+    expect(provider.rejection).toBe('key_refused');
+  });
+
+  it('takes no jobs once its sealing key has expired', async () => {
+    harness = await startHarness();
+    await harness.provider({ keyStatement: change({ not_after: Date.now() + 300 }) });
+    expect((await harness.chat()).status).toBe(200);
+    await until(async () => (await harness.chat()).status === 503);
+  });
+});
+
+it("a connection that is no provider's is closed, though the other side leaves it open", async () => {
+  harness = await startHarness();
+  const client = connect({ port: Number(new URL(harness.url).port), host: '127.0.0.1', allowHalfOpen: true });
+  client.on('error', () => {});
+  let answer = '';
+  client.on('data', (data) => {
+    answer += data;
+  });
+  client.write('GET /elsewhere HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n');
+  await until(() => answer.startsWith('HTTP/1.1 404 '));
+  // Whoever writes to a connection that is closed hears of it.
+  await until(() => {
+    client.write('x');
+    return client.destroyed;
+  });
+});
+
+describe('life and death of a session', () => {
+  /** Peers are gone after so many pings; whoever answers some of them has all the time there is. */
+  const LIFE = { pingMs: 20, silenceMs: 800 };
+  const pingsAt = (provider: ScriptedProvider): (() => number) => {
+    let pings = 0;
+    provider.socket.on('ping', () => pings++);
+    return () => pings;
+  };
+  const sessionOf = (provider: ScriptedProvider): OnlineSession | undefined =>
+    [...harness.app.providers.sessions()].find(({ registration }) => registration.identity.providerId === provider.providerId);
+
+  it('a peer that is gone is noticed within thirty seconds, though its socket is open', async () => {
+    const { pingMs, silenceMs } = SESSION_TIMINGS;
+    expect(pingMs * (Math.floor(silenceMs / pingMs) + 2)).toBeLessThanOrEqual(30_000);
+    harness = await startHarness({ providerTimings: LIFE });
+    const dead = await harness.provider();
+    const alive = await harness.provider({ models: ['alive'] });
+    dead.socket.pause();
+    await until(() => !harness.app.providers.serves(MODEL));
+    expect([dead.socket.readyState, alive.rejection]).toEqual([WebSocket.OPEN, undefined]);
+    expect(sessionOf(alive)).toBeDefined();
+  });
+
+  it('any frame is a sign of life, so that a machine which is only busy keeps its job; a silent one loses it', async () => {
+    harness = await startHarness({ providerTimings: LIFE });
+    const busy = await harness.provider({ onJob: (job) => job.accept() });
+    // It has no time for pings, but says how it is.
+    busy.socket.pong = () => {};
+    const pings = pingsAt(busy);
+    const asked = harness.chat();
+    await until(() => busy.jobs.size === 1);
+    for (let report = 1; report <= 4; report++) {
+      busy.send({ type: 'load', active_jobs: report });
+      await until(() => sessionOf(busy)?.statistics.reportedJobs === report);
+      const before = pings();
+      await until(() => pings() > before + 12);
+    }
+    expect(sessionOf(busy)?.jobs.used).toBe(1);
+    expect((await asked).status).toBe(502);
+    expect(sessionOf(busy)).toBeUndefined();
+  });
+
+  it('a clock that is set makes nobody silent', async () => {
+    let ahead = 0;
+    harness = await startHarness({ now: () => Date.now() + ahead, providerTimings: LIFE });
+    const provider = await harness.provider();
+    const pings = pingsAt(provider);
+    for (const set of [60_000, -60_000]) {
+      ahead = set;
+      const before = pings();
+      await until(() => pings() > before + 1);
+    }
+    expect([sessionOf(provider)?.isOpen, provider.rejection]).toEqual([true, undefined]);
+  });
+
+  it('a newer one of the same key takes over what the older one had not begun to answer', async () => {
+    harness = await startHarness();
+    const old = await harness.provider({ onJob: (job) => job.accept() });
+    const [stream, plain] = [harness.chat({ stream: true }), harness.chat()];
+    await until(() => old.jobs.size === 2);
+    const fresh = await harness.provider({ enclave: old.enclave });
+    expect((await Promise.all([stream, plain])).map(({ status }) => status)).toEqual([200, 200]);
+    expect(await (await stream).text()).toContain('se_signature');
+    expect([old.rejection, fresh.jobs.size]).toEqual(['replaced', 2]);
+    // Coming back is no failure.
+    expect(harness.app.providers.reputations.summaryOf(old.providerId).recentFailures).toBe(0);
+  });
+
+  it('and what it had begun to answer ends with an error in the stream', async () => {
+    harness = await startHarness();
+    const old = await harness.provider({ onJob: (job) => job.beginStream(['half']) });
+    const response = await harness.chat({ stream: true });
+    const fresh = await harness.provider({ enclave: old.enclave });
+    const text = await response.text();
+    expect(text).toContain('provider_failed');
+    expect(text).not.toContain('se_signature');
+    expect(fresh.jobs.size).toBe(0);
+  });
+});
+
+describe('periodic challenges', () => {
+  const timings = { challengeIntervalMs: 40, challengeAnswerMs: 60 };
+
+  it('are answered again and again', async () => {
+    harness = await startHarness({ providerTimings: timings });
+    const provider = await harness.provider();
+    await until(() => provider.received.filter((message) => message.type === 'challenge').length >= 3);
+    expect((await harness.chat()).headers.get('x-provider-attested')).toBe('true');
+  });
+
+  it('put out a provider that misses three', async () => {
+    harness = await startHarness({ providerTimings: { ...timings, challengeAnswerMs: 600 } });
+    const provider = await harness.provider({ onChallenge: () => null });
+    await until(async () => (await harness.chat()).headers.get('x-provider-attested') === 'false');
+    await provider.closed;
+    expect(provider.rejection).toBe('challenge_failed');
+    expect(provider.received.filter((message) => message.type === 'challenge')).toHaveLength(3);
+  });
+
+  it('forgive an answer that is late', async () => {
+    harness = await startHarness({ providerTimings: timings });
+    let first = true;
+    const provider = await harness.provider({
+      onChallenge: (nonce, self) => {
+        if (!first) return self.answer(nonce);
+        first = false;
+        setTimeout(() => self.send({ type: 'challenge_answer', challenge: self.answer(nonce) }), 80);
+        return null;
+      },
+    });
+    await until(() => provider.received.filter((message) => message.type === 'challenge').length >= 4);
+    expect(provider.rejection).toBeUndefined();
+  });
+
+  for (const [name, onChallenge, code] of [
+    ['replayed', (_nonce, self) => self.answer(self.firstNonce), 'challenge_failed'],
+    [
+      'for another session',
+      (nonce, self) =>
+        self.enclave.statement('challenge', { v: 1, nonce, session_id: 'x', posture: { ...self.posture }, issued_at: Date.now() }),
+      'challenge_failed',
+    ],
+    [
+      'signed by another key',
+      (nonce, self) =>
+        new EnclaveKey().statement('challenge', {
+          v: 1,
+          nonce,
+          session_id: self.sessionId,
+          posture: { ...self.posture },
+          issued_at: Date.now(),
+        }),
+      'challenge_failed',
+    ],
+    ['without system integrity protection', (nonce, self) => self.answer(nonce, { sip_enabled: false }), 'posture_insufficient'],
+    ['without secure boot', (nonce, self) => self.answer(nonce, { secure_boot_enabled: false }), 'posture_insufficient'],
+  ] as [string, NonNullable<ProviderOptions['onChallenge']>, string][]) {
+    it(`put out a provider at once whose answer is ${name}`, async () => {
+      harness = await startHarness({ providerTimings: timings });
+      const provider = await harness.provider({ onChallenge });
+      await provider.closed;
+      expect(provider.rejection).toBe(code);
+      expect((await harness.chat()).status).toBe(503);
+    });
+  }
+});

@@ -1,0 +1,48 @@
+/**
+ * What a request costs in each group of a board: three numbers a group, in one block of memory, because every choice reads
+ * them all and reads nothing else of most groups.
+ */
+import { type CostModel, costCoefficients, type Work } from './job-cost.js';
+
+const INITIAL_ROWS = 16;
+
+export class CostTable {
+  #fixedMs = new Float64Array(INITIAL_ROWS);
+  #promptMs = new Float64Array(INITIAL_ROWS);
+  #completionMs = new Float64Array(INITIAL_ROWS);
+
+  /** Writes the row of a group. */
+  set(row: number, tariff: CostModel): void {
+    if (row >= this.#fixedMs.length) this.#grow();
+    const { fixedMs, promptMs, completionMs } = costCoefficients(tariff);
+    this.#fixedMs[row] = fixedMs;
+    this.#promptMs[row] = promptMs;
+    this.#completionMs[row] = completionMs;
+  }
+
+  /** Calls back with every row below `rows` whose cost is at most what `limit` gives, in milliseconds. */
+  forEachUpTo(rows: number, work: Work, limit: () => number, visit: (row: number, costMs: number) => void): void {
+    const { promptTokens, completionTokens } = work;
+    const [fixed, prompt, completion] = [this.#fixedMs, this.#promptMs, this.#completionMs];
+    let max = limit();
+    for (let row = 0; row < rows; row++) {
+      const costMs = (fixed[row] as number) + promptTokens * (prompt[row] as number) + completionTokens * (completion[row] as number);
+      if (costMs > max) continue;
+      visit(row, costMs);
+      max = limit();
+    }
+  }
+
+  #grow(): void {
+    const room = this.#fixedMs.length * 2;
+    this.#fixedMs = moved(this.#fixedMs, room);
+    this.#promptMs = moved(this.#promptMs, room);
+    this.#completionMs = moved(this.#completionMs, room);
+  }
+}
+
+function moved(from: Float64Array<ArrayBuffer>, room: number): Float64Array<ArrayBuffer> {
+  const to = new Float64Array(room);
+  to.set(from);
+  return to;
+}

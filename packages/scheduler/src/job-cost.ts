@@ -1,0 +1,198 @@
+/**
+ * What a request would take on a machine: the time to the first token and to the last, from its rates and what it is already
+ * doing, and the price of its recent failures. Rates count in steps, so that machines of about the same speed are equals, and
+ * thousands of machines fall into a few classes of which each is judged once.
+ */
+
+import type { ProviderFacts } from './eligibility.js';
+import { type ModelLoad, READY_LOAD, remainingLoadMs } from './model-load.js';
+import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
+
+/** Rates of one machine with one model for a job that is alone there, in tokens per second. */
+export interface ThroughputEstimate {
+  readonly prefillTps: number;
+  readonly decodeTps: number;
+  /** Jobs that the rates were measured in; 0: they are a guess from the hardware. */
+  readonly samples: number;
+}
+
+/** What a request is expected to take, in tokens. */
+export interface Work {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}
+
+/** All that the estimate depends on. Machines with equal traits are equals. */
+export interface Traits {
+  readonly prefillTps: number;
+  readonly decodeTps: number;
+  readonly activeJobs: number;
+  readonly failures: number;
+  /** It is warm or on battery or short of memory: it may slow down. */
+  readonly isStrained: boolean;
+  readonly hasHardwareTrust: boolean;
+  readonly isMeasured: boolean;
+  /** No answer of theirs has verified yet: the rates are a guess from what they claim to be. */
+  readonly isUntried: boolean;
+  /** Until the model is in memory, in milliseconds. */
+  readonly loadMs: number;
+  /** Nothing loads it yet: a job would begin that. */
+  readonly isCold: boolean;
+  /** It had no work for long. */
+  readonly isOverdue: boolean;
+}
+
+/** Times in milliseconds. */
+export interface LatencyEstimate {
+  readonly firstTokenMs: number;
+  readonly completionMs: number;
+  /** What machines are compared by. */
+  readonly costMs: number;
+}
+
+/** Two rates within one step count as equal. */
+const RATE_STEP = 1.25;
+export const MAX_STEPS = 63;
+const MIN_TPS = 0.1;
+const FAILURE_STEPS = DEFAULT_CONSTANTS.failurePenaltiesMs.length;
+const MAX_ACTIVE = 255;
+/** Times of loading count in steps as well. */
+const LOAD_STEP = 1.5;
+const MIN_LOAD_MS = 250;
+const MAX_LOAD_STEPS = 31;
+/** Jobs after which a machine's rates count as measured. */
+export const MIN_MEASURED_SAMPLES = 3;
+
+/** Whether a machine has shown what it is: by enough verified answers with the model, or by its maker's certificate chain. */
+export function isProven({ facts, speed }: { readonly facts: ProviderFacts; readonly speed: ThroughputEstimate }): boolean {
+  return facts.trustLevel === 'hardware' || isMeasured(speed);
+}
+
+/** Whether the rates were measured in enough answers. */
+export function isMeasured({ samples }: ThroughputEstimate): boolean {
+  return samples >= MIN_MEASURED_SAMPLES;
+}
+
+/** Whether the rates are a guess. */
+export function isUntried({ samples }: ThroughputEstimate): boolean {
+  return samples === 0;
+}
+
+/** Keys of rates are below this. */
+const MAX_RATES = (MAX_STEPS + 1) ** 2 * 3;
+
+/** The part of {@link traitsKey} that only the rates decide. */
+export function throughputKey(speed: ThroughputEstimate): number {
+  return (step(speed.prefillTps) * (MAX_STEPS + 1) + step(speed.decodeTps)) * 3 + (isMeasured(speed) ? 2 : isUntried(speed) ? 0 : 1);
+}
+
+/** What {@link Traits} depend on beside the facts and the rates. */
+export interface MemberState {
+  readonly load: ModelLoad;
+  readonly isOverdue: boolean;
+}
+
+export const READY_STATE: MemberState = { load: READY_LOAD, isOverdue: false };
+
+/** A number that machines of equal traits share, and no others. `now` in milliseconds. */
+export function traitsKey(facts: ProviderFacts, rates: number, { load, isOverdue }: MemberState, now: number): number {
+  const active = Math.min(facts.usedSlots, MAX_ACTIVE);
+  const failures = Math.min(facts.recentFailures, FAILURE_STEPS - 1);
+  const flags = (isOverdue ? 4 : 0) + (isStrained(facts) ? 2 : 0) + (facts.trustLevel === 'hardware' ? 1 : 0);
+  const loading = load.kind === 'ready' ? 0 : loadStep(remainingLoadMs(load, now)) * 2 + (load.kind === 'cold' ? 1 : 0);
+  return (((loading * MAX_RATES + rates) * (MAX_ACTIVE + 1) + active) * FAILURE_STEPS + failures) * 8 + flags;
+}
+
+/** `now` in milliseconds. */
+export function traitsOf(facts: ProviderFacts, speed: ThroughputEstimate, { load, isOverdue }: MemberState = READY_STATE, now = 0): Traits {
+  return {
+    prefillTps: rateAt(step(speed.prefillTps)),
+    decodeTps: rateAt(step(speed.decodeTps)),
+    activeJobs: Math.min(facts.usedSlots, MAX_ACTIVE),
+    failures: Math.min(facts.recentFailures, FAILURE_STEPS - 1),
+    isStrained: isStrained(facts),
+    hasHardwareTrust: facts.trustLevel === 'hardware',
+    isMeasured: isMeasured(speed),
+    isUntried: isUntried(speed),
+    loadMs: loadAt(loadStep(remainingLoadMs(load, now))),
+    isCold: load.kind === 'cold',
+    isOverdue,
+  };
+}
+
+/** The estimate as a sum, so that each of many requests costs two multiplications. Milliseconds, and milliseconds for a token. */
+export interface CostModel {
+  /** Until the first token of an empty prompt. */
+  readonly waitMs: number;
+  readonly msPerPromptToken: number;
+  readonly msPerCompletionToken: number;
+  readonly penaltyMs: number;
+}
+
+export function costModelOf(traits: Traits, constants: SchedulerConstants = DEFAULT_CONSTANTS): CostModel {
+  const { batchSlowdown, strainedFactor, turnMs, failurePenaltiesMs, loadPenaltyFactor } = constants;
+  const slower = (1 + batchSlowdown * traits.activeJobs) * (traits.isStrained ? strainedFactor : 1);
+  return {
+    waitMs: traits.activeJobs * turnMs + traits.loadMs,
+    msPerPromptToken: (1000 * slower) / traits.prefillTps,
+    msPerCompletionToken: (1000 * slower) / traits.decodeTps,
+    penaltyMs: (failurePenaltiesMs[traits.failures] ?? 0) + (traits.isCold ? loadPenaltyFactor * traits.loadMs : 0),
+  };
+}
+
+/** What machines are compared by, as a sum. The first token counts twice, because someone waits for it. */
+export function costCoefficients({ waitMs, msPerPromptToken, msPerCompletionToken, penaltyMs }: CostModel): {
+  fixedMs: number;
+  promptMs: number;
+  completionMs: number;
+} {
+  return { fixedMs: 2 * waitMs + penaltyMs, promptMs: 2 * msPerPromptToken, completionMs: msPerCompletionToken };
+}
+
+/** What a request costs, in milliseconds. */
+export function costOf(tariff: CostModel, work: Work): number {
+  const { fixedMs, promptMs, completionMs } = costCoefficients(tariff);
+  return fixedMs + work.promptTokens * promptMs + work.completionTokens * completionMs;
+}
+
+export function estimateOf(tariff: CostModel, work: Work): LatencyEstimate {
+  const firstTokenMs = tariff.waitMs + work.promptTokens * tariff.msPerPromptToken;
+  return { firstTokenMs, completionMs: firstTokenMs + work.completionTokens * tariff.msPerCompletionToken, costMs: costOf(tariff, work) };
+}
+
+/** The rate that a job alone would have had, from one measured beside `others`. */
+export function unsharedRate(measuredTps: number, others: number, { batchSlowdown }: SchedulerConstants = DEFAULT_CONSTANTS): number {
+  return measuredTps * (1 + batchSlowdown * others);
+}
+
+function isStrained({ host }: ProviderFacts): boolean {
+  return host.thermal === 'serious' || host.memoryPressure === 'warning' || host.power === 'battery';
+}
+
+/** The step that a rate counts as. */
+export function rateStep(tps: number): number {
+  return step(tps);
+}
+
+/** The rate of a step, in tokens per second. */
+export function rateOfStep(steps: number): number {
+  return rateAt(steps);
+}
+
+function step(tps: number): number {
+  return Math.min(MAX_STEPS, Math.max(0, Math.round(Math.log(Math.max(tps, MIN_TPS) / MIN_TPS) / Math.log(RATE_STEP))));
+}
+
+function rateAt(steps: number): number {
+  return MIN_TPS * RATE_STEP ** steps;
+}
+
+/** 0: in memory. */
+function loadStep(loadMs: number): number {
+  if (loadMs <= 0) return 0;
+  return Math.min(MAX_LOAD_STEPS, 1 + Math.max(0, Math.round(Math.log(loadMs / MIN_LOAD_MS) / Math.log(LOAD_STEP))));
+}
+
+function loadAt(steps: number): number {
+  return steps === 0 ? 0 : MIN_LOAD_MS * LOAD_STEP ** (steps - 1);
+}

@@ -1,0 +1,140 @@
+/**
+ * A board for every model, and which sessions stand on which. Kept up to date as providers come, change and go, and as they take
+ * models into memory.
+ */
+import type { Hardware, ModelOffer, ModelType, ProviderId } from '@inference/protocol';
+import type { ProviderFacts } from './eligibility.js';
+import { loadAfterPlacement, loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from './model-load.js';
+import { ProviderPool } from './provider-pool.js';
+import { DEFAULT_CONSTANTS, type SchedulerConstants } from './scheduler-constants.js';
+import type { AnswerSample, ThroughputStats } from './throughput-stats.js';
+
+/** A provider as its models' boards see it. */
+export interface IndexedProvider {
+  /** A new list when anything of it changed. */
+  readonly models: readonly ModelOffer[];
+  readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
+}
+
+interface Listing {
+  readonly models: readonly ModelOffer[];
+  readonly loads: Map<string, ModelLoad>;
+}
+
+export class ModelIndex<S extends IndexedProvider> {
+  readonly #speeds: ThroughputStats;
+  readonly #constants: SchedulerConstants;
+  readonly #pools = new Map<string, ProviderPool<S>>();
+  readonly #listed = new Map<S, Listing>();
+  /** Who offers a model as one for something else than text. */
+  readonly #special: Readonly<Record<Exclude<ModelType, 'text'>, Map<string, Set<S>>>> = { embedding: new Map(), image: new Map() };
+
+  constructor(speeds: ThroughputStats, constants: SchedulerConstants = DEFAULT_CONSTANTS) {
+    this.#speeds = speeds;
+    this.#constants = constants;
+  }
+
+  /** Takes in what a session offers and how it stands now. `now` in milliseconds. */
+  update(session: S, facts: ProviderFacts, now: number): void {
+    const { loads } = this.#listing(session, now);
+    for (const offer of session.models) this.#put(session, facts, offer, loads, now);
+  }
+
+  /** Takes in that a job for the model is on its way: who has to load it begins with that. */
+  jobPlaced(session: S, model: string, now: number): void {
+    this.#pools.get(model)?.jobPlaced(session.registration.identity.providerId);
+    const loads = this.#listed.get(session)?.loads;
+    const load = loads?.get(model);
+    if (loads !== undefined && load !== undefined) loads.set(model, loadAfterPlacement(load, now));
+  }
+
+  remove(session: S): void {
+    for (const { id } of this.#listed.get(session)?.models ?? []) this.#unlist(session, id);
+    this.#listed.delete(session);
+  }
+
+  /** Forgets a session that is on boards although it should not be, whatever else is known of it. */
+  purge(session: S): void {
+    this.remove(session);
+    for (const model of [...this.#pools.keys()]) this.#unlist(session, model);
+  }
+
+  /** Takes in how fast a verified answer was. */
+  recordAnswer(session: S, model: string, sample: AnswerSample, now: number): void {
+    const { identity, hardware } = session.registration;
+    const loads = this.#listed.get(session)?.loads;
+    const load = loads?.get(model);
+    if (loads === undefined || load === undefined || !wasReady(load, now - sample.elapsedMs)) return;
+    const learned = this.#speeds.record(identity.providerId, model, hardware, sample);
+    const member = this.#pools.get(model)?.member(identity.providerId);
+    const offer = session.models.find(({ id }) => id === model);
+    if (learned !== null && offer !== undefined && member?.subject === session) this.#put(session, member.facts, offer, loads, now);
+  }
+
+  /** The board of a model as of `now`, in milliseconds. */
+  poolAt(model: string, now: number): ProviderPool<S> | undefined {
+    const pool = this.#pools.get(model);
+    pool?.refresh(now);
+    return pool;
+  }
+
+  /** Whether anybody who is listed offers the model for this. */
+  isOfType(model: string, type: ModelType): boolean {
+    if (type !== 'text') return this.#special[type].has(model);
+    let others = 0;
+    for (const offerers of Object.values(this.#special)) others += offerers.get(model)?.size ?? 0;
+    return others < (this.#pools.get(model)?.size ?? 0);
+  }
+
+  /** Who offers which models as ones for images. */
+  imageProviders(): ReadonlyMap<string, ReadonlySet<S>> {
+    return this.#special.image;
+  }
+
+  pool(model: string): ProviderPool<S> | undefined {
+    return this.#pools.get(model);
+  }
+
+  get size(): number {
+    return this.#pools.size;
+  }
+
+  pools(): Iterable<[string, ProviderPool<S>]> {
+    return this.#pools;
+  }
+
+  #listing(session: S, now: number): Listing {
+    const before = this.#listed.get(session);
+    if (before !== undefined && before.models === session.models) return before;
+    const loads = new Map<string, ModelLoad>();
+    for (const offer of session.models) loads.set(offer.id, loadFromOffer(before?.loads.get(offer.id), offer, now));
+    for (const { id } of before?.models ?? []) if (!loads.has(id)) this.#unlist(session, id);
+    const listing = { models: session.models, loads };
+    this.#listed.set(session, listing);
+    return listing;
+  }
+
+  #unlist(session: S, model: string): void {
+    const pool = this.#pools.get(model);
+    pool?.remove(session, session.registration.identity.providerId);
+    if (pool?.size === 0) this.#pools.delete(model);
+    for (const pools of Object.values(this.#special)) {
+      const offerers = pools.get(model);
+      if (offerers?.delete(session) === true && offerers.size === 0) pools.delete(model);
+    }
+  }
+
+  #put(session: S, facts: ProviderFacts, offer: ModelOffer, loads: ReadonlyMap<string, ModelLoad>, now: number): void {
+    let pool = this.#pools.get(offer.id);
+    if (pool === undefined) {
+      pool = new ProviderPool(this.#constants);
+      this.#pools.set(offer.id, pool);
+    }
+    if (offer.model_type !== 'text') {
+      const pools = this.#special[offer.model_type];
+      pools.set(offer.id, (pools.get(offer.id) ?? new Set()).add(session));
+    }
+    const speed = this.#speeds.estimate(facts.providerId, offer.id, session.registration.hardware);
+    pool.put(session, facts, speed, offer.context_length, now, loads.get(offer.id) ?? READY_LOAD);
+  }
+}

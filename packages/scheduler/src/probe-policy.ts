@@ -1,0 +1,94 @@
+/**
+ * Gives machines that failed before a job to prove themselves with. Where others can take over, a share of the jobs; where
+ * nobody else can have the job, this one; and when all that there are still cool down, they are not left alone after all, because
+ * a machine that may fail is better than none. One job at a time, always.
+ */
+
+import { type IneligibleReason, ineligibleReason, namesProvider } from './eligibility.js';
+import { costModelOf, estimateOf, traitsOf } from './job-cost.js';
+import type { PoolMember, PoolView } from './provider-pool.js';
+import { type Choice, namedMembers, type PlacementRequest, type SchedulingDecision } from './schedule.js';
+
+export interface ProbeRules<S> {
+  readonly now: number;
+  readonly random: () => number;
+  /** Whether the machine is on trial for lies, so that it gets only what is verified before anyone reads it. */
+  readonly isDistrusted: (member: PoolMember<S>) => boolean;
+}
+
+/** Share of the jobs that a machine on trial may be tried with, while others can have them. */
+const PROBING_SHARE = 0.25;
+
+/** The decision, with a machine on trial before the others or in place of nobody. `revocable`: nothing is delivered before it is verified. */
+export function withProbe<S>(
+  snapshot: PoolView<S>,
+  request: PlacementRequest & { readonly revocable?: boolean },
+  decision: SchedulingDecision<S>,
+  rules: ProbeRules<S>,
+): SchedulingDecision<S> {
+  if (request.idleOnly === true) return decision;
+  const { now, random } = rules;
+  const { trials, cooling } = restrictedMembers(snapshot, request, now);
+  if (decision.kind === 'placed') {
+    // A job that failed once is no job to try others with.
+    if (request.exclude.size > 0 || namesProvider(request) || trials.length === 0) return decision;
+    const fit = trials.filter((member) => request.revocable === true || !rules.isDistrusted(member));
+    if (fit.length === 0 || random() >= PROBING_SHARE) return decision;
+    return { ...decision, ordered: [choiceOf(drawn(fit, random), request, snapshot, now), ...decision.ordered] };
+  }
+  const last = trials.length > 0 ? trials : hasAlternative(snapshot, request, now) ? [] : cooling;
+  if (last.length === 0) return decision;
+  const choice = choiceOf(drawn(last, random), request, snapshot, now);
+  return { kind: 'placed', ordered: [choice], bestMs: choice.estimate.costMs, expired: decision.expired };
+}
+
+/** Machines that may have the request but for what they did before, and have no other job. */
+function restrictedMembers<S>(
+  snapshot: PoolView<S>,
+  request: PlacementRequest,
+  now: number,
+): { trials: PoolMember<S>[]; cooling: PoolMember<S>[] } {
+  const trials: PoolMember<S>[] = [];
+  const cooling: PoolMember<S>[] = [];
+  for (const member of candidates(snapshot, request, RESTRICTED)) {
+    if (member.facts.usedSlots > 0) continue;
+    const reason = ineligibleReason(member.facts, request, now);
+    if (reason === 'on_probation') trials.push(member);
+    else if (reason === 'cooling_down') cooling.push(member);
+  }
+  return { trials, cooling };
+}
+
+/** Whether the request may soon get a place without trying anyone who cools down. */
+function hasAlternative<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): boolean {
+  for (const { facts } of candidates(snapshot, request, BUSY)) {
+    const reason = ineligibleReason(facts, request, now);
+    if (reason === 'held_off' || reason === 'no_free_slot') return true;
+  }
+  for (const { facts } of candidates(snapshot, request, RESTRICTED)) {
+    if (facts.usedSlots > 0 && RESTRICTED.has(ineligibleReason(facts, request, now))) return true;
+  }
+  return false;
+}
+
+const RESTRICTED: ReadonlySet<IneligibleReason | null> = new Set(['on_probation', 'cooling_down'] as const);
+const BUSY: ReadonlySet<IneligibleReason | null> = new Set(['held_off', 'no_free_slot'] as const);
+
+/** Those behind the gates; of a named machine, whatever it is. */
+function* candidates<S>(
+  snapshot: PoolView<S>,
+  request: PlacementRequest,
+  gates: ReadonlySet<IneligibleReason | null>,
+): Iterable<PoolMember<S>> {
+  if (namesProvider(request)) yield* namedMembers(snapshot, request);
+  else for (const { reason, members } of snapshot.closed) if (gates.has(reason)) yield* members;
+}
+
+function drawn<S>(members: readonly PoolMember<S>[], random: () => number): PoolMember<S> {
+  return members[Math.floor(random() * members.length)] as PoolMember<S>;
+}
+
+function choiceOf<S>(member: PoolMember<S>, { work }: PlacementRequest, { constants }: PoolView<S>, now: number): Choice<S> {
+  const tariff = costModelOf(traitsOf(member.facts, member.speed, member, now), constants);
+  return { member, estimate: estimateOf(tariff, work), why: 'probing' };
+}

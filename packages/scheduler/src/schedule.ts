@@ -1,0 +1,362 @@
+/**
+ * Chooses providers for a request: a pure function of the snapshot, the request, the clock and chance. The cheapest by estimated
+ * time come first, near-ties in random order, and a small share of the requests goes to machines that were not measured yet.
+ */
+import type { ProviderId } from '@inference/protocol';
+import {
+  type IneligibleReason,
+  ineligibleReason,
+  isTransient,
+  meetsTrustFloor,
+  namesProvider,
+  type PlacementConstraints,
+  resolveClaimants,
+  unavailableReason,
+} from './eligibility.js';
+import { costOf, estimateOf, type LatencyEstimate, type Work } from './job-cost.js';
+import type { OpenGroup, PoolMember, PoolView } from './provider-pool.js';
+import { isOverdueGroup, isUnmeasuredGroup, isUnprovenGroup, ProviderPool } from './provider-pool.js';
+import type { SchedulerConstants } from './scheduler-constants.js';
+
+export interface PlacementRequest extends PlacementConstraints {
+  readonly work: Work;
+  /** Machines that still know a part of the prompt. */
+  readonly prefixCandidates?: readonly PrefixCandidate[];
+  /** How long waiting for a machine that has the model is expected to take, in milliseconds; null: not known. */
+  readonly expectedWaitMs?: number | null;
+  /** Only a machine that has the model in memory, or loads it already. */
+  readonly loadedOnly?: boolean;
+}
+
+export interface PrefixCandidate {
+  readonly providerId: ProviderId;
+  /** Tokens of the prompt that it is expected to know. */
+  readonly tokens: number;
+}
+
+export interface Choice<S> {
+  readonly member: PoolMember<S>;
+  readonly estimate: LatencyEstimate;
+  /**
+   * `measuring`: nobody knows yet how fast it is. `overdue`: it had no work for long. `warm`: it still knows a part of the prompt.
+   * `probing`: it failed before, and this job decides whether it is well. `alternate`: stands behind the first.
+   */
+  readonly why: 'cheapest' | 'near_tie' | 'measuring' | 'overdue' | 'warm' | 'probing' | 'alternate';
+}
+
+export type NoPlacementReason = 'no_such_serial' | 'all_failed' | 'below_trust_floor' | 'none_routable';
+
+export type SchedulingDecision<S> = {
+  /** Members whose facts the clock has overtaken. Who keeps the snapshot should look at them again. */
+  readonly expired: readonly PoolMember<S>[];
+} & (
+  | {
+      readonly kind: 'placed';
+      /** Best first; a few, not everyone. */
+      readonly ordered: readonly [Choice<S>, ...Choice<S>[]];
+      /** Cost of the cheapest group, in milliseconds: what those that were not chosen are compared with. */
+      readonly bestMs: number;
+    }
+  /** Some could take it, but not now. */
+  | { readonly kind: 'busy' }
+  /** Waiting would not help. */
+  | { readonly kind: 'none'; readonly reason: NoPlacementReason }
+);
+
+/** Choices that a decision lists. */
+const MAX_CHOICES = 4;
+/** Draws at random before the members are gone through in order. */
+const MAX_RANDOM_DRAWS = 8;
+
+/** The most that a choice may cost to count as equal to the best, in milliseconds. */
+export function nearTieMs(bestMs: number, { nearTieFactor, nearTieMs: more }: SchedulerConstants): number {
+  return bestMs * nearTieFactor + more;
+}
+
+/** `now` in milliseconds; `random` gives numbers in [0, 1). */
+export function schedule<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
+  if (namesProvider(request)) return scheduleNamed(snapshot, request, now, random);
+  const { work } = request;
+  const { open, costs, constants } = snapshot;
+  const mayServe = (group: OpenGroup<S>): boolean =>
+    isEligible(group, request) && (!group.traits.isCold || mayLoad(group, snapshot, request));
+  const unprovedLimitMs = unprovenLimitMs(snapshot, request, mayServe);
+  const competes = (group: OpenGroup<S>, costMs: number): boolean =>
+    mayServe(group) && (costMs <= unprovedLimitMs || !isUnprovenGroup(group));
+  const cheapest = new CheapestGroups<S>(MAX_CHOICES);
+  costs.forEachUpTo(
+    open.length,
+    work,
+    () => cheapest.limitMs,
+    (row, costMs) => {
+      const group = open[row] as OpenGroup<S>;
+      if (competes(group, costMs)) cheapest.add(group, costMs);
+    },
+  );
+  const { bestMs } = cheapest;
+  const nearMs = nearTieMs(bestMs, constants);
+  const near: OpenGroup<S>[] = [];
+  costs.forEachUpTo(
+    open.length,
+    work,
+    () => nearMs,
+    (row, costMs) => {
+      const group = open[row] as OpenGroup<S>;
+      if (competes(group, costMs)) near.push(group);
+    },
+  );
+  const draw = new MemberDraw<S>(request.exclude, now, random);
+  const choices: Choice<S>[] = [];
+  const add = (drawn: Drawn<S> | null, why: Choice<S>['why'], expected = work): boolean => {
+    if (drawn === null) return false;
+    choices.push({ member: drawn.member, estimate: estimateOf(drawn.group.costModel, expected), why });
+    return true;
+  };
+  // A warm machine wins near-ties: what it saves, it has for others.
+  const warm = cheapestWarm(snapshot, request, now);
+  if (warm !== null && warm.costMs <= nearMs && draw.take(warm.member)) add(warm, 'warm', warm.work);
+  const lot = choices.length === 0 && (snapshot.hasUnmeasured || snapshot.hasOverdue) ? random() : 1;
+  // A job that failed once is no job to try machines with.
+  const mayTryUnproved = unprovedLimitMs === Number.POSITIVE_INFINITY || (snapshot.mayTryUnproven && request.exclude.size === 0);
+  const hasTurn = (group: OpenGroup<S>): boolean => mayServe(group) && (mayTryUnproved || !isUnprovenGroup(group));
+  if (lot < constants.measuringShare) {
+    if (snapshot.hasUnmeasured) add(draw.from(fewestJobs(open.filter((group) => isUnmeasuredGroup(group) && hasTurn(group)))), 'measuring');
+  } else if (lot < constants.measuringShare + constants.overdueShare && snapshot.hasOverdue) {
+    const maxMs = bestMs * constants.overdueMaxFactor + constants.overdueMaxMs;
+    add(draw.from(open.filter((group) => isOverdueGroup(group) && hasTurn(group) && costOf(group.costModel, work) <= maxMs)), 'overdue');
+  }
+  const alone = near.length === 1 && near[0]?.members.length === 1;
+  if (choices.length === 0) add(draw.from(near), alone ? 'cheapest' : 'near_tie');
+  while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(near), 'alternate'));
+  // Each of the cheapest groups has someone to offer, so that others are asked only when the clock has overtaken all of them.
+  for (const group of cheapest.groups) {
+    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from([group]), 'alternate'));
+  }
+  if (choices.length === 0) add(draw.from(open.filter((group) => mayServe(group))), 'cheapest');
+  if (snapshot.hasUnproven) {
+    while (choices.length > 0 && choices.length < MAX_CHOICES && add(draw.from(open.filter((group) => mayServe(group))), 'alternate'));
+  }
+  const [first, ...others] = choices;
+  if (first !== undefined) return { kind: 'placed', ordered: [first, ...others], bestMs, expired: draw.expired };
+  return { ...notPlaced(snapshot, request), expired: draw.expired };
+}
+
+/** The most that a machine that has not proved itself may cost: a part of the cheapest proved one, or no limit where no proved one has room. */
+function unprovenLimitMs<S>(
+  { open, costs, constants, hasUnproven }: PoolView<S>,
+  { work }: PlacementRequest,
+  mayServe: (group: OpenGroup<S>) => boolean,
+): number {
+  let bestMs = Number.POSITIVE_INFINITY;
+  if (!hasUnproven) return bestMs;
+  costs.forEachUpTo(
+    open.length,
+    work,
+    () => bestMs,
+    (row, costMs) => {
+      const group = open[row] as OpenGroup<S>;
+      if (!isUnprovenGroup(group) && mayServe(group)) bestMs = costMs;
+    },
+  );
+  return bestMs / constants.unprovenFactor;
+}
+
+interface WarmChoice<S> extends Drawn<S> {
+  readonly work: Work;
+  readonly costMs: number;
+}
+
+/**
+ * The cheapest of the machines that still know a part of the prompt, or null. The last free place of a machine is nobody's for
+ * that reason alone, so that an account with a long conversation leaves room on it for others.
+ */
+function cheapestWarm<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number): WarmChoice<S> | null {
+  const { affinityWeight } = snapshot.constants;
+  let best: WarmChoice<S> | null = null;
+  for (const { providerId, tokens } of affinityWeight > 0 ? (request.prefixCandidates ?? []) : []) {
+    const member = snapshot.member(providerId);
+    if (member === undefined || member.group?.open !== true || member.load.kind !== 'ready') continue;
+    const { slots, usedSlots } = member.facts;
+    if (usedSlots > 0 && usedSlots >= slots - 1) continue;
+    if (ineligibleReason(member.facts, request, now) !== null) continue;
+    const promptTokens = Math.max(1, request.work.promptTokens - affinityWeight * tokens);
+    const work = { promptTokens, completionTokens: request.work.completionTokens };
+    const costMs = costOf(member.group.costModel, work);
+    if (best === null || costMs < best.costMs) best = { member, group: member.group, work, costMs };
+  }
+  return best;
+}
+
+/**
+ * Whether a request may make machines of a group load the model. Waiting is better where it is expected to take less, and a few
+ * machines at once are enough where that is not known: a burst is over before all that it would call up are ready.
+ */
+function mayLoad<S>({ traits }: OpenGroup<S>, { slots, loading, ready, constants }: PoolView<S>, request: PlacementRequest): boolean {
+  if (request.loadedOnly === true) return false;
+  if (slots === 0 || request.exclude.size > 0) return true;
+  if (loading >= Math.max(constants.maxLoads, constants.maxLoadsShare * ready)) return false;
+  return (request.expectedWaitMs ?? Number.POSITIVE_INFINITY) >= traits.loadMs;
+}
+
+/** Why each provider of the snapshot may not have the request now; those that may are not in it. */
+export function ineligibleReasons<S>(
+  members: Iterable<PoolMember<S>>,
+  demands: PlacementConstraints,
+  now: number,
+): Map<ProviderId, IneligibleReason> {
+  const reasons = new Map<ProviderId, IneligibleReason>();
+  const all = [...members];
+  const bearers = new Set(resolveClaimants(all.filter(({ facts }) => facts.serialNumber === demands.providerSerial)));
+  for (const member of all) {
+    const isOther = demands.providerSerial !== null && (demands.providerId ?? null) === null && !bearers.has(member);
+    const reason = isOther ? 'other_serial' : ineligibleReason(member.facts, demands, now);
+    if (reason !== null) reasons.set(member.facts.providerId, reason);
+  }
+  return reasons;
+}
+
+/** Members that the client's request names, by provider id or by serial number. */
+export function namedMembers<S>(
+  snapshot: Pick<PoolView<S>, 'member' | 'membersBySerial'>,
+  { providerSerial, providerId = null }: Pick<PlacementConstraints, 'providerSerial' | 'providerId'>,
+): readonly PoolMember<S>[] {
+  if (providerId === null) return providerSerial === null ? [] : snapshot.membersBySerial(providerSerial);
+  const member = snapshot.member(providerId);
+  return member === undefined || (providerSerial ?? member.facts.serialNumber) !== member.facts.serialNumber ? [] : [member];
+}
+
+/** The few machines that a request names are a fleet of their own. */
+function scheduleNamed<S>(snapshot: PoolView<S>, request: PlacementRequest, now: number, random: () => number): SchedulingDecision<S> {
+  const named = namedMembers(snapshot, request);
+  if (named.length === 0) return { kind: 'none', reason: 'no_such_serial', expired: [] };
+  const board = new ProviderPool<S>(snapshot.constants);
+  for (const { subject, facts, speed, contextTokens, load } of named) board.put(subject, facts, speed, contextTokens, now, load);
+  return schedule(board, { ...request, providerSerial: null, providerId: null }, now, random);
+}
+
+function notPlaced<S>(
+  snapshot: PoolView<S>,
+  { exclude, trustFloor, loadedOnly }: Pick<PlacementRequest, 'exclude' | 'trustFloor' | 'loadedOnly'>,
+): { kind: 'busy' } | { kind: 'none'; reason: NoPlacementReason } {
+  let tooLittleTrust = false;
+  for (const group of snapshot.open) {
+    // A cold machine that may not load is like one that is busy.
+    if (group.traits.isCold && loadedOnly !== true && isEligible(group, { exclude, trustFloor })) return { kind: 'busy' };
+    if (trustFloor === 'hardware' && !group.traits.hasHardwareTrust) tooLittleTrust = true;
+  }
+  for (const { reason: gate, hasHardwareTrust, members } of snapshot.closed) {
+    if (!isTransient(gate)) continue;
+    if (!meetsTrustFloor(hasHardwareTrust ? 'hardware' : 'self_signed', trustFloor)) tooLittleTrust = true;
+    else if (!allExcluded(members, exclude)) return { kind: 'busy' };
+  }
+  for (const providerId of exclude) if (snapshot.member(providerId) !== undefined) return { kind: 'none', reason: 'all_failed' };
+  return { kind: 'none', reason: tooLittleTrust ? 'below_trust_floor' : 'none_routable' };
+}
+
+/** Those of the groups that have the fewest jobs: a rate is measured best on a machine that does nothing else. */
+function fewestJobs<S>(groups: readonly OpenGroup<S>[]): readonly OpenGroup<S>[] {
+  const fewest = Math.min(...groups.map(({ traits }) => traits.activeJobs));
+  return groups.filter(({ traits }) => traits.activeJobs === fewest);
+}
+
+/** Whether any of the group may have the request. */
+function isEligible<S>(
+  { traits, members }: OpenGroup<S>,
+  { trustFloor, exclude, idleOnly }: Pick<PlacementConstraints, 'exclude' | 'trustFloor' | 'idleOnly'>,
+): boolean {
+  if (idleOnly === true && traits.activeJobs > 0) return false;
+  return (trustFloor !== 'hardware' || traits.hasHardwareTrust) && !allExcluded(members, exclude);
+}
+
+/** Whether all of the members have failed the job. Looks at a few only. */
+function allExcluded<S>(members: readonly PoolMember<S>[], exclude: ReadonlySet<ProviderId>): boolean {
+  return members.length <= exclude.size && members.every(({ facts }) => exclude.has(facts.providerId));
+}
+
+/** The few cheapest groups, cheapest first. */
+class CheapestGroups<S> {
+  readonly groups: OpenGroup<S>[] = [];
+  readonly #costs: number[] = [];
+  readonly #max: number;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get bestMs(): number {
+    return this.#costs[0] ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** What costs as much or more is not taken in. */
+  get limitMs(): number {
+    return this.#costs[this.#max - 1] ?? Number.POSITIVE_INFINITY;
+  }
+
+  add(group: OpenGroup<S>, costMs: number): void {
+    if (costMs >= this.limitMs) return;
+    let place = this.#costs.length;
+    while (place > 0 && (this.#costs[place - 1] as number) > costMs) place--;
+    this.#costs.splice(place, 0, costMs);
+    this.groups.splice(place, 0, group);
+    if (this.groups.length > this.#max) {
+      this.#costs.pop();
+      this.groups.pop();
+    }
+  }
+}
+
+interface Drawn<S> {
+  readonly member: PoolMember<S>;
+  readonly group: OpenGroup<S>;
+}
+
+/** Draws members of groups, each one once, all with equal chances. */
+class MemberDraw<S> {
+  readonly expired: PoolMember<S>[] = [];
+  readonly #taken = new Set<PoolMember<S>>();
+
+  constructor(
+    private readonly exclude: ReadonlySet<ProviderId>,
+    private readonly now: number,
+    private readonly random: () => number,
+  ) {}
+
+  from(groups: readonly OpenGroup<S>[]): Drawn<S> | null {
+    let total = 0;
+    for (const { members } of groups) total += members.length;
+    if (total === 0) return null;
+    for (let draws = 0; draws < MAX_RANDOM_DRAWS; draws++) {
+      const drawn = this.#at(groups, Math.floor(this.random() * total));
+      if (drawn !== null && this.#take(drawn.member)) return drawn;
+    }
+    const start = Math.floor(this.random() * total);
+    for (let offset = 0; offset < total; offset++) {
+      const drawn = this.#at(groups, (start + offset) % total);
+      if (drawn !== null && this.#take(drawn.member)) return drawn;
+    }
+    return null;
+  }
+
+  /** Whether this one may be taken. */
+  take(member: PoolMember<S>): boolean {
+    return this.#take(member);
+  }
+
+  #at(groups: readonly OpenGroup<S>[], index: number): Drawn<S> | null {
+    let left = index;
+    for (const group of groups) {
+      const member = group.members[left];
+      if (member !== undefined) return { member, group };
+      left -= group.members.length;
+    }
+    return null;
+  }
+
+  #take(member: PoolMember<S>): boolean {
+    if (this.#taken.has(member) || this.exclude.has(member.facts.providerId)) return false;
+    this.#taken.add(member);
+    if (unavailableReason(member.facts, this.now) === null) return true;
+    this.expired.push(member);
+    return false;
+  }
+}

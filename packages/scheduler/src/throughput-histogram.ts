@@ -1,0 +1,48 @@
+/** Measured rates of a model's machines, counted in steps, so that a quantile is known without sorting them. */
+import { MAX_STEPS, rateOfStep, rateStep, type ThroughputEstimate } from './job-cost.js';
+
+/** The steps that one machine is counted in. */
+export interface CountedThroughput {
+  readonly prefillStep: number;
+  readonly decodeStep: number;
+}
+
+/** An untried machine may be among the fastest, and is not believed to be faster than most of those. */
+const QUANTILE = 0.9;
+
+export class ThroughputHistogram {
+  readonly #prefill = new Uint32Array(MAX_STEPS + 1);
+  readonly #decode = new Uint32Array(MAX_STEPS + 1);
+  #count = 0;
+
+  add(speed: ThroughputEstimate): CountedThroughput {
+    const counted = { prefillStep: rateStep(speed.prefillTps), decodeStep: rateStep(speed.decodeTps) };
+    this.#change(counted, 1);
+    return counted;
+  }
+
+  remove(counted: CountedThroughput): void {
+    this.#change(counted, -1);
+  }
+
+  /** The 90th percentile of each rate; null when nothing is counted. */
+  quantile(): Pick<ThroughputEstimate, 'prefillTps' | 'decodeTps'> | null {
+    if (this.#count === 0) return null;
+    return { prefillTps: rateOfStep(this.#quantileStep(this.#prefill)), decodeTps: rateOfStep(this.#quantileStep(this.#decode)) };
+  }
+
+  #quantileStep(counts: Uint32Array): number {
+    let below = 0;
+    for (let step = 0; step <= MAX_STEPS; step++) {
+      below += counts[step] as number;
+      if (below >= QUANTILE * this.#count) return step;
+    }
+    return MAX_STEPS;
+  }
+
+  #change({ prefillStep, decodeStep }: CountedThroughput, by: 1 | -1): void {
+    this.#prefill[prefillStep] = (this.#prefill[prefillStep] as number) + by;
+    this.#decode[decodeStep] = (this.#decode[decodeStep] as number) + by;
+    this.#count += by;
+  }
+}

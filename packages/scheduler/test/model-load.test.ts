@@ -1,0 +1,149 @@
+/** Models that are not in memory: what loading counts for, when it is begun, and when waiting is better. */
+import type { Hardware, ModelOffer } from '@inference/protocol';
+import { describe, expect, it } from 'vitest';
+import type { ProviderFacts } from '../src/eligibility.js';
+import { type IndexedProvider, ModelIndex } from '../src/model-index.js';
+import { loadFromOffer, type ModelLoad, READY_LOAD, wasReady } from '../src/model-load.js';
+import { ProviderPool } from '../src/provider-pool.js';
+import { type PlacementRequest, schedule } from '../src/schedule.js';
+import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
+import { ThroughputStats } from '../src/throughput-stats.js';
+import { anyone, chance, type Machine, machine, NOW } from './providers.js';
+
+const cold = (loadMs: number): ModelLoad => ({ kind: 'cold', loadMs });
+const loading = (leftMs: number): ModelLoad => ({ kind: 'loading', readyAt: NOW + leftMs, loadMs: 60_000 });
+
+function place(machines: readonly (readonly [Machine, ModelLoad])[], request: PlacementRequest = anyone) {
+  const board = new ProviderPool<string>();
+  for (const [{ facts, speed }, load] of machines) board.put(facts.providerId, facts, speed, 8192, NOW, load);
+  return schedule(board, request, NOW, chance(3));
+}
+
+function first(machines: readonly (readonly [Machine, ModelLoad])[], request?: PlacementRequest): string {
+  const decision = place(machines, request);
+  return decision.kind === 'placed' ? decision.ordered[0].member.subject : decision.kind;
+}
+
+describe('a machine that does not have the model in memory', () => {
+  it('comes after those that have it, and its first token is expected after the loading', () => {
+    expect(
+      first([
+        [machine('cold', {}, { decodeTps: 60 }), cold(10_000)],
+        [machine('ready'), READY_LOAD],
+      ]),
+    ).toBe('ready');
+    const decision = place([[machine('cold'), cold(10_000)]]);
+    expect(decision).toMatchObject({ kind: 'placed' });
+    if (decision.kind === 'placed') expect(decision.ordered[0].estimate.firstTokenMs).toBeGreaterThan(8000);
+  });
+
+  it('is taken where nobody has it, and by a request that was already let down by those that do', () => {
+    expect(first([[machine('cold'), cold(60_000)]])).toBe('cold');
+    const failed = machine('ready', { usedSlots: 4 });
+    const exclude = new Set([failed.facts.providerId]);
+    expect(
+      first(
+        [
+          [failed, READY_LOAD],
+          [machine('cold'), cold(60_000)],
+        ],
+        { ...anyone, exclude, expectedWaitMs: 100 },
+      ),
+    ).toBe('cold');
+  });
+
+  it('is not made to load while waiting is expected to take less', () => {
+    const machines = [
+      [machine('full', { usedSlots: 4 }), READY_LOAD],
+      [machine('cold'), cold(20_000)],
+    ] as const;
+    expect(first(machines, { ...anyone, expectedWaitMs: 3000 })).toBe('busy');
+    expect(first(machines, { ...anyone, expectedWaitMs: 90_000 })).toBe('cold');
+    expect(first(machines, { ...anyone, expectedWaitMs: null })).toBe('cold');
+  });
+
+  it('is not called up while others are loading already', () => {
+    const busy = Array.from(
+      { length: DEFAULT_CONSTANTS.maxLoads },
+      (_, index) => [machine(`l${index}`, { usedSlots: 4 }), loading(5000)] as const,
+    );
+    expect(first([...busy, [machine('cold'), cold(20_000)]])).toBe('busy');
+    expect(first([...busy.slice(1), [machine('cold'), cold(20_000)]])).toBe('cold');
+  });
+
+  it('comes nearer as it loads', () => {
+    const board = new ProviderPool<string>();
+    const forGood = { keyNotAfter: Number.POSITIVE_INFINITY };
+    const [slow, soon] = [machine('slow', forGood, { decodeTps: 10 }), machine('soon', forGood)];
+    board.put('slow', slow.facts, slow.speed, 8192, NOW);
+    board.put('soon', soon.facts, soon.speed, 8192, NOW, loading(60_000));
+    const chosen = (now: number): string => {
+      board.refresh(now);
+      const decision = schedule(board, anyone, NOW, chance(1));
+      return decision.kind === 'placed' ? decision.ordered[0].member.subject : decision.kind;
+    };
+    expect(chosen(NOW)).toBe('slow');
+    expect(chosen(NOW + 58_000)).toBe('soon');
+  });
+});
+
+describe('a burst for a model that nobody has loaded', () => {
+  it('fills the machines that load before it calls up others', () => {
+    const hardware: Hardware = { chip_family: 'M4', cpu_cores: 10, gpu_cores: 10, bandwidth_gbs: 120 };
+    const boards = new ModelIndex<IndexedProvider>(new ThroughputStats());
+    const offer: ModelOffer = {
+      id: 'm',
+      model_type: 'text',
+      display_name: 'm',
+      quantization: '4bit',
+      context_length: 8192,
+      state: 'on_demand',
+      load_ms: 20_000,
+    };
+    const facts = new Map<IndexedProvider, ProviderFacts>();
+    for (let index = 0; index < 50; index++) {
+      const one = machine(`m${index}`).facts;
+      const session = { models: [offer], registration: { identity: one, hardware } };
+      facts.set(session, one);
+      boards.update(session, one, NOW);
+    }
+    const begun = new Set<IndexedProvider>();
+    let busy = 0;
+    for (let count = 0; count < 40; count++) {
+      const board = boards.poolAt('m', NOW);
+      const decision = board === undefined ? null : schedule(board, anyone, NOW, chance(count + 1));
+      if (decision?.kind !== 'placed') {
+        busy++;
+        continue;
+      }
+      const { subject, facts: before } = decision.ordered[0].member;
+      begun.add(subject);
+      boards.jobPlaced(subject, 'm', NOW);
+      boards.update(subject, { ...before, usedSlots: before.usedSlots + 1 }, NOW);
+    }
+    expect(begun.size).toBe(DEFAULT_CONSTANTS.maxLoads);
+    expect(busy).toBe(40 - 4 * DEFAULT_CONSTANTS.maxLoads);
+    expect(boards.pool('m')).toMatchObject({ loading: DEFAULT_CONSTANTS.maxLoads, slots: 4 * DEFAULT_CONSTANTS.maxLoads });
+  });
+});
+
+describe('what a machine tells of its models', () => {
+  const offer = { id: 'm', model_type: 'text', display_name: 'm', quantization: '4bit', context_length: 1 } as const;
+
+  it('counts from when it is told, and the same word again is no new beginning', () => {
+    expect(loadFromOffer(undefined, offer, NOW)).toEqual({ kind: 'ready', since: 0 });
+    const told = loadFromOffer(undefined, { ...offer, state: 'loading', load_ms: 5000 }, NOW);
+    expect(told).toEqual({ kind: 'loading', readyAt: NOW + 5000, loadMs: 5000 });
+    expect(loadFromOffer(told, { ...offer, state: 'loading', load_ms: 5000 }, NOW + 2000)).toBe(told);
+    expect(loadFromOffer(told, { ...offer, state: 'loading', load_ms: 1000 }, NOW + 2000)).toMatchObject({ readyAt: NOW + 3000 });
+    expect(loadFromOffer(told, { ...offer, state: 'on_demand', load_ms: 5000 }, NOW + 9000)).toEqual(cold(5000));
+  });
+
+  it('keeps answers that began before the model was there out of its speed', () => {
+    const told = loadFromOffer(cold(5000), { ...offer, state: 'ready' }, NOW);
+    expect(wasReady(told, NOW - 1)).toBe(false);
+    expect(wasReady(told, NOW)).toBe(true);
+    expect(wasReady(loadFromOffer(told, offer, NOW + 5000), NOW + 1)).toBe(true);
+    expect(wasReady(cold(5000), NOW)).toBe(false);
+  });
+});

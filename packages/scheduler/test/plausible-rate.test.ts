@@ -1,0 +1,38 @@
+import type { Hardware } from '@inference/protocol';
+import { expect, test } from 'vitest';
+import { ALWAYS_PLAUSIBLE_TPS, isPlausibleRate, MIN_RATE_SAMPLES } from '../src/plausible-rate.js';
+
+const machine = (bandwidth_gbs: number): Hardware => ({ chip_family: 'M4', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs });
+const measured = (decodeTps: number, samples = MIN_RATE_SAMPLES, bandwidth = 100) => ({
+  speed: { decodeTps, prefillTps: 1000, samples },
+  hardware: machine(bandwidth),
+});
+
+/** One without a measured rate. */
+const unmeasured = (bandwidth: number) => measured(10, 0, bandwidth);
+
+test('a rate is impossible that is far beyond every machine which was measured', () => {
+  expect(isPlausibleRate(8000, unmeasured(100), [measured(60), measured(40)])).toBe(false);
+  expect(isPlausibleRate(900, unmeasured(100), [measured(60), measured(40)])).toBe(true);
+  expect(isPlausibleRate(ALWAYS_PLAUSIBLE_TPS, unmeasured(100), [measured(1)])).toBe(true);
+});
+
+test('nothing is impossible before anybody was measured', () => {
+  expect(isPlausibleRate(19_000, unmeasured(100), [])).toBe(true);
+  expect(isPlausibleRate(19_000, unmeasured(100), [measured(5, MIN_RATE_SAMPLES - 1)])).toBe(true);
+});
+
+test('a machine with more memory bandwidth may be faster than those that were measured', () => {
+  expect(isPlausibleRate(2000, unmeasured(800), [measured(20)])).toBe(true);
+  expect(isPlausibleRate(2000, unmeasured(100), [measured(20)])).toBe(false);
+  // One that tells none is taken for a common one.
+  expect(isPlausibleRate(2000, unmeasured(0), [measured(20)])).toBe(false);
+});
+
+test('machines that are slow on purpose do not make a small model of a new machine impossible', () => {
+  const slow = [measured(0.5), measured(1)];
+  expect(isPlausibleRate(400, unmeasured(400), slow)).toBe(true);
+  expect(isPlausibleRate(4000, unmeasured(400), slow)).toBe(false);
+  // What was measured of the machine itself counts for more.
+  expect(isPlausibleRate(400, measured(8, MIN_RATE_SAMPLES, 400), slow)).toBe(false);
+});

@@ -1,0 +1,116 @@
+/** Prompts that a machine still knows the beginning of: who is remembered, what that counts for, and where it ends. */
+import { describe, expect, it } from 'vitest';
+import { PrefixAffinity, type PromptPrefix, type ProviderJobs } from '../src/prefix-affinity.js';
+import { ProviderPool } from '../src/provider-pool.js';
+import { type PlacementRequest, schedule } from '../src/schedule.js';
+import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
+import { anyone, boardOf, chance, id, type Machine, machine, NOW } from './providers.js';
+
+const long: PlacementRequest = { ...anyone, work: { promptTokens: 8000, completionTokens: 300 } };
+const warmAt = (name: string, tokens = 7500): PlacementRequest => ({ ...long, prefixCandidates: [{ providerId: id(name), tokens }] });
+
+function first(machines: Machine[], request: PlacementRequest): { readonly name: string; readonly why: string } {
+  const decision = schedule(boardOf(machines), request, NOW, chance(2));
+  if (decision.kind !== 'placed') return { name: decision.kind, why: '' };
+  const [{ member, why }] = decision.ordered;
+  return { name: member.subject, why };
+}
+
+describe('a request whose prefix is warm somewhere', () => {
+  const others = Array.from({ length: 20 }, (_, index) => machine(`other${index}`));
+
+  it('goes there, also where others are somewhat faster, and expects its first token sooner', () => {
+    expect(first([...others, machine('warm')], warmAt('warm'))).toEqual({ name: 'warm', why: 'warm' });
+    expect(first([machine('fast', {}, { prefillTps: 900, decodeTps: 60 }), machine('warm')], warmAt('warm')).name).toBe('warm');
+    const decision = schedule(boardOf([machine('warm')]), warmAt('warm'), NOW, chance(1));
+    if (decision.kind === 'placed') expect(decision.ordered[0].estimate.firstTokenMs).toBeLessThan(1000);
+    expect(decision.kind).toBe('placed');
+  });
+
+  it('goes elsewhere where that costs less than what is saved', () => {
+    expect(first([...others, machine('warm', { usedSlots: 2 })], warmAt('warm', 300)).name).not.toBe('warm');
+    expect(first([...others, machine('warm', {}, { decodeTps: 5 })], warmAt('warm', 2000)).name).not.toBe('warm');
+    expect(first([...others, machine('warm', { recentFailures: 3 })], warmAt('warm')).name).not.toBe('warm');
+  });
+
+  it('never goes where it may not, and never takes the last place for that reason', () => {
+    const exclude = new Set([id('warm')]);
+    expect(first([...others, machine('warm')], { ...warmAt('warm'), exclude }).name).not.toBe('warm');
+    expect(first([...others, machine('warm')], { ...warmAt('warm'), trustFloor: 'hardware' }).name).toBe('none');
+    expect(first([...others, machine('warm', { backoffUntil: NOW + 1 })], warmAt('warm')).name).not.toBe('warm');
+    const busy = others.map(({ facts, speed }) => ({ facts: { ...facts, usedSlots: 3 }, speed }));
+    expect(first([...busy, machine('warm', { usedSlots: 2 })], warmAt('warm')).why).toBe('warm');
+    expect(first([...busy, machine('warm', { usedSlots: 3 })], warmAt('warm')).why).not.toBe('warm');
+    expect(first([...others, machine('warm', { slots: 1 })], warmAt('warm')).why).toBe('warm');
+    expect(first([...others], warmAt('gone')).name).toContain('other');
+  });
+
+  it('goes anywhere while affinity is off', () => {
+    const board = new ProviderPool<string>({ ...DEFAULT_CONSTANTS, affinityWeight: 0 });
+    for (const { facts, speed } of [machine('warm'), ...others]) board.put(facts.providerId, facts, speed, 8192, NOW);
+    const decision = schedule(board, warmAt('warm'), NOW, chance(2));
+    expect(decision.kind === 'placed' && decision.ordered[0].why).toBe('near_tie');
+  });
+});
+
+const chain = (name: string, blocks: number): PromptPrefix[] =>
+  Array.from({ length: blocks }, (_, index) => ({
+    hash: [...name].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) * 1000 + index,
+    tokens: 256 * (index + 1),
+  }));
+
+describe('what is remembered of a machine', () => {
+  const [a, b] = [id('a'), id('b')];
+  const jobs = (placements: number): ProviderJobs => ({ placements, slots: 4, since: 0 });
+
+  it('is the longest prefix that it answered, and what shorter ones have in common', () => {
+    const warmth = new PrefixAffinity();
+    warmth.record(chain('talk', 10), 0, a, jobs(1), NOW);
+    const next = [...chain('talk', 10), { hash: 1, tokens: 2816 }];
+    const [place] = warmth.candidates(next, NOW, () => jobs(1));
+    expect(place).toEqual({ providerId: a, tokens: 2560 * warmth.hitRate(a) });
+    const parted = [...chain('talk', 5), { hash: 2, tokens: 1536 }];
+    expect(warmth.candidates(parted, NOW, () => jobs(1))[0]?.tokens).toBe(1024 * warmth.hitRate(a));
+    expect(warmth.candidates(chain('other', 10), NOW, () => jobs(1))).toEqual([]);
+    expect(warmth.candidates(next, NOW, () => null)).toEqual([]);
+  });
+
+  it('fades with the jobs that it had since, with time, and ends with its connection', () => {
+    const warmth = new PrefixAffinity();
+    warmth.record(chain('talk', 4), 0, a, jobs(1), NOW);
+    const tokens = (now: number, since: ProviderJobs): number => warmth.candidates(chain('talk', 4), now, () => since)[0]?.tokens ?? 0;
+    expect(tokens(NOW, jobs(4))).toBe(tokens(NOW, jobs(1)));
+    expect(tokens(NOW, jobs(9))).toBeLessThan(tokens(NOW, jobs(1)) / 2);
+    expect(tokens(NOW + 3_600_000, jobs(1))).toBe(0);
+    expect(tokens(NOW, { ...jobs(1), since: NOW + 1 })).toBe(0);
+  });
+
+  it('is believed as far as its receipts bear it out', () => {
+    const warmth = new PrefixAffinity();
+    const before = warmth.hitRate(a);
+    for (let turn = 1; turn <= 8; turn++) {
+      warmth.record(chain('talk', turn + 4), turn === 1 ? 0 : 256 * (turn + 3), a, jobs(turn), NOW);
+      warmth.record(chain('talk', turn + 4), 0, b, jobs(turn), NOW);
+    }
+    expect(warmth.hitRate(a)).toBeGreaterThan(0.9);
+    expect(warmth.hitRate(b)).toBeLessThan(0.1);
+    expect(warmth.hitRate(b)).toBeGreaterThan(0);
+    expect(before).toBeGreaterThan(warmth.hitRate(b));
+    expect(warmth.candidates(chain('talk', 12), NOW, () => jobs(8))[0]?.providerId).toBeDefined();
+  });
+
+  it('is bounded, and the oldest goes first', () => {
+    const warmth = new PrefixAffinity();
+    for (let index = 0; index < 201_000; index++) warmth.record([{ hash: index, tokens: 256 }], 0, a, jobs(1), NOW);
+    expect(warmth.size).toBe(200_000);
+    expect(warmth.candidates([{ hash: 0, tokens: 256 }], NOW, () => jobs(1))).toEqual([]);
+    expect(warmth.candidates([{ hash: 200_999, tokens: 256 }], NOW, () => jobs(1))).toHaveLength(1);
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) warmth.record([{ hash: 5, tokens: 256 }], 0, id(name), jobs(1), NOW);
+    expect(warmth.candidates([{ hash: 5, tokens: 256 }], NOW, () => jobs(1)).map(({ providerId }) => providerId)).toEqual([
+      'f',
+      'e',
+      'd',
+      'c',
+    ]);
+  });
+});

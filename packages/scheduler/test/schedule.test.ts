@@ -1,0 +1,201 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_HOST_STATE, isTransient } from '../src/eligibility.js';
+import { costModelOf, costOf, traitsOf } from '../src/job-cost.js';
+import { ineligibleReasons, type PlacementRequest, type SchedulingDecision, schedule } from '../src/schedule.js';
+import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
+import { anyFleet, anyone, anyRequest, boardOf, chance, id, type Machine, machine, NOW } from './providers.js';
+
+const namesOf = (decision: SchedulingDecision<string>): string[] =>
+  decision.kind === 'placed' ? decision.ordered.map(({ member }) => member.subject) : [decision.kind];
+const place = (machines: Machine[], request: PlacementRequest = anyone, seed = 1): SchedulingDecision<string> =>
+  schedule(boardOf(machines), request, NOW, chance(seed));
+
+/** How often each machine comes first. */
+function firsts(machines: Machine[], rounds: number, request = anyone): Map<string, number> {
+  const counts = new Map(machines.map(({ facts }) => [facts.providerId as string, 0]));
+  const [board, random] = [boardOf(machines), chance(7)];
+  for (let round = 0; round < rounds; round++) {
+    const [first] = namesOf(schedule(board, request, NOW, random));
+    if (first !== undefined) counts.set(first, (counts.get(first) ?? 0) + 1);
+  }
+  return counts;
+}
+
+describe('a choice', () => {
+  it('never falls on a provider that may not have the request, and never misses one that may', () => {
+    fc.assert(
+      fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
+        const decision = place(machines, request, seed);
+        const reasons = ineligibleReasons(boardOf(machines).members(), request, NOW);
+        const eligible = machines.filter(({ facts }) => !reasons.has(facts.providerId));
+        if (decision.kind !== 'placed') expect(eligible).toEqual([]);
+        else {
+          const names = namesOf(decision);
+          expect(new Set(names).size).toBe(names.length);
+          expect(names).toHaveLength(Math.min(4, eligible.length));
+          for (const name of names) expect(eligible.map(({ facts }) => facts.providerId)).toContain(name);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is within the margin of the best that a look at everyone finds, unless it is for measuring', () => {
+    fc.assert(
+      fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
+        const decision = place(machines, request, seed);
+        if (decision.kind !== 'placed' || decision.ordered[0].why === 'measuring') return;
+        const reasons = ineligibleReasons(boardOf(machines).members(), request, NOW);
+        const eligible = machines.filter(({ facts }) => !reasons.has(facts.providerId));
+        const costs = eligible.map(({ facts, speed }) => ({
+          costMs: costOf(costModelOf(traitsOf(facts, speed)), request.work),
+          isUntried: speed.samples === 0 && facts.trustLevel !== 'hardware',
+        }));
+        // An untried machine must be better than the tried ones by a factor.
+        const bestTried = Math.min(...costs.map(({ costMs, isUntried }) => (isUntried ? Number.POSITIVE_INFINITY : costMs)));
+        const counted = costs.filter(({ costMs, isUntried }) => !isUntried || costMs <= bestTried / DEFAULT_CONSTANTS.unprovenFactor);
+        const best = Math.min(...counted.map(({ costMs }) => costMs));
+        const { facts, speed } = decision.ordered[0].member;
+        expect(costOf(costModelOf(traitsOf(facts, speed)), request.work)).toBeLessThanOrEqual(
+          best * DEFAULT_CONSTANTS.nearTieFactor + DEFAULT_CONSTANTS.nearTieMs,
+        );
+        expect(decision.ordered[0].estimate.firstTokenMs).toBeLessThanOrEqual(decision.ordered[0].estimate.completionMs);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is the same for the same snapshot, request, clock and chance', () => {
+    fc.assert(
+      fc.property(anyFleet, anyRequest, fc.nat(), (machines, request, seed) => {
+        expect(namesOf(place(machines, request, seed))).toEqual(namesOf(place(machines, request, seed)));
+      }),
+    );
+  });
+
+  it('prefers the faster, the less loaded, the untroubled and those that did not fail lately', () => {
+    expect(namesOf(place([machine('slow', {}, { decodeTps: 20 }), machine('fast', {}, { decodeTps: 80 })]))).toEqual(['fast', 'slow']);
+    expect(namesOf(place([machine('busy', { usedSlots: 2 }), machine('idle')]))).toEqual(['idle', 'busy']);
+    const hot = machine('hot', { host: { ...DEFAULT_HOST_STATE, thermal: 'serious' } });
+    expect(namesOf(place([hot, machine('cool')]))).toEqual(['cool', 'hot']);
+    expect(namesOf(place([machine('failing', { recentFailures: 1 }), machine('busy', { usedSlots: 1 })]))).toEqual(['busy', 'failing']);
+  });
+
+  it('goes by the prompt when that is long, and by the answer when that is', () => {
+    const reader = machine('reader', {}, { prefillTps: 4000, decodeTps: 20 });
+    const writer = machine('writer', {}, { prefillTps: 300, decodeTps: 80 });
+    expect(namesOf(place([reader, writer], { ...anyone, work: { promptTokens: 30_000, completionTokens: 50 } }))[0]).toBe('reader');
+    expect(namesOf(place([reader, writer], { ...anyone, work: { promptTokens: 50, completionTokens: 2000 } }))[0]).toBe('writer');
+  });
+
+  it('is fair among equals, and among near-equals', () => {
+    const equals = ['a', 'b', 'c'].map((name) => machine(name));
+    const nearly = machine('d', {}, { decodeTps: 52 });
+    for (const count of firsts([...equals, nearly], 4000).values()) expect(Math.abs(count - 1000)).toBeLessThan(120);
+  });
+
+  it('gives machines that were not measured a share, and not more', () => {
+    const counts = firsts([machine('known', {}, { decodeTps: 200 }), machine('new', {}, { decodeTps: 5, samples: 0 })], 4000);
+    expect(Math.abs((counts.get('new') ?? 0) - 4000 * DEFAULT_CONSTANTS.measuringShare)).toBeLessThan(60);
+    const decision = schedule(boardOf([machine('new', {}, { samples: 0 }), machine('known')]), anyone, NOW, () => 0);
+    expect(decision).toMatchObject({ kind: 'placed', ordered: [{ why: 'measuring', member: { subject: 'new' } }, { why: 'alternate' }] });
+  });
+
+  it('measures machines that do nothing else first', () => {
+    const machines = [
+      machine('busy', { usedSlots: 1 }, { samples: 0 }),
+      machine('idle', {}, { samples: 0, decodeTps: 1 }),
+      machine('known'),
+    ];
+    expect(namesOf(schedule(boardOf(machines), anyone, NOW, () => 0))[0]).toBe('idle');
+  });
+
+  it('falls on the named machine or on none', () => {
+    const named = { ...anyone, providerSerial: 'S-slow' };
+    const [slow, fast] = [machine('slow', {}, { decodeTps: 2 }), machine('fast', {}, { decodeTps: 900 })];
+    expect(namesOf(place([slow, fast], named))).toEqual(['slow']);
+    expect(place([fast], named)).toMatchObject({ kind: 'none', reason: 'no_such_serial' });
+    expect(place([machine('slow', { usedSlots: 4 }), fast], named)).toMatchObject({ kind: 'busy' });
+    expect(place([slow, fast], { ...named, exclude: new Set([id('slow')]) })).toMatchObject({ kind: 'none', reason: 'all_failed' });
+  });
+
+  it('falls on no machine that only tells the serial number of one for which the maker vouches, busy or not', () => {
+    const named = { ...anyone, providerSerial: 'S' };
+    const copy = machine('copy', { serialNumber: 'S' }, { decodeTps: 900 });
+    const real = machine('real', { serialNumber: 'S', trustLevel: 'hardware' }, { decodeTps: 2 });
+    expect(namesOf(place([copy, real], named))).toEqual(['real']);
+    const busy = machine('real', { serialNumber: 'S', trustLevel: 'hardware', usedSlots: 4 });
+    expect(place([copy, busy], named)).toMatchObject({ kind: 'busy' });
+    expect(ineligibleReasons(boardOf([copy, real]).members(), named, NOW)).toEqual(new Map([[id('copy'), 'other_serial']]));
+    expect(place([copy, machine('other', { serialNumber: 'S' })], named)).toMatchObject({ kind: 'none', reason: 'no_such_serial' });
+  });
+
+  it('keeps to the trust that is asked for', () => {
+    const floor = { ...anyone, trustFloor: 'hardware' as const };
+    const soft = machine('soft', {}, { decodeTps: 500 });
+    expect(namesOf(place([soft, machine('hard', { trustLevel: 'hardware' })], floor))).toEqual(['hard']);
+    expect(place([soft], floor)).toMatchObject({ kind: 'none', reason: 'below_trust_floor' });
+    expect(place([soft, machine('hard', { trustLevel: 'hardware', usedSlots: 4 })], floor)).toMatchObject({ kind: 'busy' });
+  });
+
+  it('tells waiting that helps from waiting that does not', () => {
+    fc.assert(
+      fc.property(anyFleet, anyRequest, (machines, request) => {
+        const decision = place(machines, request);
+        if (decision.kind === 'placed' || decision.expired.length > 0) return;
+        const reasons = [...ineligibleReasons(boardOf(machines).members(), request, NOW).values()];
+        const mayPass = reasons.some(
+          (reason) => reason !== 'other_serial' && reason !== 'failed_before' && reason !== 'below_trust_floor' && isTransient(reason),
+        );
+        expect(decision.kind).toBe(mayPass ? 'busy' : 'none');
+      }),
+      { numRuns: 500 },
+    );
+    expect(place([machine('a', { isQuarantined: true })])).toMatchObject({ kind: 'none', reason: 'none_routable' });
+    expect(place([])).toMatchObject({ kind: 'none', reason: 'none_routable' });
+  });
+
+  it('does not fall on a provider whose time ran out since it was put there, and says so', () => {
+    const board = boardOf([machine('a', { trustValidUntil: NOW + 10 }), machine('b', { keyNotAfter: NOW + 5 })]);
+    const decision = schedule(board, anyone, NOW + 20, chance(1));
+    expect(decision).toMatchObject({ kind: 'none' });
+    expect(decision.expired.map(({ subject }) => subject).sort()).toEqual(['a', 'b']);
+  });
+});
+
+describe('an explanation', () => {
+  it('names the reason for everyone that may not have the request', () => {
+    const machines = [
+      machine('ok'),
+      machine('full', { usedSlots: 4 }),
+      machine('drains', { isDraining: true }),
+      machine('lied', { isQuarantined: true }),
+      machine('failed'),
+      machine('old', { keyNotAfter: NOW }),
+      machine('stale', { trustValidUntil: NOW }),
+      machine('unknown', { trustLevel: null }),
+      machine('paused', { backoffUntil: NOW + 1 }),
+      machine('hot', { host: { ...DEFAULT_HOST_STATE, thermal: 'critical' } }),
+      machine('swaps', { host: { ...DEFAULT_HOST_STATE, memoryPressure: 'critical' } }),
+      machine('empty', { host: { ...DEFAULT_HOST_STATE, power: 'low_battery' } }),
+    ];
+    const demands = { providerSerial: null, exclude: new Set([id('failed')]), trustFloor: null };
+    expect(Object.fromEntries(ineligibleReasons(boardOf(machines).members(), demands, NOW))).toEqual({
+      full: 'no_free_slot',
+      drains: 'draining',
+      lied: 'quarantined',
+      failed: 'failed_before',
+      old: 'key_expired',
+      stale: 'untrusted',
+      unknown: 'untrusted',
+      paused: 'held_off',
+      hot: 'too_hot',
+      swaps: 'no_memory',
+      empty: 'low_battery',
+    });
+    const other = ineligibleReasons(boardOf(machines).members(), { ...demands, providerSerial: 'S-ok', trustFloor: 'hardware' }, NOW);
+    expect(other.get(id('ok'))).toBe('below_trust_floor');
+    expect(other.get(id('full'))).toBe('other_serial');
+  });
+});

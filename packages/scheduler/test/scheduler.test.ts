@@ -1,0 +1,152 @@
+/** A choice ends, whatever the clock does and whoever is still listed: one that did not would stop the whole coordinator. */
+import type { ModelOffer } from '@inference/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Harness, MODEL, startHarness, until } from '../../../apps/coordinator/test/support/harness.js';
+import type { ProviderFacts } from '../src/eligibility.js';
+import { ModelIndex } from '../src/model-index.js';
+import { MAX_ROUNDS, Scheduler } from '../src/scheduler.js';
+import { DEFAULT_CONSTANTS } from '../src/scheduler-constants.js';
+import { ThroughputStats } from '../src/throughput-stats.js';
+import { anyone, id, machine, NOW } from './providers.js';
+
+const hardware = { chip_family: 'M4', cpu_cores: 12, gpu_cores: 38, bandwidth_gbs: 400 };
+const offer: ModelOffer = { id: 'm', model_type: 'text', display_name: 'm', quantization: '8bit', context_length: 4096 };
+const subjectOf = (name: string) => ({ models: [offer], registration: { identity: { providerId: id(name) }, hardware } });
+type Subject = ReturnType<typeof subjectOf>;
+
+const WITH_KEY = { keyNotAfter: Number.POSITIVE_INFINITY };
+
+/** A clock that reads one of these after the other, again and again, and gives up where a choice would never end. */
+function clockOf(...readings: readonly [number, ...number[]]): () => number {
+  let reads = 0;
+  return () => {
+    if (++reads > 1000) throw new Error('the choice does not end');
+    return readings[(reads - 1) % readings.length] as number;
+  };
+}
+
+/** Machines whose trust ends at `NOW + 1`, listed at `NOW`. `stands`: the facts of a subject that is looked at again. */
+function placementOf(names: readonly string[], now: () => number, stands: (facts: ProviderFacts) => ProviderFacts | null) {
+  const models = new ModelIndex<Subject>(new ThroughputStats());
+  const listed = new Map<Subject, ProviderFacts>();
+  for (const name of names) {
+    const { facts } = machine(name, { ...WITH_KEY, trustValidUntil: NOW + 1 });
+    const subject = subjectOf(name);
+    listed.set(subject, facts);
+    models.update(subject, facts, NOW);
+  }
+  let looks = 0;
+  const placement = new Scheduler<Subject>({
+    models,
+    now,
+    random: () => 0.5,
+    facts: (subject) => {
+      looks++;
+      return stands(listed.get(subject) as ProviderFacts);
+    },
+    isDistrusted: () => false,
+  });
+  return { boards: models, placement, looks: () => looks };
+}
+
+describe('a choice among machines whose time is over', () => {
+  it('looks at them again, and takes those that are as good as before', () => {
+    const { placement } = placementOf(['a', 'b'], clockOf(NOW + 2), (facts) => ({ ...facts, trustValidUntil: NOW + 100 }));
+    expect(placement.choose('m', anyone).decision.kind).toBe('placed');
+  });
+
+  it('ends when the clock is set back between two looks at it', () => {
+    const { placement, boards, looks } = placementOf(['a', 'b'], clockOf(NOW + 2, NOW - 3), (facts) => facts);
+    const { decision, now } = placement.choose('m', anyone);
+    // After the first look, nothing of them has lapsed by the older time.
+    expect([decision.kind, now, looks()]).toEqual(['none', NOW - 3, 2]);
+    expect(boards.pool('m')?.size).toBe(2);
+  });
+
+  it('leaves out one that is not its provider any more, and drops it', () => {
+    const { placement, boards } = placementOf(['gone'], clockOf(NOW + 2), () => null);
+    expect(placement.choose('m', anyone).decision).toMatchObject({ kind: 'none', reason: 'none_routable' });
+    expect(boards.pool('m')).toBeUndefined();
+    const both = placementOf(['gone', 'here'], clockOf(NOW + 2), (facts) =>
+      facts.providerId === 'gone' ? null : { ...facts, trustValidUntil: NOW + 100 },
+    );
+    const { decision } = both.placement.choose('m', anyone);
+    expect(decision.kind === 'placed' && decision.ordered[0].member.facts.providerId).toBe('here');
+  });
+
+  it('ends after a few rounds also when another look changes nothing, and goes by what is left', () => {
+    const models = new ModelIndex<Subject>(new ThroughputStats());
+    const { facts } = machine('a', { ...WITH_KEY, trustValidUntil: NOW + 1 });
+    const subject = subjectOf('a');
+    models.update(subject, facts, NOW);
+    // Its facts are listed as of a moment at which they held, whatever is asked.
+    models.update = () => {};
+    let looks = 0;
+    const look = (): ProviderFacts => {
+      looks++;
+      return facts;
+    };
+    const placement = new Scheduler<Subject>({ models, now: clockOf(NOW + 2), random: () => 0.5, facts: look, isDistrusted: () => false });
+    expect(placement.choose('m', anyone).decision).toMatchObject({ kind: 'none', reason: 'none_routable' });
+    expect(looks).toBe(MAX_ROUNDS);
+  });
+});
+
+describe('a board', () => {
+  it('makes machines overdue at once, and only once each, where no time has to pass for that', () => {
+    const boards = new ModelIndex<Subject>(new ThroughputStats(), { ...DEFAULT_CONSTANTS, overdueMs: 0 });
+    boards.update(subjectOf('idle'), machine('idle', WITH_KEY).facts, NOW);
+    boards.update(subjectOf('busy'), machine('busy', { ...WITH_KEY, usedSlots: 1 }).facts, NOW);
+    expect(boards.poolAt('m', NOW + 1000)?.hasOverdue).toBe(true);
+    expect(boards.pool('m')?.member(id('busy'))?.isOverdue).toBe(false);
+  });
+
+  it('notices idle machines also after its clock was set back', () => {
+    const boards = new ModelIndex<Subject>(new ThroughputStats());
+    const ahead = NOW + 10 * 3_600_000;
+    boards.poolAt('m', ahead);
+    const { facts } = machine('idle', WITH_KEY);
+    boards.update(subjectOf('idle'), facts, ahead);
+    boards.poolAt('m', ahead + 1000);
+    expect(boards.poolAt('m', NOW)?.hasOverdue).toBe(false);
+    expect(boards.poolAt('m', NOW + 31 * 60_000)?.hasOverdue).toBe(true);
+  });
+});
+
+describe('a running coordinator', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  it('answers while its clock goes back and forth around the end of the trust in a machine', async () => {
+    let reads = 0;
+    let swing: readonly number[] | null = null;
+    const now = (): number => {
+      if (swing === null) return Date.now();
+      if (++reads > 100_000) throw new Error('the choice does not end');
+      return swing[reads % 2] as number;
+    };
+    harness = await startHarness({ now, jobTimings: { queueMs: 50 } });
+    const provider = await harness.provider();
+    expect((await harness.chat()).status).toBe(200);
+    await until(() => harness.jobLines().length === 1);
+    const [session] = [...harness.app.providers.sessions()];
+    const end = session?.trust().validUntil ?? 0;
+    expect(end).toBeGreaterThan(Date.now());
+    for (const readings of [
+      [end + 2, end - 3],
+      [end - 3, end + 2],
+      [end, end - 1],
+    ]) {
+      reads = 0;
+      swing = readings;
+      const decision = harness.app.providers.choose(MODEL, anyone);
+      expect(['placed', 'none', 'busy']).toContain(decision.kind);
+      expect(reads).toBeLessThan(100);
+    }
+    // Once the clock goes as it should, a word of the machine puts it back where it belongs.
+    swing = null;
+    provider.send({ type: 'load', active_jobs: 1 });
+    provider.send({ type: 'load', active_jobs: 0, thermal: 'serious' });
+    await until(async () => (await harness.chat()).status === 200);
+  });
+});

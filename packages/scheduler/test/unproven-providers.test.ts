@@ -1,0 +1,60 @@
+/** Machines of which no answer has verified yet: a bounded share of the jobs, whatever speed they claim, while others have room. */
+import { describe, expect, it } from 'vitest';
+import { ProviderPool } from '../src/provider-pool.js';
+import { schedule } from '../src/schedule.js';
+import { machine as anyMachine, anyone, chance, type Machine, NOW } from './providers.js';
+
+const JOBS = 2000;
+
+/** Which machines get the jobs, each of which is over before the next one. */
+function placements(machines: readonly Machine[], request = anyone): Map<string, number> {
+  const board = new ProviderPool<string>();
+  for (const { facts, speed } of machines) board.put(facts.providerId, facts, speed, 8192, NOW);
+  board.refresh(NOW + 1000);
+  const random = chance(7);
+  const counts = new Map<string, number>();
+  for (let job = 0; job < JOBS; job++) {
+    const decision = schedule(board, request, NOW, random);
+    if (decision.kind !== 'placed') throw new Error(decision.kind);
+    const { subject, facts } = decision.ordered[0].member;
+    board.jobPlaced(facts.providerId);
+    counts.set(subject, (counts.get(subject) ?? 0) + 1);
+  }
+  return counts;
+}
+
+const machine: typeof anyMachine = (name, facts, speed) => anyMachine(name, { keyNotAfter: NOW + 3_600_000, ...facts }, speed);
+const fast = (name: string): Machine => machine(name, {}, { prefillTps: 50_000, decodeTps: 5000, samples: 0 });
+
+describe('untried machines', () => {
+  it('get at most a tenth of the jobs beside one that has proved itself', () => {
+    const counts = placements([machine('proved'), fast('stranger'), fast('other')]);
+    const strangers = (counts.get('stranger') ?? 0) + (counts.get('other') ?? 0);
+    expect(strangers).toBeGreaterThan(0);
+    expect(strangers).toBeLessThanOrEqual(JOBS / 10);
+  });
+
+  it('get no job that failed elsewhere while a proved one has room', () => {
+    const proved = machine('proved');
+    const counts = placements([proved, fast('stranger')], { ...anyone, exclude: new Set([machine('gone').facts.providerId]) });
+    expect(counts.get('proved')).toBe(JOBS);
+  });
+
+  it('get all of them when no proved one has room, the fastest most', () => {
+    const busy = machine('busy', { usedSlots: 4, slots: 4 });
+    expect(placements([busy, fast('stranger')]).get('stranger')).toBe(JOBS);
+    const slow = machine('slow', {}, { samples: 0 });
+    expect(placements([slow, fast('stranger')]).get('stranger')).toBeGreaterThan(0.9 * JOBS);
+  });
+
+  it('get jobs when those that have proved themselves have much to do', () => {
+    const loaded = machine('loaded', { usedSlots: 3, slots: 4 });
+    expect(placements([loaded, fast('stranger')]).get('stranger')).toBeGreaterThan(0.9 * JOBS);
+  });
+
+  it('are no strangers when their maker vouches for them', () => {
+    const vouched = machine('vouched', { trustLevel: 'hardware' }, { samples: 0 });
+    const counts = placements([machine('proved'), vouched]);
+    expect(counts.get('vouched')).toBeGreaterThan(JOBS / 4);
+  });
+});

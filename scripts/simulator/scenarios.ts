@@ -1,0 +1,68 @@
+/** The worlds that are simulated, and what is tried in them. */
+import { DEFAULT_CONSTANTS, type SchedulerConstants } from '@inference/scheduler';
+import { type Policy, SCHEDULER } from './policies.js';
+import type { Scenario } from './simulate.js';
+
+const SEED = 1;
+
+export const SCENARIOS = {
+  /** A large network in which most machines wait for work. */
+  large: { seed: SEED, machines: 100_000, accounts: 20_000, requestsPerMachine: 3, hours: 1.3, burstShare: 0.15, inMemory: 0.85 },
+  /** The same, of a size to try much in. */
+  quiet: { seed: SEED, machines: 800, accounts: 400, requestsPerMachine: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
+  /** Fewer machines that have much to do. */
+  busy: { seed: SEED, machines: 200, accounts: 200, requestsPerMachine: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
+  /** More than they can do, so that many wait. */
+  overload: { seed: SEED, machines: 80, accounts: 100, requestsPerMachine: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
+  /** Most models are not in memory, and much comes in bursts. */
+  cold: { seed: SEED, machines: 200, accounts: 200, requestsPerMachine: 100, hours: 0.7, burstShare: 0.6, inMemory: 0.1 },
+} as const satisfies Record<string, Scenario>;
+
+export type ScenarioName = keyof typeof SCENARIOS;
+
+export interface Trial {
+  readonly constant: string;
+  readonly world: ScenarioName;
+  readonly policies: readonly Policy[];
+}
+
+/** For each constant the world in which it matters most, and values around the one that was chosen. */
+export const SWEEP: readonly Trial[] = [
+  tried('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
+  tried('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),
+  tried('overdueShare', 'quiet', [0, 0.1, 0.25, 0.5, 1]),
+  tried('overdueMaxFactor', 'quiet', [2, 4, 8, 16]),
+  tried('overdueMs', 'quiet', [900_000, 1_800_000, 2_700_000]),
+  tried('batchSlowdown', 'busy', [0.1, 0.25, 0.5, 1]),
+  tried('turnMs', 'busy', [0, 50, 100, 300, 1000]),
+  tried('failurePenaltiesMs', 'busy', [
+    [0, 0, 0, 0],
+    [0, 1000, 4000, 15_000],
+    [0, 5000, 20_000, 60_000],
+    [0, 20_000, 60_000, 300_000],
+  ]),
+  tried('affinityWeight', 'busy', [0, 0.5, 0.75, 1]),
+  tried('loadPenaltyFactor', 'cold', [0, 1, 3]),
+  tried('maxLoads', 'cold', [1, 2, 4, 1000]),
+  {
+    constant: 'HOPELESS',
+    world: 'overload',
+    policies: [0.5, 1, 2, 4].map((hopeless) => ({
+      ...SCHEDULER,
+      hopeless,
+      name: mark(`HOPELESS ${hopeless}`, hopeless === SCHEDULER.maxWaitFactor),
+    })),
+  },
+];
+
+function tried<K extends keyof SchedulerConstants>(constant: K, world: ScenarioName, values: readonly SchedulerConstants[K][]): Trial {
+  const policies = values.map((value): Policy => {
+    const chosen = JSON.stringify(DEFAULT_CONSTANTS[constant]) === JSON.stringify(value);
+    return { ...SCHEDULER, name: mark(`${constant} ${String(value)}`, chosen), constants: { ...DEFAULT_CONSTANTS, [constant]: value } };
+  });
+  return { constant, world, policies };
+}
+
+function mark(name: string, chosen: boolean): string {
+  return chosen ? `**${name}**` : name;
+}
