@@ -1,6 +1,5 @@
 /**
- * Forms of output as vLLM, llama.cpp, SGLang, TGI and Ollama spell them beside OpenAI's `response_format`. Each asks the engine to
- * hold to it, so schemas count as strict.
+ * Structured output as vLLM, llama.cpp, SGLang, TGI and Ollama spell it. The engine enforces all of these, so schemas count as strict.
  */
 import Type from 'typebox';
 import { JSON_SCHEMA, nullable } from './fields.js';
@@ -53,7 +52,7 @@ export interface ConstraintFields {
   readonly format?: Given<'json' | '' | JsonSchema>;
 }
 
-/** The form that a request asks for, given what its `response_format` says. Throws RequestError where two differ. */
+/** The requested output format. Throws RequestError if two members disagree. */
 export function formAsked(body: ConstraintFields, responseFormat: ResponseFormat): ResponseFormat {
   const { structured_outputs: structured } = body;
   const forms = [
@@ -79,7 +78,7 @@ export function formAsked(body: ConstraintFields, responseFormat: ResponseFormat
 
 const ANY_OBJECT: ResponseFormat = { type: 'json_object' };
 
-/** Schemas that come as JSON text are read here. */
+/** Response format for a schema, given as an object or as JSON text. */
 export function schemaForm(given: Given<JsonSchema | string | unknown>, field: string): ResponseFormat | null {
   if (!isGiven(given) || given === '') return null;
   const schema = typeof given === 'string' ? parsedJson(given) : given;
@@ -95,7 +94,7 @@ function choiceForm(choices: Given<readonly string[]>, field: string): ResponseF
   return isGiven(choices) ? { type: 'choice', choices: [...new Set(choices)], field } : null;
 }
 
-/** Where a format has its own member for the form of the answer, those of other servers are refused. */
+/** Member table entries that refuse constraint members of other servers in a format with its own member. */
 export function refuseConstraints(advice: string) {
   return Object.fromEntries(Object.keys({ ...CONSTRAINTS, response_format: null }).map((name) => [name, { advice }]));
 }

@@ -1,6 +1,6 @@
 /**
- * The one table of what can go wrong for a client: a code decides status, public type and code, and whether trying again makes
- * sense. Messages name fields, never their values.
+ * The only table of client-visible errors: each code defines status, public type and code, and whether a retry makes sense. Messages name
+ * fields, never values.
  */
 
 /** A type of errors in the Messages format. */
@@ -18,18 +18,18 @@ type AnthropicType =
 
 interface ErrorRow {
   readonly status: number;
-  /** Status in the Messages format, where it is another one. */
+  /** Status in the Messages format, if different. */
   readonly anthropicStatus?: number;
   /** `error.type` and `error.code` of OpenAI-style bodies. */
   readonly type: string;
   readonly code: string;
   /** `error.type` in the Messages format. */
   readonly anthropic: AnthropicType;
-  /** `error.details` there, where clients do something about them. */
+  /** `error.details` in the Messages format, for clients that act on them. */
   readonly anthropicDetails?: Readonly<Record<string, unknown>>;
-  /** False tells SDKs, which retry 408, 409, 429 and everything from 500 on, that it is no use. */
+  /** False makes SDKs give up. By default they retry 408, 409, 429 and 5xx. */
   readonly retry: boolean;
-  /** Seconds to wait when whoever reports the error knows no better. */
+  /** Default `Retry-After` in seconds. */
   readonly retryAfter?: number;
   /** Said when there is nothing more particular to say. */
   readonly message: string;
@@ -63,7 +63,7 @@ export const ERRORS = {
     retry: false,
     message: 'The request asks for something this service does not offer.',
   },
-  /** The request has a member that its format does not. */
+  /** The request has a member unknown to its format. */
   unknown_parameter: {
     status: 400,
     type: request,
@@ -114,7 +114,7 @@ export const ERRORS = {
     retry: false,
     message: 'The API key is not valid.',
   },
-  /** The console and its API know people by their sessions, not by keys. */
+  /** The console API identifies people by session, not by key. */
   not_signed_in: {
     status: 401,
     type: request,
@@ -195,7 +195,7 @@ export const ERRORS = {
     retry: false,
     message: 'There is nothing at this address.',
   },
-  /** It was here, and its time is over. */
+  /** The resource existed and has expired. */
   gone: {
     status: 410,
     type: request,
@@ -285,7 +285,7 @@ export const ERRORS = {
     retry: true,
     message: 'The service failed to handle the request.',
   },
-  /** The operator has not set up what this needs. */
+  /** The operator has not configured the required feature. */
   not_configured: {
     status: 501,
     type: server,
@@ -332,7 +332,7 @@ export const ERRORS = {
     retryAfter: 5,
     message: 'No provider is free to serve this model now.',
   },
-  /** More requests than fit into memory. Nothing of this one has begun. */
+  /** Request bodies exceed the memory limit. The request was not started. */
   overloaded: {
     status: 503,
     type: server,
@@ -343,7 +343,7 @@ export const ERRORS = {
     retryAfter: 2,
     message: 'The service holds as many requests as it can. Try again in a moment.',
   },
-  /** Nothing runs that could not be paid for. */
+  /** No job runs without a reservation. */
   billing_unavailable: {
     status: 503,
     type: server,
@@ -365,7 +365,7 @@ export const ERRORS = {
     retryAfter: 30,
     message: 'There is no room to keep images for their URLs now. Ask for them with response_format b64_json, or try again in a moment.',
   },
-  /** `provider_serial` pins a request to one machine; whether that comes back soon is not for an SDK's back-off to find out. */
+  /** `provider_serial` pins a request to one provider. SDK retries cannot make that provider return. */
   provider_not_available: {
     status: 503,
     type: server,

@@ -1,26 +1,23 @@
-/**
- * One occurrence of an error and its headers; what each code means is in the table beside this file. Each public error shape is a
- * small renderer of its own.
- */
+/** Errors of one request and their headers. error-table.ts defines each code; one small renderer per public shape. */
 import { ERRORS, type ErrorCode, errorRow } from './error-table.js';
 
-/** An error as the HTTP response that tells of it. */
+/** Error as an HTTP response. */
 export interface HttpError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** One occurrence of an error, in no particular public shape. */
+/** One error, independent of its public shape. */
 export interface ApiError {
   readonly code: ErrorCode;
   /** For the client: bounded, and free of prompts and outputs. */
   readonly message: string;
   /** Request field at fault, such as `messages[0].content`. */
   readonly param: string | null;
-  /** Whole seconds, at least 1. Absent: what the table says. */
+  /** Whole seconds, at least 1. Default: the table's value. */
   readonly retryAfter?: number;
-  /** Of a prompt that is too long. Clients read both numbers out of the words that their format has for it. */
+  /** Set for a prompt that is too long. Clients parse both numbers from the format's standard sentence. */
   readonly tooLong?: PromptLength;
 }
 
@@ -30,7 +27,7 @@ export interface PromptLength {
   readonly actual: number;
 }
 
-/** Most characters of a message that reach a client. */
+/** Maximum characters of a message sent to a client. */
 const MAX_MESSAGE_LENGTH = 512;
 
 interface ErrorDetails {
@@ -40,7 +37,7 @@ interface ErrorDetails {
   readonly tooLong?: PromptLength;
 }
 
-/** An error of this code. What `details` leaves out is filled from the table. */
+/** Creates an error. The table supplies missing details. */
 export function apiError(code: ErrorCode, details: ErrorDetails = {}): ApiError {
   return {
     code,
@@ -58,15 +55,15 @@ export function errorHeaders(error: ApiError): Readonly<Record<string, string>> 
   const retryAfter = error.retryAfter ?? row.retryAfter;
   if (!row.retry) headers['x-should-retry'] = 'false';
   else if (retryAfter !== undefined) headers['retry-after'] = String(retryAfter);
-  // RFC 9110 section 11.6.1: a 401 names the scheme that is wanted.
+  // RFC 9110 section 11.6.1: a 401 names the accepted scheme.
   if (row.status === 401) headers['www-authenticate'] = 'Bearer';
-  // RFC 9110 section 15.5.16: a 415 for an encoding names those that are taken.
+  // RFC 9110 section 15.5.16: a 415 for an encoding names the accepted ones.
   if (error.code === 'body_encoded') headers['accept-encoding'] = 'identity';
   if (error.code === 'encoding_unsupported') headers['accept-encoding'] = 'gzip, deflate';
   return headers;
 }
 
-/** A request that cannot be served as it stands. It is an {@link ApiError} that can be thrown. */
+/** Throwable {@link ApiError} for a request that cannot be served. */
 export class RequestError extends Error implements ApiError {
   constructor(
     readonly code: ErrorCode,

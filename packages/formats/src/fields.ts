@@ -1,6 +1,6 @@
 /**
- * Schemas of fields that several formats share. `null` counts as absent. Descriptions complete the sentence
- * "<field> must be ..." of an error message.
+ * Field schemas shared by several formats. `null` counts as absent. Descriptions complete the sentence "<field> must be ..." of an error
+ * message.
  */
 import Type, { type TSchema } from 'typebox';
 
@@ -32,11 +32,11 @@ export const text = nullable(Type.String(), 'a string');
 export const object = nullable(Type.Object({}), 'an object');
 export const list = nullable(Type.Array(Type.Unknown()), 'an array');
 export const anything = Type.Optional(Type.Unknown());
-/** Serial number of the only machine that may serve. */
+/** Serial number of the only provider that may serve the request. */
 export const provider_serial = nullable(Type.String({ minLength: 1, maxLength: 128 }), 'a string of 1 to 128 characters');
-/** Alternatives wanted for each token. */
+/** Number of alternatives per token. */
 export const top_logprobs = nullable(Type.Integer({ minimum: 0, maximum: 20 }), 'an integer from 0 to 20');
 
-/** A JSON Schema, as a tool or a response format has it. */
+/** JSON Schema of a tool or a response format. */
 export const JSON_SCHEMA = Type.Record(Type.String(), Type.Unknown(), { description: 'a JSON Schema object' });
 export const TOOL_NAME = Type.String({ minLength: 1, maxLength: 256, description: 'a string of 1 to 256 characters' });

@@ -1,50 +1,50 @@
-/** What every format is made of: reading a request, and writing its answer down to the byte. */
+/** Interfaces of a public format: parsing a request, and rendering its response to the byte. */
 import type { Endpoint } from '@inference/protocol';
 import type { ApiError, HttpError } from './errors.js';
 import type { UnknownMembers } from './members/member-table.js';
 import type { OutputEvent } from './output-event.js';
 import type { EmbeddingRequest, ImageRequest, ImageSize, TextRequest } from './request.js';
 
-/** What is decided for a response before it begins; it stays the same in every chunk. */
+/** Response properties fixed before the first byte, equal in every chunk. */
 export interface Envelope {
   /** Begins with the format's `idPrefix`. */
   readonly responseId: string;
   /** Seconds since 1970. */
   readonly created: number;
-  /** Model id as the client sees it. */
+  /** Model id in the request. */
   readonly model: string;
-  /** Names the engine build and the weights that answer (`system_fingerprint`). The machine that renders knows it. */
+  /** Engine build and weights (`system_fingerprint`). Only the rendering provider knows them. */
   readonly systemFingerprint?: string;
 }
 
-/** All that a coordinator needs to know of a request body. Nothing else of the body guides it. */
+/** The facts by which the coordinator routes and reserves; it uses nothing else of a request body. */
 export interface RequestFacts {
   readonly endpoint: Endpoint;
   readonly model: string;
   readonly stream: boolean;
-  /** Most tokens to generate, or null when the client named no limit. */
+  /** Maximum tokens to generate, or null without a client limit. */
   readonly maxTokens: number | null;
-  /** Serial number of the only machine that may serve, or null. */
+  /** Serial number of the only provider that may serve the request, or null. */
   readonly providerSerial: string | null;
   /** Of image requests alone. */
   readonly image?: ImageFacts;
 }
 
-/** What the answer to an image request will be. */
+/** Properties of the response to an image request. */
 export interface ImageFacts {
   readonly count: number;
   readonly size: ImageSize;
   readonly format: ImageRequest['format'];
-  /** Whether the answer names addresses of the images, or holds them. */
+  /** Whether the response contains URLs or image data. */
   readonly delivery: ImageRequest['delivery'];
 }
 
-/** How a stream carries its signature: as an event, or as a comment, which clients never see. */
+/** Signature of a stream: as an event, or as an SSE comment, invisible to clients. */
 export type SignatureForm = 'event' | 'comment';
 
 /** Renders a stream's signed bytes. Nothing may follow the finish event. */
 export interface StreamRenderer {
-  /** SSE text of the events, '' when they show nothing. Throws when called after a finish event. */
+  /** SSE text of the events, '' if none is visible. Throws after a finish event. */
   render(...events: readonly OutputEvent[]): string;
 }
 
@@ -55,7 +55,7 @@ export interface PlainRenderer {
   body(): string;
 }
 
-/** What goes out to the client with a verified response. */
+/** Signature and receipt of a verified response. */
 export interface SignedParts {
   /** Padded base64 of the DER signature over the 64 digits of `responseSha256`. */
   readonly signature: string;
@@ -66,46 +66,46 @@ export interface SignedParts {
   readonly receiptSignature: string;
 }
 
-/** How the answer to one request is written. It knows what of the request shows in the answer. */
+/** Renders the response to one request. Holds the request parameters that affect rendering. */
 export interface AnswerFormat {
-  /** What ids of responses in this format begin with, such as `chatcmpl-`. */
+  /** Prefix of response ids, such as `chatcmpl-`. */
   readonly idPrefix: string;
-  /** What ids of tool calls begin with. Default: `call_`. */
+  /** Prefix of tool call ids. Default: `call_`. */
   readonly callIdPrefix?: 'toolu_';
   stream(envelope: Envelope): StreamRenderer;
   plain(envelope: Envelope): PlainRenderer;
   /**
-   * What ends a stream after its signed bytes: the signature, and the terminator where the format has one. `form` decides where
-   * the format has an event for it (default: `event`); the others have the comment alone.
+   * End of a stream after its signed bytes: the signature, and the format's terminator if any. `form` applies to formats with a signature
+   * event (default `event`); others always use the comment.
    */
   signatureEvent(envelope: Envelope, signed: SignedParts, form?: SignatureForm): string;
-  /** Error inside a stream that has begun. No terminator follows it. */
+  /** Error event inside a started stream, without a terminator. */
   streamError(error: ApiError, requestId?: string): string;
 }
 
 export interface ParsedRequest {
   readonly request: TextRequest;
   readonly facts: RequestFacts;
-  /** `/v1/responses` answers in one of two formats; which of them, the body says. */
+  /** The body of `/v1/responses` selects one of two response formats. */
   readonly answer: AnswerFormat;
-  /** Members and tools of the request that have no effect, such as `tools[3] (web_search)`. */
+  /** Members and tools without effect, such as `tools[3] (web_search)`. */
   readonly ignored: readonly string[];
 }
 
 export interface ParseOptions {
-  /** Default: `ignore`. The coordinator, which sees requests first, refuses. */
+  /** Default: `ignore`. The coordinator refuses unknown members before a provider sees the request. */
   readonly unknownMembers?: UnknownMembers;
 }
 
 export interface TextFormat {
   readonly endpoint: Endpoint;
-  /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
+  /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
   parse(body: Uint8Array, options?: ParseOptions): ParsedRequest;
-  /** Error before anything was answered. `requestId` is shown where the format has a place for it. */
+  /** Error response before the first byte. `requestId` appears if the format has a member for it. */
   error(error: ApiError, requestId?: string): HttpError;
 }
 
-/** A request for vectors. Its answer is never streamed. */
+/** A request for embeddings. The response is never streamed. */
 export interface ParsedEmbeddings {
   readonly request: EmbeddingRequest;
   readonly facts: RequestFacts;
@@ -115,15 +115,15 @@ export interface ParsedEmbeddings {
 
 export interface EmbeddingFormat {
   readonly endpoint: Endpoint;
-  /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
+  /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
   parse(body: Uint8Array, options?: ParseOptions): ParsedEmbeddings;
   error(error: ApiError, requestId?: string): HttpError;
 }
 
-/** A request for images. Its answer is never streamed. */
+/** A request for images. The response is never streamed. */
 export interface ParsedImages {
   readonly request: ImageRequest;
-  /** `model` is null where the client leaves the choice to the coordinator, which then says it in the job's context. */
+  /** `model` is null if the coordinator chooses the model; the job context then names the choice. */
   readonly facts: Omit<RequestFacts, 'model'> & { readonly model: string | null; readonly image: ImageFacts };
   readonly answer: AnswerFormat;
   readonly ignored: readonly string[];
@@ -131,7 +131,7 @@ export interface ParsedImages {
 
 export interface ImageFormat {
   readonly endpoint: Endpoint;
-  /** Checks and normalises a body. Throws RequestError, which names the field at fault and repeats nothing of its value. */
+  /** Parses a body. Throws RequestError that names the field and contains no value of the request. */
   parse(body: Uint8Array, options?: ParseOptions): ParsedImages;
   error(error: ApiError, requestId?: string): HttpError;
 }

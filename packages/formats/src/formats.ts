@@ -1,4 +1,4 @@
-/** The formats, one per endpoint. */
+/** One format per endpoint. */
 import type { Endpoint, ModelType } from '@inference/protocol';
 import { anthropicError } from './anthropic-error.js';
 import { chatCompletions } from './chat-completions/chat-completions.js';
@@ -12,7 +12,7 @@ import { oauthError } from './oauth-error.js';
 import { openAiError } from './open-ai-error.js';
 import { responses } from './responses/responses.js';
 
-/** Endpoints whose answers are text that a model writes. */
+/** Endpoints with generated text. */
 export type TextEndpoint = Exclude<Endpoint, '/v1/embeddings' | '/v1/images/generations'>;
 
 const FORMATS: Readonly<Record<TextEndpoint, TextFormat>> = {
@@ -38,7 +38,7 @@ export function formatFor(endpoint: Endpoint): TextFormat | EmbeddingFormat | Im
   }
 }
 
-/** What a model must be for, to serve an endpoint. */
+/** Model type required by an endpoint. */
 export function modelTypeOf(endpoint: Endpoint): ModelType {
   switch (endpoint) {
     case '/v1/embeddings':
@@ -51,9 +51,8 @@ export function modelTypeOf(endpoint: Endpoint): ModelType {
 }
 
 /**
- * An error in the shape that clients of a path understand, for paths that may belong to no endpoint. The list of models, and what
- * is not here at all, is asked for by clients of both kinds, who tell which they are (`messagesClient`); what is under `/oauth` has
- * a shape of its own.
+ * Error in the shape of the path's clients, also for unknown paths. On paths used by both kinds of clients, `messagesClient` selects the
+ * shape. Paths under `/oauth` use the OAuth shape.
  */
 export function errorAt(path: string, error: ApiError, requestId?: string, messagesClient = false): HttpError {
   if (path.startsWith('/oauth/')) return oauthError(error);

@@ -1,7 +1,4 @@
-/**
- * The public formats: what a request must look like, and the exact bytes of every response. Nothing here touches a file,
- * a socket or a process, and nothing imports a Node module.
- */
+/** The public formats: request schemas and the exact bytes of every response. Pure: no Node modules, files, sockets or processes. */
 export * from './anthropic-error.js';
 export * from './console/index.js';
 export { type EmbeddingsOutput, embeddingsBody } from './embeddings/answer.js';

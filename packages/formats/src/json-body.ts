@@ -1,6 +1,6 @@
 /**
- * Reading of a request body: strict UTF-8, one JSON object, no member twice, no text that cannot be handed to an engine
- * (NUL, half of a surrogate pair). Two programs that read the same bytes here see the same request.
+ * Decodes a request body: strict UTF-8, one JSON object, no duplicate members, no text an engine rejects (NUL, lone surrogates). Every
+ * program that decodes the same bytes here sees the same request.
  */
 import { fromUtf8 } from '@inference/protocol';
 import { RequestError } from './errors.js';
@@ -44,7 +44,7 @@ function parse(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // The parser's own message quotes the body, so it is not passed on.
+    // The parser's own message quotes the body and must not be passed on.
     throw new RequestError('invalid_json', null, 'The request body is not valid JSON.');
   }
 }
@@ -53,7 +53,7 @@ function parse(json: string): unknown {
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 function refuseBadText(json: string, value: unknown): void {
-  // What is no object is refused as a whole; a place in it would name no field.
+  // Only objects have fields to name; other values are refused as a whole.
   if (!SUSPICIOUS_ESCAPE.test(json) || Array.isArray(value)) return;
   const steps = stepsToBadText(value);
   if (steps === null) return;
@@ -62,7 +62,7 @@ function refuseBadText(json: string, value: unknown): void {
   throw new RequestError('invalid_request', param, `${where} holds a NUL character or half of a surrogate pair, which is no text.`);
 }
 
-/** Names and indices that lead to the first bad string, or null when there is none. */
+/** Names and indices of the first invalid string, or null. */
 function stepsToBadText(value: unknown): string[] | null {
   if (typeof value === 'string') return value.includes('\0') || /\p{Surrogate}/u.test(value) ? [] : null;
   if (typeof value !== 'object' || value === null) return null;
@@ -73,10 +73,10 @@ function stepsToBadText(value: unknown): string[] | null {
   return null;
 }
 
-/** Longest `param` that travels (protocol: JobFailure). */
+/** Maximum length of `param` on the wire (protocol: JobFailure). */
 const MAX_PARAM_LENGTH = 64;
 
-/** The path up to the first name that is not a plain one, since names of unknown fields are the client's own text. */
+/** Path up to the first unusual name, because unknown names are client text. */
 function paramOf(steps: readonly string[]): string | null {
   let path = '';
   for (const step of steps) {

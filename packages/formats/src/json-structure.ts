@@ -1,17 +1,16 @@
 /**
- * Checks what `JSON.parse` lets through: nesting so deep that recursive code would fail on it, values so many that checking
- * them would hold everybody else up, and members named twice, of which two readers may pick different ones.
- * It runs before the parser, so it makes no difference what it says of a text that is no JSON.
+ * Rejects JSON that `JSON.parse` accepts but later code should not see: deep nesting, too many values, and duplicate members, which two
+ * parsers may resolve differently. Runs before the parser; the result for invalid JSON is irrelevant.
  */
 
-/** Arrays and objects within one another. */
+/** Nesting depth of arrays and objects. */
 export const MAX_JSON_DEPTH = 64;
 /** Members and elements in all. A long conversation with many tools has some thousands. */
 export const MAX_JSON_VALUES = 100_000;
 
 export type StructureProblem = 'too_deep' | 'too_many_values' | 'duplicate_member';
 
-/** What is wrong with the structure of a JSON text, or null. Runs in time linear to its length. */
+/** The structural problem of a JSON text, or null. Linear time. */
 export function structureProblem(json: string): StructureProblem | null {
   /** Names seen in each open object; null for an open array. */
   const open: (Set<string> | null)[] = [];
@@ -49,7 +48,7 @@ export function structureProblem(json: string): StructureProblem | null {
   return null;
 }
 
-/** Offset just after the closing quote of the string literal that begins at `start`, or the end of a text without one. */
+/** Offset after the closing quote of the string literal at `start`, or the text's length if unterminated. */
 function endOfString(json: string, start: number): number {
   let quote = start;
   do quote = json.indexOf('"', quote + 1);
@@ -63,7 +62,7 @@ function isEscaped(json: string, quote: number): boolean {
   return backslashes % 2 === 1;
 }
 
-/** A string that a colon follows is a member's name. */
+/** A string before a colon is a member name. */
 function isName(json: string, end: number): boolean {
   let position = end;
   while (json[position] === ' ' || json[position] === '\n' || json[position] === '\t' || json[position] === '\r') position++;

@@ -1,6 +1,6 @@
 /** Looks at JSON values of unknown shape. */
 
-/** The value of a JSON text, or undefined where it is none. */
+/** The value of a JSON text, or undefined if invalid. */
 export function parsedJson(json: string): unknown {
   try {
     return JSON.parse(json);

@@ -1,4 +1,4 @@
-/** Errors as OAuth has them: `{error, error_description}` (RFC 6749 section 5.2, RFC 8628 section 3.5). */
+/** OAuth error shape: `{error, error_description}` (RFC 6749 section 5.2, RFC 8628 section 3.5). */
 import { errorRow } from './error-table.js';
 import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
@@ -16,7 +16,7 @@ export const OAUTH_ERRORS = [
 ] as const;
 export type OAuthErrorCode = (typeof OAUTH_ERRORS)[number];
 
-/** What befalls any request, in the shape of OAuth: too many of them, a body that is too large, a restart. */
+/** General errors in the OAuth shape: rate limit, body too large, restart. */
 export function oauthError(error: ApiError): HttpError {
   const { status } = errorRow(error.code);
   const code: OAuthErrorCode =

@@ -1,4 +1,4 @@
-/** Errors as OpenAI's endpoints show them: `{error: {message, type, param, code}}`, with all four members always there. */
+/** OpenAI error shape: `{error: {message, type, param, code}}`, all four members always present. */
 import { errorRow } from './error-table.js';
 import { type ApiError, errorHeaders, type HttpError } from './errors.js';
 
@@ -6,13 +6,13 @@ export function openAiError(error: ApiError): HttpError {
   return { status: errorRow(error.code).status, headers: errorHeaders(error), body: openAiErrorBody(error) };
 }
 
-/** The JSON text alone, as an event inside a stream carries it. */
+/** JSON body of the error, also used as an event inside a stream. */
 export function openAiErrorBody(error: ApiError): string {
   const { type, code } = errorRow(error.code);
   return JSON.stringify({ error: { message: messageOf(error), type, param: error.param, code } });
 }
 
-/** Clients that know no code know a prompt that is too long by the first words. */
+/** Clients that ignore the code recognize a prompt that is too long by these first words. */
 function messageOf({ message, tooLong }: ApiError): string {
   if (tooLong === undefined) return message;
   const { limit, actual } = tooLong;

@@ -1,22 +1,22 @@
-/** What an engine's output becomes, in the order in which it was generated, before any format writes it down. */
+/** Engine output in order of generation, independent of the public format. */
 import type { FinishReason, Usage } from '@inference/protocol';
 
 export interface Logprob {
   readonly token: string;
-  /** Natural logarithm of the probability; finite, so that JSON can hold it (-9999 for impossible tokens). */
+  /** Natural logarithm of the probability; finite for JSON (-9999 for impossible tokens). */
   readonly logprob: number;
-  /** UTF-8 bytes of the token, which need not be whole characters; null where it has no text. */
+  /** UTF-8 bytes of the token, possibly a partial character; null without text. */
   readonly bytes: readonly number[] | null;
 }
 
-/** A token of the output, in the shape in which the public formats show it. */
+/** An output token in the shape of the public formats. */
 export interface TokenLogprob extends Logprob {
-  /** The most likely tokens at this place, most likely first. */
+  /** Alternatives at this position, most probable first. */
   readonly top_logprobs: readonly Logprob[];
 }
 
 export type OutputEvent =
-  /** The prompt was read. First, once, where it comes at all; the Messages format needs it. */
+  /** End of prefill. First event, at most once; required by the Messages format. */
   | { readonly type: 'start'; readonly promptTokens: number; readonly cachedTokens?: number }
   /** Visible text. One event per generated piece, so that a stream shows the true pace. */
   | { readonly type: 'text'; readonly text: string; readonly logprobs?: readonly TokenLogprob[] }
@@ -31,16 +31,16 @@ export type OutputEvent =
   /** The last event, once. */
   | FinishEvent;
 
-/** How an answer ends that is written to its end. One that was cancelled has no ending. */
+/** Finish reasons of a complete response. */
 export type AnswerEnding = Exclude<FinishReason, 'cancelled'>;
 
 export interface FinishEvent {
   readonly type: 'finish';
   readonly reason: AnswerEnding;
-  /** The stop sequence that ended the output, where one did. */
+  /** The stop sequence that ended the output, if any. */
   readonly stopSequence?: string;
   readonly usage: Usage;
-  /** Tokens of think sections, which are counted in `usage` as well. */
+  /** Tokens in think segments, included in `usage`. */
   readonly hiddenTokens: number;
   /** Seconds since 1970. */
   readonly completedAt?: number;

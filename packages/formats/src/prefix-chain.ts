@@ -1,6 +1,6 @@
 /**
- * The beginnings of a prompt, each hashed with all that comes before it: what two prompts have in common is what their chains have
- * in common. The next turn of a conversation begins with the whole prompt of the one before, so that it goes on with its chain.
+ * Hash chain over the blocks of a prompt: equal prefixes give equal chain prefixes. The next turn of a conversation continues the chain
+ * of the previous one.
  */
 import type { ChatMessage, TextRequest } from './request.js';
 
@@ -11,14 +11,14 @@ export interface PrefixBlock {
   readonly characters: number;
 }
 
-/** Characters of a block. Beginnings that are shorter are not worth finding again. */
+/** Characters of a block. Shorter prefixes are not worth matching. */
 const BLOCK = 1024;
-/** Blocks grow with what comes before them, so that a long prompt has few: this many for each doubling, about. */
+/** Block sizes grow with the prompt: about this many blocks per doubling. */
 const FINENESS = 32;
 
 /**
- * The chain of a request, the shortest beginning first; what follows the last whole block is left out. `start` is what every
- * digest depends on as well (a key), `hash` gives the digest of a text.
+ * Chain of a request, shortest prefix first, without the last partial block. `start`: key that every digest depends on. `hash`: digest of
+ * a text.
  */
 export function prefixChain(request: TextRequest, start: string, hash: (text: string) => string): readonly PrefixBlock[] {
   const text = promptText(request);
@@ -34,7 +34,7 @@ export function prefixChain(request: TextRequest, start: string, hash: (text: st
   }
 }
 
-/** All that a prompt is made from, in its order, in a form in which no two different ones are the same. */
+/** Unambiguous text of all prompt inputs, in order. */
 function promptText({ prompt, tools, thinking }: TextRequest): string {
   if (prompt.type === 'text') return `text ${prompt.text}`;
   const head = `chat ${thinking} ${tools.length === 0 ? '' : JSON.stringify(tools)}`;

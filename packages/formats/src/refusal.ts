@@ -1,6 +1,6 @@
 /**
- * Known features that are not served are refused by name: an answer that silently left them out would look right and be
- * wrong. Fields that no format knows, the member tables refuse or name.
+ * Known but unsupported features are refused by name, because ignoring them would silently return wrong results. Member tables handle
+ * unknown fields.
  */
 import { RequestError } from './errors.js';
 
@@ -13,12 +13,12 @@ export function isFilled(list: readonly unknown[] | null | undefined): boolean {
   return isGiven(list) && list.length > 0;
 }
 
-/** For a feature that is known and not served. */
+/** Throws for a known, unsupported feature. */
 export function refuse(param: string, message: string): never {
   throw new RequestError('unsupported_parameter', param, message);
 }
 
-/** For a request that no service of this format would take. */
+/** Throws for a request that is invalid in every service of this format. */
 export function reject(param: string, message: string): never {
   throw new RequestError('invalid_request', param, message);
 }

@@ -1,13 +1,10 @@
-/**
- * The one internal job that the requests of every text format are normalised to. It holds what an engine needs and
- * nothing of how the answer will be written.
- */
+/** The internal job of all text formats: engine parameters only, nothing about rendering. */
 
-/** A call that the model made. */
+/** A tool call of the model. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
-  /** JSON text, as the model wrote it; clients may send back one that is no JSON. */
+  /** JSON text as generated; clients may send back invalid JSON. */
   readonly arguments: string;
 }
 
@@ -17,7 +14,7 @@ export type ChatMessage =
   | {
       readonly role: 'assistant';
       readonly content: string;
-      /** What the model thought before it answered, or null. */
+      /** Reasoning before the text, or null. */
       readonly reasoning: string | null;
       readonly toolCalls: readonly ToolCall[];
     }
@@ -25,21 +22,21 @@ export type ChatMessage =
       readonly role: 'tool';
       readonly content: string;
       readonly toolCallId: string;
-      /** Name of the tool that was called, or null where no call of this id came before. */
+      /** Name of the called tool, or null without an earlier call of this id. */
       readonly name: string | null;
-      /** The client says that the tool failed. */
+      /** The client reports a failed tool. */
       readonly isError: boolean;
     };
 
 export type ChatRole = ChatMessage['role'];
 
-/** What the model continues. */
+/** Input that the model continues. */
 export type Prompt =
-  /** At least one message, to be put through the model's chat template. System messages may stand anywhere. */
+  /** At least one message, rendered by the model's chat template. System messages may occur anywhere. */
   | {
       readonly type: 'chat';
       readonly messages: readonly ChatMessage[];
-      /** The last message is the beginning of the answer, without calls: its turn stays open, and it is no part of the output. */
+      /** The last message is the start of the response, without calls: its turn stays open, and the output excludes it. */
       readonly continuesLast: boolean;
     }
   /** A text that the model continues as it is, without a template. */
@@ -75,7 +72,7 @@ export type ResponseFormat =
       readonly name: string;
       readonly schema: JsonSchema;
       readonly strict: boolean;
-      /** Where the client put the schema, if not where its format has it. */
+      /** Member of the schema in the request, if not the format's own. */
       readonly field?: string;
     }
   /** One of these texts, as it is. */
@@ -83,25 +80,25 @@ export type ResponseFormat =
   /** A text that the regular expression (ECMA-262) matches as a whole. */
   | { readonly type: 'regex'; readonly pattern: string; readonly field: string };
 
-/** Null means that the client did not ask for it. */
+/** Null: not requested. */
 export interface Sampling {
   /** 0 to 2; 0 is greedy. */
   readonly temperature: number;
   /** Nucleus mass, above 0 and up to 1. */
   readonly topP: number | null;
-  /** At least 1; only this many of the most likely tokens are candidates. */
+  /** At least 1: number of most probable tokens to sample from. */
   readonly topK: number | null;
-  /** Above 0 and up to 1; tokens less likely than this part of the most likely one are no candidates. */
+  /** Above 0, up to 1: minimum probability relative to the most probable token. */
   readonly minP: number | null;
-  /** What is added to the logits of tokens, which go by their numbers in the model's vocabulary. */
+  /** Added to the logits of tokens by vocabulary index. */
   readonly logitBias: readonly (readonly [token: number, bias: number])[];
-  /** An integer from -2^63 to 2^63; engines with narrower seeds reduce it. */
+  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce it. */
   readonly seed: number | null;
   /** -2 to 2. */
   readonly frequencyPenalty: number | null;
   /** -2 to 2. */
   readonly presencePenalty: number | null;
-  /** Above 0; what logits of tokens that the output already has are divided by, or multiplied with where they are negative. */
+  /** Above 0: divides logits of tokens already in the output (multiplies negative ones). */
   readonly repetitionPenalty: number | null;
 }
 
@@ -115,13 +112,13 @@ export interface TextRequest {
   readonly prompt: Prompt;
   readonly tools: readonly Tool[];
   readonly toolChoice: ToolChoice;
-  /** False: at most one call per answer. */
+  /** False: at most one call per response. */
   readonly parallelToolCalls: boolean;
   readonly responseFormat: ResponseFormat;
   readonly sampling: Sampling;
-  /** Log probabilities are wanted, with this many alternatives (0 to 20) each; null: they are not. */
+  /** Number of alternatives per token (0 to 20); null: no log probabilities. */
   readonly logprobs: number | null;
-  /** What the chat template is told, for models that can do either; null: the model's own default. */
+  /** Chat template argument of models with optional thinking; null: the model's default. */
   readonly thinking: boolean | null;
   /** Up to sixteen, none empty, none twice. */
   readonly stop: readonly string[];
@@ -131,7 +128,7 @@ export interface TextRequest {
 export interface EmbeddingRequest {
   readonly task: 'embed';
   readonly model: string;
-  /** Texts, or tokens of the model's own vocabulary. At least one, none empty. */
+  /** Texts, or tokens of the model's vocabulary. At least one, none empty. */
   readonly inputs: readonly (string | readonly number[])[];
   /** Numbers in each vector; null: as many as the model makes. */
   readonly dimensions: number | null;
@@ -139,27 +136,27 @@ export interface EmbeddingRequest {
   readonly encoding: 'float' | 'base64';
 }
 
-/** Pixels as `<width>x<height>`; `auto`: the size that the model makes by itself; null: the client did not say. */
+/** Pixels as `<width>x<height>`; `auto`: the model's default; null: not requested. */
 export type ImageSize = `${number}x${number}` | 'auto' | null;
 
 /** The internal job of a request for images. */
 export interface ImageRequest {
   readonly task: 'image';
-  /** Null: the model that the job's context names. */
+  /** Null: the model of the job context. */
   readonly model: string | null;
-  /** 1 to 32,000 characters, not all of them blank. */
+  /** 1 to 32,000 characters, not only white space. */
   readonly prompt: string;
   /** 1 to 4. */
   readonly count: number;
-  /** What that is for a model, `imageSizeOf` says. */
+  /** `imageSizeOf` resolves it for a model. */
   readonly size: ImageSize;
   readonly format: 'png' | 'jpeg' | 'webp';
-  /** `url`: the answer names the addresses that the job's context gives; `b64_json`: it holds the images. */
+  /** `url`: the response contains the URLs of the job context; `b64_json`: the image data. */
   readonly delivery: 'url' | 'b64_json';
-  /** An integer from -2^63 to 2^63; engines with narrower seeds reduce it. Null: any. */
+  /** Integer from -2^63 to 2^63; engines with narrower seeds reduce it. Null: random. */
   readonly seed: number | null;
-  /** More of it takes more steps; null: what the model does by itself. */
+  /** Higher quality takes more steps; null: the model's default. */
   readonly quality: 'low' | 'medium' | 'high' | null;
-  /** Quality of JPEG and WebP in percent, 0 to 100; null: what the encoder does by itself. Says nothing for PNG. */
+  /** JPEG and WebP quality in percent, 0 to 100; null: the encoder's default. No effect on PNG. */
   readonly compression: number | null;
 }

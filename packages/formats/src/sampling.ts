@@ -1,4 +1,4 @@
-/** Sampling parameters under the names that all formats give them. */
+/** Sampling parameters with equal names in all formats. */
 import Type from 'typebox';
 import { nullable } from './fields.js';
 import { isGiven, reject } from './refusal.js';
@@ -14,14 +14,14 @@ export const top_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number
 /** The Messages format ends at 1. */
 export const temperature_to_1 = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
 export const top_k = nullable(Type.Integer({ minimum: 0, maximum: 2_147_483_647 }), 'an integer of at least 0');
-/** Not in OpenAI's formats, but many clients of them send it; -1 is how some of those say "no limit". */
+/** Extension of OpenAI's formats that many clients send; -1 means no limit. */
 const loose_top_k = nullable(Type.Integer({ minimum: -1, maximum: 2_147_483_647 }), 'an integer of at least -1');
 const seed = nullable(Type.Integer({ minimum: -(2 ** 63), maximum: 2 ** 63 }), 'an integer from -2^63 to 2^63');
 /** Not in OpenAI's formats either. */
 const min_p = nullable(Type.Number({ minimum: 0, maximum: 1 }), 'a number from 0 to 1');
-/** Biases of one request. */
+/** Maximum biases of one request. */
 const MAX_BIASES = 1024;
-/** Keys are numbers of tokens in the model's own vocabulary; the engine refuses those that it does not have. */
+/** Keys are token indices of the model's vocabulary; the engine refuses unknown ones. */
 const logit_bias = nullable(
   Type.Record(
     Type.String({ pattern: '^(0|[1-9][0-9]{0,8})$' }),
@@ -34,7 +34,7 @@ const logit_bias = nullable(
   `an object of up to ${MAX_BIASES} token numbers, each with a number from -100 to 100`,
 );
 const penalty = nullable(PENALTY, 'a number from -2 to 2');
-/** Not in OpenAI's formats; llama.cpp and Ollama call it `repeat_penalty`. */
+/** Extension of OpenAI's formats; llama.cpp and Ollama call it `repeat_penalty`. */
 const repetition_penalty = nullable(Type.Number({ exclusiveMinimum: 0, maximum: 10 }), 'a number above 0 and up to 10');
 
 /** The parameters of OpenAI's formats. */
@@ -49,7 +49,7 @@ export const OPEN_AI_SAMPLING = {
   repetition_penalty,
   repeat_penalty: repetition_penalty,
 };
-/** Of those that write one token after the other in the client's sight. */
+/** Parameters of formats that generate visible tokens one by one. */
 export const COMPLETION_SAMPLING = { ...OPEN_AI_SAMPLING, logit_bias };
 
 interface SamplingFields {
@@ -67,7 +67,7 @@ interface SamplingFields {
 
 /** Throws RequestError. */
 export function samplingOf(body: SamplingFields): Sampling {
-  // A nucleus of mass 0 holds the most likely token alone. Engines read 0 in different ways, so it is said as greedy.
+  // `top_p` 0 selects only the most probable token. Engines interpret 0 differently, so it becomes greedy sampling.
   const greedy = body.top_p === 0;
   if (isGiven(body.repetition_penalty) && isGiven(body.repeat_penalty) && body.repetition_penalty !== body.repeat_penalty)
     reject('repeat_penalty', 'repetition_penalty and repeat_penalty differ. Give only one of them.');
@@ -75,7 +75,7 @@ export function samplingOf(body: SamplingFields): Sampling {
   return {
     temperature: greedy ? 0 : (body.temperature ?? DEFAULT_TEMPERATURE),
     topP: greedy ? null : (body.top_p ?? null),
-    // 0 turns the limit off wherever it is known at all.
+    // 0 disables the limit.
     topK: (body.top_k ?? 0) <= 0 ? null : (body.top_k ?? null),
     minP: (body.min_p ?? 0) === 0 ? null : (body.min_p ?? null),
     logitBias: Object.entries(body.logit_bias ?? {}).map(([token, bias]) => [Number(token), bias]),

@@ -1,12 +1,12 @@
 /**
- * Checks a value against a TypeBox schema and turns the first violation into an error that names the field as clients
- * write it (`messages[0].content`) and says what belongs there, in the words of the schema's own `description`.
+ * Checks a value against a TypeBox schema. The first violation becomes an error that names the field (`messages[0].content`) and quotes
+ * the schema's `description`.
  */
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { RequestError } from './errors.js';
 
-/** Makes the function that returns a value as the schema's type, or throws RequestError `invalid_request`. */
+/** Compiles a check that returns the typed value, or throws RequestError `invalid_request`. */
 export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unknown) => Static<Schema> {
   const validator = Compile(schema);
   return (value) => {
@@ -15,7 +15,7 @@ export function schemaCheck<Schema extends TSchema>(schema: Schema): (value: unk
   };
 }
 
-/** Of a field that somebody may have misspelt. */
+/** Names safe to echo in an error. */
 const FIELD_NAME = /^[a-z][a-z0-9_]{0,39}$/i;
 
 interface SchemaError {
@@ -36,14 +36,14 @@ function violation(schema: TSchema, errors: readonly SchemaError[]): RequestErro
   return new RequestError('invalid_request', param === '' ? null : param, `${subject} must be ${expected}.`);
 }
 
-/** A member that may not be there at all is the fault of its object, unless its name, which is the client's own text, reads as a field's. */
+/** An unexpected member is reported at its object, unless its name looks like a field name: names are client text. */
 function ofNamedField(error: SchemaError): SchemaError {
   if (error.keyword !== 'boolean') return error;
   const name = error.instancePath.lastIndexOf('/');
   return FIELD_NAME.test(error.instancePath.slice(name + 1)) ? error : { ...error, instancePath: error.instancePath.slice(0, name) };
 }
 
-/** A union reports every branch; the branch that got furthest into the value is the one that was meant. */
+/** Unions report every branch; the branch with the deepest path is probably the intended one. */
 function mostTelling(errors: readonly SchemaError[]): SchemaError | null {
   const [first, ...others] = errors;
   if (first === undefined) return null;
@@ -61,7 +61,7 @@ function missingProperty(error: SchemaError): string | null {
   return Array.isArray(names) && typeof names[0] === 'string' ? names[0] : null;
 }
 
-/** `/messages/0/content` as `messages[0].content`. Only names of fields can occur in it. */
+/** `/messages/0/content` as `messages[0].content`. Contains only field names. */
 function paramOf(instancePath: string): string {
   return instancePath
     .split('/')

@@ -1,14 +1,11 @@
-/** The signature of a response as streams carry it: as members of an event, or in a comment block (design: who renders). */
+/** The signature of a response in a stream: as event members, or as an SSE comment. */
 import type { SignedParts } from './format.js';
 
 export function signatureMembers({ signature, responseSha256, receipt, receiptSignature }: SignedParts) {
   return { se_signature: signature, response_hash: responseSha256, receipt, receipt_signature: receiptSignature };
 }
 
-/**
- * A comment block, for formats whose clients take no events but their own. It is no part of the signed bytes, and neither
- * is anything after it.
- */
+/** Comment block for formats whose clients reject unknown events. Neither the comment nor anything after it is signed. */
 export function signatureComment(signed: SignedParts): string {
   return `: inference-signature ${JSON.stringify(signatureMembers(signed))}\n\n`;
 }

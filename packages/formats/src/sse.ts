@@ -1,6 +1,6 @@
 /** Framing of server-sent events (WHATWG HTML, section 9.2). */
 
-/** Keep-alive: a comment block. Clients ignore it, and it is no part of the signed bytes. */
+/** Keep-alive comment, ignored by clients and excluded from the signed bytes. */
 export const SSE_COMMENT = ': keep-alive\n\n';
 
 export const SSE_DONE = 'data: [DONE]\n\n';
@@ -9,7 +9,7 @@ export function sseData(json: string): string {
   return `data: ${json}\n\n`;
 }
 
-/** An event with a type of its own, which the `event:` line repeats. */
+/** Event with a type, repeated in the `event:` line. */
 export function sseEvent(type: string, json: string): string {
   return `event: ${type}\ndata: ${json}\n\n`;
 }
@@ -17,8 +17,8 @@ export function sseEvent(type: string, json: string): string {
 const LINE_BREAKS_OF_SOME_READERS = /[\u0085\u2028\u2029]/g;
 
 /**
- * JSON string literal of a text for use inside an event. Line reading in some clients (Python's `str.splitlines`) also
- * breaks at U+0085, U+2028 and U+2029, which JSON leaves as they are; escaped they are safe everywhere.
+ * JSON string literal for an event. Escapes U+0085, U+2028 and U+2029, which JSON allows but some clients treat as line breaks (Python's
+ * `str.splitlines`).
  */
 export function sseString(text: string): string {
   return sseJson(text);

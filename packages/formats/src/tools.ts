@@ -1,11 +1,11 @@
-/** What holds for the tools of a request in every format, after each format has read its own spelling of them. */
+/** Tool rules shared by all formats. */
 import { refuse, reject } from './refusal.js';
 import type { Tool, ToolChoice } from './request.js';
 
-/** Parameters of a tool that names none: it takes no arguments. */
+/** Parameters of a tool without arguments. */
 export const NO_PARAMETERS = { type: 'object', properties: {} } as const;
 
-/** Tools that are called by the same name could not be told apart. Throws RequestError. */
+/** Throws RequestError for duplicate tool names. */
 export function requireDistinctNames(tools: readonly Tool[], field = 'tools'): void {
   const names = new Set<string>();
   for (const { name } of tools) {
@@ -14,17 +14,17 @@ export function requireDistinctNames(tools: readonly Tool[], field = 'tools'): v
   }
 }
 
-/** Refuses a tool that is no function of the client's, by its type. Throws RequestError. */
+/** Refuses a tool type. Throws RequestError. */
 export function refuseToolType(type: string, path: string): never {
   return refuse(path, `${path} is ${quotedType(type)}, which is not supported here. Remove it, or offer it as a function.`);
 }
 
-/** Types of tools are told where they read as such: any other text in their place is the client's own. */
+/** Echoes only type-like names; other text in this place is client content. */
 export function quotedType(type: string): string {
   return /^[a-z][a-z0-9_.:-]{0,63}$/i.test(type) ? `a tool of type "${type}"` : 'a tool of a type that is not known';
 }
 
-/** The choice, if these tools allow it. Throws RequestError where a call is demanded that cannot be made. */
+/** The tool choice if possible with these tools. Throws RequestError if a required call is impossible. */
 export function choiceAmong(tools: readonly Tool[], choice: ToolChoice): ToolChoice {
   switch (choice.type) {
     case 'required':
@@ -43,7 +43,7 @@ export function choiceAmong(tools: readonly Tool[], choice: ToolChoice): ToolCho
   }
 }
 
-/** The tools of these names. Throws RequestError for a name that none of them has. */
+/** Tools with these names. Throws RequestError for an unknown name. */
 export function toolsNamed(tools: readonly Tool[], names: readonly string[]): readonly Tool[] {
   const allowed = new Set(names);
   const chosen = tools.filter(({ name }) => allowed.has(name));

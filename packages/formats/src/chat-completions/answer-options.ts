@@ -1,19 +1,19 @@
-/** What of a chat completion request shows in its answer. */
+/** Parameters of a chat completion request that change how its response is rendered. */
 import type { AnswerEnding } from '../output-event.js';
 
 export interface ChatAnswerOptions {
-  /** The client asked for a usage chunk at the end of its stream. */
+  /** The client requested a usage chunk at the end of its stream. */
   readonly includeUsage: boolean;
   /** Think sections are shown as `reasoning_content`. */
   readonly showReasoning: boolean;
   readonly logprobs: boolean;
-  /** The client asked for a service tier, and is told the only one there is. */
+  /** The client named a service tier; the response then names the only one, `default`. */
   readonly tellsTier: boolean;
   /** The client gave `functions`, so a call is shown as `function_call`. */
   readonly legacyFunctions: boolean;
 }
 
-/** The real API's name for the tier of requests that get no other. */
+/** Tier name of the real API for requests without a special tier. */
 export const SERVICE_TIER = 'default';
 
 export function shownReason(reason: AnswerEnding, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {

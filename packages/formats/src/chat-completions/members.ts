@@ -1,4 +1,4 @@
-/** Members of a chat completion request: what has no effect here, and what is refused (see docs/clients.md). */
+/** Members of a chat completion request without effect or refused (docs/clients.md). */
 import Type from 'typebox';
 import { StructuredOutputsSchema } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';

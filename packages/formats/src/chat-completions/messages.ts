@@ -1,9 +1,9 @@
-/** Messages of a chat request, normalised: one role vocabulary, and content as one text. */
+/** Normalizes chat messages: one role vocabulary, and content as one text. */
 import { isGiven, refuse, reject } from '../refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Message, Part } from './schema.js';
 
-/** Throws RequestError for parts that are no text, calls of no function, and what is missing. */
+/** Throws RequestError for non-text parts, calls of other types than `function`, and missing members. */
 export function normaliseMessages(messages: readonly Message[]): readonly ChatMessage[] {
   const names = new Map<string, string>();
   return messages.map((message, index) => {
@@ -45,12 +45,12 @@ function toolCallOf(message: Message, index: number, path: string): ToolCall {
   return { id: call.id, name: call.function.name, arguments: call.function.arguments };
 }
 
-/** Legacy calls have no ids; the place of the message makes one. */
+/** Legacy calls have no ids; the message index serves as one. */
 function functionCallOf({ function_call: call }: Message, index: number): ToolCall[] {
   return isGiven(call) ? [{ id: `call_${index}`, name: call.name, arguments: call.arguments }] : [];
 }
 
-/** Id of the last call of a function, or its name where no call came before. */
+/** Id of the last call of a function, or its name if there was no call. */
 function lastCallOf(name: string, names: ReadonlyMap<string, string>): string {
   return [...names].findLast(([, called]) => called === name)?.[0] ?? name;
 }
@@ -60,12 +60,12 @@ function contentOf(message: Message, path: string): string {
   const field = `${path}.content`;
   if (typeof content === 'string') return content;
   if (isGiven(content)) return content.map((part, index) => refusalOf(part, message) ?? textOf(part, `${field}[${index}]`)).join('\n');
-  // The format allows an assistant turn without text; any other message is nothing without it.
+  // Only assistant messages may have no text.
   if (message.role === 'assistant') return message.refusal ?? '';
   return reject(field, `${field} is required.`);
 }
 
-/** What a model said in place of an answer is its text here. Null for other parts, and those of others. */
+/** Text of an assistant's refusal part; null for other parts and roles. */
 function refusalOf(part: Part, { role }: Message): string | null {
   return role === 'assistant' && part.type === 'refusal' ? (part.refusal ?? null) : null;
 }

@@ -1,4 +1,4 @@
-/** From the bytes of a chat completion request to the internal job and the facts that a coordinator routes by. */
+/** Parses a chat completion request into the internal job and the facts for routing. */
 import type { Endpoint } from '@inference/protocol';
 import { formAsked } from '../constraints.js';
 import { stopOf } from '../fields.js';
@@ -24,7 +24,7 @@ export function parseChatCompletion(bytes: Uint8Array, endpoint: Endpoint, optio
   return chatCompletionOf(readJsonBody(bytes), endpoint, options);
 }
 
-/** The same for a body that was read already. Throws RequestError. */
+/** Parses a decoded JSON body. Throws RequestError. */
 export function chatCompletionOf(json: unknown, endpoint: Endpoint, { unknownMembers = 'ignore' }: ParseOptions = {}): ParsedRequest {
   const ignored = ignoredMembers(json, CHAT_MEMBERS, unknownMembers, unrecognized);
   const body = check(json);
@@ -62,7 +62,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, { unknownMem
   };
 }
 
-/** Models here think or do not; how much, nobody can tell them. */
+/** Models can only switch thinking on or off, so other efforts have no effect. */
 function thinkingOf({
   reasoning_effort,
   reasoning,
@@ -75,7 +75,7 @@ function thinkingOf({
   return enable_thinking ?? chat_template_kwargs?.enable_thinking ?? reasoning?.enabled ?? null;
 }
 
-/** Values without effect of members that have one otherwise. */
+/** Members with values that have no effect. */
 function withoutEffect(body: ChatCompletionRequest): readonly string[] {
   const ignored: string[] = [];
   if (isGiven(body.reasoning_effort) && body.reasoning_effort !== 'none') ignored.push('reasoning_effort');
@@ -84,7 +84,7 @@ function withoutEffect(body: ChatCompletionRequest): readonly string[] {
   return ignored;
 }
 
-/** The two names mean the same here, since hidden tokens count towards both; a client that gives both must mean one limit. */
+/** Hidden tokens count towards both limits, so both names mean the same, and two different values contradict each other. */
 function maxTokensOf(body: ChatCompletionRequest): number | null {
   const older = body.max_tokens ?? null;
   const newer = body.max_completion_tokens ?? null;

@@ -1,8 +1,8 @@
-/** Features of the chat completion format that are not served. */
+/** Unsupported features of the chat completion format. */
 import { isGiven, refuse } from '../refusal.js';
 import type { ChatCompletionRequest } from './schema.js';
 
-/** Throws RequestError `unsupported_parameter` when a request needs a feature that is not served. */
+/** Throws RequestError `unsupported_parameter` for an unsupported feature. */
 export function refuseUnsupported(body: ChatCompletionRequest): void {
   if (isGiven(body.n) && body.n !== 1) refuse('n', 'n must be 1: one choice is generated per request.');
   if (body.modalities?.some((modality) => modality !== 'text')) refuse('modalities', 'modalities other than text are not supported.');

@@ -1,4 +1,4 @@
-/** A chat completion as one JSON body, in the shape of the real API. */
+/** Renders a chat completion as one JSON body in the shape of the real API. */
 import type { Envelope, PlainRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { Transcript } from '../output/transcript.js';

@@ -1,7 +1,6 @@
 /**
- * A chat completion as a stream of chunks, in the shape of the real API: a chunk with the role, one per visible piece,
- * one with the finish reason, and the usage chunk for those who asked. What never changes is built once per stream, so
- * that a piece costs one string literal.
+ * Renders a chat completion as a stream in the shape of the real API: role chunk, one chunk per visible piece, finish reason, usage if
+ * requested. Constant parts are built once per stream, so each piece costs one string literal.
  */
 import type { Envelope, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiUsage } from '../open-ai-usage.js';
@@ -11,9 +10,9 @@ import { SSE_DONE, sseData, sseJson, sseString } from '../sse.js';
 import { type ChatAnswerOptions, SERVICE_TIER, shownReason } from './answer-options.js';
 
 export class ChatStreamRenderer implements StreamRenderer {
-  /** Everything of an event before its choices. */
+  /** JSON of a chunk before its choices. */
   readonly #head: string;
-  /** `"usage":null` on every chunk but the last, when usage was asked for. */
+  /** `"usage":null` in every chunk but the last, if usage was requested. */
   readonly #noUsage: string;
   readonly #beforeText: string;
   readonly #afterText: string;
@@ -90,8 +89,8 @@ export class ChatStreamRenderer implements StreamRenderer {
 }
 
 /**
- * The signature event, in the shape of a chunk because clients check every event as one, and the terminator.
- * Neither is part of the signed bytes. The comment is for clients that read a choice out of every event.
+ * Signature event and terminator, outside the signed bytes. The event has the shape of a chunk, because clients validate every event as
+ * one. The comment form is for clients that read a choice from every event.
  */
 export function chatSignatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;
@@ -99,7 +98,7 @@ export function chatSignatureEvent(envelope: Envelope, signed: SignedParts, form
   return sseData(`${chunkHead(envelope)},${members.slice(1)}`) + SSE_DONE;
 }
 
-/** The members that all chunks share, without the closing brace. */
+/** JSON of the members that all chunks share, without the closing brace. */
 function chunkHead({ responseId, created, model, systemFingerprint }: Envelope): string {
   const fingerprint = systemFingerprint === undefined ? '' : `,"system_fingerprint":${sseString(systemFingerprint)}`;
   return `{"id":${sseString(responseId)},"object":"chat.completion.chunk","created":${created},"model":${sseString(model)}${fingerprint}`;

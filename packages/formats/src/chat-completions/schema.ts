@@ -1,10 +1,10 @@
-/** The chat completion request as it may arrive. `null` counts as absent. What becomes of other members, members.ts says. */
+/** Schema of a chat completion request. `null` counts as absent. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { CONSTRAINTS } from '../constraints.js';
 import { anything, flag, JSON_SCHEMA, model, nullable, provider_serial, stop, TOOL_NAME, text, tokens, top_logprobs } from '../fields.js';
 import { COMPLETION_SAMPLING } from '../sampling.js';
 
-/** Parts of any `type` pass here, so that the parser can say which of them are not served. */
+/** Accepts parts of any `type`, so that the parser can name unsupported ones. */
 export const PartSchema = Type.Object(
   {
     type: Type.String({ description: 'a string' }),
@@ -39,7 +39,7 @@ export const MessageSchema = Type.Object(
     role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool', 'function'], {
       description: 'one of system, developer, user, assistant, tool, function',
     }),
-    /** Of a `function` message: the function that was called. Names of other speakers have no effect. */
+    /** Name of the called function in a `function` message. No effect in other messages. */
     name: text,
     content: Type.Optional(
       Type.Union([Type.String(), Type.Array(PartSchema, { minItems: 1 }), Type.Null()], {
@@ -64,7 +64,7 @@ export const FunctionSchema = Type.Object(
 );
 export type ChatFunction = Static<typeof FunctionSchema>;
 
-/** Tools of any type pass here, so that the parser can name those that are not served. */
+/** Accepts tools of any type, so that the parser can name unsupported ones. */
 export const ToolSchema = Type.Object(
   { type: Type.String({ description: 'a string' }), function: Type.Optional(FunctionSchema) },
   { description: 'an object with type and function' },
@@ -121,7 +121,7 @@ export const ResponseFormatSchema = Type.Object(
 
 export const StreamOptionsSchema = Type.Object({ include_usage: flag });
 
-/** Switches of thinking as other servers spell them. */
+/** Thinking switches as other servers spell them. */
 export const ReasoningSchema = Type.Object({ effort: text, enabled: flag });
 export const TemplateArgumentsSchema = Type.Object({ enable_thinking: flag });
 export const ThinkingSchema = Type.Object({ type: text });
@@ -160,7 +160,7 @@ export const ChatCompletionRequestSchema = Type.Object(
     include_reasoning: flag,
     provider_serial,
 
-    // Known features that are not served: read only to be refused (see refusals.ts).
+    // Unsupported features, parsed only to be refused by name (refusals.ts).
     n: nullable(Type.Integer(), 'an integer'),
     modalities: nullable(Type.Array(Type.String()), 'an array of strings'),
     audio: anything,

@@ -1,11 +1,11 @@
-/** Tools, tool choice and response format as chat completions spell them. */
+/** Tools, tool choice and response format in the spelling of chat completions. */
 import { schemaForm } from '../constraints.js';
 import { isFilled, isGiven, refuse, reject } from '../refusal.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ChatCompletionRequest, ChatFunction, ChatResponseFormat, ChatTool, ChatToolChoice } from './schema.js';
 
-/** Throws RequestError where a call is demanded that cannot be made. */
+/** Throws RequestError if a call is required but impossible. */
 export function toolsOf(body: ChatCompletionRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   if (isFilled(body.functions)) return functionsOf(body);
   if (isGiven(body.function_call) && typeof body.function_call !== 'string') {
@@ -60,7 +60,7 @@ function allowedTools(choice: Exclude<ChatToolChoice, string>) {
   return { mode: allowed.mode, names: allowed.tools.flatMap((tool) => (tool.function === undefined ? [] : [tool.function.name])) };
 }
 
-/** Members that hold a constraint, and the types of `response_format` that each belongs to. */
+/** Constraint members, with the types of `response_format` they belong to. */
 const TYPES_OF_MEMBER = {
   json_schema: ['json_schema'],
   schema: ['json_schema', 'json_object', 'json'],
@@ -68,7 +68,7 @@ const TYPES_OF_MEMBER = {
   pattern: ['regex'],
 } as const satisfies Partial<Record<keyof ChatResponseFormat, readonly string[]>>;
 
-/** Throws RequestError for a constraint that the type of the format would leave unread, and for two that differ. */
+/** Throws RequestError for a constraint that the format's type would ignore, and for two different ones. */
 function refuseUnreadConstraint(format: ChatResponseFormat): void {
   let first: string | null = null;
   for (const [member, types] of Object.entries(TYPES_OF_MEMBER)) {
@@ -84,7 +84,7 @@ function refuseUnreadConstraint(format: ChatResponseFormat): void {
   }
 }
 
-/** Throws RequestError for formats that are not known. */
+/** Throws RequestError for unknown formats. */
 export function responseFormatOf(format: ChatResponseFormat | null | undefined): ResponseFormat {
   if (isGiven(format)) refuseUnreadConstraint(format);
   switch (format?.type) {

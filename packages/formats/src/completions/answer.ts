@@ -1,4 +1,4 @@
-/** How the answer to a legacy completion request is written: one body, or chunks of the same shape. */
+/** Renders the response to a legacy completion request: one body, or chunks of the same shape. */
 import type { AnswerFormat, Envelope, PlainRenderer, SignatureForm, SignedParts, StreamRenderer } from '../format.js';
 import { openAiErrorBody } from '../open-ai-error.js';
 import { openAiUsage } from '../open-ai-usage.js';
@@ -98,7 +98,7 @@ class CompletionStreamRenderer implements StreamRenderer {
   }
 }
 
-/** The signature event, in the shape of a chunk because clients check every event as one, and the terminator. */
+/** Signature event and terminator. The event has the shape of a chunk, because clients validate every event as one. */
 function signatureEvent(envelope: Envelope, signed: SignedParts, form: SignatureForm = 'event'): string {
   if (form === 'comment') return signatureComment(signed) + SSE_DONE;
   return sseData(sseJson({ ...head(envelope), choices: [], ...signatureMembers(signed) })) + SSE_DONE;
@@ -109,7 +109,7 @@ function head({ responseId, created, model, systemFingerprint }: Envelope) {
   return { id: responseId, object: 'text_completion', created, model, ...fingerprint };
 }
 
-/** The format has no calls: a model that ended with one has stopped. */
+/** The format has no tool calls: a response that ended with a call has `stop`. */
 function shownReason(reason: AnswerEnding): 'stop' | 'length' {
   return reason === 'length' ? 'length' : 'stop';
 }

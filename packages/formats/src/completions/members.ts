@@ -1,4 +1,4 @@
-/** Members of a legacy completion request: what has no effect here, and what is refused (see docs/clients.md). */
+/** Members of a legacy completion request without effect or refused (docs/clients.md). */
 import { RESPONSE_FORMAT, STREAM_OPTIONS, STRUCTURED_OUTPUTS } from '../chat-completions/members.js';
 import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';

@@ -1,4 +1,4 @@
-/** From the bytes of a legacy completion request to the internal job: a text that the model continues without a template. */
+/** Parses a legacy completion request into the internal job: a text continued without a chat template. */
 import { responseFormatOf } from '../chat-completions/tools.js';
 import { formAsked } from '../constraints.js';
 import { stopOf } from '../fields.js';

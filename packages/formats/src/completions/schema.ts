@@ -1,4 +1,4 @@
-/** The legacy completion request as it may arrive. What becomes of other members, members.ts says. */
+/** Schema of a legacy completion request. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { ResponseFormatSchema, StreamOptionsSchema } from '../chat-completions/schema.js';
 import { CONSTRAINTS } from '../constraints.js';
@@ -8,7 +8,7 @@ import { COMPLETION_SAMPLING } from '../sampling.js';
 export const CompletionRequestSchema = Type.Object(
   {
     model,
-    /** Arrays of several prompts and of tokens are refused by the parser, which can say so. */
+    /** Accepts arrays of prompts and tokens, so that the parser can refuse them with a reason. */
     prompt: Type.Union([Type.String(), Type.Array(Type.Unknown(), { minItems: 1 })], {
       description: 'a string, or an array of one string',
     }),
@@ -18,12 +18,12 @@ export const CompletionRequestSchema = Type.Object(
     ...COMPLETION_SAMPLING,
     stop,
     logprobs: nullable(Type.Integer({ minimum: 0, maximum: 5 }), 'an integer from 0 to 5'),
-    /** Not in the format of the real API: forms of the answer as other servers take them here. */
+    /** Extension of the real API: structured output in the spelling of other servers. */
     response_format: nullable(ResponseFormatSchema, 'an object with a type'),
     ...CONSTRAINTS,
     provider_serial,
 
-    // Known features that are not served: read only to be refused.
+    // Unsupported features, parsed only to be refused by name.
     n: nullable(Type.Integer(), 'an integer'),
     best_of: nullable(Type.Integer(), 'an integer'),
     echo: flag,

@@ -1,9 +1,9 @@
-/** How the answer to an embeddings request is written: one body with all vectors. */
+/** Renders the response to an embeddings request: one body with all vectors. */
 import type { Usage } from '@inference/protocol';
 import type { AnswerFormat, Envelope } from '../format.js';
 
 export interface EmbeddingsOutput {
-  /** One for each input, in their order: base64 of little-endian 32-bit floats. */
+  /** One vector per input, in order: base64 of little-endian 32-bit floats. */
   readonly vectors: readonly string[];
   readonly encoding: 'float' | 'base64';
   readonly usage: Usage;
@@ -19,7 +19,7 @@ export function embeddingsBody({ model }: Envelope, { vectors, encoding, usage }
   });
 }
 
-/** For the coordinator, which needs the beginning of ids alone: the answer has no events. */
+/** Only `idPrefix` is used: the response has no events. */
 export const embeddingsAnswer: AnswerFormat = {
   idPrefix: 'embd-',
   stream: neverStreamed,

@@ -1,4 +1,4 @@
-/** Members of an embeddings request: what has no effect here, and what is refused (see docs/clients.md). */
+/** Members of an embeddings request without effect or refused (docs/clients.md). */
 import { BOOKKEEPING } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { EmbeddingsRequestSchema } from './schema.js';

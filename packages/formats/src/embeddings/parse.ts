@@ -28,7 +28,7 @@ export function parseEmbeddings(bytes: Uint8Array, { unknownMembers = 'ignore' }
       dimensions: body.dimensions ?? null,
       encoding: body.encoding_format ?? 'float',
     },
-    // Nothing is generated; one token is the least that the terms of a job can say.
+    // No token is generated; 1 is the minimum of a job context.
     facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null },
     answer: embeddingsAnswer,
     ignored,
@@ -37,7 +37,7 @@ export function parseEmbeddings(bytes: Uint8Array, { unknownMembers = 'ignore' }
 
 function inputsOf(input: EmbeddingsRequest['input']): (string | number[])[] {
   if (typeof input === 'string') return [input];
-  // Numbers at the top are the tokens of one input.
+  // A flat array of numbers is the tokens of one input.
   return isTokens(input) ? [input] : input;
 }
 

@@ -1,8 +1,8 @@
-/** The embeddings request as it may arrive. What becomes of other members, members.ts says. */
+/** Schema of an embeddings request. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { flag, model, nullable, provider_serial } from '../fields.js';
 
-/** Inputs of one request. */
+/** Maximum inputs of one request. */
 export const MAX_INPUTS = 2048;
 
 const Token = Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: 'the number of a token' });

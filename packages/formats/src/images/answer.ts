@@ -1,14 +1,14 @@
-/** How the answer to an image request is written: one body that names the images' addresses, or holds them. */
+/** Renders the response to an image request: one body with URLs or image data. */
 import type { Usage } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import type { AnswerFormat, Envelope } from '../format.js';
 import type { ImageRequest } from '../request.js';
 
 export interface ImagesOutput {
-  /** One for each image, in their order: its address, or its bytes in padded base64. */
+  /** One entry per image, in order: URL, or padded base64. */
   readonly images: readonly ({ readonly url: string } | { readonly base64: string })[];
   readonly format: ImageRequest['format'];
-  /** `<width>x<height>` of all of them. */
+  /** Size of all images, `<width>x<height>`. */
   readonly size: string;
   readonly usage: Usage;
 }
@@ -16,7 +16,7 @@ export interface ImagesOutput {
 const tokens = Type.Integer({ minimum: 0 });
 const closed = { additionalProperties: false } as const;
 
-/** The body of an answer. Nothing else may stand in it: a provider has no words of its own for a client. */
+/** Schema of the response body. Closed, so that a provider cannot add text for the client. */
 export const ImagesAnswerSchema = Type.Object(
   {
     created: Type.Integer({ description: 'Seconds since 1970.' }),
@@ -60,13 +60,13 @@ export function imagesBody({ created }: Pick<Envelope, 'created'>, { images, for
   return JSON.stringify(answer);
 }
 
-/** Of an image as it is served. */
+/** Content type of a served image. */
 export const IMAGE_CONTENT_TYPES = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' } as const satisfies Record<
   ImageRequest['format'],
   string
 >;
 
-/** For the coordinator, which needs the beginning of ids alone: the answer has no events. */
+/** Only `idPrefix` is used: the response has no events. */
 export const imagesAnswer: AnswerFormat = {
   idPrefix: 'img-',
   stream: neverStreamed,

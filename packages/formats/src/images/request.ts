@@ -37,7 +37,7 @@ export function parseImages(bytes: Uint8Array, { unknownMembers = 'ignore' }: Pa
       quality: qualityOf(body.quality),
       compression: body.output_compression ?? null,
     },
-    // No token is generated; one is the least that the terms of a job can say.
+    // No token is generated; 1 is the minimum of a job context.
     facts: { endpoint: ENDPOINT, model, stream: false, maxTokens: 1, providerSerial: body.provider_serial ?? null, image },
     answer: imagesAnswer,
     ignored,

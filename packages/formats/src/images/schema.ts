@@ -1,4 +1,4 @@
-/** The image request as it may arrive. What becomes of other members, members.ts says. */
+/** Schema of an image request. members.ts decides about other members. */
 import { MAX_IMAGES } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { flag, nullable, provider_serial } from '../fields.js';

@@ -1,12 +1,12 @@
-/** Which size an image request comes to at a model. Coordinator and provider read it the same way. */
+/** Size of a requested image for a given model. Coordinator and provider share this rule. */
 import type { ImageSize } from '../request.js';
 
-/** What the specification says where the client names none. */
+/** Default of the specification. */
 const DEFAULT_SIZE = '1024x1024';
 
 /**
- * The size as `<width>x<height>`, or null when the model does not make it. `sizes` are those that it makes, its own first. Who
- * names no size gets 1024x1024, or the model's own size where it does not make that.
+ * The size as `<width>x<height>`, or null if the model does not support it. `sizes`: supported sizes, the model's default first. Without
+ * a requested size: 1024x1024 if supported, else the model's default.
  */
 export function imageSizeOf(wanted: ImageSize, sizes: readonly string[]): string | null {
   if (wanted === 'auto') return sizes[0] ?? null;

@@ -1,23 +1,23 @@
-/** Members that clients send to several endpoints, because the real APIs or other servers of the formats know them. */
+/** Members that clients of the real APIs and of other servers send to several endpoints. */
 import type { Refusal } from './member-table.js';
 
-/** Books, caches and the routing of other services. They change no answer here. */
+/** Accounting, caching and routing of other services; no effect on a response. */
 export const BOOKKEEPING = `metadata user safety_identifier prompt_cache_key prompt_cache_retention prompt_cache_options moderation
   client_metadata session_id conversation_id chat_id thread_id trace trace_id request_id rid priority cache_salt kv_transfer_params
   litellm_metadata litellm_call_id litellm_session_id litellm_trace_id drop_params num_retries timeout caching cache tags
   provider transforms models route usage preset keep_alive ttl extra_headers`;
 
-/** What llama.cpp, vLLM and SGLang are told about how they run, and parameters of samplers that are off unless another member is set. */
+/** Runtime hints for llama.cpp, vLLM and SGLang, and parameters of samplers that are disabled by default. */
 export const ENGINE_HINTS = `cache_prompt id_slot slot_id timings_per_token return_progress samplers reasoning_format reasoning_in_content
   n_keep n_discard min_keep post_sampling_probs repeat_last_n penalize_nl response_fields parse_tool_calls parse_special add_special_tokens
   guided_decoding_backend backend_sampling mm_processor_kwargs media_io_kwargs separate_reasoning stream_reasoning
   dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers mirostat_tau mirostat_eta xtc_threshold dynatemp_exponent`;
 
 const STRUCTURE = 'Use response_format, or guided_regex or guided_choice.';
-/** Names of one limit in different formats. */
+/** Names of the output token limit in different formats. */
 const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'];
 
-/** A limit by the name of another format, which is fine beside the same limit by its own name. */
+/** A token limit under another format's name. Accepted if it equals the format's own limit. */
 export function otherLimit(own: string): Refusal {
   return { neutral: [-1], sameAs: LIMITS, advice: `Use ${own}.` };
 }
@@ -25,7 +25,7 @@ export function otherLimit(own: string): Refusal {
 const LIMIT = otherLimit('max_tokens');
 const STOP = { advice: 'Use stop.' };
 
-/** Samplers and constraints of other servers that this network's engine has no counterpart for. */
+/** Samplers and constraints of other servers without a counterpart in this network's engine. */
 export const FOREIGN_CONSTRAINTS: Readonly<Record<string, Refusal>> = {
   grammar: { advice: STRUCTURE },
   guided_grammar: { advice: STRUCTURE },
@@ -85,7 +85,7 @@ export const FOREIGN_CONSTRAINTS: Readonly<Record<string, Refusal>> = {
   extra_body: { advice: 'It is an argument of SDKs, whose members belong into the request itself.' },
 };
 
-/** How OpenAI's endpoints word that a name is not known. */
+/** OpenAI's wording for an unknown member. */
 export function unrecognized(path: string): string {
   return `Unrecognized request argument supplied: ${path}`;
 }

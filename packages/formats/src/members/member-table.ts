@@ -1,29 +1,29 @@
 /**
- * Which members an object of a request may have, and what becomes of each: read, accepted without effect, or refused. Nothing that
- * a client asked for is dropped without a word: it is read, refused by name, or reported in `X-Inference-Ignored` (the first {@link MAX_IGNORED} names).
+ * Tables that classify each member of a request object: read, ignored or refused. Every member with an effect in the real API is read,
+ * refused by name, or reported in `X-Inference-Ignored` (at most {@link MAX_IGNORED} names).
  */
 import type { TSchema } from 'typebox';
 import { RequestError } from '../errors.js';
 import { isJsonObject } from '../json-value.js';
 import { nearestName } from './nearest-name.js';
 
-/** A member that asks for something that is not done here. */
+/** A refused member. */
 export interface Refusal {
-  /** Values that ask for nothing beside null; default: false, and empty texts, arrays and objects. */
+  /** Values without effect besides null. Default: false, and empty strings, arrays and objects. */
   readonly neutral?: readonly unknown[];
   /** Aliases in the same object: not refused where an alias has the identical value. */
   readonly sameAs?: readonly string[];
-  /** What to do instead, as a sentence. */
+  /** A sentence with the alternative. */
   readonly advice?: string;
 }
 
 export interface MemberTable {
-  /** Read by the parser, which also refuses values that are not served. */
+  /** Parsed members; the parser refuses unsupported values. */
   readonly read: ReadonlySet<string>;
   /** Accepted without effect. */
   readonly ignored: ReadonlySet<string>;
   readonly refused: ReadonlyMap<string, Refusal>;
-  /** Objects, and arrays of objects, that have tables of their own. */
+  /** Tables of nested objects and arrays of objects. */
   readonly within: ReadonlyMap<string, MemberTable>;
   /** With `'refuse'`, unknown names in this object are refused; otherwise only misspellings are. */
   readonly isClosed: boolean;
@@ -32,9 +32,9 @@ export interface MemberTable {
 interface MemberLists {
   /** Schema whose properties are read. */
   readonly schema: TSchema;
-  /** Names of members that are read beside those, separated by spaces. */
+  /** Further parsed members, separated by spaces. */
   readonly read?: string;
-  /** Names, separated by spaces. They may be in the schema as well. */
+  /** Names, separated by spaces. May overlap with the schema. */
   readonly ignored?: string;
   readonly refused?: Readonly<Record<string, Refusal>>;
   readonly within?: Readonly<Record<string, MemberTable>>;
@@ -52,7 +52,7 @@ export function memberTable({ schema, read = '', ignored = '', refused = {}, wit
   };
 }
 
-/** What to do about names that no table has. */
+/** Handling of unknown members. */
 export type UnknownMembers =
   /** For the provider: a newer coordinator may know more names. */
   | 'ignore'
@@ -64,7 +64,7 @@ export type UnknownMembers =
 /** Message for an unknown member, in the wording of the format. */
 export type UnknownWording = (path: string) => string;
 
-/** The members of a request that have no effect, as paths such as `output_config.effort`. Throws RequestError. */
+/** Paths of the members without effect, such as `output_config.effort`. Throws RequestError. */
 export function ignoredMembers(json: unknown, table: MemberTable, unknown: UnknownMembers, wording: UnknownWording): readonly string[] {
   if (!isJsonObject(json)) return [];
   const ignored = new Set<string>();
@@ -75,17 +75,17 @@ export function ignoredMembers(json: unknown, table: MemberTable, unknown: Unkno
 interface Place {
   /** Path of the object, with indices. */
   readonly path: string;
-  /** The same without indices: an omission is reported once, wherever it occurs. */
+  /** Path without indices: each ignored member is reported once. */
   readonly shown: string;
   readonly unknown: UnknownMembers;
   readonly wording: UnknownWording;
   readonly ignored: Set<string>;
 }
 
-/** Reported members. Also bounds the spelling comparisons of one request. */
+/** Maximum reported members. Also bounds the spelling comparisons per request. */
 const MAX_IGNORED = 100;
 
-/** Names that are echoed: other text in the place of a name may be the client's content. */
+/** Names safe to echo. Other text in place of a name may be client content. */
 const NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,39}$/;
 
 function examine(object: Readonly<Record<string, unknown>>, table: MemberTable, place: Place): void {
@@ -135,7 +135,7 @@ function meetUnknown(name: string, table: MemberTable, { path, shown, unknown, w
   ignored.add(isName ? shown + name : `${shown}(unknown)`);
 }
 
-/** A value that asks for nothing. */
+/** A value without effect. */
 function isEmpty(value: unknown): boolean {
   if (value === false || value === '') return true;
   if (Array.isArray(value)) return value.length === 0;

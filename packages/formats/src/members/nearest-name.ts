@@ -1,7 +1,7 @@
-/** The known name that a misspelt one was probably meant to be. */
+/** Suggests a known name for a misspelt one. */
 import { distance } from 'fastest-levenshtein';
 
-/** Null where none is near. Case, underscores and hyphens do not count, so that `maxTokens` is near `max_tokens`. */
+/** Null if none is similar. Ignores case, underscores and hyphens, so that `maxTokens` matches `max_tokens`. */
 export function nearestName(typed: string, known: Iterable<string>): string | null {
   const [nearest] = nearestNames(typed, known, 1);
   return nearest ?? null;
@@ -24,13 +24,13 @@ export function nearestNames(typed: string, known: Iterable<string>, max: number
     .map(({ name }) => name);
 }
 
-/** Letters that may differ. Short names differ in one letter from too many others. */
+/** Maximum edit distance. Short names have too many neighbours at distance one. */
 function changesAllowed(length: number): number {
   if (length <= 3) return 0;
   return length <= 6 ? 1 : 2;
 }
 
-/** Letters that changed places count as one change: `fromat` is near `format`. */
+/** Transposed letters count as one edit: `fromat` matches `format`. */
 function sameLetters(a: string, b: string): boolean {
   return a.length === b.length && [...a].sort().join('') === [...b].sort().join('');
 }

@@ -1,10 +1,10 @@
-/** Content blocks as text. What cannot be said in text, images first of all, is refused by name. */
+/** Converts content blocks to text. Blocks without a text form, such as images, are refused by name. */
 import { refuse, reject } from '../refusal.js';
 import type { Block } from './schema.js';
 
 export type Content = string | readonly Block[];
 
-/** The text of system prompts, of user and system messages, and of what tools returned. Throws RequestError. */
+/** Text of system prompts, messages and tool results. Throws RequestError. */
 export function textOfContent(content: Content, path: string): string {
   if (typeof content === 'string') return content;
   return content.map((block, index) => textOfBlock(block, `${path}[${index}]`)).join('\n');
@@ -15,21 +15,21 @@ export function textOfBlock(block: Block, path: string): string {
     case 'text':
       return block.text ?? reject(`${path}.text`, `${path}.text is required.`);
     case 'tool_reference':
-      // A found tool. All tools are described to the model from the start, so its name says it all.
+      // A found tool. The model sees all tools from the start, so the name is enough.
       return block.tool_name ?? '';
     case 'search_result':
       return titled(block, textOfContent(asContent(block.content, `${path}.content`), `${path}.content`));
     case 'document':
       return titled(block, textOfSource(block.source, `${path}.source`));
     case 'image':
-      // By these words agents know that they should go on without their images.
+      // Coding agents recognize this wording and continue without their images.
       return refuse(path, `${path}: could not process image. This model does not see images.`);
     default:
       return refuse(path, `${path} is a content block of a type that is not supported here.`);
   }
 }
 
-/** Content that the schema left open, because other blocks have other things in its place. */
+/** Content that the schema leaves open, because other blocks use the member differently. */
 export function asContent(content: unknown, path: string): Content {
   if (content === undefined || content === null) return '';
   if (typeof content === 'string') return content;
@@ -55,7 +55,7 @@ function textOfSource(source: unknown, path: string): string {
   return refuse(path, `${path} must hold text. This model does not support PDF input, and no address is read here.`);
 }
 
-/** Title and context of a document are for the model to read, as its text is. */
+/** Title and context of a document are part of the model's input. */
 function titled({ title, context }: Block, text: string): string {
   return [title, context, text].filter((part) => part).join('\n');
 }

@@ -1,6 +1,6 @@
 /**
- * Tools that the Messages format defines and the client runs: they come by type and name alone, so their schemas, which the real
- * service knows, are here. Tools that run at the real service are refused by name.
+ * Client tools that the Messages format defines by type and name. Their schemas are only known to the real service, so they are repeated
+ * here. Server tools are refused by name.
  */
 import { isGiven, refuse, reject } from '../refusal.js';
 import type { JsonSchema, Tool } from '../request.js';
@@ -87,14 +87,14 @@ const KNOWN: ReadonlyMap<string, KnownTool> = new Map([
   ['memory_20250818', MEMORY],
 ]);
 
-/** Tools that find other tools. All tools are described to the model from the start, so nothing is lost without them. */
+/** Tools that search tools. The model sees all tools from the start, so ignoring these loses nothing. */
 const TOOL_SEARCH = /^tool_search_tool_[a-z0-9_]{1,40}$/;
 
 export function findsTools({ type }: MessagesTool): boolean {
   return isGiven(type) && TOOL_SEARCH.test(type);
 }
 
-/** The function that a tool is to the model, or none. Throws RequestError. */
+/** The function that a tool offers to the model, or none. Throws RequestError. */
 export function clientTool(tool: MessagesTool, path: string): Tool[] {
   if (findsTools(tool)) return [];
   if (!isGiven(tool.type) || tool.type === 'custom') return [customTool(tool, path)];

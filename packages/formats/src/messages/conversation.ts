@@ -1,11 +1,11 @@
-/** System prompt and messages, normalised: results of tools become messages of their own, before what the user says. */
+/** Normalizes system prompt and messages. Tool results become separate messages before the user's text. */
 import { reject } from '../refusal.js';
 import type { ChatMessage, Prompt, ToolCall } from '../request.js';
 import { asContent, type Content, textOfBlock, textOfContent } from './blocks.js';
 import type { Block, CountTokensRequest, Message } from './schema.js';
 import { isToolChange } from './tool-changes.js';
 
-/** An assistant message at the end is the beginning of the answer. Throws RequestError, which names the block at fault. */
+/** A final assistant message is the start of the response. Throws RequestError that names the block. */
 export function promptOf(body: CountTokensRequest): Prompt {
   const messages = conversationOf(body);
   const last = messages.at(-1) ?? reject('messages', 'messages must hold something to answer.');
@@ -81,7 +81,7 @@ function assistantTurn(content: Content, path: string, names: Map<string, string
         if (block.thinking) thoughts.push(block.thinking);
         break;
       case 'redacted_thinking':
-        // Another service's secret; there is nothing to read in it.
+        // Encrypted by another service, unreadable here.
         break;
       case 'tool_use': {
         const call = toolUse(block, at);

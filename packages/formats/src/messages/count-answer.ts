@@ -1,4 +1,4 @@
-/** The answer to a token counting request: `{input_tokens}`, which the start of the job has already told. */
+/** The response to a token counting request: `{input_tokens}`, known from the start event. */
 import type { AnswerFormat, PlainRenderer } from '../format.js';
 import type { OutputEvent } from '../output-event.js';
 

@@ -1,4 +1,4 @@
-/** Members of Messages and token counting requests: what has no effect here, and what is refused (see docs/clients.md). */
+/** Members of Messages and token counting requests without effect or refused (docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
 import { BOOKKEEPING, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
@@ -73,7 +73,7 @@ export const MESSAGES_MEMBERS = memberTable({
   isClosed: true,
 });
 
-/** Clients count the tokens of the request that they are about to send, with members that only matter then. */
+/** Clients count the tokens of a complete request, including members without effect on the count. */
 export const COUNT_TOKENS_MEMBERS = memberTable({
   schema: CountTokensRequestSchema,
   read: 'max_tokens stream temperature top_p top_k stop_sequences compaction',

@@ -1,4 +1,4 @@
-/** The message object and its parts, in the shape of the real API. */
+/** The message object and its parts in the shape of the real API. */
 import type { Envelope } from '../format.js';
 import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent } from '../output-event.js';
@@ -7,13 +7,13 @@ export function messageOf({ responseId, model }: Envelope, content: readonly obj
   return { id: responseId, type: 'message', role: 'assistant', model, content, ...end, usage: { ...usage, ...NOTHING_SPECIAL } };
 }
 
-/** What a message's usage says beside its tokens, always: clients of the format do not look whether it is there. */
+/** Constant usage members. Clients of the format require them. */
 const NOTHING_SPECIAL = {
   cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
   service_tier: 'standard',
 } as const;
 
-/** Why the message ended; all null while it has not. */
+/** Stop reason of the message; all null until the end. */
 export function endOf(finish: FinishEvent | null) {
   return {
     stop_reason: finish === null ? null : stopReason(finish),
@@ -37,8 +37,8 @@ function stopReason({ reason, stopSequence }: FinishEvent): 'end_turn' | 'max_to
 }
 
 /**
- * `input_tokens` are those that no cache held, as the real API counts them. The sum of the two is the prompt. Without `cache_control`
- * the real API reads no cache: clients that do not use it take `input_tokens` for the whole prompt.
+ * `input_tokens` excludes cached tokens, as in the real API. Without `cache_control` nothing is reported as cached, because such clients
+ * read `input_tokens` as the whole prompt.
  */
 export function inputUsage(promptTokens: number, cached: number, { usesCacheControl }: CacheReporting) {
   const cachedTokens = usesCacheControl ? cached : 0;
@@ -60,13 +60,13 @@ export interface CacheReporting {
 }
 
 /**
- * The block of an item. A thinking block's `signature` is opaque to clients, which send it back and drop blocks without
- * one; here it says which response the thoughts belong to, and nothing depends on it.
+ * Content block of an item. `signature` of a thinking block is opaque to clients, which drop blocks without one; here it contains the
+ * response id.
  */
 export function blockOf(item: TranscriptItem, { responseId }: Envelope) {
   switch (item.type) {
     case 'text':
-      // No `citations`: null in its place breaks the AI SDK, and the real API leaves it out as well.
+      // Without `citations`, like the real API: null breaks the AI SDK.
       return { type: 'text', text: item.text };
     case 'reasoning':
       return { type: 'thinking', thinking: item.text, signature: responseId };
@@ -77,7 +77,7 @@ export function blockOf(item: TranscriptItem, { responseId }: Envelope) {
   }
 }
 
-/** The format has objects only. Arguments that a model left broken, or cut off, are shown under a name that says so. */
+/** The format only has objects. Invalid or truncated arguments appear under a member that says so. */
 function inputOf(json: string): unknown {
   try {
     const input: unknown = JSON.parse(json === '' ? '{}' : json);

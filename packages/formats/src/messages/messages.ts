@@ -1,4 +1,4 @@
-/** The Messages format (POST /v1/messages) and its token counting (POST /v1/messages/count_tokens). */
+/** The Messages format (POST /v1/messages) and token counting (POST /v1/messages/count_tokens). */
 import { anthropicError } from '../anthropic-error.js';
 import type { TextFormat } from '../format.js';
 import { parseCountTokens, parseMessages } from './parse.js';

@@ -1,4 +1,4 @@
-/** From the bytes of a Messages or a token counting request to the internal job and the facts that a coordinator routes by. */
+/** Parses a Messages or token counting request into the internal job and the facts for routing. */
 import { ERRORS } from '../error-table.js';
 import { RequestError } from '../errors.js';
 import { stopOf } from '../fields.js';
@@ -57,7 +57,7 @@ export function parseCountTokens(bytes: Uint8Array, { unknownMembers = 'ignore' 
     task: 'count',
     ...sharedOf(body),
     stream: false,
-    // Nothing is generated; a job must have some limit, and this is the least.
+    // No token is generated; 1 is the minimum of a job context.
     maxTokens: 1,
     sampling: samplingOf({ temperature: DEFAULT_TEMPERATURE }),
     stop: [],
@@ -72,7 +72,7 @@ export function parseCountTokens(bytes: Uint8Array, { unknownMembers = 'ignore' 
   };
 }
 
-/** All that decides how many tokens the prompt has, and so is the same for both requests. */
+/** Parts that determine the prompt's token count, shared by both requests. */
 function sharedOf(body: CountTokensRequest) {
   if (isFilled(body.mcp_servers)) refuse('mcp_servers', 'mcp_servers are not supported: no address in a request is ever fetched.');
   if (isGiven(body.container)) refuse('container', 'container is not supported.');
@@ -91,7 +91,7 @@ function sharedOf(body: CountTokensRequest) {
   } as const;
 }
 
-/** Path of the citations that blocks ask for: answers here have none. Tool results hold blocks, too. */
+/** Paths of requested citations, which have no effect. Tool results contain blocks, too. */
 function citationsLeftOut({ messages }: CountTokensRequest): readonly string[] {
   return messages.some(({ content }) => asksForCitations(content)) ? ['messages[].content[].citations'] : [];
 }
@@ -140,7 +140,7 @@ function responseFormatOf(body: CountTokensRequest): ResponseFormat {
   };
 }
 
-/** Thinking blocks are for clients that asked for them and did not ask to leave their text out. */
+/** Thinking blocks appear if the client enabled thinking and did not omit its display. */
 function showsThinking({ thinking }: MessagesRequest): boolean {
   return isGiven(thinking) && thinking.type !== 'disabled' && thinking.display !== 'omitted';
 }

@@ -1,4 +1,4 @@
-/** A message as one JSON body. */
+/** Renders a message as one JSON body. */
 import type { Envelope, PlainRenderer } from '../format.js';
 import { Transcript } from '../output/transcript.js';
 import type { OutputEvent } from '../output-event.js';

@@ -1,6 +1,6 @@
 /**
- * A message as a stream of events, in the order of the real API: message_start with the tokens of the prompt, each content
- * block from start to stop, message_delta with the reason, message_stop. Each event names its type twice, as clients need.
+ * Renders a message as a stream in the order of the real API: message_start with the prompt tokens, content blocks, message_delta with
+ * the stop reason, message_stop. Each event names its type twice, as clients require.
  */
 import type { Envelope, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
@@ -60,7 +60,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
     }
   }
 
-  /** What must stand before a delta of the event's item: the end of the block before it, and its own start. */
+  /** Events required before a delta of the event's item: end of the previous block, start of the new one. */
   #item(event: OutputEvent): string {
     const item = this.#items.add(event);
     return item === null || item === this.#block ? '' : this.#open(item);
@@ -106,7 +106,7 @@ export class MessagesStreamRenderer implements StreamRenderer {
   }
 }
 
-/** The item as it begins. */
+/** The item with empty content. */
 function emptied(item: TranscriptItem): TranscriptItem {
   return item.type === 'tool_call' ? { ...item, arguments: '' } : { ...item, text: '' };
 }

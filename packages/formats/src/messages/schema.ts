@@ -1,11 +1,11 @@
-/** The Messages request as it may arrive. `null` counts as absent. What becomes of other members, members.ts says. */
+/** Schema of a Messages request. `null` counts as absent. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import { flag, JSON_SCHEMA, list, model, nullable, object, provider_serial, STOP_SEQUENCE, TOKENS, TOOL_NAME, text } from '../fields.js';
 import { temperature_to_1, top_k, top_p } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
-/** A tool without a type, or of type `custom`, is the client's own. What others are, client-tools.ts says. */
+/** A tool without a type, or of type `custom`, is a client function. client-tools.ts handles other types. */
 export const ToolSchema = Type.Object(
   {
     type: text,
@@ -13,20 +13,20 @@ export const ToolSchema = Type.Object(
     description: text,
     input_schema: Type.Optional(JSON_SCHEMA),
     strict: flag,
-    /** Of editors: characters of a file that a view shows. */
+    /** For editors: maximum characters of a view. */
     max_characters: nullable(Type.Integer({ minimum: 1 }), 'an integer of at least 1'),
   },
   { description: 'an object with name and input_schema' },
 );
 export type MessagesTool = Static<typeof ToolSchema>;
 
-/** What a block adds to the tools or removes from them: one defined here, or one that is referred to. */
+/** Tool added or removed by a block: defined in place, or referenced by name. */
 const ChangedToolSchema = Type.Object(
   { type: STRING, name: Type.Optional(STRING), definition: Type.Optional(ToolSchema) },
   { description: 'an object with a type' },
 );
 
-/** Blocks of any `type` pass here, so that the parser can say which of them are not served. */
+/** Accepts blocks of any `type`, so that the parser can name unsupported ones. */
 const BlockSchema = Type.Object(
   {
     type: STRING,
@@ -55,9 +55,9 @@ export const ContentSchema = Type.Union([Type.String(), Type.Array(BlockSchema)]
 export const MessageSchema = Type.Object(
   {
     role: Type.Enum(['user', 'assistant', 'system'], { description: 'one of user, assistant, system' }),
-    /** System messages that only set something for the turn have none. */
+    /** Absent in system messages that only change settings of the turn. */
     content: Type.Optional(ContentSchema),
-    /** Of system messages: `next_user_message` takes them out of the conversation once the user has spoken again. */
+    /** For system messages: `next_user_message` removes the message after the next user message. */
     clear_at: text,
   },
   { description: 'an object with role and content' },
@@ -102,7 +102,7 @@ const PROMPT_FIELDS = {
   output_format: OUTPUT_FORMAT,
   provider_serial,
 
-  // Known features that are not served: read only to be refused.
+  // Unsupported features, parsed only to be refused by name.
   mcp_servers: list,
   container: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
   thread: object,
@@ -119,7 +119,7 @@ export const MessagesRequestSchema = Type.Object(
     stop_sequences: nullable(Type.Array(STOP_SEQUENCE, { maxItems: 16 }), 'an array of up to 16 strings'),
     metadata: object,
 
-    // Another feature that is not served. Where tokens are counted, it is tolerated.
+    // Unsupported, but tolerated in token counting.
     compaction: object,
   },
   { description: 'a JSON object' },

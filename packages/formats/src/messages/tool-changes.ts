@@ -1,10 +1,10 @@
 /**
- * Tools that come and go in the course of a conversation: `tool_addition` and `tool_removal` blocks of system messages. The
- * model is told of the tools once, at the beginning, so what counts is what they have come to at the end.
+ * Applies `tool_addition` and `tool_removal` blocks of system messages. The model sees its tools once, at the start, so the final set
+ * applies.
  */
 import type { Block, Message, MessagesTool } from './schema.js';
 
-/** A tool, and where in the request it stands. */
+/** A tool with its path in the request. */
 export interface PlacedTool {
   readonly tool: MessagesTool;
   readonly path: string;
@@ -15,8 +15,8 @@ export function isToolChange({ type }: Block): boolean {
 }
 
 /**
- * The tools after all changes. A reference to a tool that is there, deferred or not, adds nothing; to one that was removed, it
- * brings that back. References to tools that run elsewhere name none of these.
+ * Tools after all changes. A reference to a present tool adds nothing; a reference to a removed tool restores it. References to server
+ * tools are ignored.
  */
 export function toolsAfterChanges(tools: readonly MessagesTool[], messages: readonly Message[]): readonly PlacedTool[] {
   const known = tools.map((tool, index): PlacedTool => ({ tool, path: `tools[${index}]` }));
@@ -36,7 +36,7 @@ export function toolsAfterChanges(tools: readonly MessagesTool[], messages: read
   return inEffect;
 }
 
-/** Those that have this name, or those that have not. */
+/** Tools with this name, or all others. */
 function named(tools: readonly PlacedTool[], name: string | undefined, wanted: boolean): readonly PlacedTool[] {
   return tools.filter(({ tool }) => (tool.name === name) === wanted);
 }

@@ -1,10 +1,7 @@
-/**
- * Knuth-Morris-Pratt: finds one sequence in a text that is read unit by unit, in constant time per unit on average and
- * without going back.
- */
+/** Knuth-Morris-Pratt automaton: finds one sequence in streamed text, in amortized constant time per unit and without backtracking. */
 export class Automaton {
   readonly #sequence: string;
-  /** For each prefix of the sequence, the length of its longest proper prefix that is also its ending. */
+  /** Length of the longest proper border of each prefix of the sequence. */
   readonly #borders: Uint32Array;
   #length = 0;
 
@@ -16,7 +13,7 @@ export class Automaton {
     }
   }
 
-  /** Characters of the sequence that the text read so far ends with. */
+  /** Length of the matched prefix. */
   get length(): number {
     return this.#length;
   }
@@ -30,7 +27,7 @@ export class Automaton {
     return this.#length === this.#sequence.length - 1 && this.#sequence.charCodeAt(this.#length) === unit;
   }
 
-  /** Reads a UTF-16 unit; true when it completes the sequence. Nothing may be read after that. */
+  /** Consumes a UTF-16 unit; true on a complete match. Must not be called afterwards. */
   step(unit: number): boolean {
     this.#length = this.#extend(this.#length, unit);
     return this.complete;

@@ -1,16 +1,16 @@
 /**
- * Keeps log probabilities beside the text that they belong to, while filters hold back or drop parts of it. A token goes
- * out once it is known which of its characters are shown, cut down to those; tokens of which nothing is shown do not go
- * out at all. So the tokens that went out, one after the other, are the text that was shown.
+ * Aligns log probabilities with visible text while filters delay or drop parts of it. A token is emitted once the visibility of all its
+ * characters is known, reduced to the visible ones; fully hidden tokens are not emitted. The emitted tokens concatenate to the visible
+ * text.
  */
 import type { TokenLogprob } from '../output-event.js';
 
-/** A token, with those before it that have no text of their own. */
+/** A token with preceding tokens without text. */
 interface Owner {
   readonly logprobs: readonly TokenLogprob[];
-  /** Units of which it is not known yet on which side of a think tag they are, or whether they are shown. */
+  /** Units whose visibility is still undecided. */
   open: number;
-  /** What of its text was shown. */
+  /** Visible part of the token's text. */
   shown: string;
 }
 
@@ -24,14 +24,14 @@ const encoder = new TextEncoder();
 
 export class LogprobTrail {
   readonly #unsettled: Stretch[] = [];
-  /** What is visible and was not passed yet. */
+  /** Visible units not yet emitted. */
   readonly #visible: Stretch[] = [];
-  /** Tokens without text (part of a character); they belong to the one that brings it. */
+  /** Tokens without text (partial characters), attached to the token that completes the character. */
   #textless: readonly TokenLogprob[] = [];
   /** The token whose text was shown last. */
   #current: Owner | null = null;
 
-  /** The text that these tokens came to. */
+  /** Adds text with its tokens. */
   expect(text: string, logprobs: readonly TokenLogprob[]): void {
     const all = [...this.#textless, ...logprobs];
     let at = 0;
@@ -51,7 +51,7 @@ export class LogprobTrail {
     this.#unsettled.push({ owner: { logprobs, open: text.length, shown: '' }, text, at: 0 });
   }
 
-  /** The next `length` units lie inside a think section, tags included, or they do not. */
+  /** Marks the next `length` units as hidden (inside a think segment, tags included) or visible. */
   settle(length: number, hidden: boolean): void {
     for (let left = length; left > 0; ) {
       const stretch = this.#unsettled[0];
@@ -65,7 +65,7 @@ export class LogprobTrail {
     }
   }
 
-  /** Tokens that are done with a text that is shown now. What was dropped before it is passed over. */
+  /** Tokens completed by emitting `shown`. Skips text dropped before it. */
   take(shown: string): TokenLogprob[] {
     const taken: TokenLogprob[] = [];
     for (const unit of shown.split('')) {
@@ -79,7 +79,7 @@ export class LogprobTrail {
     return taken;
   }
 
-  /** Nothing more is shown: the token of which a part was. */
+  /** Final token, partially visible. */
   end(): TokenLogprob[] {
     const taken: TokenLogprob[] = [];
     this.#leave(taken);

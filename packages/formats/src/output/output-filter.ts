@@ -1,7 +1,6 @@
 /**
- * From what an engine generates, piece by piece, to what a client may see: whole characters, no think sections, cut at the
- * first stop sequence in the visible text. Concatenated, the events are the same however the text was cut into pieces,
- * so streams and plain responses hold the same content.
+ * Filters generated text for the client: whole characters, no think segments, no tool calls, cut at the first stop sequence in the
+ * visible text. Independent of chunk boundaries, so streams and plain responses have equal content.
  */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
 import { LogprobTrail } from './logprob-trail.js';
@@ -14,11 +13,11 @@ export interface OutputFilterOptions {
   /** Default: `<think>` and `</think>`. */
   readonly thinkTags?: ThinkTags;
   readonly stop: readonly string[];
-  /** The prompt ended with an opening tag, so that the output begins inside its section. */
+  /** The prompt ended with an opening think tag, so output starts inside a segment. */
   readonly startsInsideThinking?: boolean;
-  /** Calls are taken out of the text. Without it they stay text. */
+  /** Extracts tool calls. Absent: calls stay text. */
   readonly toolCalls?: ToolCallOptions;
-  /** Text events carry the log probabilities that were pushed with their pieces. */
+  /** Text events carry the log probabilities pushed with their pieces. */
   readonly logprobs?: boolean;
 }
 
@@ -29,7 +28,7 @@ export class OutputFilter {
   readonly #sequences: readonly string[];
   #stop: StopMatcher;
   #trail: LogprobTrail | null;
-  /** Those that a stop sequence in the text before them cut off are none. */
+  /** Excludes calls cut off by a stop sequence in the preceding text. */
   #startedToolCalls = 0;
 
   constructor(options: OutputFilterOptions) {
@@ -42,38 +41,37 @@ export class OutputFilter {
     this.#trail = trail;
   }
 
-  /** A stop sequence is complete: generation should end, and whatever else is pushed is dropped. */
+  /** A stop sequence matched: generation should end, and further pushes are dropped. */
   get stopped(): boolean {
     return this.#stop.matched;
   }
 
-  /** The stop sequence that is complete, or null. */
+  /** The matched stop sequence, or null. */
   get stopSequence(): string | null {
     return this.#stop.match;
   }
 
-  /** Tool calls read to the end; generation should end after the first where only one is wanted. */
+  /** Completed tool calls. Generation ends after the first if parallel calls are disabled. */
   get completedToolCalls(): number {
     return Math.min(this.#tools?.completed ?? 0, this.#startedToolCalls);
   }
 
-  /** Tool calls that were begun; with one, an output that ended by itself finishes with `tool_calls`. */
+  /** Started tool calls. With at least one, a natural end finishes with `tool_calls`. */
   get startedToolCalls(): number {
     return this.#startedToolCalls;
   }
 
   /**
-   * Tokens of think sections so far. A piece's tokens count in proportion to the share of its characters that lie in
-   * sections, tags included, rounded: a piece of one token counts when that is half or more. White space dropped around
-   * a section is no part of it. Tokens without text count with the piece that follows them. Final after `end`.
+   * Tokens in think segments so far. Each piece counts in proportion to its hidden characters, tags included, rounded; a single token
+   * counts from one half. Tokens without text count with the next piece. Dropped white space is not hidden. Final after `end`.
    */
   get hiddenTokens(): number {
     return this.#think.hiddenTokens;
   }
 
   /**
-   * Takes the text that `tokens` tokens came to; it may be ''. What it settles comes back, in order. Text after the first
-   * tool call carries no log probabilities, and neither does anything of the call.
+   * Consumes `tokens` tokens with the text `piece`, possibly ''. Returns decided events in order. Text after the first tool call has no
+   * log probabilities.
    */
   push(piece: string, tokens: number, logprobs: readonly TokenLogprob[] = []): OutputEvent[] {
     if (this.stopped) return [];
@@ -82,7 +80,7 @@ export class OutputFilter {
     return this.#visible(this.#think.push(text, tokens));
   }
 
-  /** Nothing more will be generated: what was withheld is released. */
+  /** Ends the output and releases withheld text. */
   end(): OutputEvent[] {
     if (this.stopped) return [];
     const half = this.#characters.end();
@@ -124,14 +122,14 @@ export class OutputFilter {
     }
   }
 
-  /** A call ends the text before it, so no stop sequence reaches over it. */
+  /** A call ends the preceding text, so stop sequences do not span it. */
   #endText(events: OutputEvent[]): void {
     this.#show(this.#stop.end(), events, true);
     this.#stop = new StopMatcher(this.#sequences);
     this.#trail = null;
   }
 
-  /** `isLast`: no text follows that log probabilities would come with. */
+  /** `isLast`: no further text with log probabilities follows. */
   #show(text: string, events: OutputEvent[], isLast: boolean): void {
     if (this.#trail === null) {
       if (text !== '') events.push({ type: 'text', text });

@@ -1,24 +1,22 @@
 /**
- * White space around think sections. A model sets its section apart with blank lines; once the section is gone they
- * would stand in the answer for no reason:
- * - up to 16 characters of white space at the very start are dropped if a section follows them, and kept otherwise;
- * - after a section, all white space is dropped as long as nothing visible came before it;
- * - after a section that began on a line of its own, the rest of its line and blank lines are dropped, and the
- *   indentation of the next line is kept.
+ * Removes white space around think segments, which models separate by blank lines:
+ * - up to 16 leading characters are dropped if a segment follows, else retained;
+ * - after a segment, all white space is dropped until the first visible text;
+ * - after a segment that started on its own line, the rest of its line and blank lines are dropped; the next line's indentation stays.
  */
 type State = 'start' | 'nothing_visible_yet' | 'after_section' | 'in_text';
 
-/** More white space than this at the start is text, so that it does not wait (for a stop sequence) without end. */
+/** Longer leading white space is text, so that stop sequences do not wait forever. */
 const MAX_LEADING_SPACE = 16;
 
 export class SectionGap {
   #state: State = 'start';
-  /** White space that is visible only if text follows. */
+  /** White space visible only if text follows. */
   #held = '';
   /** The visible text so far is not empty and ends with a line break. */
   #atLineStart = false;
 
-  /** What of a visible text is shown now. */
+  /** Visible part of a text. */
   text(text: string): string {
     if (this.#state === 'in_text') return this.#show(text);
     const start = text.search(/[^ \t\r\n]/);
@@ -38,7 +36,7 @@ export class SectionGap {
     else if (this.#state === 'in_text' && this.#atLineStart) this.#state = 'after_section';
   }
 
-  /** What is still to be shown at the end. */
+  /** Remaining visible text at the end. */
   end(): string {
     const shown = this.#state === 'start' ? this.#held : '';
     this.#held = '';

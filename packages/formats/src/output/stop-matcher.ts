@@ -1,16 +1,13 @@
 /**
- * Finds stop sequences in a text that arrives in pieces. The sequence that is complete first ends the text, as a
- * generator that checks after every character would have it; of several that are complete at the same character the
- * longest counts, because its beginning must not be shown. The result depends on the text alone, never on how it was cut.
- *
- * One Knuth-Morris-Pratt automaton per sequence, so that each character is looked at a bounded number of times.
+ * Finds stop sequences in streamed text with one automaton each. The first complete sequence ends the text; of several complete at the
+ * same character the longest counts. Independent of chunk boundaries; amortized constant time per character and sequence.
  */
 import { Automaton } from './automaton.js';
 
 export class StopMatcher {
   readonly #sequences: readonly string[];
   readonly #automata: readonly Automaton[];
-  /** Text that may be the beginning of a stop sequence. */
+  /** Possible prefix of a stop sequence. */
   #withheld = '';
   #match: string | null = null;
 
@@ -24,12 +21,12 @@ export class StopMatcher {
     return this.#match !== null;
   }
 
-  /** The sequence that ended the text, or null. */
+  /** The matched sequence, or null. */
   get match(): string | null {
     return this.#match;
   }
 
-  /** The text that can be shown now; nothing more after a match. */
+  /** Text visible now; '' after a match. */
   push(piece: string): string {
     if (this.matched) return '';
     if (this.#automata.length === 0) return piece;
@@ -47,14 +44,14 @@ export class StopMatcher {
     return text.slice(0, start);
   }
 
-  /** What was withheld and did not become a stop sequence. */
+  /** Withheld text that did not become a stop sequence. */
   end(): string {
     const text = this.#withheld;
     this.#withheld = '';
     return text;
   }
 
-  /** Offset in the piece just after the character that completes a sequence, or null. */
+  /** Offset after the character that completes a sequence, or null. */
   #endOfMatch(piece: string): number | null {
     for (let i = 0; i < piece.length; i++) {
       const unit = piece.charCodeAt(i);

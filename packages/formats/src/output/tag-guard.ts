@@ -1,6 +1,6 @@
 /**
- * Taking a section out can bring together the halves of another tag (`<thi<think></think>nk>`). This keeps such a tag from
- * being shown: the character that would complete it is left out. It is the only case in which it changes a text.
+ * Prevents new tags: removing a segment can join the halves of another tag (`<thi<think></think>nk>`). Drops the character that would
+ * complete such a tag, and changes nothing else.
  */
 import { Automaton } from './automaton.js';
 
@@ -11,7 +11,7 @@ export class TagGuard {
     this.#automata = tags.map((tag) => new Automaton(tag));
   }
 
-  /** The visible text without what would complete a tag. */
+  /** Visible text without a character that would complete a tag. */
   text(text: string): string {
     let shown = '';
     let from = 0;

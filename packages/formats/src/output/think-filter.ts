@@ -1,9 +1,7 @@
 /**
- * Takes think sections and their tags out of a text that arrives in pieces. The result depends on the text alone, never
- * on how it was cut: a tail that may still become a tag waits for what follows.
- *
- * Sections nest, and end where every opening tag has been closed; one that is never closed hides the rest. A closing tag
- * that closes nothing is taken out alone. Tags count everywhere, code included. An unfinished tag at the end is text.
+ * Removes think segments and their tags from streamed text. Independent of chunk boundaries: a possible tag prefix is withheld. Segments
+ * nest; an unclosed one hides the rest. An unmatched closing tag is removed alone. Tags count everywhere, code included. An unfinished
+ * tag at the end is text.
  */
 import type { OutputEvent } from '../output-event.js';
 import { SectionGap } from './section-gap.js';
@@ -17,10 +15,10 @@ export interface ThinkTags {
 
 export const DEFAULT_THINK_TAGS: ThinkTags = { open: '<think>', close: '</think>' };
 
-/** A stretch of output: visible text, or what stands in a section, without tags. */
+/** Visible text, or the text of a think segment, without tags. */
 export type Segment = Extract<OutputEvent, { type: 'text' | 'reasoning' }>;
 
-/** Told of the next `length` UTF-16 units: whether they lie in a section, tags included. */
+/** Called for the next `length` UTF-16 units: whether a segment (tags included) contains them. */
 export type Settled = (length: number, hidden: boolean) => void;
 
 export class ThinkFilter {
@@ -31,10 +29,10 @@ export class ThinkFilter {
   readonly #tally = new TokenTally();
   /** Sections open. */
   #depth: number;
-  /** Text that may be the beginning of a tag; shorter than the longer tag. */
+  /** Possible prefix of a tag; shorter than the longer tag. */
   #tail = '';
 
-  /** Throws RangeError when a tag is empty or lies within the other, since the two could not be told apart. */
+  /** Throws RangeError if a tag is empty or contains the other. */
   constructor(tags: ThinkTags, startsInside: boolean, onSettled: Settled = () => {}) {
     if (tags.open === '' || tags.close === '' || tags.open.includes(tags.close) || tags.close.includes(tags.open)) {
       throw new RangeError('think tags must not be empty or contain each other');
@@ -46,12 +44,12 @@ export class ThinkFilter {
     if (startsInside) this.#gap.tag();
   }
 
-  /** Tokens counted so far: those whose text lies for the greater part (or half) in think sections, tags included. */
+  /** Tokens so far with at least half of their text in think segments, tags included. */
   get hiddenTokens(): number {
     return this.#tally.hidden;
   }
 
-  /** What the piece settles, in order; neighbours differ in type. */
+  /** Decided segments in order; neighbours differ in type. */
   push(piece: string, tokens: number): Segment[] {
     this.#tally.expect(piece.length, tokens);
     const segments: Segment[] = [];
@@ -104,7 +102,7 @@ export class ThinkFilter {
     else if (this.#depth > 0) this.#depth--;
   }
 
-  /** Where the longest ending begins, from `from` on, that a tag may grow out of. */
+  /** Start of the longest suffix from `from` on that is a prefix of a tag. */
   #startOfTail(text: string, from: number): number {
     const { open, close } = this.#tags;
     const longest = Math.max(open.length, close.length) - 1;
@@ -116,7 +114,7 @@ export class ThinkFilter {
   }
 }
 
-/** Adds a stretch, to the last segment where that is of the same type. */
+/** Appends text, merging with a last segment of the same type. */
 function append(segments: Segment[], type: Segment['type'], text: string): void {
   if (text === '') return;
   const last = segments.at(-1);

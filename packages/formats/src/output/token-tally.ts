@@ -1,7 +1,4 @@
-/**
- * Counts the tokens that lie in think sections. Which side a character is on may be known only pieces later (a tag can be
- * split), so each piece waits until all its characters are settled, in order.
- */
+/** Counts tokens in think segments. Tags may span pieces, so each piece waits until the visibility of all its characters is decided. */
 
 interface Piece {
   readonly length: number;
@@ -13,7 +10,7 @@ interface Piece {
 export class TokenTally {
   /** Pieces with characters still unsettled, oldest first. Never more than a tag is long. */
   readonly #pieces: Piece[] = [];
-  /** Tokens that came without text (part of a character); they belong to the piece that brings it. */
+  /** Tokens without text (partial characters), counted with the next piece that has text. */
   #textless = 0;
   #hidden = 0;
 
@@ -29,7 +26,7 @@ export class TokenTally {
     this.#textless = 0;
   }
 
-  /** The next `length` characters lie inside (or are tags of) a think section, or they do not. */
+  /** Marks the next `length` characters as inside a think segment (tags included) or outside. */
   settle(length: number, hidden: boolean): void {
     let left = length;
     while (left > 0) {
@@ -45,7 +42,7 @@ export class TokenTally {
     }
   }
 
-  /** Nothing follows: tokens that never got a text are hidden if a think section is open. */
+  /** End of output: trailing tokens without text are hidden inside an open segment. */
   end(insideThinking: boolean): void {
     if (insideThinking) this.#hidden += this.#textless;
     this.#textless = 0;

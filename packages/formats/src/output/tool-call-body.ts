@@ -1,11 +1,10 @@
 /**
- * Reads the JSON object of one tool call unit by unit: `{"name": ..., "arguments": {...}}`, members in any order. Once the
- * name is known the arguments pass through as they are written, so that a long call streams; until then they wait, up to a
- * bound. The result depends on the text alone, never on how it was cut.
+ * Parses the JSON object of one tool call unit by unit: `{"name": ..., "arguments": {...}}`, members in any order. Arguments stream once
+ * the name is known; until then they are buffered, up to a bound. Independent of chunk boundaries.
  */
 import { isJsonObject, parsedJson } from '../json-value.js';
 
-/** Most UTF-16 units that wait for a name. A body that has none by then is no call. */
+/** Maximum UTF-16 units before the name. Longer bodies without a name are not calls. */
 const MAX_WAITING = 65_536;
 
 type Place = 'before' | 'key_or_end' | 'key' | 'colon' | 'value_start' | 'value' | 'after_value' | 'done' | 'bad';
@@ -18,10 +17,10 @@ export interface BodyListener {
 export class ToolCallBody {
   readonly #listener: BodyListener;
   #place: Place = 'before';
-  /** All that was read, as long as it may turn out to be text. */
+  /** Consumed text, in case the body turns out to be plain text. */
   #raw = '';
   #key = '';
-  /** The literal that is being read, unless it streams. */
+  /** The current literal, unless streamed. */
   #literal = '';
   #streams = false;
   #inString = false;
@@ -35,7 +34,7 @@ export class ToolCallBody {
     this.#listener = listener;
   }
 
-  /** The call has begun to be shown; from then on its text is never shown as text. */
+  /** The call was started and can no longer become text. */
   get started(): boolean {
     return this.#started;
   }
@@ -44,7 +43,7 @@ export class ToolCallBody {
     return this.#raw;
   }
 
-  /** Reads one UTF-16 unit. `bad` means that the text up to and without this unit cannot go on to be a call. */
+  /** Consumes one UTF-16 unit. `bad`: the text before this unit cannot become a call. */
   read(unit: string): 'more' | 'done' | 'bad' {
     if (!this.#started && this.#raw.length >= MAX_WAITING) return 'bad';
     this.#step(unit);
@@ -117,7 +116,7 @@ export class ToolCallBody {
     } else if (!this.#inLiteral(unit) && !scalar) this.#endValue();
   }
 
-  /** Takes a unit of the literal; false when it was the last one of a string, object or array. */
+  /** Consumes a unit of the literal; false after the last unit of a string, object or array. */
   #inLiteral(unit: string): boolean {
     const shown = this.#inString && unit < ' ' ? JSON.stringify(unit).slice(1, -1) : unit;
     if (this.#streams) this.#listener.arguments(shown);
@@ -173,7 +172,7 @@ export class ToolCallBody {
   }
 }
 
-/** JSON text of arguments: an object, an object in a string (as some models write it), or nothing for none. */
+/** JSON text of the arguments: an object, an object encoded as a string (some models), or null. */
 function argumentsOf(literal: string): string | null {
   if (literal.startsWith('{')) return literal;
   const value = parsedJson(literal);

@@ -1,9 +1,7 @@
 /**
- * Takes tool calls out of a visible text that arrives in pieces: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`,
- * as Hermes and Qwen models write them. What begins like a call and is none stays text. The result depends on the text
- * alone, never on how it was cut.
- *
- * White space around calls is not part of the answer: up to 64 characters before a call, and all that follows one.
+ * Extracts tool calls from streamed visible text: `<tool_call>{"name": ..., "arguments": {...}}</tool_call>`, as Hermes and Qwen models
+ * write them. Invalid calls stay text. Drops up to 64 white-space characters before a call, and all after it. Independent of chunk
+ * boundaries.
  */
 import type { OutputEvent } from '../output-event.js';
 import { isSpace, ToolCallBody } from './tool-call-body.js';
@@ -18,13 +16,13 @@ export const DEFAULT_TOOL_CALL_TAGS: ToolCallTags = { open: '<tool_call>', close
 export interface ToolCallOptions {
   /** Default: `<tool_call>` and `</tool_call>`. */
   readonly tags?: ToolCallTags;
-  /** Id of the call with this index; unique in all conversations that the answer may become part of. */
+  /** Id of the call with this index, unique across conversations. */
   readonly callId: (index: number) => string;
-  /** Calls stand at the very start of the output or nowhere: once text was seen, tags in it are text. */
+  /** Calls are only recognized at the start of the output; after text, tags are text. */
   readonly onlyAtStart?: boolean;
 }
 
-/** What of an output the filter makes: text without calls, and calls. */
+/** Text without calls, and calls. */
 export type FilteredEvent = Extract<OutputEvent, { type: 'text' | 'tool_call_start' | 'tool_call_arguments' }>;
 
 const MAX_SPACE = 64;
@@ -34,7 +32,7 @@ export class ToolCallFilter {
   readonly #callId: (index: number) => string;
   readonly #onlyAtStart: boolean;
   #place: 'text' | 'body' | 'after_body' | 'no_more_calls' = 'text';
-  /** Text that may be white space before a call or the beginning of a tag. */
+  /** Possible white space before a call, or prefix of a tag. */
   #held = '';
   #body: ToolCallBody | null = null;
   #started = 0;
@@ -50,7 +48,7 @@ export class ToolCallFilter {
     this.#onlyAtStart = options.onlyAtStart ?? false;
   }
 
-  /** Calls that were read to the end. */
+  /** Number of completed calls. */
   get completed(): number {
     return this.#completed;
   }
@@ -61,7 +59,7 @@ export class ToolCallFilter {
     return this.#take();
   }
 
-  /** Nothing follows: what was held and became no call is text. A call that was begun and cut off stays as it is. */
+  /** End of output: withheld text becomes visible. A truncated call stays as it is. */
   end(): FilteredEvent[] {
     if (this.#place === 'text') this.#text(this.#held);
     else if (this.#place === 'body' && this.#body?.started === false) this.#text(this.#held + this.#tags.open + this.#body.raw);
@@ -69,7 +67,7 @@ export class ToolCallFilter {
     return this.#take();
   }
 
-  /** What is left of the piece after the present place. */
+  /** Rest of the piece after the consumed part. */
   #read(piece: string): string {
     switch (this.#place) {
       case 'text':
@@ -100,7 +98,7 @@ export class ToolCallFilter {
       this.#held = text.slice(end);
       return '';
     }
-    // The white space is not gone yet: it is shown if this turns out to be no call.
+    // The white space is still undecided: visible if no valid call follows.
     this.#held = text.slice(end, tag);
     this.#place = 'body';
     this.#body = new ToolCallBody({
@@ -133,7 +131,7 @@ export class ToolCallFilter {
     return '';
   }
 
-  /** The closing tag may be missing; then what follows is text. */
+  /** The closing tag is optional; without it the rest is text. */
   #readClosing(piece: string): string {
     const text = (this.#held + piece).replace(/^[ \t\r\n]+/, '');
     this.#held = '';
@@ -154,7 +152,7 @@ export class ToolCallFilter {
     this.#events.push({ type: 'tool_call_start', index, id: this.#callId(index), name });
   }
 
-  /** Arguments read since the last event become one. */
+  /** Merges the arguments since the last event. */
   #endArguments(): void {
     if (this.#delta === '') return;
     this.#events.push({ type: 'tool_call_arguments', index: this.#started - 1, delta: this.#delta });
@@ -177,13 +175,13 @@ export class ToolCallFilter {
   }
 }
 
-/** Whether a text begins with something that is neither white space nor the tag. */
+/** Whether a text starts with neither white space nor the tag. */
 function isOther(text: string, tag: string): boolean {
   const start = text.trimStart();
   return !start.startsWith(tag) && !tag.startsWith(start);
 }
 
-/** Where the longest ending begins that the tag may grow out of. */
+/** Start of the longest suffix that is a prefix of the tag. */
 function startOfTag(text: string, tag: string): number {
   for (let start = Math.max(0, text.length - tag.length + 1); start < text.length; start++) {
     if (tag.startsWith(text.slice(start))) return start;
@@ -191,7 +189,7 @@ function startOfTag(text: string, tag: string): number {
   return text.length;
 }
 
-/** Where the white space begins that ends at `end`, as far as it is held. */
+/** Start of the withheld white space before `end`. */
 function spaceBefore(text: string, end: number): number {
   let start = end;
   while (start > 0 && end - start < MAX_SPACE && isSpace(text[start - 1] ?? '')) start--;

@@ -1,7 +1,6 @@
 /**
- * Gathers output events into the items of an answer: stretches of reasoning, stretches of visible text, and tool calls.
- * The items depend on the output alone and not on the pieces it came in, so a stream and a plain response of the same
- * output have the same ones.
+ * Groups output events into response items: reasoning, visible text, tool calls. Independent of chunk boundaries, so streams and plain
+ * responses have equal items.
  */
 import type { FinishEvent, OutputEvent, TokenLogprob } from '../output-event.js';
 
@@ -28,7 +27,7 @@ export class Transcript {
   #finish: FinishEvent | null = null;
   #calls = 0;
 
-  /** Reasoning that is not shown makes no items. */
+  /** Hidden reasoning makes no items. */
   constructor(options: { readonly showReasoning: boolean }) {
     this.#showReasoning = options.showReasoning;
   }
@@ -58,7 +57,7 @@ export class Transcript {
     return this.#items.filter((item) => item.type === 'tool_call');
   }
 
-  /** The item that the event belongs to, or null for one that shows nothing. Throws for an event out of order. */
+  /** The event's item, or null if invisible. Throws for an event out of order. */
   add(event: OutputEvent): TranscriptItem | null {
     if (this.#finish !== null) throw new Error('an event after the finish event');
     switch (event.type) {
@@ -98,13 +97,13 @@ export class Transcript {
     }
   }
 
-  /** An answer is never without any item that a client may read: where there is neither text nor call, an empty text. */
+  /** Adds an empty text to a response without text and calls, because clients expect an item. */
   addEmptyText(): TextItem | null {
     if (this.#items.some(({ type }) => type !== 'reasoning')) return null;
     return this.#open({ type: 'text', text: '', logprobs: [] });
   }
 
-  /** The finish event. Throws before it was added. */
+  /** The finish event. Throws before it arrived. */
   finished(): FinishEvent {
     if (this.#finish === null) throw new Error('the response has not finished');
     return this.#finish;

@@ -1,7 +1,4 @@
-/**
- * Makes sure that only whole characters leave: the first half of a surrogate pair waits for the second, and a half that
- * stays alone becomes U+FFFD, because it cannot be written as UTF-8.
- */
+/** Withholds the first half of a surrogate pair until the second arrives. A lone half becomes U+FFFD, because UTF-8 cannot encode it. */
 export class WholeCharacters {
   #half = '';
 

@@ -19,8 +19,8 @@ export function responsesAnswer(echo: ResponsesEcho): AnswerFormat {
 }
 
 /**
- * Members flat as the real API has them, and under `error` as Open Responses does. Who writes this event never reads the
- * stream and so does not know how far its numbers got; clients read none into it.
+ * Flat members as in the real API, and `error` as in Open Responses. The sender of this event does not know the stream's last sequence
+ * number; clients do not use it.
  */
 function streamError({ code, message, param }: ApiError): string {
   const row = errorRow(code);

@@ -1,12 +1,12 @@
 /**
- * Instructions and input items, normalised to messages. Reasoning, text and calls of one answer are items of their own in
- * this format and one assistant message in the internal job.
+ * Normalizes instructions and input items to messages. Reasoning, text and calls of one response are separate items here, one assistant
+ * message in the job.
  */
 import { isGiven, refuse, reject } from '../refusal.js';
 import type { ChatMessage, ToolCall } from '../request.js';
 import type { Item, ResponsesRequest } from './schema.js';
 
-/** Throws RequestError, which names the item at fault. Items of unknown types are left out. */
+/** Throws RequestError that names the item. Items of unknown types are ignored. */
 export function conversationOf({ instructions, input }: ResponsesRequest): readonly ChatMessage[] {
   const conversation = new Conversation();
   if (instructions) conversation.add({ role: 'system', content: instructions });
@@ -18,7 +18,7 @@ export function conversationOf({ instructions, input }: ResponsesRequest): reado
 
 const KNOWN_ITEMS = new Set(['message', 'function_call', 'function_call_output', 'reasoning', 'item_reference']);
 
-/** Items of types that the model cannot be shown, such as searches that ran elsewhere. */
+/** Items without a form for the model, such as searches run elsewhere. */
 export function itemsLeftOut({ input }: ResponsesRequest): readonly string[] {
   if (typeof input === 'string') return [];
   return input.flatMap(({ type }, index) => {
@@ -58,7 +58,7 @@ function callOf(item: Item, path: string): ToolCall {
   return { id, name, arguments: item.arguments };
 }
 
-/** The thoughts themselves where they are there, or else their summary; encrypted ones are another service's. */
+/** Reasoning text, else its summary. Encrypted reasoning belongs to another service. */
 function reasoningOf({ content, summary }: Item, path: string): string {
   return isGiven(content) ? textOf(content, `${path}.content`) : textOf(summary ?? '', `${path}.summary`);
 }
@@ -70,7 +70,7 @@ function addMessage(conversation: Conversation, item: Item, path: string): void 
   else conversation.add({ role: role === 'developer' ? 'system' : role, content });
 }
 
-/** Parts that hold text, by the names that requests and answers have for them. */
+/** Text parts under the names of requests and responses. */
 const TEXT_PARTS = new Set(['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text']);
 
 function textOf(content: unknown, path: string): string {

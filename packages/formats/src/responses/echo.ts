@@ -1,8 +1,8 @@
-/** What a response object repeats of its request: every parameter, as it was in force. */
+/** Request parameters that a response object repeats, with effective values. */
 import type { ResponseFormat, TextRequest, Tool, ToolChoice } from '../request.js';
 import type { ResponsesRequest } from './schema.js';
 
-/** Nothing is stored, so `store` is always false, whatever was asked. */
+/** `store` is always false, because nothing is stored. */
 export function echoOf(body: ResponsesRequest, request: TextRequest) {
   return {
     previous_response_id: null,

@@ -1,10 +1,10 @@
-/** Members of a Responses request: what has no effect here, and what is refused (see docs/clients.md). */
+/** Members of a Responses request without effect or refused (docs/clients.md). */
 import { refuseConstraints } from '../constraints.js';
 import { BOOKKEEPING, ENGINE_HINTS, FOREIGN_CONSTRAINTS, otherLimit } from '../members/common-members.js';
 import { memberTable } from '../members/member-table.js';
 import { FormatSchema, ReasoningSchema, ResponsesRequestSchema, TextSchema, ToolSchema } from './schema.js';
 
-/** Members that the response repeats. */
+/** Members repeated in the response. */
 const ECHOED = /\b(?:metadata|user|safety_identifier|prompt_cache_key)\s/g;
 
 const LIMIT = otherLimit('max_output_tokens');

@@ -1,6 +1,6 @@
 /**
- * From the bytes of a request to `/v1/responses` to the internal job. A body with `input` is of the Responses format; one
- * with `messages` is a chat completion request, and answered as one (specification, endpoints).
+ * Parses a request to `/v1/responses`. A body with `input` has the Responses format; a body with `messages` is a chat completion request
+ * with a chat completion response (specification, endpoints).
  */
 import { chatCompletionOf } from '../chat-completions/parse.js';
 import { RequestError } from '../errors.js';
@@ -55,7 +55,7 @@ export function parseResponses(bytes: Uint8Array, options: ParseOptions = {}): P
   };
 }
 
-/** Values without effect of members that have one otherwise. */
+/** Members with values that have no effect. */
 function withoutEffect({ reasoning, include, truncation }: ResponsesRequest): readonly string[] {
   return [
     ...(isGiven(reasoning?.effort) && reasoning.effort !== 'none' ? ['reasoning.effort'] : []),

@@ -1,6 +1,6 @@
 /**
- * A response as a stream of events, in the order of the real API: created, in progress, each item from added to done with
- * its part and deltas between, and completed (or incomplete) with the whole response. Events are numbered from 0.
+ * Renders a response as a stream in the order of the real API: created, in_progress, each item from added to done, completed or
+ * incomplete with the whole response. Events are numbered from 0.
  */
 import type { Envelope, StreamRenderer } from '../format.js';
 import { Transcript, type TranscriptItem } from '../output/transcript.js';
@@ -15,7 +15,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
   readonly #transcript = new Transcript({ showReasoning: true });
   #sequence = 0;
   #current: TranscriptItem | null = null;
-  /** Of the present item, or the last one. */
+  /** Index of the current or last item. */
   #index = -1;
 
   constructor(envelope: Envelope, echo: ResponsesEcho) {
@@ -67,7 +67,7 @@ export class ResponsesStreamRenderer implements StreamRenderer {
     return added + this.#event('response.content_part.added', { ...this.#part(), part });
   }
 
-  /** The events that end the present item, if there is one. */
+  /** Events that end the current item, if any. */
   #close(status: ItemStatus): string {
     const item = this.#current;
     if (item === null) return '';

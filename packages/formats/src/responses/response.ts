@@ -1,4 +1,4 @@
-/** The response object and its items, in the shape of the real API with every member that Open Responses wants. */
+/** The response object and its items in the shape of the real API, with all members required by Open Responses. */
 import type { Envelope } from '../format.js';
 import type { TranscriptItem } from '../output/transcript.js';
 import type { FinishEvent, TokenLogprob } from '../output-event.js';
@@ -36,12 +36,12 @@ function usageOf({ usage, hiddenTokens }: FinishEvent) {
 
 const ID_PREFIX = { text: 'msg_', reasoning: 'rs_', tool_call: 'fc_' } as const;
 
-/** Id of an item: the response's own, with the item's place in it. */
+/** Item id: response id with the item's index. */
 export function itemId(item: TranscriptItem, index: number, { responseId }: Envelope): string {
   return `${ID_PREFIX[item.type]}${responseId.slice(responseId.indexOf('_') + 1)}_${index}`;
 }
 
-/** An item with all that it holds so far. */
+/** An item with its content so far. */
 export function outputItem(item: TranscriptItem, id: string, status: ItemStatus) {
   switch (item.type) {
     case 'text':
@@ -55,7 +55,7 @@ export function outputItem(item: TranscriptItem, id: string, status: ItemStatus)
   }
 }
 
-/** The one content part of a message or of reasoning. */
+/** The only content part of a message or reasoning item. */
 export function partOf(item: Exclude<TranscriptItem, { type: 'tool_call' }>) {
   return item.type === 'text' ? textPart(item.text, item.logprobs) : { type: 'reasoning_text', text: item.text };
 }
@@ -64,7 +64,7 @@ function textPart(text: string, logprobs: readonly TokenLogprob[]) {
   return { type: 'output_text', text, annotations: [], logprobs };
 }
 
-/** What is cut off is the last item; all before it are whole. */
+/** Only the last item can be truncated. */
 export function finalItems(items: readonly TranscriptItem[], envelope: Envelope, finish: FinishEvent): readonly object[] {
   return items.map((item, index) => outputItem(item, itemId(item, index, envelope), finalStatus(index === items.length - 1, finish)));
 }

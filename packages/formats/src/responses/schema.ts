@@ -1,4 +1,4 @@
-/** The Responses request as it may arrive. `null` counts as absent. What becomes of other members, members.ts says. */
+/** Schema of a Responses request. `null` counts as absent. members.ts decides about other members. */
 import Type, { type Static } from 'typebox';
 import {
   anything,
@@ -18,7 +18,7 @@ import { OPEN_AI_SAMPLING } from '../sampling.js';
 
 const STRING = Type.String({ description: 'a string' });
 
-/** Items of any `type` pass here: what they hold is read by the parser for those that it knows. */
+/** Accepts items of any `type`; the parser reads the known ones. */
 const ItemSchema = Type.Object(
   {
     type: text,
@@ -41,7 +41,7 @@ export const ToolSchema = Type.Object(
     description: text,
     parameters: nullable(JSON_SCHEMA, 'a JSON Schema object'),
     strict: flag,
-    /** Of web searches: whether pages may be fetched. Codex sends it in every request. */
+    /** For web searches: whether pages may be fetched. Codex sends it in every request. */
     external_web_access: flag,
     /** Of custom tools: the grammar of their input. */
     format: anything,
@@ -75,7 +75,7 @@ export const FormatSchema = Type.Object(
 );
 
 export const TextSchema = Type.Object({ format: nullable(FormatSchema, 'an object with a type'), verbosity: text });
-/** `enabled` as OpenRouter has it. */
+/** `enabled` as in OpenRouter. */
 export const ReasoningSchema = Type.Object({ effort: text, summary: text, enabled: flag });
 
 export const ResponsesRequestSchema = Type.Object(
@@ -105,7 +105,7 @@ export const ResponsesRequestSchema = Type.Object(
     prompt_cache_key: text,
     provider_serial,
 
-    // Known features that are not served: read only to be refused.
+    // Unsupported features, parsed only to be refused by name.
     previous_response_id: text,
     conversation: nullable(Type.Union([Type.String(), Type.Object({})]), 'a string or an object'),
     background: flag,

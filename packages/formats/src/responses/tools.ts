@@ -1,11 +1,11 @@
-/** Tools, tool choice and text format as the Responses format spells them. */
+/** Tools, tool choice and text format in the spelling of the Responses format. */
 import { isJsonObject } from '../json-value.js';
 import { isGiven, refuse, reject } from '../refusal.js';
 import type { ResponseFormat, Tool, ToolChoice } from '../request.js';
 import { choiceAmong, NO_PARAMETERS, refuseToolType, requireDistinctNames, toolsNamed } from '../tools.js';
 import type { ResponsesRequest, ResponsesTool, ResponsesToolChoice } from './schema.js';
 
-/** Throws RequestError where a call is demanded that cannot be made. */
+/** Throws RequestError if a call is required but impossible. */
 export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool[]; readonly toolChoice: ToolChoice } {
   const tools = (body.tools ?? []).flatMap(functionTool);
   requireDistinctNames(tools);
@@ -22,8 +22,8 @@ export function toolsOf(body: ResponsesRequest): { readonly tools: readonly Tool
 }
 
 /**
- * Tools that Codex sends in every request, and works without: its namespaces, a web search beside them or with a member that
- * others rarely send, and tools with a grammar of their own. The client is told; tools of other types are refused.
+ * Tools that Codex sends in every request and works without: namespaces, a web search beside them or with Codex's own member, and tools
+ * with a grammar. They are reported as ignored; other tool types are refused.
  */
 function isLeftOut({ type, external_web_access, format }: ResponsesTool, all: readonly ResponsesTool[]): boolean {
   switch (type) {
@@ -38,7 +38,7 @@ function isLeftOut({ type, external_web_access, format }: ResponsesTool, all: re
   }
 }
 
-/** Paths and types of the tools that {@link isLeftOut}. */
+/** Paths and types of ignored tools. */
 export function toolsLeftOut({ tools }: ResponsesRequest): readonly string[] {
   const all = tools ?? [];
   return all.flatMap((tool, index) => (isLeftOut(tool, all) ? [`tools[${index}] (${tool.type})`] : []));
@@ -57,7 +57,7 @@ function choiceOf(choice: ResponsesToolChoice): ToolChoice {
   return { type: 'named', name: choice.name ?? reject('tool_choice.name', 'tool_choice.name is required.') };
 }
 
-/** Throws RequestError for formats that are not known. */
+/** Throws RequestError for unknown formats. */
 export function textFormatOf({ text }: ResponsesRequest): ResponseFormat {
   const format = text?.format;
   if (!isGiven(format)) return { type: 'text' };
