@@ -260,7 +260,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   });
   readBodies(metrics, bodies);
   const consoleFiles = await orDestroy(database, async () => openConsoleFiles(config.consoleDir));
-  const answerUnknownPage = consoleFiles?.sendNotFoundPage;
+  const sendNotFoundPage = consoleFiles?.sendNotFoundPage;
   const http = {
     maxRequestBytes,
     bodies,
@@ -268,7 +268,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     log,
     cors: config.cors,
     isDraining: () => isDraining,
-    ...(answerUnknownPage && { answerUnknownPage }),
+    ...(sendNotFoundPage && { sendNotFoundPage }),
   };
   const server = createHttpServer({ ...http, ...(requestMs === undefined ? {} : { requestMs }) });
   const underway = new ResponseDrain(jobTimings.clientDrainMs);

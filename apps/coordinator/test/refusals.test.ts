@@ -158,7 +158,7 @@ it('frequent refusals of a feature are a failure only beside machines of the sam
   const newer = session('newer', '2');
   const failuresOf = (refuser: never, answered: number): number => {
     let failures = 0;
-    const fleet = { isProved: () => true, ofOwner: () => [], standings: { faulted: () => failures++ } };
+    const fleet = { isProven: () => true, providersOfOwner: () => [], reputations: { recordFault: () => failures++ } };
     const refusals = new Refusals({ fleet: fleet as never, now: () => 0 });
     const job = { accountId: 'account', endpoint: '/v1/chat/completions', body: new Uint8Array(100) };
     const ended = (by: never, refuses: boolean): void => {

@@ -10,7 +10,7 @@ function roomOf(floorOf?: () => 'hardware' | null): WaitingRoom {
     choose: () => ({ kind: 'busy', lapsed: [] }),
     canLoad: () => false,
     isFree: () => false,
-    slotsOf: (_model: string, { providerSerial, trustFloor }: ProviderSelector = { providerSerial: null, trustFloor: null }) =>
+    slotCount: (_model: string, { providerSerial, trustFloor }: ProviderSelector = { providerSerial: null, trustFloor: null }) =>
       providerSerial !== null ? 2 : trustFloor === 'hardware' ? 1 : 10,
     onCapacity: () => () => {},
   } as unknown as ProviderRegistry;

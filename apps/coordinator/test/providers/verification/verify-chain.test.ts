@@ -90,7 +90,7 @@ describe('the anchor', () => {
   });
 
   test('of a simulation must say that it is one', () => {
-    expect(anchor).toMatchObject({ commonName: 'Simulated Enterprise Attestation Root CA', simulated: true });
+    expect(anchor).toMatchObject({ commonName: 'Simulated Enterprise Attestation Root CA', isSimulated: true });
     const names = { root: 'Apple Enterprise Attestation Root CA' };
     const pretender = SimulatedAuthority.create({ now: bench.now, random: randomBytes, names });
     expect(() => parseSimulatedAnchor(pretender.rootPem)).toThrow('does not say that it is simulated');

@@ -218,7 +218,7 @@ async function finish({ file, sha256: expected, onProgress, signal }: Download, 
     throw new DownloadError(`what came is not the file that was asked for: its SHA-256 is ${sha256}, and it should be ${expected}`);
   }
   await rename(part, file);
-  await rm(`${file}.part.json`, { force: true });
+  await discard(file);
   return { bytes, sha256 };
 }
 
@@ -249,7 +249,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, position: number)
   }
 }
 
-/** Forgets what was downloaded of a file. */
+/** Removes the partial file and its progress files, including a draft that a killed process left. */
 async function discard(file: string): Promise<void> {
   for (const suffix of ['.part', '.part.json', '.part.json.new']) await rm(file + suffix, { force: true });
 }
