@@ -8,8 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runProgram } from '../../../test/support/program.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { Engine } from '../src/engine/engine.js';
-import { ask, collect, demoModel, seededRandom, startDemoEngine } from './demo-model.js';
+import { ask, collect, demoModel, startDemoEngine } from './demo-model.js';
 
 const places = ['France', 'Japan', 'Portugal', 'Norway', 'Chile', 'Peru', 'Kenya', 'Egypt', 'Italy', 'Spain', 'Canada', 'Cuba'];
 const prompts = places.flatMap((place) => [

@@ -8,10 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../../test/support/program.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { Engine } from '../src/engine/engine.js';
 import type { Generation } from '../src/engine/generation.js';
 import type { GenerationRequest } from '../src/engine/messages.js';
-import { ask, collect, conversation, demoModel, seededRandom } from './demo-model.js';
+import { ask, collect, conversation, demoModel } from './demo-model.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'repeatable-'));
 const half = join(directory, 'half.gguf');

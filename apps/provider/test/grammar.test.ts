@@ -2,15 +2,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Grammar, GrammarBuilder, JsonGrammar, Languages, SchemaCompiler } from '@inference/json-schema-grammar';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { crowding } from '../../../packages/json-schema-grammar/test/ambiguous-schema.js';
 import { runProgram } from '../../../test/support/program.js';
 import { Engine } from '../src/engine/engine.js';
-import { type Grammar, GrammarBuilder } from '../src/engine/grammar/grammar.js';
-import { SchemaCompiler } from '../src/work/schema/compile.js';
-import { JsonGrammar } from '../src/work/schema/json-grammar.js';
-import { Languages } from '../src/work/schema/language.js';
-import { crowding } from './crowding-schema.js';
 import { ask, collect, demoModel } from './demo-model.js';
 
 function grammarOf(schema: Record<string, unknown>): Grammar {

@@ -6,11 +6,12 @@ import { closeSync, ftruncateSync, mkdtempSync, openSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { Engine } from '../src/engine/engine.js';
 import { EngineStartError } from '../src/model-process/kept-process.js';
 import { ModelFileError } from '../src/models/gguf-header.js';
 import { readModelFacts } from '../src/models/model-facts.js';
-import { demoModel, seededRandom } from './demo-model.js';
+import { demoModel } from './demo-model.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'hostile-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

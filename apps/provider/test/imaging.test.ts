@@ -4,12 +4,12 @@ import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } 
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { GraphBuilder } from '../../../scripts/onnx/graph.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { DrawingError } from '../src/imaging/drawing.js';
 import type { ImageEngine, ImageEngineEvent } from '../src/imaging/image-engine.js';
 import type { DrawRequest } from '../src/imaging/messages.js';
 import { ModelFileError } from '../src/models/gguf-header.js';
 import { readModelFacts } from '../src/models/model-facts.js';
-import { seededRandom } from './demo-model.js';
 import { picture, startImageEngine, tinyImageModel } from './image-model.js';
 
 const model = tinyImageModel();

@@ -2,11 +2,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { memoryCeiling, memoryNeed, planCapacity, planModels } from '../src/models/capacity.js';
 import { ModelFileError } from '../src/models/gguf-header.js';
 import { modelFacts, readModelFacts } from '../src/models/model-facts.js';
 import { thinkTagsOf } from '../src/models/think-tags.js';
-import { demoModel, seededRandom } from './demo-model.js';
+import { demoModel } from './demo-model.js';
 
 const dir = mkdtempSync(join(tmpdir(), 'models-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -1,11 +1,10 @@
 /** Forms with schemas of clients are made beside the agent's loop: none keeps others waiting, and none is waited for too long. */
 import { formatFor, type ParsedRequest, type TextFormat } from '@inference/formats';
+import { type Grammar, GrammarMachine } from '@inference/json-schema-grammar';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Grammar } from '../src/engine/grammar/grammar.js';
-import { GrammarMachine } from '../src/engine/grammar/machine.js';
+import { crowding } from '../../../packages/json-schema-grammar/test/ambiguous-schema.js';
 import { OutputForms } from '../src/work/form/output-forms.js';
 import type { JobError } from '../src/work/job-error.js';
-import { crowding } from './crowding-schema.js';
 
 const forms = new OutputForms();
 afterAll(() => forms.close());

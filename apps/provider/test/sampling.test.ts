@@ -10,11 +10,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } from '../../../scripts/gguf/decoder.js';
 import { plainVocabulary, tokenizerMetadata } from '../../../scripts/gguf/tokenizer.js';
 import { writeGguf } from '../../../scripts/gguf/writer.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { Engine } from '../src/engine/engine.js';
 import { GenerationError } from '../src/engine/generation.js';
 import type { GenerationRequest, Sampling } from '../src/engine/messages.js';
 import { CHATML_TEMPLATE } from '../src/engine/process/chat-prompt.js';
-import { ask, collect, seededRandom } from './demo-model.js';
+import { ask, collect } from './demo-model.js';
 
 const LETTERS = 'abcdefghijklmnop';
 const DIM = 32;

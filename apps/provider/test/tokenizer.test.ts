@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import type { Token } from 'node-llama-cpp';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../../test/support/program.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
 import { Engine } from '../src/engine/engine.js';
 import { inPieces, MAX_CHARACTERS } from '../src/engine/process/tokenizer.js';
-import { ask, seededRandom } from './demo-model.js';
+import { ask } from './demo-model.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'tokenizer-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -3,8 +3,8 @@
  * the whole contract. Everything that happened in one tick of the engine travels in one `tick` message.
  */
 import type { TokenLogprob } from '@inference/formats';
+import type { Grammar } from '@inference/json-schema-grammar/grammar';
 import type { ModelOrder, ModelSign } from '../model-process/messages.js';
-import type { Grammar } from './grammar/grammar.js';
 
 /** A tool call as templates know it (Hugging Face conventions). */
 export interface PromptToolCall {

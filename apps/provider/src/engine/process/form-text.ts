@@ -2,9 +2,9 @@
  * Text of a stream that keeps to a grammar: exactly the characters that the grammar read, and never so far that the tokens
  * left could not end it. Where they just could, the stream is ended with the shortest text that does.
  */
+
+import { type Grammar, GrammarMachine, GrammarTooLarge, type MachineState, nameOf } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
-import { type Grammar, GrammarTooLarge } from '../grammar/grammar.js';
-import { GrammarMachine, type MachineState, nameOf } from '../grammar/machine.js';
 import type { StreamText } from './token-text.js';
 
 /** Nested deeper than this a text is ended, whatever room is left: parsers of clients give up at some depth. */

@@ -1,7 +1,7 @@
 /** Makes the sampling of a stream keep to a grammar. */
+
+import { type Grammar, gbnf } from '@inference/json-schema-grammar/grammar';
 import { LlamaGrammarEvaluationState, type LlamaModel } from 'node-llama-cpp';
-import { gbnf } from '../grammar/gbnf.js';
-import type { Grammar } from '../grammar/grammar.js';
 
 /** The grammar could not be made; its reason may quote the schema and is therefore not kept. */
 export class GrammarError extends Error {

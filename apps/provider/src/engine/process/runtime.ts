@@ -1,6 +1,7 @@
 /** Runs the requests of one loaded model: prompt to tokens, a stream for each, and its place in the decoder's rounds. */
+
+import { type Grammar, GrammarTooLarge } from '@inference/json-schema-grammar/grammar';
 import type { Token } from 'node-llama-cpp';
-import { type Grammar, GrammarTooLarge } from '../grammar/grammar.js';
 import type { Ended, EngineFacts, GenerationRequest } from '../messages.js';
 import { type PromptTokens, PromptTooLong, TemplateError } from './chat-prompt.js';
 import { Decoder } from './decoder.js';

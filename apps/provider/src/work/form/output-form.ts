@@ -1,16 +1,25 @@
 /** What form a request demands of the output: JSON of a schema, calls that have to be made, calls that have to be right. */
 import { DEFAULT_TOOL_CALL_TAGS, isJsonObject, type ParsedRequest, parsedJson, type TextRequest, type Tool } from '@inference/formats';
+import {
+  ANY_CHARACTER,
+  asSchemaError,
+  fitsDocument,
+  type Grammar,
+  GrammarBuilder,
+  GrammarMachine,
+  GrammarTooLarge,
+  JsonGrammar,
+  Languages,
+  languageOfPattern,
+  PatternError,
+  SchemaCompiler,
+  SchemaError,
+  type Sequence,
+  type Term,
+} from '@inference/json-schema-grammar';
 import type { JobFailure } from '@inference/protocol';
-import { type Grammar, GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../../engine/grammar/grammar.js';
-import { GrammarMachine } from '../../engine/grammar/machine.js';
 import { type FieldNames, fieldNames } from '../field-names.js';
 import { JobError } from '../job-error.js';
-import { asSchemaError, SchemaCompiler } from '../schema/compile.js';
-import { JsonGrammar } from '../schema/json-grammar.js';
-import { ANY_CHARACTER, Languages } from '../schema/language.js';
-import { languageOfPattern, PatternError } from '../schema/pattern.js';
-import { SchemaError } from '../schema/schema-error.js';
-import { fitsDocument } from '../schema/validator.js';
 
 /** What an output came to. */
 export interface FormedOutput {

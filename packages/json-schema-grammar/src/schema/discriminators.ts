@@ -2,8 +2,9 @@
  * Branches that a member tells apart, as the kinds of a union mostly are: one of them requires it, and both name its values, of which
  * none is the same. To find that out is far quicker than to make grammars of both.
  */
-import type { Schema, SchemaDocument } from './conjunction.js';
+
 import { canonical } from './literals.js';
+import type { Schema, SchemaDocument } from './schema-document.js';
 
 export interface Tags {
   /** Whatever is written for the branch is an object, so that what it says of members holds. */

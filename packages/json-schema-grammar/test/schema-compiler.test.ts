@@ -1,14 +1,14 @@
 /** Schemas as grammars: whatever is written by a grammar fits the schema, and what cannot be promised is refused by name. */
 import Schema from 'typebox/schema';
 import { describe, expect, test } from 'vitest';
-import { type Grammar, GrammarBuilder } from '../src/engine/grammar/grammar.js';
-import { GrammarMachine } from '../src/engine/grammar/machine.js';
-import { asSchemaError, SchemaCompiler } from '../src/work/schema/compile.js';
-import { JsonGrammar } from '../src/work/schema/json-grammar.js';
-import { Languages } from '../src/work/schema/language.js';
-import { fitsDocument, fitsSchema } from '../src/work/schema/validator.js';
-import { crowding } from './crowding-schema.js';
-import { seededRandom } from './demo-model.js';
+import { seededRandom } from '../../../test/support/seeded-random.js';
+import { type Grammar, GrammarBuilder } from '../src/grammar/grammar.js';
+import { GrammarMachine } from '../src/grammar/grammar-matcher.js';
+import { JsonGrammar } from '../src/grammar/json-grammar.js';
+import { Languages } from '../src/language/regular-language.js';
+import { asSchemaError, SchemaCompiler } from '../src/schema/schema-compiler.js';
+import { fitsDocument, fitsSchema } from '../src/validation/validator.js';
+import { crowding } from './ambiguous-schema.js';
 
 function compile(schema: unknown, isStrict = true): Grammar | null {
   const builder = new GrammarBuilder();

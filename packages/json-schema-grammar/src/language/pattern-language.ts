@@ -2,7 +2,7 @@
  * ECMA-262 regular expressions, as JSON Schema's `pattern` has them, as languages: with look-ahead, but without what is not
  * regular (references back) and what looks backwards. A pattern is found anywhere in a text unless it is anchored.
  */
-import { ANY_CHARACTER, holds, type Language, type Languages, normalise } from './language.js';
+import { ANY_CHARACTER, holds, type Language, type Languages, normalise } from './regular-language.js';
 
 /** No regular expression, or one that uses what is not known here. */
 export class PatternError extends Error {

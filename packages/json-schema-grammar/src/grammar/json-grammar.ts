@@ -1,7 +1,8 @@
 /** Rules of JSON that do not depend on a schema: white space, strings and members of any kind, and free values. One for each grammar. */
-import type { GrammarBuilder, Sequence, Term } from '../../engine/grammar/grammar.js';
-import { ANY_CHARACTER, type Language, type Languages, type State } from './language.js';
-import { ANY_NUMBER, languageOfNumber } from './numbers.js';
+
+import { ANY_NUMBER, languageOfNumber } from '../language/number-language.js';
+import { ANY_CHARACTER, type Language, type Languages, type State } from '../language/regular-language.js';
+import type { GrammarBuilder, Sequence, Term } from './grammar.js';
 
 /** White space of pretty-printing: more of it in one place is a model that ran off. */
 const MAX_INDENT = 20;

@@ -1,8 +1,8 @@
 /** Rules of objects: the members that the schema names, in its order, and others where it says what they are. */
-import type { Sequence, Term } from '../../engine/grammar/grammar.js';
-import type { SchemaCompiler } from './compile.js';
-import type { Schema } from './conjunction.js';
+import type { Sequence, Term } from '../grammar/grammar.js';
 import { countOf } from './scalars.js';
+import type { SchemaCompiler } from './schema-compiler.js';
+import type { Schema } from './schema-document.js';
 
 interface Member {
   readonly name: string;

@@ -5,18 +5,18 @@
  * Members are written in the order of the schema; optional ones may be left out; others are written only where
  * `additionalProperties` says so.
  */
-import { GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../../engine/grammar/grammar.js';
+import { GrammarBuilder, GrammarTooLarge, type Sequence, type Term } from '../grammar/grammar.js';
+import { JsonGrammar } from '../grammar/json-grammar.js';
+import { languageOfNumber, MultipleError } from '../language/number-language.js';
+import { type Language, type Languages, LanguageTooLarge } from '../language/regular-language.js';
 import { arrayRule } from './arrays.js';
-import { type Kind, kindOf, type Schema, SchemaDocument } from './conjunction.js';
+import { differ, type Tags, tagsOf } from './discriminators.js';
 import { type Exclusions, exclusionsOf } from './exclusions.js';
-import { JsonGrammar } from './json-grammar.js';
-import { type Language, type Languages, LanguageTooLarge } from './language.js';
 import { literalsOf } from './literals.js';
-import { languageOfNumber, MultipleError } from './numbers.js';
 import { objectRule } from './objects.js';
 import { numberBounds, type StringBounds, stringBounds, stringLanguage } from './scalars.js';
+import { type Kind, kindOf, type Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
-import { differ, type Tags, tagsOf } from './tags.js';
 
 /** Say something of what is valid that no rule here looks at. */
 const NOT_KNOWN = [

@@ -3,7 +3,7 @@
  * code here. Patterns are left to the grammar, because a client's pattern can keep a backtracking engine busy for hours.
  */
 import Schema from 'typebox/schema';
-import { decided } from './decided.js';
+import { decided } from './time-limit.js';
 
 /** Tells whether a value fits the schema but for its patterns. `root` is where references lead. */
 export function fitsSchema(root: unknown, schema: unknown): (value: unknown) => boolean {

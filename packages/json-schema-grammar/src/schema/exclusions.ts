@@ -1,6 +1,7 @@
 /** What `not` rules out, where that can be said of types, of single values, or of strings. */
-import { type Kind, kindOf, type Schema, type SchemaDocument } from './conjunction.js';
-import type { Language, Languages } from './language.js';
+
+import type { Language, Languages } from '../language/regular-language.js';
+import { type Kind, kindOf, type Schema, type SchemaDocument } from './schema-document.js';
 
 export interface Exclusions {
   readonly kinds: ReadonlySet<Kind>;

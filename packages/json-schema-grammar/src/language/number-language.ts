@@ -2,8 +2,9 @@
  * Texts of JSON numbers within bounds, and multiples of a number. Counting and comparing is done digit by digit by small
  * automata, so that bounds of any size cost the same.
  */
-import type { Language, Languages, Leaf } from './language.js';
-import { languageOfPattern } from './pattern.js';
+
+import { languageOfPattern } from './pattern-language.js';
+import type { Language, Languages, Leaf } from './regular-language.js';
 
 export interface NumberBounds {
   readonly isInteger: boolean;

@@ -1,9 +1,9 @@
 /** Rules of arrays: items one by one as far as they are counted, and then as many as the model likes. */
-import type { Term } from '../../engine/grammar/grammar.js';
-import type { SchemaCompiler } from './compile.js';
-import type { Schema } from './conjunction.js';
+import type { Term } from '../grammar/grammar.js';
 import { canonical, literalsOf } from './literals.js';
 import { countOf } from './scalars.js';
+import type { SchemaCompiler } from './schema-compiler.js';
+import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
 
 /** Items that are counted. An array that may be longer is held to this many. */

@@ -1,9 +1,10 @@
 /** Values that `const` and `enum` name, as far as the rest of a conjunction lets them be. */
-import type { SchemaCompiler } from './compile.js';
-import type { Schema } from './conjunction.js';
-import { decided } from './decided.js';
+
+import { decided } from '../validation/time-limit.js';
+import { fitsSchema } from '../validation/validator.js';
+import type { SchemaCompiler } from './schema-compiler.js';
+import type { Schema } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
-import { fitsSchema } from './validator.js';
 
 /** Null where no schema names its values. Throws SchemaError. */
 export function literalsOf(compiler: SchemaCompiler, plain: readonly Schema[]): readonly unknown[] | null {

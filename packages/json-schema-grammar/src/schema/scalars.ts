@@ -1,10 +1,11 @@
 /** What schemas say of strings and numbers. */
-import type { Schema, SchemaDocument } from './conjunction.js';
-import type { Language, Languages } from './language.js';
-import type { NumberBounds } from './numbers.js';
-import { languageOfPattern, PatternError } from './pattern.js';
+
+import type { NumberBounds } from '../language/number-language.js';
+import { languageOfPattern, PatternError } from '../language/pattern-language.js';
+import type { Language, Languages } from '../language/regular-language.js';
+import { STRING_FORMATS } from '../language/string-formats.js';
+import type { Schema, SchemaDocument } from './schema-document.js';
 import { SchemaError } from './schema-error.js';
-import { STRING_FORMATS } from './string-formats.js';
 
 export interface StringBounds {
   /** Null: of any content. */
