@@ -6,8 +6,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../apps/coordinator/dist/config/config.js';
 import { StartupError } from '../apps/coordinator/dist/config/startup-error.js';
-import { checkLedger } from '../apps/coordinator/dist/store/ledger/check.js';
-import { openDatabase } from '../apps/coordinator/dist/store/open-database.js';
+import { openDatabase } from '../apps/coordinator/dist/database/connection/open-database.js';
+import { checkLedger } from '../apps/coordinator/dist/database/ledger/check-ledger.js';
 
 async function main(): Promise<number> {
   const { databaseUrl, dataDir } = readConfig(process.env);

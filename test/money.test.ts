@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addKey, createAccount, newKeyText } from '../apps/coordinator/src/store/api-keys.js';
-import { checkLedger } from '../apps/coordinator/src/store/ledger/check.js';
-import { openDatabase } from '../apps/coordinator/src/store/open-database.js';
-import type { Database } from '../apps/coordinator/src/store/tables.js';
+import { addKey, createAccount, newKeyText } from '../apps/coordinator/src/database/accounts/api-key-repository.js';
+import { openDatabase } from '../apps/coordinator/src/database/connection/open-database.js';
+import { checkLedger } from '../apps/coordinator/src/database/ledger/check-ledger.js';
+import type { Database } from '../apps/coordinator/src/database/tables.js';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 import { descendantsOf, waitUntilGone } from './support/processes.js';
 

@@ -6,8 +6,8 @@ import { toBase64Url } from '@inference/protocol';
 import { encode } from 'cborg';
 import { describe, expect, test } from 'vitest';
 import { verifyAcmeAnswer } from '../../apps/coordinator/src/devices/acme.js';
-import { digestOf } from '../../apps/coordinator/src/devices/intake.js';
 import { isSignedBy, openWebhook, readWebhook } from '../../apps/coordinator/src/devices/webhook.js';
+import { digestOf } from '../../apps/coordinator/src/devices/webhook-receiver.js';
 import { APPLE_TRUST_ANCHOR } from '../../apps/coordinator/src/providers/verification/chain/trust-anchor.js';
 
 const DEVICE = '66ADE930-5FDF-5EC4-8429-15640684C489';

@@ -1,9 +1,9 @@
 /** Accounts with money of their own on a running coordinator, and the proof that each paid for what it got and for nothing else. */
 import { join } from 'node:path';
 import type { Receipt } from '@inference/protocol';
-import { addKey, createAccount, newKeyText } from '../../apps/coordinator/src/store/api-keys.js';
-import { checkLedger } from '../../apps/coordinator/src/store/ledger/check.js';
-import { openDatabase } from '../../apps/coordinator/src/store/open-database.js';
+import { addKey, createAccount, newKeyText } from '../../apps/coordinator/src/database/accounts/api-key-repository.js';
+import { openDatabase } from '../../apps/coordinator/src/database/connection/open-database.js';
+import { checkLedger } from '../../apps/coordinator/src/database/ledger/check-ledger.js';
 import type { Access } from './verified-client.js';
 
 export interface Customer extends Access {

@@ -5,10 +5,32 @@
 import { join } from 'node:path';
 import { ensureAuthSecret } from './accounts/auth-secret.js';
 import { ProviderLinks } from './accounts/provider-links.js';
+import type { Ledger } from './billing/ledger/ledger.js';
+import { ensureDevelopmentDeposit } from './billing/payments/development-deposit.js';
+import type { PriceRepository } from './billing/prices/price-repository.js';
 import type { Config } from './config/config.js';
 import { errorReason, StartupError } from './config/startup-error.js';
+import { ensureAdminKey } from './database/accounts/admin-key.js';
+import { ApiKeyCache } from './database/accounts/api-key-cache.js';
+import { findKey, hashKey } from './database/accounts/api-key-repository.js';
+import { type DevelopmentKeys, ensureDevelopmentKeys } from './database/accounts/development-keys.js';
+import { OperatorAuditLog } from './database/accounts/operator-audit-log.js';
+import { operatorNames } from './database/accounts/operator-names.js';
+import { databaseState } from './database/connection/database-state.js';
+import { dialectOf } from './database/connection/dialect.js';
+import { openDatabase } from './database/connection/open-database.js';
+import { ledgerSummary } from './database/ledger/ledger-summary.js';
+import { CatalogueRepository } from './database/providers/catalogue-repository.js';
+import { LastSeenRepository } from './database/providers/last-seen-repository.js';
+import { modelsOfLatestJobs } from './database/providers/latest-models.js';
+import type { MachineCodeRepository } from './database/providers/machine-code-repository.js';
+import { QuarantineRepository } from './database/providers/quarantine-repository.js';
+import { ReceiptRepository } from './database/providers/receipt-repository.js';
+import { ReputationRepository } from './database/providers/reputation-repository.js';
+import { sharedSecret } from './database/secret-repository.js';
+import type { Database } from './database/tables.js';
+import type { ScheduleRules } from './devices/command-policy.js';
 import type { DeviceManagement } from './devices/device-management.js';
-import type { ScheduleRules } from './devices/schedule.js';
 import { HeldReceipts } from './images/held-receipts.js';
 import { ImageStore } from './images/image-store.js';
 import { CACHE_SCOPE_SECRET, CacheScopes } from './inference/cache-scopes.js';
@@ -19,15 +41,7 @@ import { PrefixHashes } from './inference/prefix-hashes.js';
 import { Encapsulations } from './inference/sealing/encapsulations.js';
 import { JOB_TIMINGS, type JobTimings, MAX_WAITING_PER_MODEL } from './inference/timings.js';
 import { WaitingRoom } from './inference/waiting-room.js';
-import type { Ledger } from './ledger/ledger.js';
-import type { PriceBook } from './ledger/price-book.js';
 import { errorFacts, type Log } from './log.js';
-import { EndedSessions, readBodies, readFleet } from './metrics/fleet-readings.js';
-import { readImages } from './metrics/image-readings.js';
-import { Metrics } from './metrics/metrics.js';
-import { type MetricsServer, startMetricsServer } from './metrics/metrics-server.js';
-import { openMoney } from './money.js';
-import { ensureDevelopmentDeposit } from './payments/development-deposit.js';
 import { RECENTLY_SEEN_MS, RecentlySeenModels } from './providers/placement/recently-seen-models.js';
 import { ProviderRegistry } from './providers/provider-registry.js';
 import { evaluateOffers } from './providers/session/offer-policy.js';
@@ -62,28 +76,14 @@ import { openConsoleFiles } from './routes/system/console-files.js';
 import { addHealth } from './routes/system/health.js';
 import { addOpenApi, programVersion } from './routes/system/openapi.js';
 import { addStatistics } from './routes/system/statistics.js';
-import { PublicStatistics } from './stats/public-statistics.js';
-import { ensureAdminKey } from './store/admin-key.js';
-import { findKey, hashKey } from './store/api-keys.js';
-import { CatalogueBook } from './store/catalogue-book.js';
-import { type DevelopmentKeys, ensureDevelopmentKeys } from './store/development-keys.js';
-import { dialectOf } from './store/dialect.js';
-import { HoldBook } from './store/hold-book.js';
-import { KeptReputations } from './store/kept-reputations.js';
-import { KeyRing } from './store/key-ring.js';
-import { LastSeenBook } from './store/last-seen.js';
-import { modelsOfLatestJobs } from './store/latest-models.js';
-import { ledgerSummary } from './store/ledger/summary.js';
-import type { MachineCodes } from './store/machine-codes.js';
-import { openDatabase } from './store/open-database.js';
-import { operatorNames } from './store/operator-names.js';
-import { OperatorTrail } from './store/operator-trail.js';
-import { databaseState } from './store/readiness.js';
-import { ReceiptBook } from './store/receipt-book.js';
-import { sharedSecret } from './store/secrets.js';
-import type { Database } from './store/tables.js';
-import { openTracing } from './tracing/open-telemetry.js';
+import { readImages } from './telemetry/image-gauges.js';
+import { Metrics } from './telemetry/metrics.js';
+import { type MetricsServer, startMetricsServer } from './telemetry/metrics-server.js';
+import { EndedSessions, readBodies, readFleet } from './telemetry/provider-gauges.js';
+import { PublicStatistics } from './telemetry/statistics/public-statistics.js';
+import { openTracing } from './telemetry/tracing.js';
 import { openAccounts } from './wiring/accounts.js';
+import { openBilling } from './wiring/billing.js';
 import { openDevices } from './wiring/devices.js';
 import { recordLastSeen } from './wiring/last-seen.js';
 import { logProviderEvent } from './wiring/provider-events.js';
@@ -117,11 +117,11 @@ export interface App {
   readonly developmentKeys: DevelopmentKeys | null;
   readonly providers: ProviderRegistry;
   readonly devices: DeviceManagement;
-  readonly keyRing: KeyRing;
+  readonly apiKeyCache: ApiKeyCache;
   readonly ledger: Ledger;
-  readonly prices: PriceBook;
+  readonly prices: PriceRepository;
   readonly database: Database;
-  readonly machineCodes: MachineCodes;
+  readonly machineCodes: MachineCodeRepository;
   /** Where metrics are served by themselves; null: nowhere. */
   readonly metricsPort: number | null;
   /**
@@ -164,12 +164,12 @@ export async function startApp(options: AppOptions): Promise<App> {
       onError: (error) => log.error({ error: errorFacts(error) }, 'image store failed'),
     }),
     earlier: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
-    catalogue: await CatalogueBook.open({ database, now, onError: onWriteError }),
-    reputations: await KeptReputations.open({ database, now, onWriteError }),
-    holds: await HoldBook.open({ database, now, onError: onWriteError }),
+    catalogue: await CatalogueRepository.open({ database, now, onError: onWriteError }),
+    reputations: await ReputationRepository.open({ database, now, onWriteError }),
+    holds: await QuarantineRepository.open({ database, now, onError: onWriteError }),
     cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
     authSecret: config.console.authSecret ?? ensureAuthSecret(join(directory, 'auth-secret')),
-    money: await openMoney({
+    money: await openBilling({
       config,
       database,
       timings: jobTimings,
@@ -181,10 +181,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     }),
   }));
   const { ledger, prices, billing } = money;
-  const keyRing = new KeyRing({ database, now, onWriteError });
-  const receipts = new ReceiptBook({ database, onWriteError });
+  const apiKeyCache = new ApiKeyCache({ database, now, onWriteError });
+  const receipts = new ReceiptRepository({ database, onWriteError });
   const heldReceipts = new HeldReceipts(receipts, now);
-  const lastSeen = new LastSeenBook({ database, onWriteError });
+  const lastSeen = new LastSeenRepository({ database, onWriteError });
   let address = '';
   const devices = openDevices({
     config,
@@ -274,8 +274,8 @@ export async function startApp(options: AppOptions): Promise<App> {
   const underway = new ResponseDrain(jobTimings.clientDrainMs);
   underway.attach(server.server);
   const limits = await createRateLimits(server, config.rateLimits);
-  const keys = { keyRing, limits, now, onFailure: onWriteError };
-  const trail = new OperatorTrail({ database, now });
+  const keys = { apiKeyCache, limits, now, onFailure: onWriteError };
+  const trail = new OperatorAuditLog({ database, now });
   recordOperatorActions(server, trail, onWriteError);
   const statusSources = { fleet: providers, waitingRoom, database, now, onFailure: onWriteError };
   const statusOf = (session: OnlineSession) => providerStatusOf(statusSources, session);
@@ -374,7 +374,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     holds.close();
     await lastSeen.close();
     await reputations.close();
-    await keyRing.close();
+    await apiKeyCache.close();
     images.close();
     await encapsulations.close();
     heldReceipts.close();
@@ -423,7 +423,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       developmentKeys,
       providers,
       devices: devices.management,
-      keyRing,
+      apiKeyCache,
       ledger,
       prices,
       database,

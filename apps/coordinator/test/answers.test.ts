@@ -112,12 +112,12 @@ describe('refusals', () => {
   });
 
   it('forgets a revoked key at once', async () => {
-    const { addKey, newKeyText } = await import('../src/store/api-keys.js');
+    const { addKey, newKeyText } = await import('../src/database/accounts/api-key-repository.js');
     const account = await harness.app.database.selectFrom('accounts').select('id').executeTakeFirstOrThrow();
     const text = newKeyText();
     const id = await addKey(harness.app.database, { accountId: account.id, kind: 'api', text, now: Date.now() });
     expect((await harness.get('/v1/models', text)).status).toBe(200);
-    await harness.app.keyRing.revoke(id);
+    await harness.app.apiKeyCache.revoke(id);
     expect((await harness.get('/v1/models', text)).status).toBe(401);
   });
 

@@ -1,7 +1,7 @@
 /** What a client asks for is done, refused by name, or named in a header; how streams are signed, the client decides. */
 import { verifyStream } from '@inference/verifier';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { microUsd } from '../src/ledger/money.js';
+import { microUsd } from '../src/billing/micro-usd.js';
 import { Browser } from './support/console-client.js';
 import { errorOf, type Harness, startHarness } from './support/harness.js';
 import { BODIES, expectSignedStream, STREAMING } from './support/inference-calls.js';

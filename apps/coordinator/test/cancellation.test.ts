@@ -2,7 +2,7 @@
 import http from 'node:http';
 import { fromBase64Url, type Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
-import { costOf } from '../src/ledger/prices.js';
+import { costOf } from '../src/billing/prices/price.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
 import type { ProviderOptions, ScriptedJob, ScriptedProvider } from './support/scripted-provider.js';
 

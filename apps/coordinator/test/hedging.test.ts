@@ -1,7 +1,7 @@
 /** A second attempt beside a late one, as the client, both providers and the ledger see it. */
 import { afterEach, describe, expect, it } from 'vitest';
+import { costOf } from '../src/billing/prices/price.js';
 import { HedgeBudget } from '../src/inference/hedge-budget.js';
-import { costOf } from '../src/ledger/prices.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from './support/harness.js';
 import { expectSignedPlain, expectSignedStream } from './support/inference-calls.js';
 import type { ScriptedJob, ScriptedProvider } from './support/scripted-provider.js';

@@ -2,9 +2,9 @@
  * Fills a fresh database with the roll-ups that a year of jobs would have left: every job is drawn, and summed as the ledger
  * sums it, but only the sums are written. So statistics find what 10 million usage rows would leave them, in seconds.
  */
-import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/store/ledger/activity.js';
-import type { Activity } from '../../../apps/coordinator/src/store/tables/ledger.js';
-import type { Database, Tables } from '../../../apps/coordinator/src/store/tables.js';
+import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/database/ledger/activity.js';
+import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';
+import type { Database, Tables } from '../../../apps/coordinator/src/database/tables.js';
 
 export interface HistoryOptions {
   readonly jobs: number;

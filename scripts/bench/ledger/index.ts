@@ -6,12 +6,12 @@ import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ProviderId } from '@inference/protocol';
-import { microUsd } from '../../../apps/coordinator/dist/ledger/money.js';
-import { openLedger } from '../../../apps/coordinator/dist/ledger/sql-ledger.js';
-import { checkLedger } from '../../../apps/coordinator/dist/store/ledger/check.js';
-import { openDatabase } from '../../../apps/coordinator/dist/store/open-database.js';
-import type { Database } from '../../../apps/coordinator/dist/store/tables.js';
-import { dropSpares, freshPostgres } from '../../../apps/coordinator/test/fresh-database.js';
+import { openLedger } from '../../../apps/coordinator/dist/billing/ledger/sql-ledger.js';
+import { microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
+import { openDatabase } from '../../../apps/coordinator/dist/database/connection/open-database.js';
+import { checkLedger } from '../../../apps/coordinator/dist/database/ledger/check-ledger.js';
+import type { Database } from '../../../apps/coordinator/dist/database/tables.js';
+import { dropSpares, freshPostgres } from '../../../apps/coordinator/test/support/fresh-database.js';
 import { sized } from '../size.js';
 import { median } from '../statistics.js';
 import { fund, type JobsResult, runJobs } from './jobs.js';

@@ -1,9 +1,9 @@
 /** Jobs through the ledger as fast as it takes them: reserve, then settle, with so many under way at once. */
 import { randomUUID } from 'node:crypto';
 import type { JobId, ProviderId } from '@inference/protocol';
-import type { Ledger } from '../../../apps/coordinator/dist/ledger/ledger.js';
-import { type MicroUsd, microUsd } from '../../../apps/coordinator/dist/ledger/money.js';
-import type { Price } from '../../../apps/coordinator/dist/ledger/prices.js';
+import type { Ledger } from '../../../apps/coordinator/dist/billing/ledger/ledger.js';
+import { type MicroUsd, microUsd } from '../../../apps/coordinator/dist/billing/micro-usd.js';
+import type { Price } from '../../../apps/coordinator/dist/billing/prices/price.js';
 
 export const BENCH_PRICE: Price = {
   id: 'bench',

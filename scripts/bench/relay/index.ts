@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Metrics } from '../../../apps/coordinator/dist/metrics/metrics.js';
+import { Metrics } from '../../../apps/coordinator/dist/telemetry/metrics.js';
 import { sized } from '../size.js';
 import { cpuSeconds, median, percentile, residentBytes } from '../statistics.js';
 import { PLAIN_ANSWER, requestBody, STREAM_END, STREAM_TOKENS } from './answers.js';

@@ -54,7 +54,7 @@ describe('import directions', () => {
     ['packages/json-schema-grammar/src/schema/literals.ts', 'node:vm', /pure/],
     ['apps/coordinator/src/app.ts', 'inference-provider', /apps never/],
     ['apps/coordinator/src/providers/registry.ts', '../inference/run.js', /may use only/],
-    ['apps/coordinator/src/store/keys.ts', '../app.js', /may use only/],
+    ['apps/coordinator/src/database/keys.ts', '../app.js', /may use only/],
     ['apps/provider/src/host/facts.ts', '@inference/formats', /may use only/],
     ['apps/provider/src/work/intake.ts', '../session/connection.js', /may use only/],
     ['apps/provider/src/work/intake.ts', '@inference/unheard-of', /no layer/],

@@ -6,9 +6,9 @@
 import { randomUUID } from 'node:crypto';
 import { type BetterAuthOptions, betterAuth } from 'better-auth';
 import { CamelCasePlugin } from 'kysely';
-import { dialectOf } from '../store/dialect.js';
-import { endOldestSessions } from '../store/sessions.js';
-import type { Database } from '../store/tables.js';
+import { endOldestSessions } from '../database/accounts/session-repository.js';
+import { dialectOf } from '../database/connection/dialect.js';
+import type { Database } from '../database/tables.js';
 import { hashedSessionTokens } from './hashed-session-tokens.js';
 import type { Mailer } from './mailer.js';
 import type { PasswordHasher } from './passwords/password-hasher.js';

@@ -4,17 +4,17 @@
  * machine that is connected is told at once.
  */
 import type { ProviderId } from '@inference/protocol';
-import { nameOfAccount } from '../store/account-names.js';
-import { linkProvider, unlinkProvider } from '../store/ledger/links.js';
+import { nameOfAccount } from '../database/accounts/account-names.js';
+import { withRetries } from '../database/connection/transaction-retry.js';
+import { linkProvider, unlinkProvider } from '../database/ledger/link-provider.js';
 import {
   bindMachineToken,
   readMachineToken,
   revokeMachineToken,
   revokeTokensOfAccount,
   revokeTokensOfMachine,
-} from '../store/machine-tokens.js';
-import { withRetries } from '../store/retry.js';
-import type { Database } from '../store/tables.js';
+} from '../database/providers/machine-token-repository.js';
+import type { Database } from '../database/tables.js';
 
 export type LinkResult =
   | { readonly kind: 'linked'; readonly accountId: string; readonly accountName: string }

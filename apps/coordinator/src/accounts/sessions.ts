@@ -1,5 +1,5 @@
 /** Who is signed in, by the session cookie. A bearer token stands for itself, and is none of a session. */
-import type { Account, AccountBook } from '../store/account-book.js';
+import type { Account, AccountRepository } from '../database/accounts/account-repository.js';
 import { type Auth, CLIENT_ADDRESS_HEADER } from './auth.js';
 
 export interface SignedIn {
@@ -13,9 +13,9 @@ export interface SignedIn {
 
 export class SessionReader {
   readonly #auth: Auth;
-  readonly #accounts: AccountBook;
+  readonly #accounts: AccountRepository;
 
-  constructor(auth: Auth, accounts: AccountBook) {
+  constructor(auth: Auth, accounts: AccountRepository) {
     this.#auth = auth;
     this.#accounts = accounts;
   }

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import { MAX_REQUEST_BYTES, type TrustLevel } from '@inference/protocol';
 import { type DeviceManagementSettings, readDeviceManagement } from '../devices/settings.js';
-import { readTracing, type TracingSettings } from '../tracing/settings.js';
+import { readTracing, type TracingSettings } from '../telemetry/tracing-settings.js';
 import { StartupError } from './startup-error.js';
 
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -200,7 +200,7 @@ const COUNT_TOKENS_BYTES_PER_MINUTE = 64 * 1024 * 1024;
 const MAX_RATE = 10_000_000_000;
 const MAX_IMAGE_RATE = 1_000_000_000;
 const MAX_RETENTION_DAYS = 36_500;
-/** As the ledger keeps days (`store/ledger/activity`). */
+/** As the ledger keeps days (`database/ledger/activity`). */
 const MAX_MATURITY_DAYS = 365;
 /** A week. */
 const MAX_IMAGE_URL_SECONDS = 604_800;

@@ -7,11 +7,11 @@ import type { ChainRejection } from '@inference/protocol';
 import { fromBase64, type NoncePreimage, NoncePreimageSchema, toBase64 } from '@inference/protocol';
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { EvidenceRecord } from '../database/devices/device-evidence-repository.js';
 import { deviceNonce } from '../providers/verification/chain/freshness.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { type ChainVerdict, verifyDeviceChain } from '../providers/verification/chain/verify-chain.js';
 import type { DeviceEvidence, DeviceInformationEvidence, SecurityInfoEvidence } from '../providers/verification/evidence.js';
-import type { EvidenceRecord } from '../store/device-evidence.js';
 import { certificatesIn } from './acme.js';
 import { type DeviceInformation, type ReportContent, readReport, type SecurityInfo } from './reports.js';
 

@@ -1,13 +1,14 @@
 /** The parts of device management put together: made by the wiring, closed by it. */
+
+import type { Database } from '../database/tables.js';
 import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
-import type { Database } from '../store/tables.js';
-import { EnrolmentDesk } from './enrolment-desk.js';
-import { EvidenceBook } from './evidence-book.js';
-import { Intake } from './intake.js';
+import { SCHEDULE_RULES, type ScheduleRules } from './command-policy.js';
+import { CommandWorker } from './command-worker.js';
+import { DeviceEnrolmentService } from './device-enrolment-service.js';
+import { DeviceEvidenceCache } from './device-evidence-cache.js';
 import { ManagementClient } from './management-client.js';
-import { CommandRunner } from './runner.js';
-import { SCHEDULE_RULES, type ScheduleRules } from './schedule.js';
 import type { DeviceManagementSettings } from './settings.js';
+import { WebhookReceiver } from './webhook-receiver.js';
 
 export interface DeviceManagementOptions {
   readonly database: Database;
@@ -25,13 +26,13 @@ export interface DeviceManagementOptions {
 }
 
 export interface DeviceManagement {
-  readonly book: EvidenceBook;
+  readonly book: DeviceEvidenceCache;
   /** Null where no devices are managed. */
   readonly managed: {
     readonly settings: DeviceManagementSettings;
-    readonly intake: Intake;
-    readonly desk: EnrolmentDesk;
-    readonly runner: CommandRunner;
+    readonly intake: WebhookReceiver;
+    readonly desk: DeviceEnrolmentService;
+    readonly runner: CommandWorker;
   } | null;
   close(): Promise<void>;
 }
@@ -40,16 +41,16 @@ const TICK_MS = 2000;
 
 export function startDeviceManagement(options: DeviceManagementOptions): DeviceManagement {
   const { database, anchor, settings, now, onError } = options;
-  const book = new EvidenceBook({ database, anchor, now, onReadError: onError });
+  const book = new DeviceEvidenceCache({ database, anchor, now, onReadError: onError });
   if (settings === null) return { book, managed: null, close: async () => {} };
   const client = new ManagementClient({ url: settings.url, apiKey: settings.apiKey });
   const { securityIntervalMs } = settings;
   const minPauseMs = Math.min(SCHEDULE_RULES.minPauseMs, securityIntervalMs);
   const rules = { ...SCHEDULE_RULES, securityIntervalMs, minPauseMs, ...options.rules };
-  const runner = new CommandRunner({ database, book, client, rules, now, onError, tickMs: options.tickMs ?? TICK_MS });
-  const intake = new Intake({ database, anchor, now, onChange: (key) => void book.refresh(key) });
+  const runner = new CommandWorker({ database, book, client, rules, now, onError, tickMs: options.tickMs ?? TICK_MS });
+  const intake = new WebhookReceiver({ database, anchor, now, onChange: (key) => void book.refresh(key) });
   const { profile } = settings;
   const sign = options.sign === undefined ? {} : { sign: options.sign };
-  const desk = new EnrolmentDesk({ database, profile, downloadUrl: options.downloadUrl, now, ...sign });
+  const desk = new DeviceEnrolmentService({ database, profile, downloadUrl: options.downloadUrl, now, ...sign });
   return { book, managed: { settings, intake, desk, runner }, close: () => runner.close() };
 }

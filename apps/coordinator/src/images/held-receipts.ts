@@ -3,8 +3,9 @@
  * key of its image, and beside the image on the same disk it would open it. A process that ends takes them along; the client has
  * its own, which came with the answer.
  */
+
+import type { ReceiptRepository, StoredReceipt } from '../database/providers/receipt-repository.js';
 import { BoundedMap } from '../limits/bounded-map.js';
-import type { KeptReceipt, ReceiptBook } from '../store/receipt-book.js';
 
 /** Receipts that are held; beyond this the oldest are given up. */
 const MAX_HELD = 20_000;
@@ -12,12 +13,12 @@ const MAX_HELD = 20_000;
 const HAND_ON_MS = 15_000;
 
 export class HeldReceipts {
-  readonly #book: Pick<ReceiptBook, 'add' | 'find'>;
+  readonly #book: Pick<ReceiptRepository, 'add' | 'find'>;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
-  readonly #held = new BoundedMap<string, { readonly receipt: KeptReceipt; readonly until: number }>(MAX_HELD);
+  readonly #held = new BoundedMap<string, { readonly receipt: StoredReceipt; readonly until: number }>(MAX_HELD);
 
-  constructor(book: Pick<ReceiptBook, 'add' | 'find'>, now: () => number) {
+  constructor(book: Pick<ReceiptRepository, 'add' | 'find'>, now: () => number) {
     this.#book = book;
     this.#now = now;
     this.#timer = setInterval(() => this.handOn(), HAND_ON_MS);
@@ -25,12 +26,12 @@ export class HeldReceipts {
   }
 
   /** Keeps a receipt, in memory alone until a time in milliseconds. */
-  add(receipt: KeptReceipt, until: number): void {
+  add(receipt: StoredReceipt, until: number): void {
     this.#held.set(receipt.jobId, { receipt, until });
   }
 
   /** The receipt of a job, held or written, if it belongs to this account. */
-  async find(jobId: string, accountId: string): Promise<KeptReceipt | null> {
+  async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
     const held = this.#held.get(jobId)?.receipt;
     if (held !== undefined) return held.accountId === accountId ? held : null;
     return this.#book.find(jobId, accountId);

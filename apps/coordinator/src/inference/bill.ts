@@ -5,8 +5,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ApiError, apiError } from '@inference/formats';
 import type { JobId, ProviderId } from '@inference/protocol';
-import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../ledger/ledger.js';
-import { formatUsd, type MicroUsd, microUsd } from '../ledger/money.js';
+import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../billing/ledger/ledger.js';
+import { formatUsd, type MicroUsd, microUsd } from '../billing/micro-usd.js';
 import { within } from './within.js';
 
 /** What a job came to. `pending`: the ledger has not answered in time, and is asked again in the background. */

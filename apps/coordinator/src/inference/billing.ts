@@ -3,9 +3,9 @@
  * reserved, must leave those alone.
  */
 import type { JobId } from '@inference/protocol';
-import type { Reservation } from '../ledger/ledger.js';
-import { imageRates, type Price } from '../ledger/prices.js';
-import { promptTokenBound } from '../ledger/settlement-bounds.js';
+import type { Reservation } from '../billing/ledger/ledger.js';
+import { imageRates, type Price } from '../billing/prices/price.js';
+import { promptTokenBound } from '../billing/prices/settlement-bounds.js';
 import { Bill, type BillSurroundings } from './bill.js';
 import { pixelCount } from './image-work.js';
 import type { JobRequest } from './job-request.js';

@@ -18,7 +18,7 @@ import {
   type UsageReport,
 } from '@inference/protocol';
 import { verifyP256Async, verifyResponseSignatureAsync } from '@inference/protocol/crypto';
-import { type Bound, promptTokenBound, SILENT_TOKENS, settlementBounds } from '../ledger/settlement-bounds.js';
+import { type Bound, promptTokenBound, SILENT_TOKENS, settlementBounds } from '../billing/prices/settlement-bounds.js';
 import type { Identity } from '../providers/session/admission.js';
 
 /** What was found wrong first. A receipt field is named by itself. */

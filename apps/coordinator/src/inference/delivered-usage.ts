@@ -1,6 +1,6 @@
 /** What of a signed usage reached the client, when it went away before the end of its stream. */
 import type { Receipt } from '@inference/protocol';
-import type { ClaimedUsage } from '../ledger/settlement-bounds.js';
+import type { ClaimedUsage } from '../billing/prices/settlement-bounds.js';
 
 export interface DeliveredBytes {
   /** Content bytes that the client's connection took. */

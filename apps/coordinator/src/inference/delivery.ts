@@ -4,7 +4,7 @@
  */
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';
-import type { MicroUsd } from '../ledger/money.js';
+import type { MicroUsd } from '../billing/micro-usd.js';
 import type { OnlineSession } from '../providers/session/provider-session.js';
 
 /** An answer of which the signed bytes are a part: images travel beside the body that names them. */

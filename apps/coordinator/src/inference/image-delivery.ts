@@ -15,9 +15,9 @@ import {
   type Receipt,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
+import type { MicroUsd } from '../billing/micro-usd.js';
 import type { Allotment } from '../images/image-store.js';
 import { inspectImage } from '../images/inspect-image.js';
-import type { MicroUsd } from '../ledger/money.js';
 import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { Delivery, Parcel } from './delivery.js';
 import { type ImageWork, maxBodyBytes, maxBytesOf } from './image-work.js';

@@ -24,7 +24,7 @@ import {
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
-import type { MicroUsd } from '../ledger/money.js';
+import type { MicroUsd } from '../billing/micro-usd.js';
 import type { OnlineSession } from '../providers/session/provider-session.js';
 import { type ImageWork, imageTokens } from './image-work.js';
 import { newJobId } from './job-id.js';

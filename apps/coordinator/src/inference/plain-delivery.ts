@@ -1,7 +1,7 @@
 /** Delivery of an answer that is not streamed: held in memory, bounded, and sent with its signature once it is verified. */
 import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
-import type { MicroUsd } from '../ledger/money.js';
+import type { MicroUsd } from '../billing/micro-usd.js';
 import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';

@@ -6,7 +6,7 @@
 import { apiError, modelTypeOf } from '@inference/formats';
 import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/protocol';
 import { namesProvider } from '@inference/scheduler';
-import { promptTokenBound } from '../ledger/settlement-bounds.js';
+import { promptTokenBound } from '../billing/prices/settlement-bounds.js';
 import { BoundedMap } from '../limits/bounded-map.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { OnlineSession } from '../providers/session/provider-session.js';

@@ -4,7 +4,7 @@
  */
 import { apiError } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
-import { promptTokenBound, settlementBounds } from '../ledger/settlement-bounds.js';
+import { promptTokenBound, settlementBounds } from '../billing/prices/settlement-bounds.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { Outcome } from './attempt.js';
 import { chargedCost } from './bill.js';

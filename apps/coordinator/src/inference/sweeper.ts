@@ -3,7 +3,7 @@
  * slipped through, of this coordinator and of those that are gone. Jobs that this process still answers for are left alone.
  */
 import type { JobId } from '@inference/protocol';
-import type { Ledger } from '../ledger/ledger.js';
+import type { Ledger } from '../billing/ledger/ledger.js';
 
 export interface SweeperOptions {
   readonly ledger: Pick<Ledger, 'sweep'>;

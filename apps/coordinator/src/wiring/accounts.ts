@@ -12,15 +12,22 @@ import { MAX_HASHES_AT_ONCE, PasswordHasher } from '../accounts/passwords/passwo
 import { SignInQueue } from '../accounts/passwords/sign-in-queue.js';
 import type { ProviderLinks } from '../accounts/provider-links.js';
 import { SessionReader } from '../accounts/sessions.js';
+import type { Ledger } from '../billing/ledger/ledger.js';
+import { Deposits } from '../billing/payments/deposits.js';
+import type { PaymentProcessor } from '../billing/payments/payment-processor.js';
+import type { StripeSettings } from '../billing/payments/stripe-processor.js';
+import { Withdrawals } from '../billing/payments/withdrawals.js';
 import type { Config } from '../config/config.js';
-import type { Ledger } from '../ledger/ledger.js';
+import { AccountRepository } from '../database/accounts/account-repository.js';
+import { DeviceCodeRepository } from '../database/accounts/device-code-repository.js';
+import { OwnedKeyRepository } from '../database/accounts/owned-key-repository.js';
+import { PlaygroundKeyRepository } from '../database/accounts/playground-key-repository.js';
+import { PaymentRepository } from '../database/payment-repository.js';
+import type { LastSeenRepository } from '../database/providers/last-seen-repository.js';
+import { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
+import { OwnedProviderRepository } from '../database/providers/owned-provider-repository.js';
+import type { Database } from '../database/tables.js';
 import { errorFacts, type Log } from '../log.js';
-import type { Metrics } from '../metrics/metrics.js';
-import { readPasswords } from '../metrics/password-readings.js';
-import { Deposits } from '../payments/deposits.js';
-import type { PaymentProcessor } from '../payments/payment-processor.js';
-import type { StripeSettings } from '../payments/stripe-processor.js';
-import { Withdrawals } from '../payments/withdrawals.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { OnlineSession } from '../providers/session/provider-session.js';
 import { addAdminRoutes } from '../routes/accounts/admin-accounts.js';
@@ -39,15 +46,8 @@ import { ConsoleApi } from '../routes/plugins/console-api.js';
 import { requireAccount, requireAdmin } from '../routes/plugins/role-guards.js';
 import { addMachineView } from '../routes/providers/owned-provider.js';
 import { addMachineRoutes } from '../routes/providers/owned-providers.js';
-import { AccountBook } from '../store/account-book.js';
-import { DeviceCodes } from '../store/device-codes.js';
-import { KeyDesk } from '../store/key-desk.js';
-import type { LastSeenBook } from '../store/last-seen.js';
-import { MachineCodes } from '../store/machine-codes.js';
-import { OwnedMachines } from '../store/owned-machines.js';
-import { PaymentBook } from '../store/payment-book.js';
-import { PlaygroundKeys } from '../store/playground-keys.js';
-import type { Database } from '../store/tables.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { readPasswords } from '../telemetry/password-gauges.js';
 
 export interface AccountsOptions {
   readonly server: FastifyInstance;
@@ -57,7 +57,7 @@ export interface AccountsOptions {
   readonly database: Database;
   readonly ledger: Ledger;
   readonly fleet: ProviderRegistry;
-  readonly lastSeen: LastSeenBook;
+  readonly lastSeen: LastSeenRepository;
   /** What a connected provider is told about itself. */
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
   readonly machineLinks: ProviderLinks;
@@ -72,9 +72,9 @@ export interface AccountServices {
   /** Guards what operators may do. */
   readonly adminGuard: onRequestHookHandler;
   /** Links machines; the provider gate redeems them. */
-  readonly machineCodes: MachineCodes;
-  readonly accounts: AccountBook;
-  readonly machines: OwnedMachines;
+  readonly machineCodes: MachineCodeRepository;
+  readonly accounts: AccountRepository;
+  readonly machines: OwnedProviderRepository;
   /** Guards what an account may read of its own: by key, or signed in. */
   readonly accountGuard: onRequestHookHandler;
   close(): Promise<void>;
@@ -84,8 +84,8 @@ export async function openAccounts(parts: AccountsOptions): Promise<AccountServi
   const { server, config, database, ledger, keys, log, now } = parts;
   const { limits } = keys;
   const mailer = mailerOf(config, log);
-  const accounts = new AccountBook({ database, now, onChange: (id) => keys.keyRing.forget((key) => key.accountId === id) });
-  const playgroundKeys = new PlaygroundKeys({ database, keyRing: keys.keyRing, now });
+  const accounts = new AccountRepository({ database, now, onChange: (id) => keys.apiKeyCache.forget((key) => key.accountId === id) });
+  const playgroundKeys = new PlaygroundKeyRepository({ database, apiKeyCache: keys.apiKeyCache, now });
   const passwords = new PasswordHasher();
   const signInQueue = new SignInQueue({ maxRunning: MAX_HASHES_AT_ONCE });
   readPasswords(parts.metrics, passwords, signInQueue);
@@ -110,12 +110,12 @@ export async function openAccounts(parts: AccountsOptions): Promise<AccountServi
     onError: (error) => log.error({ error: errorFacts(error) }, 'mail failed'),
   });
   const door = { sessions: new SessionReader(auth, accounts), limits, publicOrigin: config.console.publicOrigin };
-  const book = new PaymentBook(database);
+  const book = new PaymentRepository(database);
   const deposits = new Deposits({ book, ledger, accounts, now });
   const withdrawals = new Withdrawals({ book, ledger, now });
   const processor = config.stripe === null ? null : await openStripe(config.stripe, now);
-  const machineCodes = new MachineCodes({ database, now });
-  const deviceCodes = new DeviceCodes({ database, now, intervalMs: parts.linkPollMs });
+  const machineCodes = new MachineCodeRepository({ database, now });
+  const deviceCodes = new DeviceCodeRepository({ database, now, intervalMs: parts.linkPollMs });
 
   addAuthRoutes(server, { auth, door, queue: signInQueue, devices, mail: mailer !== null, log });
   addSettings(server, limits, {
@@ -133,9 +133,9 @@ export async function openAccounts(parts: AccountsOptions): Promise<AccountServi
   const api = new ConsoleApi(server, door);
   addMeRoutes(api, auth, playgroundKeys);
   addPlaygroundKey(api, playgroundKeys);
-  addKeyRoutes(api, new KeyDesk({ database, keyRing: keys.keyRing, now }), now);
+  addKeyRoutes(api, new OwnedKeyRepository({ database, apiKeyCache: keys.apiKeyCache, now }), now);
   addMoneyRoutes(api, { database, ledger, book, deposits, withdrawals, processor, development: config.development, now, log });
-  const machines = new OwnedMachines(database);
+  const machines = new OwnedProviderRepository(database);
   const { fleet, lastSeen, statusOf } = parts;
   addMachineRoutes(api, { machines, lastSeen, fleet, codes: machineCodes, links: parts.machineLinks });
   addMachineView(api, { fleet, machines, lastSeen, statusOf });
@@ -165,7 +165,7 @@ export async function openAccounts(parts: AccountsOptions): Promise<AccountServi
 
 /** Loaded where it is used: the client of the payment provider is half of what a coordinator would load at its start. */
 async function openStripe(settings: StripeSettings, now: () => number): Promise<PaymentProcessor> {
-  const { StripeProcessor } = await import('../payments/stripe-processor.js');
+  const { StripeProcessor } = await import('../billing/payments/stripe-processor.js');
   return new StripeProcessor(settings, now);
 }
 

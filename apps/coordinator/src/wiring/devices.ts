@@ -7,9 +7,10 @@ import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
+import type { Database } from '../database/tables.js';
+import type { ScheduleRules } from '../devices/command-policy.js';
 import { type DeviceManagement, startDeviceManagement } from '../devices/device-management.js';
 import { type ProfileSigner, profileSigner } from '../devices/profile-signer.js';
-import type { ScheduleRules } from '../devices/schedule.js';
 import type { DeviceManagementSettings } from '../devices/settings.js';
 import { errorFacts, type Log } from '../log.js';
 import type { ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
@@ -18,7 +19,6 @@ import type { ProviderSession } from '../providers/session/provider-session.js';
 import { APPLE_TRUST_ANCHOR, parseSimulatedAnchor, type TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { addDeviceOperations, addDevices, PROFILE_PATH } from '../routes/devices/devices.js';
 import type { RateLimits } from '../routes/plugins/rate-limits.js';
-import type { Database } from '../store/tables.js';
 
 export interface DevicesOptions {
   readonly config: Config;

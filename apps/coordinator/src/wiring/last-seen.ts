@@ -1,11 +1,12 @@
 /** What stays known of a machine when its connection has ended: what its owner would ask first. */
+
+import type { LastFacts, LastSeenRepository } from '../database/providers/last-seen-repository.js';
 import type { ProviderEvent } from '../providers/provider-registry.js';
 import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { SessionEnd } from '../providers/session/session-options.js';
-import type { LastFacts, LastSeenBook } from '../store/last-seen.js';
 
 /** Takes in that a machine came or went. */
-export function recordLastSeen(book: LastSeenBook, event: ProviderEvent, at: number): void {
+export function recordLastSeen(book: LastSeenRepository, event: ProviderEvent, at: number): void {
   if (event.type !== 'joined' && event.type !== 'left') return;
   const { registration } = event.session;
   if (registration === null) return;

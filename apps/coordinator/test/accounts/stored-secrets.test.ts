@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { afterEach, expect, it } from 'vitest';
-import { hashedSignInTokens } from '../../src/store/migrations/0045-hashed-sign-in-tokens.js';
-import type { Database } from '../../src/store/tables.js';
-import { describeDatabases, type TestDatabase } from '../databases.js';
+import { hashedSignInTokens } from '../../src/database/migrations/0045-hashed-sign-in-tokens.js';
+import type { Database } from '../../src/database/tables.js';
 import { Browser, PASSWORD } from '../support/console-client.js';
+import { describeDatabases, type TestDatabase } from '../support/databases.js';
 import { type Harness, NO_RATE_LIMITS, startHarness } from '../support/harness.js';
 
 describeDatabases('secrets that are handed out', (fresh, dialect) => {

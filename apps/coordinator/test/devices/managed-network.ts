@@ -16,8 +16,8 @@ import {
 } from '@inference/device-simulation';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { Config } from '../../src/config/config.js';
-import type { WatchedDevice } from '../../src/devices/evidence-book.js';
-import type { ScheduleRules } from '../../src/devices/schedule.js';
+import type { ScheduleRules } from '../../src/devices/command-policy.js';
+import type { WatchedDevice } from '../../src/devices/device-evidence-cache.js';
 import { readDeviceManagement } from '../../src/devices/settings.js';
 import { type Harness, startHarness, until } from '../support/harness.js';
 import type { ProviderOptions, ScriptedProvider } from '../support/scripted-provider.js';

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
+import type { Ledger } from '../../src/billing/ledger/ledger.js';
+import { microUsd } from '../../src/billing/micro-usd.js';
 import { type Config, readConfig } from '../../src/config/config.js';
-import type { Ledger } from '../../src/ledger/ledger.js';
-import { microUsd } from '../../src/ledger/money.js';
+import { addKey, createAccount, findKey, hashKey, newKeyText } from '../../src/database/accounts/api-key-repository.js';
 import { createLog } from '../../src/log.js';
-import { addKey, createAccount, findKey, hashKey, newKeyText } from '../../src/store/api-keys.js';
 import { type ProviderOptions, ScriptedProvider } from './scripted-provider.js';
 
 export const MODEL = 'test/model-1';

@@ -12,15 +12,15 @@ import {
 } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
-import type { Ledger } from '../../ledger/ledger.js';
+import type { Ledger } from '../../billing/ledger/ledger.js';
+import type { Deposits } from '../../billing/payments/deposits.js';
+import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
+import type { EndOutcome, Withdrawals } from '../../billing/payments/withdrawals.js';
+import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
+import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
+import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import type { Database } from '../../database/tables.js';
 import { errorFacts, type Log } from '../../log.js';
-import type { Deposits } from '../../payments/deposits.js';
-import type { PaymentProcessor } from '../../payments/payment-processor.js';
-import type { EndOutcome, Withdrawals } from '../../payments/withdrawals.js';
-import type { AccountBook, ListedAccount } from '../../store/account-book.js';
-import type { OwnedMachines } from '../../store/owned-machines.js';
-import type { PaymentBook, Withdrawal } from '../../store/payment-book.js';
-import type { Database } from '../../store/tables.js';
 import { depositBody, withdrawalBody } from '../billing/console-billing.js';
 import { addEarningsConcentration } from '../billing/earnings-concentration.js';
 import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
@@ -30,13 +30,13 @@ import { bytesOf } from '../plugins/body-bytes.js';
 import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
 
 export interface AdminRoutes {
-  readonly accounts: AccountBook;
-  readonly book: PaymentBook;
+  readonly accounts: AccountRepository;
+  readonly book: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'balance' | 'linkProvider' | 'pendingEarnings'>;
-  readonly machines: OwnedMachines;
+  readonly machines: OwnedProviderRepository;
   readonly processor: PaymentProcessor | null;
   readonly now: () => number;
   readonly log: Log;
@@ -175,14 +175,14 @@ function bodyReader<Schema extends TSchema>(schema: Schema): (request: FastifyRe
   return (request) => check(readJsonBody(bytesOf(request)));
 }
 
-async function existing(accounts: AccountBook, id: string): Promise<ListedAccount> {
+async function existing(accounts: AccountRepository, id: string): Promise<ListedAccount> {
   const account = await accounts.findListed(id);
   if (account !== null) return account;
   throw new RequestError('not_found', null, 'There is no such account.');
 }
 
 /** One that is not closed: nobody has what a closed one is given. */
-async function inUse(accounts: AccountBook, id: string): Promise<ListedAccount> {
+async function inUse(accounts: AccountRepository, id: string): Promise<ListedAccount> {
   const account = await existing(accounts, id);
   if (account.deletedAt === null) return account;
   throw new RequestError('conflict', null, 'This account is closed.');

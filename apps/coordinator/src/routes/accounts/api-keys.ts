@@ -8,11 +8,11 @@ import {
   RequestError,
   UpdateKeySchema,
 } from '@inference/formats';
-import type { KeyDesk, OwnedKey } from '../../store/key-desk.js';
+import type { OwnedKey, OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
 import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
-export function addKeyRoutes(api: ConsoleApi, desk: KeyDesk, now: () => number): void {
+export function addKeyRoutes(api: ConsoleApi, desk: OwnedKeyRepository, now: () => number): void {
   const shown = (key: OwnedKey): ConsoleKey => keyBody(key, now());
 
   api.add({ method: 'GET', path: '/keys', response: ConsoleKeyPageSchema }, async ({ caller, query }) => {

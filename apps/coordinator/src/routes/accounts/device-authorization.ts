@@ -6,7 +6,7 @@
 import { cleanLabel } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
-import { DEVICE_CODE_LIFE_MS, type DeviceCodes, type PollOutcome } from '../../store/device-codes.js';
+import { DEVICE_CODE_LIFE_MS, type DeviceCodeRepository, type PollOutcome } from '../../database/accounts/device-code-repository.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { MAX_FORM_BYTES, OAuthError, parameter, readForm, sendOAuthError } from './oauth-form.js';
@@ -19,7 +19,7 @@ const LINK_PATH = '/link';
 const MAX_LABEL = 64;
 
 export interface OAuthRoutes {
-  readonly codes: DeviceCodes;
+  readonly codes: DeviceCodeRepository;
   readonly links: ProviderLinks;
   readonly limits: RateLimits;
   readonly publicOrigin: string | null;

@@ -3,8 +3,8 @@
  * Codes are short, so wrong ones are few: per account and per address; and one that is unknown, gone, or another's looks the same.
  */
 import { type ConsoleDeviceCode, ConsoleDeviceCodeSchema, RequestError } from '@inference/formats';
+import type { DeviceCode, DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
 import { networkOf } from '../../limits/network-address.js';
-import type { DeviceCode, DeviceCodes } from '../../store/device-codes.js';
 import { isoTime } from '../parameters/pagination.js';
 import { AttemptLimit } from '../plugins/attempt-limit.js';
 import type { ConsoleApi, ConsoleCall } from '../plugins/console-api.js';
@@ -15,7 +15,10 @@ const MAX_OF_ACCOUNT = 10;
 /** Many people may share an address. */
 const MAX_OF_ADDRESS = 50;
 
-export function addDeviceCodeRoutes(api: ConsoleApi, { codes, now }: { readonly codes: DeviceCodes; readonly now: () => number }): void {
+export function addDeviceCodeRoutes(
+  api: ConsoleApi,
+  { codes, now }: { readonly codes: DeviceCodeRepository; readonly now: () => number },
+): void {
   const byAccount = new AttemptLimit({ maxAttempts: MAX_OF_ACCOUNT, windowMs: WINDOW_MS, now });
   const byAddress = new AttemptLimit({ maxAttempts: MAX_OF_ADDRESS, windowMs: WINDOW_MS, now });
 

@@ -14,7 +14,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Auth } from '../../accounts/auth.js';
 import { revokeSession } from '../../accounts/expired-sessions.js';
 import type { SignedIn } from '../../accounts/sessions.js';
-import type { PlaygroundKeys } from '../../store/playground-keys.js';
+import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
 import { isoTime } from '../parameters/pagination.js';
 import { type ConsoleAccess, type ConsoleApi, headersOf } from '../plugins/console-api.js';
 import { consoleOrigin } from '../plugins/console-origin.js';
@@ -54,7 +54,7 @@ function meBody(who: SignedIn): ConsoleMe {
   };
 }
 
-export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: PlaygroundKeys): void {
+export function addMeRoutes(api: ConsoleApi, auth: Auth, playgroundKeys: PlaygroundKeyRepository): void {
   api.add({ method: 'GET', path: '/me', response: ConsoleMeSchema }, async ({ caller }) => meBody(caller));
 
   api.add({ method: 'GET', path: '/sessions', response: ConsoleSessionListSchema }, async ({ caller }) => {

@@ -4,12 +4,12 @@
  */
 import type { AdminHealth } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { RecentCounts } from '../../metrics/recent-counts.js';
+import type { DatabaseState } from '../../database/connection/database-state.js';
+import type { Dialect } from '../../database/connection/dialect.js';
+import type { LedgerSummary } from '../../database/ledger/ledger-summary.js';
+import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { Dialect } from '../../store/dialect.js';
-import type { HoldBook } from '../../store/hold-book.js';
-import type { LedgerSummary } from '../../store/ledger/summary.js';
-import type { DatabaseState } from '../../store/readiness.js';
+import type { RecentCounts } from '../../telemetry/recent-counts.js';
 import { isoTime } from '../parameters/pagination.js';
 
 export interface AdminHealthRoutes {
@@ -22,7 +22,7 @@ export interface AdminHealthRoutes {
   /** Rejects when the database does not answer. */
   readonly ledger: () => Promise<LedgerSummary>;
   readonly fleet: ProviderRegistry;
-  readonly holds: Pick<HoldBook, 'all'>;
+  readonly holds: Pick<QuarantineRepository, 'all'>;
   readonly queues: () => AdminHealth['queues'];
   readonly recentJobs: RecentCounts;
   readonly recentProblems: RecentCounts;

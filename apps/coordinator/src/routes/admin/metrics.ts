@@ -1,6 +1,6 @@
 /** `GET /metrics` on the coordinator's own port, for those with an admin key. */
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { Metrics } from '../../metrics/metrics.js';
+import type { Metrics } from '../../telemetry/metrics.js';
 
 export function addMetrics(server: FastifyInstance, adminGuard: onRequestHookHandler, metrics: Metrics): void {
   server.get('/metrics', { onRequest: adminGuard }, async (_request, reply) => {

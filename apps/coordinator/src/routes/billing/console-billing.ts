@@ -14,15 +14,15 @@ import {
   ConsoleWithdrawalSchema,
   RequestError,
 } from '@inference/formats';
-import type { Ledger } from '../../ledger/ledger.js';
-import { formatUsd } from '../../ledger/money.js';
+import type { Ledger } from '../../billing/ledger/ledger.js';
+import { formatUsd } from '../../billing/micro-usd.js';
+import type { Deposits } from '../../billing/payments/deposits.js';
+import { centsOf, type PaymentProcessor } from '../../billing/payments/payment-processor.js';
+import type { Withdrawals } from '../../billing/payments/withdrawals.js';
+import type { DepositOrder, PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
+import type { Database } from '../../database/tables.js';
+import { earningDays } from '../../database/usage/usage-days.js';
 import { errorFacts, type Log } from '../../log.js';
-import type { Deposits } from '../../payments/deposits.js';
-import { centsOf, type PaymentProcessor } from '../../payments/payment-processor.js';
-import type { Withdrawals } from '../../payments/withdrawals.js';
-import type { DepositOrder, PaymentBook, Withdrawal } from '../../store/payment-book.js';
-import type { Database } from '../../store/tables.js';
-import { earningDays } from '../../store/usage-days.js';
 import { dayText, readDayRange } from '../parameters/day-range.js';
 import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
@@ -31,7 +31,7 @@ import { maturingBody } from './payments.js';
 export interface MoneyRoutes {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'>;
-  readonly book: PaymentBook;
+  readonly book: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
   /** Null: no money comes in from outside. */

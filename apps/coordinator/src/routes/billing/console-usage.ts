@@ -1,9 +1,9 @@
 /** `/console/v1/usage`: what the account that is signed in used, by day, job by job, and as a table for spreadsheets. */
 import { ConsoleUsageDaysSchema, type ConsoleUsageEntry, ConsoleUsagePageSchema } from '@inference/formats';
-import { formatUsd, microUsd } from '../../ledger/money.js';
-import type { Database } from '../../store/tables.js';
-import { usageDays } from '../../store/usage-days.js';
-import { listUsage, type UsedJob, type UsedJobFilter } from '../../store/usage-list.js';
+import { formatUsd, microUsd } from '../../billing/micro-usd.js';
+import type { Database } from '../../database/tables.js';
+import { usageDays } from '../../database/usage/usage-days.js';
+import { listUsage, type UsedJob, type UsedJobFilter } from '../../database/usage/usage-list.js';
 import { dayText, readDayRange } from '../parameters/day-range.js';
 import { isoTime, readPageQuery, toPage } from '../parameters/pagination.js';
 import { readTextFilter } from '../parameters/text-filter.js';

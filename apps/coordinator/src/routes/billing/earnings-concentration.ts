@@ -2,10 +2,10 @@
 import type { AdminEarningsConcentration } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type from 'typebox';
-import { PAYER_DAYS_KEPT } from '../../store/ledger/activity.js';
-import { type AccountName, earningsConcentration } from '../../store/payer-earnings.js';
-import type { Database } from '../../store/tables.js';
-import { DAY_MS } from '../../store/usage-days.js';
+import { PAYER_DAYS_KEPT } from '../../database/ledger/activity.js';
+import type { Database } from '../../database/tables.js';
+import { type AccountName, earningsConcentration } from '../../database/usage/payer-earnings.js';
+import { DAY_MS } from '../../database/usage/usage-days.js';
 import { dayText } from '../parameters/day-range.js';
 import { queryReader } from '../parameters/query.js';
 

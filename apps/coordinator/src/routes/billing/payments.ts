@@ -5,10 +5,10 @@
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { Ledger, PendingEarnings } from '../../ledger/ledger.js';
-import { formatUsd, microUsd } from '../../ledger/money.js';
-import type { Database } from '../../store/tables.js';
-import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../store/usage-entries.js';
+import type { Ledger, PendingEarnings } from '../../billing/ledger/ledger.js';
+import { formatUsd, microUsd } from '../../billing/micro-usd.js';
+import type { Database } from '../../database/tables.js';
+import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } from '../../database/usage/usage-entries.js';
 import { queryReader } from '../parameters/query.js';
 import { parseTime } from '../parameters/time.js';
 import { accountOf } from '../plugins/api-key-auth.js';

@@ -6,9 +6,9 @@ import { type AdminPrice, type AdminPriceHistory, type AdminPriceList, RequestEr
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Compile } from 'typebox/compile';
-import { microUsd } from '../../ledger/money.js';
-import { ANY_MODEL, type PriceBook } from '../../ledger/price-book.js';
-import type { Price, Rates } from '../../ledger/prices.js';
+import { microUsd } from '../../billing/micro-usd.js';
+import type { Price, Rates } from '../../billing/prices/price.js';
+import { ANY_MODEL, type PriceRepository } from '../../billing/prices/price-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { parseTime } from '../parameters/time.js';
 import { bytesOf } from '../plugins/body-bytes.js';
@@ -21,7 +21,7 @@ const modelId = Compile(ModelOfferSchema.properties.id);
 const checkChange = schemaCheck(PriceChangeSchema);
 
 export interface PriceRoutes {
-  readonly prices: PriceBook;
+  readonly prices: PriceRepository;
   readonly fleet: Pick<ProviderRegistry, 'servedModels'>;
   readonly now: () => number;
 }

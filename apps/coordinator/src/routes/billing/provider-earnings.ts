@@ -5,12 +5,12 @@
 import { apiError, RequestError } from '@inference/formats';
 import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Ledger } from '../../ledger/ledger.js';
-import { isOwnedBy, nameOfAccount } from '../../store/account-names.js';
-import { QUARTER_MS } from '../../store/ledger/activity.js';
-import { accountEarnings, type MachineQuarter, machineQuarters } from '../../store/machine-earnings.js';
-import { readMachineToken } from '../../store/machine-tokens.js';
-import type { Database } from '../../store/tables.js';
+import type { Ledger } from '../../billing/ledger/ledger.js';
+import { isOwnedBy, nameOfAccount } from '../../database/accounts/account-names.js';
+import { QUARTER_MS } from '../../database/ledger/activity.js';
+import { readMachineToken } from '../../database/providers/machine-token-repository.js';
+import type { Database } from '../../database/tables.js';
+import { accountEarnings, type MachineQuarter, machineQuarters } from '../../database/usage/machine-earnings.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { sendError } from '../plugins/send-error.js';

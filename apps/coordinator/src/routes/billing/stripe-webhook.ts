@@ -1,9 +1,9 @@
 /** `POST /webhooks/stripe`: events of the payment processor, as the bytes that it signed. */
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { Deposits } from '../../billing/payments/deposits.js';
+import { ForgedEvent, type PaymentEvent, type PaymentProcessor } from '../../billing/payments/payment-processor.js';
 import type { Log } from '../../log.js';
-import type { Deposits } from '../../payments/deposits.js';
-import { ForgedEvent, type PaymentEvent, type PaymentProcessor } from '../../payments/payment-processor.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { sendError } from '../plugins/send-error.js';

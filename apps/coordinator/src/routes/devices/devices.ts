@@ -5,12 +5,12 @@
 import { apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { openAcmeResult } from '../../devices/acme-hook.js';
+import { failuresInARow, lastFailure } from '../../devices/command-policy.js';
 import { COMMAND_KINDS } from '../../devices/commands.js';
+import type { WatchedDevice } from '../../devices/device-evidence-cache.js';
 import type { DeviceManagement } from '../../devices/device-management.js';
-import type { WatchedDevice } from '../../devices/evidence-book.js';
-import { digestOf, type IntakeOutcome } from '../../devices/intake.js';
-import { failuresInARow, lastFailure } from '../../devices/schedule.js';
 import { MAX_WEBHOOK_BYTES, openWebhook } from '../../devices/webhook.js';
+import { digestOf, type WebhookOutcome } from '../../devices/webhook-receiver.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { sendError } from '../plugins/send-error.js';
 
@@ -99,7 +99,7 @@ function deviceState({ runner }: Managed, device: WatchedDevice) {
   };
 }
 
-function answer(reply: FastifyReply, outcome: IntakeOutcome): FastifyReply {
+function answer(reply: FastifyReply, outcome: WebhookOutcome): FastifyReply {
   if (outcome.kind !== 'refused') return reply.send(outcome);
   sendError(reply, apiError(outcome.code === 'replayed' ? 'webhook_replayed' : 'webhook_refused', { message: outcome.code }));
   return reply;

@@ -1,7 +1,7 @@
 /** What changes the catalogue, and what it answers. Descriptions complete "<field> must be ...". */
 import { ModelOfferSchema, type ModelType, Sha256HexSchema } from '@inference/protocol';
 import Type from 'typebox';
-import { MAX_PER_IMAGE, MAX_PER_MILLION } from '../../ledger/price-book.js';
+import { MAX_PER_IMAGE, MAX_PER_MILLION } from '../../billing/prices/price-repository.js';
 
 const perMillion = Type.Integer({
   minimum: 0,

@@ -6,9 +6,9 @@ import { type AdminCatalogue, type AdminCatalogueEntry, apiError, RequestError, 
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Compile } from 'typebox/compile';
-import { microUsd } from '../../ledger/money.js';
-import type { PriceBook } from '../../ledger/price-book.js';
-import type { CatalogueBook, CatalogueEntry } from '../../store/catalogue-book.js';
+import { microUsd } from '../../billing/micro-usd.js';
+import type { PriceRepository } from '../../billing/prices/price-repository.js';
+import type { CatalogueEntry, CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { addPublicRoute } from '../plugins/public-route.js';
 import { sendError } from '../plugins/send-error.js';
@@ -20,8 +20,8 @@ const modelId = Compile(ModelOfferSchema.properties.id);
 const checkChange = schemaCheck(CatalogueChangeSchema);
 
 export interface CatalogueRoutes {
-  readonly catalogue: CatalogueBook;
-  readonly prices: PriceBook;
+  readonly catalogue: CatalogueRepository;
+  readonly prices: PriceRepository;
   /** Only models of the catalogue are served. */
   readonly exclusive: boolean;
 }
@@ -77,7 +77,7 @@ function modelOf(text: string): string {
   throw new RequestError('invalid_request', 'model', 'model must be the id of a model.');
 }
 
-function entryBody(entry: CatalogueEntry, prices: PriceBook): AdminCatalogueEntry {
+function entryBody(entry: CatalogueEntry, prices: PriceRepository): AdminCatalogueEntry {
   const price = prices.current(entry.id);
   return {
     id: entry.id,

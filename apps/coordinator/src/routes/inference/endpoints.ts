@@ -5,6 +5,9 @@
 import { apiError, formatFor } from '@inference/formats';
 import { type Endpoint, EndpointSchema } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { microUsd } from '../../billing/micro-usd.js';
+import type { ApiKey } from '../../database/accounts/api-key-repository.js';
+import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import { chargedCost } from '../../inference/bill.js';
 import { ClientConnection } from '../../inference/client-connection.js';
 import type { CountTokensLimit } from '../../inference/count-tokens-limit.js';
@@ -18,18 +21,15 @@ import type { PrefixHashes } from '../../inference/prefix-hashes.js';
 import { SendQueues } from '../../inference/send-queues.js';
 import { StreamDelivery } from '../../inference/stream-delivery.js';
 import { DEFAULT_MAX_TOKENS, type JobTimings, MAX_STREAM_BYTES } from '../../inference/timings.js';
-import { microUsd } from '../../ledger/money.js';
 import { errorFacts, type Log } from '../../log.js';
-import type { Metrics } from '../../metrics/metrics.js';
-import type { ApiKey } from '../../store/api-keys.js';
-import type { ReceiptBook } from '../../store/receipt-book.js';
+import type { Metrics } from '../../telemetry/metrics.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { sendError } from '../plugins/send-error.js';
 
 export interface InferenceRoutes {
   readonly runner: JobRunner;
-  readonly receipts: Pick<ReceiptBook, 'add'>;
+  readonly receipts: Pick<ReceiptRepository, 'add'>;
   readonly timings: JobTimings;
   readonly prefixHashes: PrefixHashes;
   readonly log: Log;

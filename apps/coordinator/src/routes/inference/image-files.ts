@@ -5,7 +5,7 @@
 import { apiError, IMAGE_CONTENT_TYPES } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
 import type { FoundImage, ImageStore } from '../../images/image-store.js';
-import type { Metrics } from '../../metrics/metrics.js';
+import type { Metrics } from '../../telemetry/metrics.js';
 import { sendError } from '../plugins/send-error.js';
 import { parseRange } from './byte-range.js';
 

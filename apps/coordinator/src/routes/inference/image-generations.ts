@@ -4,6 +4,7 @@
  */
 import { type ApiError, apiError, formatFor, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { ApiKey } from '../../database/accounts/api-key-repository.js';
 import type { HeldReceipts } from '../../images/held-receipts.js';
 import type { Allotment, ImageStore } from '../../images/image-store.js';
 import { ClientConnection } from '../../inference/client-connection.js';
@@ -13,7 +14,6 @@ import { type ImageWork, maxBodyBytes, maxBytesOf } from '../../inference/image-
 import { imageJobRequest, type RequestInput } from '../../inference/job-request.js';
 import { PlainDelivery } from '../../inference/plain-delivery.js';
 import { errorFacts } from '../../log.js';
-import type { ApiKey } from '../../store/api-keys.js';
 import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
 import { type InferenceRoutes, requestInput, runJob, startSpan } from './endpoints.js';
 import { IMAGE_FILES_PATH } from './image-files.js';

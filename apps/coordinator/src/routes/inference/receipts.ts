@@ -2,11 +2,11 @@
 import { apiError } from '@inference/formats';
 import { fromBase64Url, fromUtf8, type Receipt } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { ReceiptBook } from '../../store/receipt-book.js';
+import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import { accountOf } from '../plugins/api-key-auth.js';
 import { sendError } from '../plugins/send-error.js';
 
-export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler, receipts: Pick<ReceiptBook, 'find'>): void {
+export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler, receipts: Pick<ReceiptRepository, 'find'>): void {
   server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { onRequest: guard }, async (request, reply) => {
     const kept = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
     if (kept === null) {

@@ -1,10 +1,10 @@
 /** Who is calling: the key from `Authorization: Bearer` or `x-api-key` (clients of both formats send one or the other). */
 import { apiError, RequestError } from '@inference/formats';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { ApiKeyCache } from '../../database/accounts/api-key-cache.js';
+import type { ApiKey } from '../../database/accounts/api-key-repository.js';
+import type { ApiKeyKind } from '../../database/tables.js';
 import { networkOf } from '../../limits/network-address.js';
-import type { ApiKey } from '../../store/api-keys.js';
-import type { KeyRing } from '../../store/key-ring.js';
-import type { ApiKeyKind } from '../../store/tables.js';
 import type { RateLimits } from './rate-limits.js';
 import { sendError } from './send-error.js';
 
@@ -18,7 +18,7 @@ declare module 'fastify' {
 }
 
 export interface ApiKeyAuth {
-  readonly keyRing: KeyRing;
+  readonly apiKeyCache: ApiKeyCache;
   readonly limits: RateLimits;
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;
@@ -85,8 +85,8 @@ export function requireModel(key: ApiKey, model: string): void {
 /** `limitedNetwork`: the client network, if it tried many wrong keys. */
 async function lookUpKey(guard: ApiKeyAuth, text: string, limitedNetwork: string | null): Promise<ApiKey | null | 'failed'> {
   try {
-    if (limitedNetwork !== null) return await guard.keyRing.recogniseLimited(text, limitedNetwork);
-    return await guard.keyRing.recognise(text);
+    if (limitedNetwork !== null) return await guard.apiKeyCache.recogniseLimited(text, limitedNetwork);
+    return await guard.apiKeyCache.recognise(text);
   } catch (error) {
     guard.onFailure(error);
     return 'failed';

@@ -1,6 +1,6 @@
 /** Which accounts have a balance, remembered for a while: request bodies of accounts without one share a smaller budget. */
 
-import type { Ledger } from '../../ledger/ledger.js';
+import type { Ledger } from '../../billing/ledger/ledger.js';
 import { BoundedMap } from '../../limits/bounded-map.js';
 
 const MAX_REMEMBERED = 20_000;

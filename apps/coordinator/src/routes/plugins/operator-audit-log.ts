@@ -4,7 +4,7 @@
  */
 import { type AdminAction, type AdminActionPage, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
-import type { OperatorAction, OperatorTrail } from '../../store/operator-trail.js';
+import type { OperatorAction, OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
 import { isoTime, readPageQuery, toPage } from '../parameters/pagination.js';
 import { readTextFilter } from '../parameters/text-filter.js';
 import { bytesOf } from './body-bytes.js';
@@ -15,7 +15,7 @@ const ADMIN = '/admin/v1/';
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Records changes on all addresses of the admin API that are added to the server after this. */
-export function recordOperatorActions(server: FastifyInstance, trail: OperatorTrail, onFailure: (error: unknown) => void): void {
+export function recordOperatorActions(server: FastifyInstance, trail: OperatorAuditLog, onFailure: (error: unknown) => void): void {
   const begun = new WeakMap<FastifyRequest, string>();
 
   const begin: preHandlerAsyncHookHandler = async (request, reply) => {
@@ -50,7 +50,7 @@ export function recordOperatorActions(server: FastifyInstance, trail: OperatorTr
 }
 
 export interface AuditLogRoutes {
-  readonly trail: OperatorTrail;
+  readonly trail: OperatorAuditLog;
   /** Names of operators, by `account:<id>` and `key:<id>`. */
   readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 }

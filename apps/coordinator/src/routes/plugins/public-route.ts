@@ -3,7 +3,7 @@
  * every origin (Fetch standard, CORS), whatever the operator says of keyed addresses.
  */
 import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify';
-import type { Cached } from '../../stats/timed-cache.js';
+import type { Cached } from '../../telemetry/statistics/timed-cache.js';
 
 const EXPOSED_HEADERS = 'age, retry-after, x-request-id';
 /** Browsers remember the answer to a preflight for a day. */

@@ -2,12 +2,12 @@
 import { type AdminProviderView, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
 import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { AccountRepository } from '../../database/accounts/account-repository.js';
+import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
+import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
-import type { AccountBook } from '../../store/account-book.js';
-import type { HoldBook } from '../../store/hold-book.js';
-import type { LastSeenBook } from '../../store/last-seen.js';
-import type { OwnedMachines } from '../../store/owned-machines.js';
 import { parseProviderId } from '../parameters/provider-id.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { operatorOf } from '../plugins/operator.js';
@@ -17,10 +17,10 @@ import { lastSeenBody } from './owned-provider.js';
 
 export interface AdminProviderRoutes {
   readonly fleet: ProviderRegistry;
-  readonly holds: HoldBook;
-  readonly machines: OwnedMachines;
-  readonly accounts: AccountBook;
-  readonly lastSeen: LastSeenBook;
+  readonly holds: QuarantineRepository;
+  readonly machines: OwnedProviderRepository;
+  readonly accounts: AccountRepository;
+  readonly lastSeen: LastSeenRepository;
   /** What `GET /v1/providers/me` answers the machine. */
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
 }

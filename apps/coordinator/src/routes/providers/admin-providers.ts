@@ -2,13 +2,13 @@
 import { type AdminHold, type AdminProvider, type AdminProviderList, apiError, openAiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { WaitingRoom } from '../../inference/waiting-room.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
-import type { HoldBook, OperatorHold } from '../../store/hold-book.js';
 import { isoTime } from '../parameters/pagination.js';
 import { sendError } from '../plugins/send-error.js';
 import { acceptsHtml, type ConsoleFiles } from '../system/console-files.js';
@@ -16,7 +16,7 @@ import { acceptsHtml, type ConsoleFiles } from '../system/console-files.js';
 export interface AdminProviderListRoutes {
   readonly fleet: ProviderRegistry;
   readonly waitingRoom: WaitingRoom;
-  readonly holds: Pick<HoldBook, 'of' | 'all'>;
+  readonly holds: Pick<QuarantineRepository, 'of' | 'all'>;
   /** Null: no console is served. */
   readonly consoleFiles: ConsoleFiles | null;
 }
@@ -70,7 +70,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
   });
 }
 
-export function adminProviderBody(fleet: ProviderRegistry, holds: Pick<HoldBook, 'of'>, session: OnlineSession): AdminProvider {
+export function adminProviderBody(fleet: ProviderRegistry, holds: Pick<QuarantineRepository, 'of'>, session: OnlineSession): AdminProvider {
   const { identity, agentName, agentVersion, slots, registeredAt } = session.registration;
   const { host } = session.statistics;
   const standing = fleet.reputations.summaryOf(identity.providerId);
@@ -131,11 +131,11 @@ export function reputationBody({ state, reason, detail, since, until, recentFail
   return { state, reason, detail, since, until, recent_failures: recentFailures };
 }
 
-export function quarantineBody({ reason, since, by }: OperatorHold): AdminHold {
+export function quarantineBody({ reason, since, by }: Quarantine): AdminHold {
   return { reason, since: isoTime(since), by };
 }
 
-export function quarantineBodyOrNull(hold: OperatorHold | null): AdminHold | null {
+export function quarantineBodyOrNull(hold: Quarantine | null): AdminHold | null {
   return hold === null ? null : quarantineBody(hold);
 }
 

@@ -5,11 +5,11 @@
 import { apiError } from '@inference/formats';
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
+import type { Database } from '../../database/tables.js';
+import { type ProviderEarnings, readProviderEarnings } from '../../database/usage/provider-earnings.js';
 import type { WaitingRoom } from '../../inference/waiting-room.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
-import { type ProviderEarnings, readProviderEarnings } from '../../store/provider-earnings.js';
-import type { Database } from '../../store/tables.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { sendError } from '../plugins/send-error.js';

@@ -5,17 +5,17 @@
 import { type ConsoleLastSeen, ConsoleMachineViewSchema, RenameMachineSchema, RequestError } from '@inference/formats';
 import { type ProviderId, ProviderIdSchema, type ProviderStatusAnswer } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
+import type { LastSeen, LastSeenRepository } from '../../database/providers/last-seen-repository.js';
+import type { OwnedProvider, OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
-import type { LastSeen, LastSeenBook } from '../../store/last-seen.js';
-import type { OwnedMachine, OwnedMachines } from '../../store/owned-machines.js';
 import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
 export interface OwnedProviderRoutes {
   readonly fleet: ProviderRegistry;
-  readonly machines: OwnedMachines;
-  readonly lastSeen: LastSeenBook;
+  readonly machines: OwnedProviderRepository;
+  readonly lastSeen: LastSeenRepository;
   /** What `GET /v1/providers/me` answers the machine. */
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
 }
@@ -23,7 +23,7 @@ export interface OwnedProviderRoutes {
 const isProviderId = Compile(ProviderIdSchema);
 
 export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, statusOf }: OwnedProviderRoutes): void {
-  const viewOf = async ({ providerId, name, linkedAt }: OwnedMachine) => {
+  const viewOf = async ({ providerId, name, linkedAt }: OwnedProvider) => {
     const id = providerId as ProviderId;
     const session = fleet.sessionOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
@@ -38,7 +38,7 @@ export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, sta
     };
   };
 
-  const owned = async (accountId: string, providerId: string | undefined): Promise<OwnedMachine> => {
+  const owned = async (accountId: string, providerId: string | undefined): Promise<OwnedProvider> => {
     const machine = isProviderId.Check(providerId) ? await machines.find(accountId, providerId) : null;
     if (machine !== null) return machine;
     throw new RequestError('not_found', null, 'There is no such machine.');

@@ -8,21 +8,21 @@ import {
 } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { ProviderLinks } from '../../accounts/provider-links.js';
+import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
+import type { MachineCodeRepository } from '../../database/providers/machine-code-repository.js';
+import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
-import type { LastSeenBook } from '../../store/last-seen.js';
-import type { MachineCodes } from '../../store/machine-codes.js';
-import type { OwnedMachines } from '../../store/owned-machines.js';
 import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 import { lastSeenBody } from './owned-provider.js';
 
 export interface OwnedProvidersRoutes {
-  readonly machines: OwnedMachines;
-  readonly lastSeen: LastSeenBook;
+  readonly machines: OwnedProviderRepository;
+  readonly lastSeen: LastSeenRepository;
   readonly fleet: ProviderRegistry;
-  readonly codes: MachineCodes;
+  readonly codes: MachineCodeRepository;
   readonly links: ProviderLinks;
 }
 

@@ -3,7 +3,7 @@
  * given traffic. Both answer without a key, and also while it shuts down.
  */
 import type { FastifyInstance } from 'fastify';
-import type { DatabaseState } from '../../store/readiness.js';
+import type { DatabaseState } from '../../database/connection/database-state.js';
 
 export interface HealthRoutes {
   readonly isDraining: () => boolean;

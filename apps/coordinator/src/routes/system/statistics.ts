@@ -2,7 +2,7 @@
 
 import { LeaderboardQuerySchema, TotalsQuerySchema } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
-import { KEPT_SECONDS, type PublicStatistics } from '../../stats/public-statistics.js';
+import { KEPT_SECONDS, type PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute, sendCached } from '../plugins/public-route.js';
 

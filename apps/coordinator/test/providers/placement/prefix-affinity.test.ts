@@ -1,8 +1,8 @@
 /** Conversations and whom they go to, through the doors of a running coordinator. */
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
+import { sharedSecret } from '../../../src/database/secret-repository.js';
 import { CACHE_SCOPE_SECRET } from '../../../src/inference/cache-scopes.js';
-import { sharedSecret } from '../../../src/store/secrets.js';
 import { type Customer, type Harness, startHarness } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 

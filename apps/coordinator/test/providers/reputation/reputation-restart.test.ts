@@ -2,6 +2,8 @@
 import type { ProviderId } from '@inference/protocol';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ReputationRepository } from '../../../src/database/providers/reputation-repository.js';
+import type { Database } from '../../../src/database/tables.js';
 import {
   afterAnswer,
   afterFault,
@@ -16,9 +18,7 @@ import {
   stateAt,
 } from '../../../src/providers/reputation/reputation.js';
 import { ReputationStore } from '../../../src/providers/reputation/reputation-store.js';
-import { KeptReputations } from '../../../src/store/kept-reputations.js';
-import type { Database } from '../../../src/store/tables.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
@@ -31,8 +31,8 @@ describeDatabases('kept reputations', (fresh) => {
   let database: Database;
   const errors: unknown[] = [];
   let now = 0;
-  const open = (): Promise<KeptReputations> =>
-    KeptReputations.open({ database, now: () => now, onWriteError: (error) => void errors.push(error), writeEveryMs: NEVER });
+  const open = (): Promise<ReputationRepository> =>
+    ReputationRepository.open({ database, now: () => now, onWriteError: (error) => void errors.push(error), writeEveryMs: NEVER });
   beforeEach(async () => {
     errors.length = 0;
     now = 1_700_000_000_000;
@@ -121,7 +121,7 @@ describeDatabases('kept reputations of coordinators that share a database', (fre
   };
   const start = async (clock = now) => {
     const database = await place.open();
-    const kept = await KeptReputations.open({ database, now: () => clock, onWriteError: fail, writeEveryMs: NEVER });
+    const kept = await ReputationRepository.open({ database, now: () => clock, onWriteError: fail, writeEveryMs: NEVER });
     const heard: [ProviderId, Reputation][] = [];
     kept.onChange = (...change) => void heard.push(change);
     open.push(async () => {

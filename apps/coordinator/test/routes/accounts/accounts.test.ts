@@ -13,8 +13,8 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { authOptions } from '../../../src/accounts/auth.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 
 async function bodyAs(schema: TSchema, answer: Response): Promise<unknown> {
@@ -345,7 +345,7 @@ describeDatabases('accounts', (fresh) => {
       .set({ expires_at: Date.now() - 1 })
       .where('id', '=', shortId)
       .execute();
-    harness.app.keyRing.forget((key) => key.id === shortId);
+    harness.app.apiKeyCache.forget((key) => key.id === shortId);
     expect(await errorOf(await models(short))).toMatchObject({ code: 'invalid_api_key', message: 'The API key has expired.' });
     const { secret, id } = await browser.newKey({ models: ['a/allowed'], spend_limit_micro_usd: 5 });
     const ask = (path: string, body: object): Promise<Response> => harness.post(path, body, { 'x-api-key': secret });

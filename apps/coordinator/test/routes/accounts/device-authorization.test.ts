@@ -5,11 +5,11 @@ import type { Kysely } from 'kysely';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ProviderLinks } from '../../../src/accounts/provider-links.js';
+import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
+import { machineLinks } from '../../../src/database/migrations/0034-machine-links.js';
 import { AttemptLimit } from '../../../src/routes/plugins/attempt-limit.js';
-import { checkLedger } from '../../../src/store/ledger/check.js';
-import { machineLinks } from '../../../src/store/migrations/0034-machine-links.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 

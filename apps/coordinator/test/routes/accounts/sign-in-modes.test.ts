@@ -6,8 +6,8 @@ import { createAuth } from '../../../src/accounts/auth.js';
 import { deleteExpired } from '../../../src/accounts/expired-sessions.js';
 import { readConfig } from '../../../src/config/config.js';
 import { StartupError } from '../../../src/config/startup-error.js';
-import { describeDatabases } from '../../databases.js';
 import { Browser, PASSWORD } from '../../support/console-client.js';
+import { describeDatabases } from '../../support/databases.js';
 import { errorOf, type Harness, startHarness } from '../../support/harness.js';
 
 const CONSOLE = { publicOrigin: null, authSecret: null, requireEmailVerification: false, mail: null, adminKey: null };
@@ -68,7 +68,7 @@ describe('the operator', () => {
     expect((await harness.get('/v1/models', adminKey)).status).toBe(403);
     const rows = await harness.app.database.selectFrom('api_keys').selectAll().execute();
     expect(JSON.stringify(rows)).not.toContain(adminKey);
-    await harness.app.keyRing.revoke(rows[0]?.id ?? '');
+    await harness.app.apiKeyCache.revoke(rows[0]?.id ?? '');
     const again = startHarness({ config: { dataDir: harness.dataDir, development: false, console: { ...CONSOLE, adminKey } } });
     await expect(again).rejects.toThrow(StartupError);
   });

@@ -14,11 +14,11 @@ import { sql } from 'kysely';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { HoldBook } from '../../../src/store/hold-book.js';
-import { LastSeenBook } from '../../../src/store/last-seen.js';
-import { ledgerSummary } from '../../../src/store/ledger/summary.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { ledgerSummary } from '../../../src/database/ledger/ledger-summary.js';
+import { LastSeenRepository } from '../../../src/database/providers/last-seen-repository.js';
+import { QuarantineRepository } from '../../../src/database/providers/quarantine-repository.js';
 import { Browser } from '../../support/console-client.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 
@@ -132,7 +132,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     await harness.until(async () => (await rows()).some((row) => row.provider_id === provider.providerId));
     const { provider: nobodys } = await machine();
     nobodys.close();
-    const later = new LastSeenBook({ database: harness.app.database, onWriteError: () => {} });
+    const later = new LastSeenRepository({ database: harness.app.database, onWriteError: () => {} });
     expect((await later.of([provider.providerId])).get(provider.providerId)?.facts).toMatchObject(last);
     await later.close();
     const list = await bodyAs(ConsoleMachineListSchema, await owner.get('/console/v1/machines'));
@@ -177,7 +177,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     const { provider, model } = await machine();
     const path = `/admin/v1/providers/${provider.providerId}`;
     const told: ProviderId[] = [];
-    const book = await HoldBook.open({ database: harness.app.database, now: Date.now, onError: () => {}, refreshMs: 60_000 });
+    const book = await QuarantineRepository.open({ database: harness.app.database, now: Date.now, onError: () => {}, refreshMs: 60_000 });
     try {
       book.onChange = (ids) => told.push(...ids);
       await operator.post(`${path}/quarantine`, { reason: 'first' });

@@ -13,10 +13,10 @@ import type { JobId, ProviderId } from '@inference/protocol';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { microUsd } from '../../../src/ledger/money.js';
-import { createAccount } from '../../../src/store/api-keys.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { microUsd } from '../../../src/billing/micro-usd.js';
+import { createAccount } from '../../../src/database/accounts/api-key-repository.js';
 import { Browser } from '../../support/console-client.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { FakeStripe, STRIPE_KEY, WEBHOOK_SECRET } from '../../support/fake-stripe.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 

@@ -3,9 +3,9 @@ import { ConsoleNewKeySchema, ConsolePlaygroundKeySchema, ConsoleSessionListSche
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { MAX_PLAYGROUND_KEYS, PLAYGROUND_KEY_MS } from '../../../src/store/playground-keys.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { MAX_PLAYGROUND_KEYS, PLAYGROUND_KEY_MS } from '../../../src/database/accounts/playground-key-repository.js';
 import { Browser } from '../../support/console-client.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 
 describeDatabases('usage in the console', (fresh) => {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Compile } from 'typebox/compile';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { addKey, createAccount, newKeyText } from '../../../src/database/accounts/api-key-repository.js';
+import type { JobRow } from '../../../src/database/tables/ledger.js';
 import { PAYMENT_SCHEMAS, type UsageEntry } from '../../../src/routes/billing/payment-schemas.js';
-import { addKey, createAccount, newKeyText } from '../../../src/store/api-keys.js';
-import type { JobRow } from '../../../src/store/tables/ledger.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, startHarness } from '../../support/harness.js';
 
 const MARCH = Date.UTC(2026, 2, 1);

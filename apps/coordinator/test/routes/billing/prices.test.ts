@@ -1,9 +1,9 @@
 import { Compile } from 'typebox/compile';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { microUsd } from '../../../src/ledger/money.js';
-import { PriceBook } from '../../../src/ledger/price-book.js';
+import { microUsd } from '../../../src/billing/micro-usd.js';
+import { PriceRepository } from '../../../src/billing/prices/price-repository.js';
 import { PAYMENT_SCHEMAS } from '../../../src/routes/billing/payment-schemas.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 
 const DEFAULTS = { prompt_per_million: 11, completion_per_million: 22, per_image: 33 };
@@ -147,9 +147,9 @@ describeDatabases('prices', (fresh) => {
   });
 
   it('are agreed upon by coordinators that set them at the same moment', async () => {
-    const open = () => PriceBook.open({ database: harness.app.database, defaults: rates(1), onError: () => {}, refreshMs: 20 });
-    const books: PriceBook[] = [await open(), await open()];
-    const [one, two] = books as [PriceBook, PriceBook];
+    const open = () => PriceRepository.open({ database: harness.app.database, defaults: rates(1), onError: () => {}, refreshMs: 20 });
+    const books: PriceRepository[] = [await open(), await open()];
+    const [one, two] = books as [PriceRepository, PriceRepository];
     await Promise.all(Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? one : two).set({ model: 'm', ...rates(100 + index) })));
     const history = await one.history('m');
     expect(history.map(({ promptPerMillion }) => promptPerMillion).sort()).toEqual(Array.from({ length: 10 }, (_, index) => 100 + index));

@@ -1,9 +1,9 @@
 /** The catalogue: what the operator lists decides which files may be served under an id, and every provider is told. */
 import { Compile } from 'typebox/compile';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { CatalogueRepository } from '../../../src/database/providers/catalogue-repository.js';
 import { CATALOGUE_SCHEMAS } from '../../../src/routes/inference/catalogue-schemas.js';
-import { CatalogueBook } from '../../../src/store/catalogue-book.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 
@@ -129,7 +129,7 @@ describeDatabases('the catalogue', (fresh) => {
 
   it('reaches other coordinators on the same database', async () => {
     let changes = 0;
-    const book = await CatalogueBook.open({ database: harness.app.database, now: Date.now, onError: () => {} });
+    const book = await CatalogueRepository.open({ database: harness.app.database, now: Date.now, onError: () => {} });
     book.onChange = () => changes++;
     try {
       await put(MODEL, ENTRY);

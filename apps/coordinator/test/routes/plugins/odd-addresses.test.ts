@@ -1,7 +1,7 @@
 /** Addresses that no honest client sends are refused as such, on both databases, and are no failure of the service. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
 import { Browser } from '../../support/console-client.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, NO_RATE_LIMITS, startHarness } from '../../support/harness.js';
 
 describeDatabases('odd addresses', (fresh) => {

@@ -1,12 +1,12 @@
 /** What a load balancer asks: whether the process lives, and whether it should be given traffic. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { type DatabaseState, databaseState } from '../../../src/database/connection/database-state.js';
 import { createLog } from '../../../src/log.js';
 import { RequestBodies } from '../../../src/routes/plugins/request-bodies.js';
 import { createHttpServer } from '../../../src/routes/plugins/server.js';
 import { addHealth } from '../../../src/routes/system/health.js';
-import { type DatabaseState, databaseState } from '../../../src/store/readiness.js';
-import { describeDatabases } from '../../databases.js';
+import { describeDatabases } from '../../support/databases.js';
 
 interface Ready {
   readonly status: string;

@@ -1,9 +1,9 @@
 import { STATS_SCHEMAS } from '@inference/formats';
 import { Compile } from 'typebox/compile';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Activity, StatsWindow } from '../../../src/store/tables/ledger.js';
-import type { Database } from '../../../src/store/tables.js';
-import { describeDatabases, type TestDatabase } from '../../databases.js';
+import type { Activity, StatsWindow } from '../../../src/database/tables/ledger.js';
+import type { Database } from '../../../src/database/tables.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
 import { errorOf, type Harness, MODEL, startHarness } from '../../support/harness.js';
 
 const MINUTE = 60_000;

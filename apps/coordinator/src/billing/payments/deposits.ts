@@ -1,0 +1,143 @@
+/**
+ * Deposits: asked for, paid at the processor's, posted to the ledger once. An event may come twice, late, or before another:
+ * the ledger posts an order once whatever comes, and only what agrees with the stored order is posted. Money that went back
+ * (refund, dispute) is not taken from a balance by itself: the order is marked and the account suspended, for the operator
+ * to look at.
+ */
+import { randomUUID } from 'node:crypto';
+import type { AccountRepository } from '../../database/accounts/account-repository.js';
+import type { DepositOrder, PaymentRepository } from '../../database/payment-repository.js';
+import type { Ledger } from '../ledger/ledger.js';
+import { microUsd } from '../micro-usd.js';
+import { centsOf, microUsdOfCents, type PaymentEvent, type PaymentNews, type PaymentProcessor } from './payment-processor.js';
+
+export interface DepositsOptions {
+  readonly book: PaymentRepository;
+  readonly ledger: Pick<Ledger, 'deposit'>;
+  readonly accounts: AccountRepository;
+  readonly now: () => number;
+}
+
+/** What became of an event: only `posted` moved money. */
+export type EventOutcome = 'posted' | 'noted' | 'flagged' | 'replayed' | 'mismatch' | 'unknown_order' | 'ignored';
+
+export type OpenOutcome =
+  | { readonly kind: 'opened'; readonly order: DepositOrder; readonly url: string }
+  | { readonly kind: 'failed'; readonly error: unknown };
+
+export class Deposits {
+  readonly #book: PaymentRepository;
+  readonly #ledger: Pick<Ledger, 'deposit'>;
+  readonly #accounts: AccountRepository;
+  readonly #now: () => number;
+
+  constructor(options: DepositsOptions) {
+    this.#book = options.book;
+    this.#ledger = options.ledger;
+    this.#accounts = options.accounts;
+    this.#now = options.now;
+  }
+
+  /** Opens a checkout. `amount` is micro-USD in whole cents; `pageUrl` is where the customer comes back to. */
+  async open(
+    processor: PaymentProcessor,
+    customer: { readonly accountId: string; readonly email: string },
+    amount: number,
+    pageUrl: string,
+  ): Promise<OpenOutcome> {
+    const cents = centsOf(amount);
+    if (cents === null) throw new RangeError('a deposit is whole cents');
+    const order = this.#newOrder(randomUUID(), customer.accountId, amount, 'stripe');
+    await this.#book.addOrder(order);
+    try {
+      const { checkoutId, url } = await processor.openCheckout({
+        ...customer,
+        orderId: order.id,
+        cents,
+        doneUrl: `${pageUrl}?deposit=${order.id}`,
+        cancelUrl: `${pageUrl}?cancelled=${order.id}`,
+      });
+      await this.#book.setCheckout(order.id, checkoutId);
+      return { kind: 'opened', order, url };
+    } catch (error) {
+      await this.#book.endOrder(order.id, 'failed', this.#now());
+      return { kind: 'failed', error };
+    }
+  }
+
+  /** Credits at once: by hand, or in development. The same id credits once. */
+  async credit(id: string, accountId: string, amount: number, source: 'development' | 'admin'): Promise<DepositOrder> {
+    await this.#book.addOrder(this.#newOrder(id, accountId, amount, source));
+    const order = await this.#book.findOrder(id);
+    if (order === null) throw new Error('the order that was just made is gone');
+    await this.#post(order, null);
+    return (await this.#book.findOrder(id)) ?? order;
+  }
+
+  /** Takes an event of the processor. A rejection means that it should come again. */
+  async take(event: PaymentEvent, processor: PaymentProcessor): Promise<EventOutcome> {
+    if (await this.#book.knowsEvent(event.id)) return 'replayed';
+    const { outcome, orderId } = await this.#apply(event, processor);
+    await this.#book.addEvent({ id: event.id, type: event.type, orderId, outcome, at: this.#now() });
+    return outcome;
+  }
+
+  async #apply(news: PaymentNews, processor: PaymentProcessor): Promise<{ outcome: EventOutcome; orderId: string | null }> {
+    switch (news.kind) {
+      case 'paid': {
+        const order = await this.#book.findOrderByCheckout(news.checkoutId);
+        if (order === null) return { outcome: 'unknown_order', orderId: null };
+        if (!agrees(order, news)) return { outcome: 'mismatch', orderId: order.id };
+        await this.#post(order, news.paymentId);
+        return { outcome: 'posted', orderId: order.id };
+      }
+      case 'not_paid': {
+        const order = await this.#book.findOrderByCheckout(news.checkoutId);
+        if (order === null) return { outcome: 'unknown_order', orderId: null };
+        await this.#book.endOrder(order.id, news.state, this.#now());
+        return { outcome: 'noted', orderId: order.id };
+      }
+      case 'refunded':
+      case 'disputed':
+        return this.#flag(news, processor);
+      case 'other':
+        return { outcome: 'ignored', orderId: null };
+      default:
+        return news satisfies never;
+    }
+  }
+
+  async #flag(news: PaymentNews & { kind: 'refunded' | 'disputed' }, processor: PaymentProcessor) {
+    const known = await this.#book.findOrderByPayment(news.paymentId);
+    const named = news.kind === 'refunded' ? news.orderId : null;
+    const orderId = known?.id ?? named ?? (await processor.orderOfPayment(news.paymentId));
+    const order = known ?? (orderId === null ? null : await this.#book.findOrder(orderId));
+    if (order === null) return { outcome: 'unknown_order' as const, orderId: null };
+    if (news.kind === 'refunded') await this.#book.noteRefund(order.id, microUsdOfCents(news.cents));
+    else await this.#book.noteDispute(order.id, this.#now());
+    await this.#accounts.setSuspended(order.accountId, true);
+    return { outcome: 'flagged' as const, orderId: order.id };
+  }
+
+  /** First the ledger, then the order: a crash between them leaves an order that the repeated event completes. */
+  async #post(order: DepositOrder, paymentId: string | null): Promise<void> {
+    const at = this.#now();
+    await this.#ledger.deposit({ eventId: order.id, accountId: order.accountId, amount: microUsd(order.amount), source: order.source, at });
+    await this.#book.payOrder(order.id, paymentId, at);
+  }
+
+  #newOrder(id: string, accountId: string, amount: number, source: DepositOrder['source']): DepositOrder {
+    return { id, accountId, amount, source, state: 'open', createdAt: this.#now(), endedAt: null, refunded: 0, disputedAt: null };
+  }
+}
+
+/** Everything that was agreed when the checkout was opened is what was paid. */
+function agrees(order: DepositOrder, news: PaymentNews & { kind: 'paid' }): boolean {
+  return (
+    news.orderId === order.id &&
+    news.accountId === order.accountId &&
+    news.currency === 'usd' &&
+    news.cents !== null &&
+    microUsdOfCents(news.cents) === order.amount
+  );
+}

@@ -1,0 +1,157 @@
+/**
+ * The prices in force. They are read from the database every few seconds, so that a price set on one coordinator reaches the
+ * others; to change it everywhere at one moment, set it with a later `validFrom`. Nothing is ever overwritten.
+ */
+import { randomUUID } from 'node:crypto';
+import { withRetries } from '../../database/connection/transaction-retry.js';
+import { PeriodicRefresh } from '../../database/periodic-refresh.js';
+import type { Database, Tables } from '../../database/tables.js';
+import { LedgerError } from '../ledger/ledger-error.js';
+import { microUsd } from '../micro-usd.js';
+import type { Price, Rates } from './price.js';
+
+/** The model whose price stands for every model without one of its own. */
+export const ANY_MODEL = '*';
+/** A million dollars per million tokens: beyond any price, and small enough that products stay exact. */
+export const MAX_PER_MILLION = 1_000_000_000_000;
+/** Micro-USD per image, a thousand dollars. */
+export const MAX_PER_IMAGE = 1_000_000_000;
+
+export interface PriceBookOptions {
+  readonly database: Database;
+  /** In force for every model while none is set for it or for `*`. */
+  readonly defaults: Rates;
+  readonly now?: () => number;
+  readonly refreshMs?: number;
+  readonly onError: (error: unknown) => void;
+}
+
+export interface NewPrice extends Rates {
+  readonly model: string;
+  /** Milliseconds since 1970; now when absent, and never before. */
+  readonly validFrom?: number;
+}
+
+const REFRESH_MS = 10_000;
+const PATIENCE_MS = 10_000;
+
+export class PriceRepository {
+  readonly #database: Database;
+  readonly #default: Price;
+  readonly #now: () => number;
+  readonly #refreshing: PeriodicRefresh;
+  /** Per model, prices that are in force or will be, the latest first. */
+  #prices = new Map<string, readonly Price[]>();
+
+  /** Opens the book with the prices that are set. Callers close it. */
+  static async open(options: PriceBookOptions): Promise<PriceRepository> {
+    const book = new PriceRepository(options);
+    await book.#refreshing.begin();
+    return book;
+  }
+
+  private constructor({ database, defaults, now = Date.now, refreshMs = REFRESH_MS, onError }: PriceBookOptions) {
+    this.#database = database;
+    this.#now = now;
+    this.#default = { id: 'default', model: ANY_MODEL, validFrom: 0, ...checked(defaults) };
+    this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
+  }
+
+  /** What a model costs now. */
+  current(model: string): Price {
+    const now = this.#now();
+    return this.#inForce(model, now) ?? this.#inForce(ANY_MODEL, now) ?? this.#default;
+  }
+
+  /** Sets a price. Throws {@link LedgerError} `invalid` for rates that are no whole numbers in range, and for the past. */
+  async set(price: NewPrice): Promise<Price> {
+    const rates = checked(price);
+    const now = this.#now();
+    const validFrom = price.validFrom ?? now;
+    if (price.model === '' || price.model.length > 256) throw new LedgerError('invalid', 'a price needs a model');
+    if (!Number.isSafeInteger(validFrom) || validFrom < now) throw new LedgerError('invalid', 'a price cannot begin in the past');
+    const row = { id: randomUUID(), model: price.model, valid_from: validFrom, ...toRow(rates) };
+    // Two that are set at once take two versions: SQLite makes the second transaction wait, and on PostgreSQL the unique key
+    // refuses it, so that it is tried again.
+    const add = (): Promise<void> =>
+      this.#database.transaction().execute(async (transaction) => {
+        const { version } = await transaction
+          .selectFrom('prices')
+          .select((select) => select.fn.max('version').as('version'))
+          .where('model', '=', price.model)
+          .executeTakeFirstOrThrow();
+        await transaction
+          .insertInto('prices')
+          .values({ ...row, version: (version ?? 0) + 1 })
+          .execute();
+      });
+    await withRetries(add, Date.now() + PATIENCE_MS);
+    await this.refresh();
+    return { id: row.id, model: price.model, validFrom, ...rates };
+  }
+
+  /** Every price ever set for a model (`*` for the general one), the latest first. */
+  async history(model: string): Promise<Price[]> {
+    const rows = await this.#ordered().where('model', '=', model).execute();
+    return rows.map(toPrice);
+  }
+
+  /** The prices in force now for every model that has one of its own, and the general one. */
+  list(): Price[] {
+    const models = new Set([...this.#prices.keys(), ANY_MODEL]);
+    return [...models].sort().map((model) => this.current(model));
+  }
+
+  /** Reads the prices again. */
+  async refresh(): Promise<void> {
+    const prices = new Map<string, Price[]>();
+    const now = this.#now();
+    for (const row of await this.#ordered().execute()) {
+      const list = prices.get(row.model) ?? [];
+      // Behind the one that is in force, older ones can never be again.
+      if (list.some((price) => price.validFrom <= now)) continue;
+      list.push(toPrice(row));
+      prices.set(row.model, list);
+    }
+    this.#prices = prices;
+  }
+
+  close(): void {
+    this.#refreshing.close();
+  }
+
+  #inForce(model: string, now: number): Price | undefined {
+    return this.#prices.get(model)?.find((price) => price.validFrom <= now);
+  }
+
+  #ordered() {
+    return this.#database.selectFrom('prices').selectAll().orderBy('valid_from', 'desc').orderBy('version', 'desc');
+  }
+}
+
+function checked(rates: Rates): Rates {
+  const within = (value: number, max: number): number => {
+    if (Number.isSafeInteger(value) && value >= 0 && value <= max) return value;
+    throw new LedgerError('invalid', `a price must be a whole number of micro-USD from 0 to ${max}`);
+  };
+  return {
+    promptPerMillion: microUsd(within(rates.promptPerMillion, MAX_PER_MILLION)),
+    completionPerMillion: microUsd(within(rates.completionPerMillion, MAX_PER_MILLION)),
+    perImage: microUsd(within(rates.perImage, MAX_PER_IMAGE)),
+  };
+}
+
+function toRow(rates: Rates) {
+  return { prompt_per_million: rates.promptPerMillion, completion_per_million: rates.completionPerMillion, per_image: rates.perImage };
+}
+
+function toPrice(row: Tables['prices']): Price {
+  return {
+    id: row.id,
+    model: row.model,
+    promptPerMillion: microUsd(row.prompt_per_million),
+    completionPerMillion: microUsd(row.completion_per_million),
+    perImage: microUsd(row.per_image),
+    validFrom: row.valid_from,
+  };
+}

@@ -1,0 +1,147 @@
+/** Accounts: made at sign-up, suspended by the operator, closed by their owner. What is closed stays closed. */
+import { cleanName } from '@inference/protocol';
+import { sql } from 'kysely';
+import type { Database, Tables } from '../tables.js';
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly createdAt: number;
+  readonly isAdmin: boolean;
+  readonly suspendedAt: number | null;
+  readonly deletedAt: number | null;
+}
+
+export interface ListedAccount extends Account {
+  /** Null for an account that nobody signed up for, and for a closed one. */
+  readonly email: string | null;
+}
+
+export interface AccountRepositoryOptions {
+  readonly database: Database;
+  readonly now: () => number;
+  /** An account's keys are to be looked up anew: it was suspended, reinstated or closed. */
+  readonly onChange: (accountId: string) => void;
+}
+
+export class AccountRepository {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #onChange: (accountId: string) => void;
+
+  constructor(options: AccountRepositoryOptions) {
+    this.#database = options.database;
+    this.#now = options.now;
+    this.#onChange = options.onChange;
+  }
+
+  /** Makes the account of a user, unless it is there. */
+  async ensure(user: { readonly id: string; readonly name: string }): Promise<Account> {
+    const found = await this.find(user.id);
+    if (found !== null) return found;
+    const row = { id: user.id, name: user.name, created_at: this.#now(), admin_since: null, suspended_at: null, deleted_at: null };
+    await this.#database
+      .insertInto('accounts')
+      .values(row)
+      .onConflict((conflict) => conflict.column('id').doNothing())
+      .execute();
+    return (await this.find(user.id)) ?? fromRow(row);
+  }
+
+  async find(id: string): Promise<Account | null> {
+    const row = await this.#database.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
+    return row === undefined ? null : fromRow(row);
+  }
+
+  /** Accounts with the names and e-mail addresses of their users, newest first. `text` is an id, or a part of a name or an e-mail address. */
+  async list(options: {
+    readonly text: string | null;
+    readonly limit: number;
+    readonly after: { readonly at: number; readonly id: string } | null;
+  }): Promise<ListedAccount[]> {
+    let query = this.#listed();
+    const { text, after } = options;
+    if (text !== null) {
+      const part = `%${text.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`;
+      const has = (column: 'auth_users.email' | 'auth_users.name' | 'accounts.name') =>
+        sql<boolean>`lower(${sql.ref(column)}) like ${part} escape '\\'`;
+      query = query.where((where) =>
+        where.or([where('accounts.id', '=', text), has('auth_users.email'), has('auth_users.name'), has('accounts.name')]),
+      );
+    }
+    if (after !== null) {
+      query = query.where((where) =>
+        where.or([
+          where('accounts.created_at', '<', after.at),
+          where.and([where('accounts.created_at', '=', after.at), where('accounts.id', '<', after.id)]),
+        ]),
+      );
+    }
+    const rows = await query.orderBy('accounts.created_at', 'desc').orderBy('accounts.id', 'desc').limit(options.limit).execute();
+    return rows.map(listedOf);
+  }
+
+  async findListed(id: string): Promise<ListedAccount | null> {
+    const row = await this.#listed().where('accounts.id', '=', id).executeTakeFirst();
+    return row === undefined ? null : listedOf(row);
+  }
+
+  #listed() {
+    return this.#database
+      .selectFrom('accounts')
+      .leftJoin('auth_users', 'auth_users.id', 'accounts.id')
+      .selectAll('accounts')
+      .select(['auth_users.email', 'auth_users.name as user_name']);
+  }
+
+  /** Suspends or reinstates: keys and sessions of a suspended account open nothing. False when there is no such account. */
+  async setSuspended(id: string, suspended: boolean): Promise<boolean> {
+    return this.#update(id, { suspended_at: suspended ? this.#now() : null });
+  }
+
+  async setAdmin(id: string, admin: boolean): Promise<boolean> {
+    return this.#update(id, { admin_since: admin ? this.#now() : null });
+  }
+
+  /** Closes an account for good: its keys are revoked, its name is forgotten. Its postings stay. */
+  async close(id: string): Promise<void> {
+    const now = this.#now();
+    await this.#database.transaction().execute(async (transaction) => {
+      await transaction.updateTable('accounts').set({ deleted_at: now, admin_since: null, name: '' }).where('id', '=', id).execute();
+      await transaction
+        .updateTable('api_keys')
+        .set({ revoked_at: now })
+        .where('account_id', '=', id)
+        .where('revoked_at', 'is', null)
+        .execute();
+      await transaction.deleteFrom('machine_names').where('account_id', '=', id).execute();
+    });
+    this.#onChange(id);
+  }
+
+  async #update(id: string, values: Partial<Tables['accounts']>): Promise<boolean> {
+    const result = await this.#database
+      .updateTable('accounts')
+      .set(values)
+      .where('id', '=', id)
+      .where('deleted_at', 'is', null)
+      .executeTakeFirst();
+    this.#onChange(id);
+    return result.numUpdatedRows === 1n;
+  }
+}
+
+function fromRow(row: Tables['accounts']): Account {
+  return {
+    id: row.id,
+    name: row.name,
+    createdAt: row.created_at,
+    isAdmin: row.admin_since !== null,
+    suspendedAt: row.suspended_at,
+    deletedAt: row.deleted_at,
+  };
+}
+
+function listedOf(row: Tables['accounts'] & { email: string | null; user_name: string | null }): ListedAccount {
+  return { ...fromRow(row), name: cleanName(row.user_name ?? row.name), email: row.email };
+}

@@ -1,0 +1,133 @@
+/**
+ * Recognises keys without a query per request: found keys are remembered for a short time. Revoking through the ring takes
+ * effect at once in this process, and within the short time in others; so does whatever else is changed about a key or its
+ * account. Times of last use are written in batches.
+ */
+import { BoundedMap } from '../../limits/bounded-map.js';
+import type { Database } from '../tables.js';
+import { type ApiKey, findKey, hashKey, looksLikeKey, recordKeyUse, revokeKey } from './api-key-repository.js';
+
+export interface ApiKeyCacheOptions {
+  readonly database: Database;
+  /** How long a found key is trusted without asking again, in milliseconds. */
+  readonly rememberMs?: number;
+  readonly writeEveryMs?: number;
+  readonly now?: () => number;
+  readonly onWriteError: (error: unknown) => void;
+}
+
+const MAX_REMEMBERED = 10_000;
+/** Hashes of keys that were found since the process began. */
+const MAX_FOUND = 20_000;
+
+export class ApiKeyCache {
+  readonly #database: Database;
+  readonly #rememberMs: number;
+  readonly #now: () => number;
+  readonly #onWriteError: (error: unknown) => void;
+  readonly #remembered = new Map<string, { readonly key: ApiKey; readonly until: number }>();
+  readonly #found = new BoundedMap<string, true>(MAX_FOUND);
+  /** Client networks that tried many wrong keys, and have a look-up in progress. */
+  readonly #limitedLookUps = new Set<string>();
+  readonly #used = new Map<string, number>();
+  readonly #writer: NodeJS.Timeout;
+  /** Counts changes, so that a look-up that began before one does not put back what was found before it. */
+  #changes = 0;
+
+  constructor(options: ApiKeyCacheOptions) {
+    this.#database = options.database;
+    this.#rememberMs = options.rememberMs ?? 3000;
+    this.#now = options.now ?? Date.now;
+    this.#onWriteError = options.onWriteError;
+    this.#writer = setInterval(() => void this.#writeUses(), options.writeEveryMs ?? 15_000);
+    this.#writer.unref();
+  }
+
+  /** The key behind a text, or null when it is none of ours or revoked. Resolves at once (no promise) for remembered keys. */
+  recognise(text: string): ApiKey | null | Promise<ApiKey | null> {
+    if (!looksLikeKey(text)) return null;
+    const hash = hashKey(text);
+    return this.#recall(hash) ?? this.#lookUp(hash);
+  }
+
+  /**
+   * As {@link recognise}, for a client network that tried many wrong keys: a key that was good before is looked up as ever, others one
+   * at a time. Null also for a key that another look-up of the network is in the way of.
+   */
+  async recogniseLimited(text: string, network: string): Promise<ApiKey | null> {
+    if (!looksLikeKey(text)) return null;
+    const hash = hashKey(text);
+    const known = this.#recall(hash);
+    if (known !== null) return known;
+    if (this.#found.has(hash)) return this.#lookUp(hash);
+    if (this.#limitedLookUps.has(network)) return null;
+    this.#limitedLookUps.add(network);
+    try {
+      return await this.#lookUp(hash);
+    } finally {
+      this.#limitedLookUps.delete(network);
+    }
+  }
+
+  /** Revokes a key; no request that begins after the returned promise is kept passes with it. */
+  async revoke(id: string): Promise<boolean> {
+    const revoked = await revokeKey(this.#database, id, this.#now());
+    this.forget((key) => key.id === id);
+    return revoked;
+  }
+
+  /** Has keys looked up anew: something about them was changed. */
+  forget(changed: (key: ApiKey) => boolean): void {
+    this.#changes++;
+    for (const [hash, { key }] of this.#remembered) if (changed(key)) this.#remembered.delete(hash);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#writer);
+    await this.#writeUses();
+  }
+
+  #recall(hash: string): ApiKey | null {
+    const now = this.#now();
+    const known = this.#remembered.get(hash);
+    if (known === undefined || known.until <= now) return null;
+    this.#used.set(known.key.id, now);
+    return known.key;
+  }
+
+  async #lookUp(hash: string): Promise<ApiKey | null> {
+    const changes = this.#changes;
+    const found = await findKey(this.#database, hash);
+    if (found === null || found.revokedAt !== null) {
+      this.#remembered.delete(hash);
+      this.#found.delete(hash);
+      return null;
+    }
+    const now = this.#now();
+    const { revokedAt: _, ...key } = found;
+    this.#found.set(hash, true);
+    if (changes === this.#changes) this.#remember(hash, key, now + this.#rememberMs);
+    this.#used.set(key.id, now);
+    return key;
+  }
+
+  #remember(hash: string, key: ApiKey, until: number): void {
+    this.#remembered.delete(hash);
+    if (this.#remembered.size >= MAX_REMEMBERED) {
+      const [oldest] = this.#remembered.keys();
+      if (oldest !== undefined) this.#remembered.delete(oldest);
+    }
+    this.#remembered.set(hash, { key, until });
+  }
+
+  async #writeUses(): Promise<void> {
+    if (this.#used.size === 0) return;
+    const uses = new Map(this.#used);
+    this.#used.clear();
+    try {
+      await recordKeyUse(this.#database, uses);
+    } catch (error) {
+      this.#onWriteError(error);
+    }
+  }
+}

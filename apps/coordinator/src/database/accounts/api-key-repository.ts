@@ -1,0 +1,148 @@
+/** Accounts and their keys. A key is 32 random bytes behind a fixed prefix; only its SHA-256 is stored. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { ApiKeyKind, Database, KeySignatureForm } from '../tables.js';
+
+/** Every key begins like this (spec: authentication). */
+export const KEY_PREFIX = 'service-';
+const KEY_PATTERN = /^service-[A-Za-z0-9_-]{43}$/;
+/** Characters kept for people to recognise a key by; the prefix and four more tell nothing useful about the rest. */
+const SHOWN_CHARACTERS = KEY_PREFIX.length + 4;
+
+/** What a key may do, and how its requests are answered, beside what its kind says. */
+export interface KeyLimits {
+  readonly expiresAt: number | null;
+  /** Micro-USD that may be spent with it, ever. The ledger holds it against each reservation. */
+  readonly spendLimit: number | null;
+  /** Models it may use; null allows all. */
+  readonly models: readonly string[] | null;
+  /** How streams carry their signatures; null: as the format does by itself. */
+  readonly signatureForm: KeySignatureForm | null;
+}
+
+export interface ApiKey extends KeyLimits {
+  readonly id: string;
+  readonly accountId: string;
+  readonly kind: ApiKeyKind;
+  /** Its account is suspended. */
+  readonly suspended: boolean;
+}
+
+export const NO_LIMITS: KeyLimits = { expiresAt: null, spendLimit: null, models: null, signatureForm: null };
+
+export function newKeyText(): string {
+  return KEY_PREFIX + randomBytes(32).toString('base64url');
+}
+
+/** Whether a text could be a key at all. Checked first, so that other texts cost no hash and no query. */
+export function looksLikeKey(text: string): boolean {
+  return KEY_PATTERN.test(text);
+}
+
+export function hashKey(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+export async function createAccount(database: Database, name: string, now: number): Promise<string> {
+  const id = randomUUID();
+  await database
+    .insertInto('accounts')
+    .values({ id, name, created_at: now, admin_since: null, suspended_at: null, deleted_at: null })
+    .execute();
+  return id;
+}
+
+export interface NewKey {
+  readonly accountId: string;
+  readonly kind: ApiKeyKind;
+  readonly text: string;
+  readonly name?: string;
+  readonly limits?: KeyLimits;
+  readonly madeFor?: 'playground';
+  readonly now: number;
+}
+
+/** Stores a key's hash. Returns the key's id. */
+export async function addKey(database: Database, key: NewKey): Promise<string> {
+  const id = randomUUID();
+  const limits = key.limits ?? NO_LIMITS;
+  await database
+    .insertInto('api_keys')
+    .values({
+      id,
+      account_id: key.accountId,
+      kind: key.kind,
+      hash: hashKey(key.text),
+      prefix: key.text.slice(0, SHOWN_CHARACTERS),
+      name: key.name ?? '',
+      created_at: key.now,
+      last_used_at: null,
+      revoked_at: null,
+      expires_at: limits.expiresAt,
+      spend_limit_micro_usd: limits.spendLimit,
+      models: modelsText(limits.models),
+      made_for: key.madeFor ?? null,
+      signature_form: limits.signatureForm,
+    })
+    .execute();
+  return id;
+}
+
+/** The key with this hash, revoked or not. A key of a deleted account counts as revoked. */
+export async function findKey(database: Database, hash: string): Promise<(ApiKey & { readonly revokedAt: number | null }) | null> {
+  const row = await database
+    .selectFrom('api_keys')
+    .innerJoin('accounts', 'accounts.id', 'api_keys.account_id')
+    .select([
+      'api_keys.id',
+      'account_id',
+      'kind',
+      'revoked_at',
+      'expires_at',
+      'spend_limit_micro_usd',
+      'models',
+      'signature_form',
+      'suspended_at',
+      'deleted_at',
+    ])
+    .where('hash', '=', hash)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    kind: row.kind,
+    expiresAt: row.expires_at,
+    spendLimit: row.spend_limit_micro_usd,
+    models: modelsOf(row.models),
+    signatureForm: row.signature_form,
+    suspended: row.suspended_at !== null,
+    revokedAt: row.revoked_at ?? row.deleted_at,
+  };
+}
+
+/** Revokes a key for good. False when there is no such key, or it was revoked before. */
+export async function revokeKey(database: Database, id: string, now: number): Promise<boolean> {
+  const result = await database
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}
+
+/** Records when keys were last used, in one transaction. */
+export async function recordKeyUse(database: Database, uses: ReadonlyMap<string, number>): Promise<void> {
+  await database.transaction().execute(async (transaction) => {
+    for (const [id, time] of uses) await transaction.updateTable('api_keys').set({ last_used_at: time }).where('id', '=', id).execute();
+  });
+}
+
+/** The stored form of a model list, and back. */
+export function modelsText(models: readonly string[] | null): string | null {
+  return models === null ? null : JSON.stringify(models);
+}
+
+export function modelsOf(text: string | null): readonly string[] | null {
+  return text === null ? null : (JSON.parse(text) as string[]);
+}

@@ -1,0 +1,83 @@
+/**
+ * Keys for development mode: made at the first start together with an account, kept in a file that only its owner can
+ * read, and checked against the database at every later start.
+ */
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { errorReason, StartupError } from '../../config/startup-error.js';
+import type { ApiKeyKind, Database } from '../tables.js';
+import { addKey, createAccount, findKey, hashKey, looksLikeKey, newKeyText } from './api-key-repository.js';
+
+const DevelopmentKeysSchema = Type.Object({ api_key: Type.String(), admin_key: Type.String() });
+export type DevelopmentKeys = Static<typeof DevelopmentKeysSchema>;
+const validator = Compile(DevelopmentKeysSchema);
+
+const ACCOUNT_NAME = 'development';
+
+/** The development keys, made when there are none or when one of them was revoked. Throws {@link StartupError}. */
+export async function ensureDevelopmentKeys(database: Database, file: string, now: number): Promise<DevelopmentKeys> {
+  const kept = readKeys(file);
+  if (kept !== null && (await stillGood(database, kept, now))) {
+    chmodSync(file, 0o600);
+    return kept;
+  }
+  const keys = { api_key: newKeyText(), admin_key: newKeyText() };
+  await adopt(database, keys.api_key, 'api', now);
+  await adopt(database, keys.admin_key, 'admin', now);
+  writeKeys(file, keys);
+  return keys;
+}
+
+/** Kept keys are good unless revoked or of the wrong kind. Unknown ones (the database was removed) are taken up again. */
+async function stillGood(database: Database, keys: DevelopmentKeys, now: number): Promise<boolean> {
+  const wanted: readonly (readonly [string, ApiKeyKind])[] = [
+    [keys.api_key, 'api'],
+    [keys.admin_key, 'admin'],
+  ];
+  for (const [text, kind] of wanted) {
+    if (!looksLikeKey(text)) return false;
+    const found = await findKey(database, hashKey(text));
+    if (found !== null && (found.revokedAt !== null || found.kind !== kind)) return false;
+  }
+  for (const [text, kind] of wanted) {
+    if ((await findKey(database, hashKey(text))) === null) await adopt(database, text, kind, now);
+  }
+  return true;
+}
+
+async function adopt(database: Database, text: string, kind: ApiKeyKind, now: number): Promise<void> {
+  const account = await database.selectFrom('accounts').select('id').where('name', '=', ACCOUNT_NAME).executeTakeFirst();
+  const accountId = account?.id ?? (await createAccount(database, ACCOUNT_NAME, now));
+  await addKey(database, { accountId, kind, text, now });
+}
+
+function readKeys(file: string): DevelopmentKeys | null {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (errorReason(error) === 'ENOENT') return null;
+    throw new StartupError(`The development keys ${file} cannot be read: ${errorReason(error)}.`, { cause: error });
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (validator.Check(value)) return value;
+  } catch {
+    // Falls through: the message of a JSON error would quote the keys.
+  }
+  throw new StartupError(`The development keys ${file} are damaged; remove the file to have new ones made.`);
+}
+
+function writeKeys(file: string, keys: DevelopmentKeys): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const fresh = `${file}.new`;
+    writeFileSync(fresh, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });
+    chmodSync(fresh, 0o600);
+    renameSync(fresh, file);
+  } catch (error) {
+    throw new StartupError(`The development keys ${file} cannot be written: ${errorReason(error)}.`, { cause: error });
+  }
+}

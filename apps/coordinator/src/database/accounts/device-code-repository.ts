@@ -1,0 +1,227 @@
+/**
+ * Codes of the device authorization grant (RFC 8628): made for a machine, decided by one account, turned into one token. Every
+ * step is one conditional update, so that of two who decide, or two questions that come at once, exactly one succeeds, on
+ * whatever coordinator they arrive.
+ */
+import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { sql } from 'kysely';
+import { addMachineToken, hashMachineToken, newMachineToken, revokeUnboundToken } from '../providers/machine-token-repository.js';
+import type { Database, Tables } from '../tables.js';
+
+export const DEVICE_CODE_LIFE_MS = 10 * 60_000;
+const POLL_INTERVAL_MS = 5000;
+/** RFC 8628 section 3.5: `slow_down` lengthens the interval by five seconds, for this and all later questions. */
+const SLOW_DOWN_MS = 5000;
+/** The way of a question through the network takes now more, now less time. */
+const LENIENCE_MS = 500;
+/**
+ * A question that was answered in a future this far away was answered before the clock was set back. Those that arrive together
+ * differ by less, and so do the clocks of two coordinators.
+ */
+const SET_BACK_MS = 60_000;
+/** Codes that have ended are told apart from unknown ones for this long. */
+const KEPT_MS = 10 * 60_000;
+
+/** RFC 8628 section 6.1: no vowels, so that no code is a word, and nothing that looks like something else. */
+const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+const USER_CODE_LETTERS = 8;
+
+export interface DeviceRequest {
+  readonly machineName: string;
+  readonly chipName: string | null;
+  readonly address: string | null;
+}
+
+export interface NewDeviceCode {
+  readonly deviceCode: string;
+  /** `WDJB-MJHT` */
+  readonly userCode: string;
+}
+
+export type DeviceCodeState = 'waiting' | 'approved' | 'denied' | 'expired';
+
+export interface DeviceCode extends DeviceRequest {
+  readonly userCode: string;
+  readonly requestedAt: number;
+  readonly expiresAt: number;
+  readonly state: DeviceCodeState;
+}
+
+export type PollOutcome =
+  | { readonly kind: 'pending' | 'slow_down' | 'denied' | 'expired' | 'unknown' }
+  | { readonly kind: 'granted'; readonly token: string };
+
+export class DeviceCodeRepository {
+  readonly #database: Database;
+  readonly #now: () => number;
+  /** Pause between two questions of an agent. */
+  readonly intervalMs: number;
+
+  constructor(options: { database: Database; now: () => number; intervalMs?: number | undefined }) {
+    this.#database = options.database;
+    this.#now = options.now;
+    this.intervalMs = options.intervalMs ?? POLL_INTERVAL_MS;
+  }
+
+  async make(request: DeviceRequest): Promise<NewDeviceCode> {
+    const now = this.#now();
+    await this.#database
+      .deleteFrom('device_codes')
+      .where('expires_at', '<', now - KEPT_MS)
+      .execute();
+    const deviceCode = randomBytes(32).toString('base64url');
+    const userCode = await this.#insert(hashOf(deviceCode), request, now);
+    return { deviceCode, userCode: shown(userCode) };
+  }
+
+  /** A code as its owner sees it; null for one that is unknown, or that somebody else has decided. */
+  async find(userCode: string, accountId: string): Promise<DeviceCode | null> {
+    const row = await this.#row(userCode);
+    return row === null || (row.account_id !== null && row.account_id !== accountId) ? null : this.#view(row);
+  }
+
+  /** Decides a waiting code. The code as it is then: what was decided or ran out before stays so. Null as in {@link find}. */
+  async decide(userCode: string, accountId: string, decision: 'approved' | 'denied'): Promise<DeviceCode | null> {
+    const now = this.#now();
+    await this.#database
+      .updateTable('device_codes')
+      .set({ account_id: accountId, ...(decision === 'approved' ? { approved_at: now } : { denied_at: now }) })
+      .where('user_code', '=', normaliseUserCode(userCode) ?? '')
+      .where('account_id', 'is', null)
+      .where('expires_at', '>', now)
+      .execute();
+    return this.find(userCode, accountId);
+  }
+
+  /** Answers an agent that asks for its token. */
+  async poll(deviceCode: string): Promise<PollOutcome> {
+    const hash = hashOf(deviceCode);
+    const row = await this.#database.selectFrom('device_codes').selectAll().where('hash', '=', hash).executeTakeFirst();
+    if (row === undefined) return { kind: 'unknown' };
+    if (row.token_hash !== null) {
+      // Asked again after it was granted: either the answer was lost, and with it the token, or somebody else knows the code.
+      await revokeUnboundToken(this.#database, row.token_hash, this.#now());
+      return { kind: 'unknown' };
+    }
+    if (row.denied_at !== null) return { kind: 'denied' };
+    const now = this.#now();
+    if (row.expires_at <= now) return { kind: 'expired' };
+    if (!(await this.#inTime(hash, now))) return { kind: 'slow_down' };
+    if (row.approved_at === null) return { kind: 'pending' };
+    return this.#grant(row);
+  }
+
+  async #insert(hash: string, request: DeviceRequest, now: number): Promise<string> {
+    for (;;) {
+      const userCode = newUserCode();
+      const { numInsertedOrUpdatedRows } = await this.#database
+        .insertInto('device_codes')
+        .values({
+          hash,
+          user_code: userCode,
+          machine_name: request.machineName,
+          chip_name: request.chipName,
+          address: request.address,
+          requested_at: now,
+          expires_at: now + DEVICE_CODE_LIFE_MS,
+          interval_ms: this.intervalMs,
+          polled_at: null,
+          account_id: null,
+          approved_at: null,
+          denied_at: null,
+          token_hash: null,
+        })
+        .onConflict((conflict) => conflict.column('user_code').doNothing())
+        .executeTakeFirstOrThrow();
+      if (numInsertedOrUpdatedRows === 1n) return userCode;
+    }
+  }
+
+  /** Whether the agent kept its interval. If not, it has a longer one from now on. A clock that was set back is nobody's fault. */
+  async #inTime(hash: string, now: number): Promise<boolean> {
+    const { numUpdatedRows } = await this.#database
+      .updateTable('device_codes')
+      .set({ polled_at: now })
+      .where('hash', '=', hash)
+      .where((where) =>
+        where.or([
+          where('polled_at', 'is', null),
+          where('polled_at', '>', now + SET_BACK_MS),
+          where(sql<number>`polled_at + interval_ms`, '<=', now + LENIENCE_MS),
+        ]),
+      )
+      .executeTakeFirst();
+    if (numUpdatedRows === 1n) return true;
+    await this.#database
+      .updateTable('device_codes')
+      .set((set) => ({ polled_at: now, interval_ms: set('interval_ms', '+', SLOW_DOWN_MS) }))
+      .where('hash', '=', hash)
+      .execute();
+    return false;
+  }
+
+  async #grant(row: Tables['device_codes']): Promise<PollOutcome> {
+    const token = newMachineToken();
+    const tokenHash = hashMachineToken(token);
+    const accountId = row.account_id ?? '';
+    return this.#database.transaction().execute(async (transaction) => {
+      const { numUpdatedRows } = await transaction
+        .updateTable('device_codes')
+        .set({ token_hash: tokenHash })
+        .where('hash', '=', row.hash)
+        .where('token_hash', 'is', null)
+        .executeTakeFirst();
+      if (numUpdatedRows !== 1n) return { kind: 'unknown' };
+      const owner = await transaction.selectFrom('accounts').selectAll().where('id', '=', accountId).executeTakeFirst();
+      if (owner === undefined || owner.deleted_at !== null || owner.suspended_at !== null) return { kind: 'denied' };
+      await addMachineToken(transaction, { hash: tokenHash, accountId, machineName: row.machine_name, now: this.#now() });
+      return { kind: 'granted', token };
+    });
+  }
+
+  async #row(userCode: string): Promise<Tables['device_codes'] | null> {
+    const code = normaliseUserCode(userCode);
+    if (code === null) return null;
+    const row = await this.#database.selectFrom('device_codes').selectAll().where('user_code', '=', code).executeTakeFirst();
+    return row ?? null;
+  }
+
+  #view(row: Tables['device_codes']): DeviceCode {
+    return {
+      userCode: shown(row.user_code),
+      machineName: row.machine_name,
+      chipName: row.chip_name,
+      address: row.address,
+      requestedAt: row.requested_at,
+      expiresAt: row.expires_at,
+      state: stateOf(row, this.#now()),
+    };
+  }
+}
+
+/** A user code as it is kept: people type it in small letters, without the dash, or with spaces. Null for what is none. */
+export function normaliseUserCode(text: string): string | null {
+  if (text.length > 64) return null;
+  const letters = text.toUpperCase().replace(/[\s-]/g, '');
+  return USER_CODE.test(letters) ? letters : null;
+}
+
+const USER_CODE = new RegExp(`^[${LETTERS}]{${USER_CODE_LETTERS}}$`);
+
+function newUserCode(): string {
+  return Array.from({ length: USER_CODE_LETTERS }, () => LETTERS[randomInt(LETTERS.length)]).join('');
+}
+
+function shown(userCode: string): string {
+  return `${userCode.slice(0, 4)}-${userCode.slice(4)}`;
+}
+
+function stateOf(row: Tables['device_codes'], now: number): DeviceCodeState {
+  if (row.approved_at !== null) return 'approved';
+  if (row.denied_at !== null) return 'denied';
+  return row.expires_at <= now ? 'expired' : 'waiting';
+}
+
+function hashOf(code: string): string {
+  return createHash('sha256').update(code).digest('hex');
+}

@@ -1,0 +1,72 @@
+/**
+ * What operators did, for those who ask later. A row is written before anything is done, so that nothing is done without a
+ * trace; how it ended is added after it. Rows are never removed.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Database, Tables } from '../tables.js';
+
+export interface OperatorAction {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly operator: string;
+  readonly action: string;
+  readonly subject: string | null;
+  /** JSON. */
+  readonly details: string | null;
+  /** `done`, the code of an error, or null: it is not known how it ended. */
+  readonly outcome: string | null;
+}
+
+export class OperatorAuditLog {
+  readonly #database: Database;
+  readonly #now: () => number;
+
+  constructor(options: { database: Database; now: () => number }) {
+    this.#database = options.database;
+    this.#now = options.now;
+  }
+
+  /** Writes down what is about to be done, and gives its id. */
+  async begin(action: Pick<OperatorAction, 'operator' | 'action' | 'subject' | 'details'>): Promise<string> {
+    const id = randomUUID();
+    await this.#database
+      .insertInto('operator_actions')
+      .values({ id, at: this.#now(), ...action, outcome: null })
+      .execute();
+    return id;
+  }
+
+  async end(id: string, outcome: string): Promise<void> {
+    await this.#database.updateTable('operator_actions').set({ outcome }).where('id', '=', id).execute();
+  }
+
+  /** Newest first; with a subject, those about it. */
+  async list(options: {
+    readonly subject: string | null;
+    readonly limit: number;
+    readonly after: { readonly at: number; readonly id: string } | null;
+  }): Promise<OperatorAction[]> {
+    const { subject, limit, after } = options;
+    let query = this.#database.selectFrom('operator_actions').selectAll();
+    if (subject !== null) query = query.where('subject', '=', subject);
+    if (after !== null) {
+      query = query.where((where) =>
+        where.or([where('at', '<', after.at), where.and([where('at', '=', after.at), where('id', '<', after.id)])]),
+      );
+    }
+    return (await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute()).map(fromRow);
+  }
+}
+
+function fromRow(row: Tables['operator_actions']): OperatorAction {
+  return {
+    id: row.id,
+    at: row.at,
+    operator: row.operator,
+    action: row.action,
+    subject: row.subject,
+    details: row.details,
+    outcome: row.outcome,
+  };
+}

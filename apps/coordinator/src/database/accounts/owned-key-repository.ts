@@ -1,0 +1,161 @@
+/** Keys as their owners see and change them; those of the playground are not among them. Every change takes effect at once in this process. */
+import { sql } from 'kysely';
+import type { Database, KeySignatureForm } from '../tables.js';
+import { lockAccount } from './account-lock.js';
+import type { ApiKeyCache } from './api-key-cache.js';
+import { addKey, type KeyLimits, modelsOf, modelsText, newKeyText } from './api-key-repository.js';
+
+export interface OwnedKey extends KeyLimits {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly createdAt: number;
+  readonly lastUsedAt: number | null;
+  readonly revokedAt: number | null;
+  /** Micro-USD spent with it so far. */
+  readonly spent: number;
+}
+
+export interface KeyChange extends Partial<KeyLimits> {
+  readonly name?: string;
+}
+
+/** An account cannot fill the database with keys. Revoked ones do not count. */
+export const MAX_KEYS = 200;
+
+export class OwnedKeyRepository {
+  readonly #database: Database;
+  readonly #apiKeyCache: ApiKeyCache;
+  readonly #now: () => number;
+
+  constructor(options: { database: Database; apiKeyCache: ApiKeyCache; now: () => number }) {
+    this.#database = options.database;
+    this.#apiKeyCache = options.apiKeyCache;
+    this.#now = options.now;
+  }
+
+  /** Keys for the API, newest first: up to `limit` of those after `after`. */
+  async list(accountId: string, limit: number, after: { readonly at: number; readonly id: string } | null): Promise<OwnedKey[]> {
+    let query = this.#select(accountId);
+    if (after !== null) {
+      query = query.where((where) =>
+        where.or([
+          where('api_keys.created_at', '<', after.at),
+          where.and([where('api_keys.created_at', '=', after.at), where('api_keys.id', '<', after.id)]),
+        ]),
+      );
+    }
+    const rows = await query.orderBy('api_keys.created_at', 'desc').orderBy('api_keys.id', 'desc').limit(limit).execute();
+    return rows.map(fromRow);
+  }
+
+  async find(accountId: string, id: string): Promise<OwnedKey | null> {
+    const row = await this.#select(accountId).where('api_keys.id', '=', id).executeTakeFirst();
+    return row === undefined ? null : fromRow(row);
+  }
+
+  /** Makes a key. Its text is nowhere else. Null when the account has too many. */
+  async create(accountId: string, name: string, limits: KeyLimits): Promise<{ readonly key: OwnedKey; readonly text: string } | null> {
+    const text = newKeyText();
+    const id = await this.#database.transaction().execute(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      const { count } = await transaction
+        .selectFrom('api_keys')
+        .select(sql<number>`count(*)`.as('count'))
+        .where('account_id', '=', accountId)
+        .where('made_for', 'is', null)
+        .where('revoked_at', 'is', null)
+        .executeTakeFirstOrThrow();
+      if (count >= MAX_KEYS) return null;
+      return addKey(transaction, { accountId, kind: 'api', text, name, limits, now: this.#now() });
+    });
+    if (id === null) return null;
+    const key = await this.find(accountId, id);
+    if (key === null) throw new Error('the key that was just made is gone');
+    return { key, text };
+  }
+
+  /** Changes a key that is not revoked. Null when the account has no such key. */
+  async change(accountId: string, id: string, change: KeyChange): Promise<OwnedKey | null> {
+    const values = {
+      ...(change.name === undefined ? {} : { name: change.name }),
+      ...(change.expiresAt === undefined ? {} : { expires_at: change.expiresAt }),
+      ...(change.spendLimit === undefined ? {} : { spend_limit_micro_usd: change.spendLimit }),
+      ...(change.models === undefined ? {} : { models: modelsText(change.models) }),
+      ...(change.signatureForm === undefined ? {} : { signature_form: change.signatureForm }),
+    };
+    if (Object.keys(values).length > 0) {
+      const { numUpdatedRows } = await this.#database
+        .updateTable('api_keys')
+        .set(values)
+        .where('id', '=', id)
+        .where('account_id', '=', accountId)
+        .where('kind', '=', 'api')
+        .where('made_for', 'is', null)
+        .where('revoked_at', 'is', null)
+        .executeTakeFirst();
+      if (numUpdatedRows !== 1n) return null;
+      this.#apiKeyCache.forget((key) => key.id === id);
+    }
+    return this.find(accountId, id);
+  }
+
+  /** Revokes a key for good. Null when the account has no such key; a revoked one stays as it is. */
+  async revoke(accountId: string, id: string): Promise<OwnedKey | null> {
+    if ((await this.find(accountId, id)) === null) return null;
+    await this.#apiKeyCache.revoke(id);
+    return this.find(accountId, id);
+  }
+
+  #select(accountId: string) {
+    return this.#database
+      .selectFrom('api_keys')
+      .leftJoin('key_spend', 'key_spend.api_key_id', 'api_keys.id')
+      .select([
+        'api_keys.id',
+        'name',
+        'prefix',
+        'created_at',
+        'last_used_at',
+        'revoked_at',
+        'expires_at',
+        'spend_limit_micro_usd',
+        'models',
+        'signature_form',
+        'key_spend.spent',
+      ])
+      .where('account_id', '=', accountId)
+      .where('kind', '=', 'api')
+      .where('made_for', 'is', null);
+  }
+}
+
+interface KeyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  readonly created_at: number;
+  readonly last_used_at: number | null;
+  readonly revoked_at: number | null;
+  readonly expires_at: number | null;
+  readonly spend_limit_micro_usd: number | null;
+  readonly models: string | null;
+  readonly signature_form: KeySignatureForm | null;
+  readonly spent: number | null;
+}
+
+function fromRow(row: KeyRow): OwnedKey {
+  return {
+    id: row.id,
+    name: row.name,
+    prefix: row.prefix,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+    expiresAt: row.expires_at,
+    spendLimit: row.spend_limit_micro_usd,
+    models: modelsOf(row.models),
+    signatureForm: row.signature_form,
+    spent: row.spent ?? 0,
+  };
+}

@@ -1,0 +1,73 @@
+/**
+ * Short-lived keys for the console's playground, which cannot use the session that it runs under: the inference endpoints
+ * take keys only. One is good for an hour and a small sum, so that a page that leaks one loses little.
+ */
+
+import type { Database } from '../tables.js';
+import { lockAccount } from './account-lock.js';
+import type { ApiKeyCache } from './api-key-cache.js';
+import { addKey, type KeyLimits, newKeyText, revokeKey } from './api-key-repository.js';
+
+export const PLAYGROUND_KEY_MS = 3_600_000;
+/** Micro-USD: a dollar buys hundreds of answers at the default prices. */
+export const PLAYGROUND_SPEND_LIMIT = 1_000_000;
+/** Of one account at a time: pages that are open beside each other. Beyond it the oldest ends. */
+export const MAX_PLAYGROUND_KEYS = 10;
+const NAME = 'Playground';
+
+export interface PlaygroundKey {
+  readonly id: string;
+  readonly text: string;
+  readonly expiresAt: number;
+  readonly spendLimit: number;
+}
+
+export class PlaygroundKeyRepository {
+  readonly #database: Database;
+  readonly #apiKeyCache: ApiKeyCache;
+  readonly #now: () => number;
+
+  constructor(options: { database: Database; apiKeyCache: ApiKeyCache; now: () => number }) {
+    this.#database = options.database;
+    this.#apiKeyCache = options.apiKeyCache;
+    this.#now = options.now;
+  }
+
+  /** Makes a key. Its text is nowhere else. Keys that have expired, and the oldest of too many, are revoked. */
+  async make(accountId: string): Promise<PlaygroundKey> {
+    const now = this.#now();
+    const expiresAt = now + PLAYGROUND_KEY_MS;
+    const limits: KeyLimits = { expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT, models: null, signatureForm: null };
+    const text = newKeyText();
+    const { id, ended } = await this.#database.transaction().execute(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      const open = await openKeys(transaction, accountId);
+      const live = open.filter(({ expires_at }) => expires_at !== null && expires_at > now);
+      const expired = open.filter((key) => !live.includes(key));
+      const ended = new Set([...expired, ...live.slice(MAX_PLAYGROUND_KEYS - 1)].map((key) => key.id));
+      for (const one of ended) await revokeKey(transaction, one, now);
+      const id = await addKey(transaction, { accountId, kind: 'api', text, name: NAME, limits, madeFor: 'playground', now });
+      return { id, ended };
+    });
+    this.#apiKeyCache.forget((key) => ended.has(key.id));
+    return { id, text, expiresAt, spendLimit: PLAYGROUND_SPEND_LIMIT };
+  }
+
+  /** Ends all of an account's, as when it is signed out. */
+  async revokeAll(accountId: string): Promise<void> {
+    for (const { id } of await openKeys(this.#database, accountId)) await this.#apiKeyCache.revoke(id);
+  }
+}
+
+/** Those that are not revoked, newest first. */
+function openKeys(database: Database, accountId: string): Promise<{ id: string; expires_at: number | null }[]> {
+  return database
+    .selectFrom('api_keys')
+    .select(['id', 'expires_at'])
+    .where('account_id', '=', accountId)
+    .where('made_for', '=', 'playground')
+    .where('revoked_at', 'is', null)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute();
+}

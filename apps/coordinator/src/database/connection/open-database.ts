@@ -1,0 +1,58 @@
+/**
+ * Opens the database, embedded or PostgreSQL, and brings its schema up to date. Several coordinators may open one PostgreSQL
+ * at once: the migrator holds an advisory lock there. A failed migration leaves nothing behind and stops the start.
+ */
+import { type Dialect, Kysely, type MigrationProvider, Migrator } from 'kysely';
+import { errorReason, StartupError } from '../../config/startup-error.js';
+import { MIGRATIONS } from '../migrations/all.js';
+import type { Database, Tables } from '../tables.js';
+import { sqliteDialect } from './sqlite.js';
+
+/** Where the data is: a file of our own, or a PostgreSQL database. */
+export type DatabaseTarget =
+  | { readonly file: string /** Longest wait for another process that holds the lock. */; readonly busyMs?: number }
+  | { readonly url: string; readonly maxConnections?: number; readonly onConnectionLost?: (error: Error) => void };
+
+/** What a server that was reached refuses somebody who sets one up (PostgreSQL, appendix A), by SQLSTATE. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  '28000': 'the server does not let this user in',
+  '28P01': 'the server refuses the password',
+  '3D000': 'the server has no database of this name; createdb makes one',
+  '42501': 'this user may not make tables there; the owner of the database may',
+};
+
+/** Opens (and creates or updates) the database. Throws {@link StartupError} when it cannot be used. Callers destroy the database. */
+export async function openDatabase(target: DatabaseTarget): Promise<Database> {
+  if ('url' in target) {
+    // Loaded where it is used: a coordinator with the embedded database starts sooner without the driver.
+    const { postgresDialect } = await import('./postgres.js');
+    // A migration over a large table may take its time; nothing else may.
+    const first = await migrated(postgresDialect({ url: target.url, maxConnections: 1, statementTimeoutMs: 0 }));
+    await first.destroy();
+    return new Kysely<Tables>({ dialect: postgresDialect(target) });
+  }
+  return migrated(sqliteDialect(target.file, target.busyMs));
+}
+
+/** Runs the migrations that have not run yet. Throws {@link StartupError} when one fails or when the database is from a newer program. */
+export async function migrate(database: Database): Promise<void> {
+  const provider: MigrationProvider = { getMigrations: async () => ({ ...MIGRATIONS }) };
+  const { error, results } = await new Migrator({ db: database, provider }).migrateToLatest();
+  if (error === undefined) return;
+  const failed = results?.find((result) => result.status === 'Error');
+  const what = failed === undefined ? 'could not be brought up to date' : `failed in migration ${failed.migrationName}`;
+  const reason = errorReason(error);
+  const words = REFUSALS[reason];
+  throw new StartupError(`The database ${what}: ${reason}${words === undefined ? '' : ` (${words})`}.`, { cause: error });
+}
+
+async function migrated(dialect: Dialect): Promise<Database> {
+  const database = new Kysely<Tables>({ dialect });
+  try {
+    await migrate(database);
+  } catch (error) {
+    await database.destroy();
+    throw error;
+  }
+  return database;
+}

@@ -1,0 +1,136 @@
+/** Commands that devices were sent, each answered at most once, and the nonces that their attestations must carry. */
+
+import type { DeviceCommandKind } from '../tables/devices.js';
+import type { Database } from '../tables.js';
+
+export interface CommandRecord {
+  readonly uuid: string;
+  readonly kind: DeviceCommandKind;
+  readonly sentAt: number;
+  readonly expiresAt: number;
+  readonly endedAt: number | null;
+  /** Null while an answer is awaited. */
+  readonly outcome: string | null;
+}
+
+/** Records of one device and kind that are kept; older ones are of no use to anyone. */
+const KEPT = 16;
+
+export async function recordCommand(database: Database, command: CommandRecord & { readonly enrolmentId: string }): Promise<void> {
+  await database.transaction().execute(async (transaction) => {
+    await transaction
+      .insertInto('device_commands')
+      .values({
+        uuid: command.uuid,
+        enrolment_id: command.enrolmentId,
+        kind: command.kind,
+        sent_at: command.sentAt,
+        expires_at: command.expiresAt,
+        ended_at: null,
+        outcome: null,
+      })
+      .execute();
+    const boundary = await transaction
+      .selectFrom('device_commands')
+      .select('sent_at')
+      .where('enrolment_id', '=', command.enrolmentId)
+      .where('kind', '=', command.kind)
+      .orderBy('sent_at', 'desc')
+      .offset(KEPT)
+      .limit(1)
+      .executeTakeFirst();
+    if (boundary === undefined) return;
+    await transaction
+      .deleteFrom('device_commands')
+      .where('enrolment_id', '=', command.enrolmentId)
+      .where('kind', '=', command.kind)
+      .where('sent_at', '<=', boundary.sent_at)
+      .execute();
+  });
+}
+
+export type CommandMatch =
+  | { readonly kind: 'matched'; readonly command: CommandRecord }
+  | { readonly kind: 'unknown_command' | 'command_of_other_device' | 'already_answered' | 'answered_too_late' };
+
+/** Finds the command that an answer is to and takes it out of those awaited, once. */
+export async function matchCommand(
+  database: Database,
+  answer: { readonly uuid: string; readonly enrolmentId: string; readonly now: number },
+): Promise<CommandMatch> {
+  const row = await database.selectFrom('device_commands').selectAll().where('uuid', '=', answer.uuid).executeTakeFirst();
+  if (row === undefined) return { kind: 'unknown_command' };
+  if (row.enrolment_id !== answer.enrolmentId) return { kind: 'command_of_other_device' };
+  const taken = await database
+    .updateTable('device_commands')
+    .set({ ended_at: answer.now, outcome: 'received' })
+    .where('uuid', '=', answer.uuid)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', answer.now)
+    .executeTakeFirst();
+  if (taken.numUpdatedRows === 1n) {
+    return {
+      kind: 'matched',
+      command: { uuid: row.uuid, kind: row.kind, sentAt: row.sent_at, expiresAt: row.expires_at, endedAt: answer.now, outcome: 'received' },
+    };
+  }
+  // In time, yet not taken: another answer was, before or at this very moment.
+  return { kind: row.ended_at === null && row.expires_at <= answer.now ? 'answered_too_late' : 'already_answered' };
+}
+
+/** Says how a command ended. */
+export async function endCommand(database: Database, uuid: string, outcome: string, now: number): Promise<void> {
+  await database.updateTable('device_commands').set({ outcome, ended_at: now }).where('uuid', '=', uuid).execute();
+}
+
+/** Commands of an enrolment, newest first. */
+export async function commandHistory(database: Database, enrolmentId: string): Promise<CommandRecord[]> {
+  const rows = await database
+    .selectFrom('device_commands')
+    .selectAll()
+    .where('enrolment_id', '=', enrolmentId)
+    .orderBy('sent_at', 'desc')
+    .limit(2 * KEPT + 2)
+    .execute();
+  return rows.map((row) => ({
+    uuid: row.uuid,
+    kind: row.kind,
+    sentAt: row.sent_at,
+    expiresAt: row.expires_at,
+    endedAt: row.ended_at,
+    outcome: row.outcome,
+  }));
+}
+
+export interface NonceRecord {
+  readonly epoch: number;
+  /** base64 of 16 bytes. */
+  readonly random: string;
+}
+
+/** The random part for a key and week: the one that is there, or this one from now on. */
+export async function storeNonce(database: Database, seKeySha256: string, nonce: NonceRecord, now: number): Promise<NonceRecord> {
+  await database
+    .insertInto('device_nonces')
+    .values({ se_key_sha256: seKeySha256, epoch: nonce.epoch, random: nonce.random, created_at: now })
+    .onConflict((conflict) => conflict.columns(['se_key_sha256', 'epoch']).doNothing())
+    .execute();
+  const row = await database
+    .selectFrom('device_nonces')
+    .select(['epoch', 'random'])
+    .where('se_key_sha256', '=', seKeySha256)
+    .where('epoch', '=', nonce.epoch)
+    .executeTakeFirstOrThrow();
+  return row;
+}
+
+/** The nonces of a key, newest first. */
+export async function noncesOfKey(database: Database, seKeySha256: string, limit: number): Promise<NonceRecord[]> {
+  return database
+    .selectFrom('device_nonces')
+    .select(['epoch', 'random'])
+    .where('se_key_sha256', '=', seKeySha256)
+    .orderBy('epoch', 'desc')
+    .limit(limit)
+    .execute();
+}

@@ -1,0 +1,181 @@
+/**
+ * Gives a provider its owner, and takes it away again. What a provider earned for nobody, and its place in the roll-ups, moves
+ * to the owner's account.
+ */
+import { sql } from 'kysely';
+import type { Database, Tables } from '../tables.js';
+import { ACTIVITY } from './activity.js';
+import { isUnclaimed, locked, unclaimedAccount } from './locked-rows.js';
+import { lockNetwork } from './totals.js';
+
+export type LinkOutcome = 'linked' | 'other_account';
+
+/**
+ * Call it inside a transaction. Does nothing when the provider already has this owner. `from: 'nobody'` leaves a provider with
+ * the account that it earns for; `anybody` takes it from there.
+ */
+export async function linkProvider(
+  transaction: Database,
+  { providerId, accountId, at, from }: { providerId: string; accountId: string; at: number; from: 'nobody' | 'anybody' },
+): Promise<LinkOutcome> {
+  const owner = await lockedOwner(transaction, providerId);
+  const current = owner.account_id;
+  if (current === accountId) return 'linked';
+  if (!isUnclaimed(current) && from === 'nobody' && !(await isClosed(transaction, current))) return 'other_account';
+  await transaction
+    .updateTable('provider_owners')
+    .set({ account_id: accountId, first_owner: owner.first_owner ?? accountId, linked_at: at })
+    .where('provider_id', '=', providerId)
+    .execute();
+  if (!isUnclaimed(current)) return 'linked';
+  await transaction.updateTable('unclaimed_accounts').set({ claimed_by: accountId }).where('account', '=', current).execute();
+  await moveEarnings(transaction, current, accountId, `link:${providerId}:${at}`, at);
+  await moveRollUps(transaction, current, accountId);
+  await movePayers(transaction, current, accountId);
+  return 'linked';
+}
+
+/**
+ * Call it inside a transaction. From now on the provider earns for nobody: into an account of its own, which the next link
+ * claims. What it earned stays with the owner. False when this is not its owner.
+ */
+export async function unlinkProvider(
+  transaction: Database,
+  { providerId, accountId, at }: { providerId: string; accountId: string; at: number },
+): Promise<boolean> {
+  const owner = await lockedOwner(transaction, providerId);
+  if (owner.account_id !== accountId) return false;
+  const { before } = await transaction
+    .selectFrom('unclaimed_accounts')
+    .select((select) => select.fn.countAll<number>().as('before'))
+    .where('provider_id', '=', providerId)
+    .executeTakeFirstOrThrow();
+  // The account of the first time belongs to the first owner for good, so every later time has one of its own.
+  const account = `${unclaimedAccount(providerId)}:${before + 1}`;
+  await transaction.insertInto('unclaimed_accounts').values({ account, provider_id: providerId, since: at, claimed_by: null }).execute();
+  await transaction
+    .updateTable('provider_owners')
+    .set({ account_id: account, linked_at: null })
+    .where('provider_id', '=', providerId)
+    .execute();
+  return true;
+}
+
+async function lockedOwner(transaction: Database, providerId: string): Promise<Tables['provider_owners']> {
+  await transaction
+    .insertInto('provider_owners')
+    .values({ provider_id: providerId, account_id: unclaimedAccount(providerId), first_owner: null, linked_at: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return locked(
+    transaction,
+    transaction.selectFrom('provider_owners').selectAll().where('provider_id', '=', providerId),
+    'update',
+  ).executeTakeFirstOrThrow();
+}
+
+/** What a closed account still owns, nobody can unlink any more. */
+async function isClosed(transaction: Database, accountId: string): Promise<boolean> {
+  const row = await transaction.selectFrom('accounts').select('deleted_at').where('id', '=', accountId).executeTakeFirst();
+  return row !== undefined && row.deleted_at !== null;
+}
+
+async function moveEarnings(transaction: Database, from: string, to: string, event: string, at: number): Promise<void> {
+  const rows = await locked(
+    transaction,
+    transaction.selectFrom('balances').selectAll().where('account', 'in', [from, to]).orderBy('account'),
+    'update',
+  ).execute();
+  const amount = rows.find((row) => row.account === from)?.balance ?? 0;
+  if (amount === 0) return;
+  const paid = await transaction
+    .selectFrom('payer_earnings')
+    .select((select) => select.fn.sum<number | null>('of_deposits').as('deposits'))
+    .where('earner', '=', from)
+    .where('payer', '=', to)
+    .executeTakeFirstOrThrow();
+  // What the new owner had paid from deposited money comes back as deposited money.
+  const earned = amount - Math.min(amount, paid.deposits ?? 0);
+  await transaction
+    .insertInto('postings')
+    .values([
+      { event, account: from, amount: -amount, earned: -amount, at },
+      { event, account: to, amount, earned, at },
+    ])
+    .execute();
+  await transaction.updateTable('balances').set({ balance: 0, earned: 0 }).where('account', '=', from).execute();
+  await transaction
+    .insertInto('balances')
+    .values({ account: to, balance: amount, reserved: 0, earned })
+    .onConflict((conflict) =>
+      conflict.column('account').doUpdateSet((set) => ({
+        balance: set('balances.balance', '+', set.ref('excluded.balance')),
+        earned: set('balances.earned', '+', set.ref('excluded.earned')),
+      })),
+    )
+    .execute();
+}
+
+async function moveRollUps(transaction: Database, from: string, to: string): Promise<void> {
+  const network = await lockNetwork(transaction);
+  const both = await transaction.selectFrom('account_totals').select(['window', 'account']).where('account', 'in', [from, to]).execute();
+  for (const { window } of network) {
+    if (both.filter((row) => row.window === window).length === 2) {
+      await transaction
+        .updateTable('network_totals')
+        .set((set) => ({ active_accounts: set('active_accounts', '-', 1) }))
+        .where('window', '=', window)
+        .execute();
+    }
+  }
+  const counts = sql.join(ACTIVITY.map((name) => sql.ref(name)));
+  for (const [table, key] of [
+    ['account_hours', 'hour'],
+    ['account_totals', 'window'],
+  ] as const) {
+    const added = sql.join(ACTIVITY.map((name) => sql`${sql.ref(name)} = ${sql.ref(`${table}.${name}`)} + ${sql.ref(`excluded.${name}`)}`));
+    // `where true`: without it, SQLite would read the conflict clause as a join condition.
+    await sql`
+      insert into ${sql.table(table)} (${sql.ref(key)}, account, ${counts})
+      select ${sql.ref(key)}, ${to}, ${counts} from ${sql.table(table)} where account = ${from}
+      on conflict (${sql.ref(key)}, account) do update set ${added}`.execute(transaction);
+    await transaction.deleteFrom(table).where('account', '=', from).execute();
+  }
+}
+
+/**
+ * Moves who paid, and when it was earned. What the new owner paid itself is no earning of its own. Call it after the roll-ups,
+ * whose lock makes writers take turns.
+ */
+async function movePayers(transaction: Database, from: string, to: string): Promise<void> {
+  const own = await transaction
+    .deleteFrom('payer_earnings')
+    .where('earner', '=', from)
+    .where('payer', '=', to)
+    .returning(['day', 'earned'])
+    .execute();
+  const ownOf = new Map(own.map(({ day, earned }) => [day, earned]));
+  const pending = await transaction.deleteFrom('pending_earnings').where('account', '=', from).returning(['day', 'amount']).execute();
+  for (const { day, amount } of pending) {
+    // Earnings from before `earnings_pending_since` have a payer but are not pending.
+    const left = Math.max(0, amount - (ownOf.get(day) ?? 0));
+    if (left === 0) continue;
+    await transaction
+      .insertInto('pending_earnings')
+      .values({ account: to, day, amount: left })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['account', 'day'])
+          .doUpdateSet((set) => ({ amount: set('pending_earnings.amount', '+', set.ref('excluded.amount')) })),
+      )
+      .execute();
+  }
+  await sql`
+    insert into payer_earnings (earner, payer, day, earned, of_deposits)
+    select ${to}, payer, day, earned, of_deposits from payer_earnings where earner = ${from}
+    on conflict (earner, payer, day) do update set
+      earned = payer_earnings.earned + excluded.earned, of_deposits = payer_earnings.of_deposits + excluded.of_deposits`.execute(
+    transaction,
+  );
+  await transaction.deleteFrom('payer_earnings').where('earner', '=', from).execute();
+}

@@ -1,0 +1,197 @@
+/**
+ * Removes old history in small transactions. Rows of ended jobs go, and what they had spent stays counted with their keys.
+ * Postings are folded, event by event, into one opening sum per account. Old hours of an account are folded into one row. No
+ * balance, no total and no place on the leaderboard changes, and `scripts/ledger-check` can still prove all of them.
+ */
+import { sql } from 'kysely';
+import type { Database, Tables } from '../tables.js';
+import {
+  ACTIVITY,
+  DAY_MS,
+  FOLDED_DAY,
+  FOLDED_HOUR,
+  HOUR_MS,
+  MAX_MATURITY_DAYS,
+  MINUTE_MS,
+  PAYER_DAYS_KEPT,
+  QUARTER_MS,
+  QUARTERS_KEPT,
+  WINDOW_HOURS,
+} from './activity.js';
+import { locked } from './locked-rows.js';
+import { lockNetwork } from './totals.js';
+
+/** Rows that one transaction removes, so that nobody waits long for it. */
+const SLICE = 500;
+const MINUTES_KEPT = 2 * 24 * 60;
+const PENDING_DAYS_KEPT = MAX_MATURITY_DAYS + 2;
+
+export interface Pruned {
+  readonly jobs: number;
+  readonly postings: number;
+  readonly hours: number;
+}
+
+/**
+ * Removes jobs that ended and postings that were made before `before` (milliseconds since 1970), and folds the hours and minutes
+ * that no window reads any more. Safe to repeat, to interrupt, and to run in two coordinators at once.
+ */
+export async function pruneHistory(database: Database, before: number, signal?: AbortSignal): Promise<Pruned> {
+  const slices = async (prune: () => Promise<number>): Promise<number> => {
+    let all = 0;
+    for (let count = await prune(); count > 0; count = await prune()) {
+      all += count;
+      signal?.throwIfAborted();
+      // Lets whatever waits for the database or the thread go first.
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    }
+    return all;
+  };
+  await mark(database, 'jobs_pruned_before', before);
+  const jobs = await slices(() => database.transaction().execute((transaction) => pruneJobs(transaction, before)));
+  await mark(database, 'postings_pruned_before', before);
+  const postings = await slices(() => database.transaction().execute((transaction) => foldPostings(transaction, before)));
+  const hours = await foldHours(database, slices);
+  return { jobs, postings, hours };
+}
+
+/** Remembers how far pruning went, before it goes there: from here on, sums over rows may be short of their totals. */
+async function mark(database: Database, name: Tables['ledger_marks']['name'], at: number): Promise<void> {
+  await database
+    .insertInto('ledger_marks')
+    .values({ name, at })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet({ at }).where('ledger_marks.at', '<', at))
+    .execute();
+}
+
+async function pruneJobs(transaction: Database, before: number): Promise<number> {
+  const oldest = transaction.selectFrom('jobs').select('job_id').where('ended_at', '<', before).orderBy('ended_at').limit(SLICE);
+  const rows = await locked(
+    transaction,
+    transaction.selectFrom('jobs').select(['job_id', 'api_key_id', 'cost']).where('job_id', 'in', oldest).orderBy('job_id'),
+    'update',
+  ).execute();
+  if (rows.length === 0) return 0;
+  const spent = new Map<string, number>();
+  for (const row of rows) if (row.cost > 0) spent.set(row.api_key_id, (spent.get(row.api_key_id) ?? 0) + row.cost);
+  for (const [key, amount] of [...spent].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    await transaction
+      .updateTable('key_spend')
+      .set((set) => ({ spent_pruned: set('spent_pruned', '+', amount) }))
+      .where('api_key_id', '=', key)
+      .execute();
+  }
+  await transaction
+    .deleteFrom('jobs')
+    .where(
+      'job_id',
+      'in',
+      rows.map((row) => row.job_id),
+    )
+    .execute();
+  return rows.length;
+}
+
+/** All postings of an event carry its time, so a slice of time holds whole events, which sum to zero. */
+async function foldPostings(transaction: Database, before: number): Promise<number> {
+  // One coordinator at a time: two that added the same postings would count them twice.
+  await locked(
+    transaction,
+    transaction.selectFrom('ledger_marks').selectAll().where('name', '=', 'postings_pruned_before'),
+    'update',
+  ).execute();
+  const times = await transaction.selectFrom('postings').select('at').where('at', '<', before).orderBy('at').limit(SLICE).execute();
+  const last = times.at(-1);
+  if (last === undefined) return 0;
+  const rows = await transaction.selectFrom('postings').select(['seq', 'account', 'amount', 'earned']).where('at', '<=', last.at).execute();
+  const sums = new Map<string, { account: string; amount: number; earned: number }>();
+  for (const { account, amount, earned } of rows) {
+    const sum = sums.get(account) ?? { account, amount: 0, earned: 0 };
+    sums.set(account, { account, amount: sum.amount + amount, earned: sum.earned + earned });
+  }
+  for (const sum of sums.values()) {
+    await transaction
+      .insertInto('posting_openings')
+      .values(sum)
+      .onConflict((conflict) =>
+        conflict.column('account').doUpdateSet((set) => ({
+          amount: set('posting_openings.amount', '+', set.ref('excluded.amount')),
+          earned: set('posting_openings.earned', '+', set.ref('excluded.earned')),
+        })),
+      )
+      .execute();
+  }
+  // Exactly the rows that were summed: a late one of the same time may have come since.
+  for (let start = 0; start < rows.length; start += SLICE) {
+    const seqs = rows.slice(start, start + SLICE).map((row) => row.seq);
+    await transaction.deleteFrom('postings').where('seq', 'in', seqs).execute();
+  }
+  return rows.length;
+}
+
+async function foldHours(database: Database, slices: (prune: () => Promise<number>) => Promise<number>): Promise<number> {
+  const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '30d').executeTakeFirstOrThrow();
+  const oldest = newest - (WINDOW_HOURS['30d'] ?? 0);
+  const minute = Math.floor((newest * HOUR_MS) / MINUTE_MS) - MINUTES_KEPT;
+  await database.deleteFrom('minute_totals').where('minute', '<', minute).execute();
+  const quarter = Math.floor((newest * HOUR_MS) / QUARTER_MS) - QUARTERS_KEPT;
+  await database.deleteFrom('machine_quarters').where('quarter', '<', quarter).execute();
+  const today = Math.floor((newest * HOUR_MS) / DAY_MS);
+  await database
+    .deleteFrom('pending_earnings')
+    .where('day', '<', today - PENDING_DAYS_KEPT)
+    .execute();
+  const hours = await slices(() => database.transaction().execute((transaction) => foldHour(transaction, oldest)));
+  await slices(() => database.transaction().execute((transaction) => foldPayerDay(transaction, today - PAYER_DAYS_KEPT)));
+  return hours;
+}
+
+/** Removes one day of who paid whom. What unclaimed machines earned stays: their next owner may be the payer. */
+async function foldPayerDay(transaction: Database, before: number): Promise<number> {
+  await lockNetwork(transaction);
+  const first = await transaction
+    .selectFrom('payer_earnings')
+    .select('day')
+    .where('day', '>', FOLDED_DAY)
+    .where('day', '<', before)
+    .orderBy('day')
+    .limit(1)
+    .executeTakeFirst();
+  if (first === undefined) return 0;
+  await sql`
+    insert into payer_earnings (earner, payer, day, earned, of_deposits)
+    select earner, payer, cast(${FOLDED_DAY} as bigint), earned, of_deposits from payer_earnings
+    where day = ${first.day} and earner like 'provider:%'
+    on conflict (earner, payer, day) do update set
+      earned = payer_earnings.earned + excluded.earned, of_deposits = payer_earnings.of_deposits + excluded.of_deposits`.execute(
+    transaction,
+  );
+  const gone = await transaction.deleteFrom('payer_earnings').where('day', '=', first.day).executeTakeFirst();
+  return Number(gone.numDeletedRows);
+}
+
+/** Folds one hour, of those that no window includes any more. */
+async function foldHour(transaction: Database, oldest: number): Promise<number> {
+  await lockNetwork(transaction);
+  const first = await transaction
+    .selectFrom('account_hours')
+    .select('hour')
+    .where('hour', '>', FOLDED_HOUR)
+    .where('hour', '<', oldest)
+    .orderBy('hour')
+    .limit(1)
+    .executeTakeFirst();
+  if (first === undefined) return 0;
+  const counts = sql.join(ACTIVITY.map((name) => sql.ref(name)));
+  const added = sql.join(
+    ACTIVITY.map((name) => sql`${sql.ref(name)} = ${sql.ref(`account_hours.${name}`)} + ${sql.ref(`excluded.${name}`)}`),
+  );
+  await sql`
+    insert into account_hours (hour, account, ${counts})
+    select cast(${FOLDED_HOUR} as bigint), account, ${counts} from account_hours where hour = ${first.hour}
+    on conflict (hour, account) do update set ${added}`.execute(transaction);
+  const gone = await transaction.deleteFrom('account_hours').where('hour', '=', first.hour).executeTakeFirst();
+  return Number(gone.numDeletedRows);
+}

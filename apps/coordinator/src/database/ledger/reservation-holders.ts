@@ -1,0 +1,46 @@
+/** Which coordinators live, and the holds of those that do not. */
+import { dialectOf } from '../connection/dialect.js';
+import type { Database } from '../tables.js';
+
+/** Says that a coordinator lives. */
+export async function recordHolder(database: Database, id: string, now: number): Promise<void> {
+  await database
+    .insertInto('ledger_holders')
+    .values({ id, seen_at: now })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: now }))
+    .execute();
+}
+
+/** Says that a coordinator has ended, so that whatever it left may be released at once. */
+export async function removeHolder(database: Database, id: string): Promise<void> {
+  await database.deleteFrom('ledger_holders').where('id', '=', id).execute();
+}
+
+/**
+ * Jobs still reserved by coordinators that were not seen since `goneBefore` (milliseconds since 1970). A database file has
+ * one coordinator, so there every other one is gone.
+ */
+export async function abandonedJobs(database: Database, self: string, goneBefore: number): Promise<string[]> {
+  const rows = await database
+    .selectFrom('jobs')
+    .select('job_id')
+    .where('state', '=', 'reserved')
+    .where('holder', '<>', self)
+    .$if(dialectOf(database) === 'postgres', (query) =>
+      query.where('holder', 'not in', (select) => select.selectFrom('ledger_holders').select('id').where('seen_at', '>=', goneBefore)),
+    )
+    .execute();
+  return rows.map((row) => row.job_id);
+}
+
+/** Jobs that this coordinator reserved before `olderThan` and that are still reserved. */
+export async function ownReservedJobs(database: Database, self: string, olderThan: number): Promise<string[]> {
+  const rows = await database
+    .selectFrom('jobs')
+    .select('job_id')
+    .where('state', '=', 'reserved')
+    .where('holder', '=', self)
+    .where('reserved_at', '<', olderThan)
+    .execute();
+  return rows.map((row) => row.job_id);
+}

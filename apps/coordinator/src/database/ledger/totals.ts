@@ -1,0 +1,153 @@
+/**
+ * Keeps the roll-ups in step with settled jobs, inside the transaction that settles them. Each row of `account_totals` is the
+ * sum of that account's hours in the window, and each row of `network_totals` the sum of those; when an hour passes, what
+ * left a window is taken off. Whoever touches roll-ups first locks the four rows of `network_totals`, so writers take turns.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
+import type { Activity, StatsWindow } from '../tables/ledger.js';
+import type { Database, Tables } from '../tables.js';
+import { ACTIVITY, addActivity, noActivity, WINDOW_HOURS } from './activity.js';
+import { NETWORK_COLUMNS } from './columns.js';
+import { locked } from './locked-rows.js';
+
+export type MinuteCounts = Tables['minute_totals'];
+export type AccountHour = Tables['account_hours'];
+type NetworkRow = Tables['network_totals'];
+type AccountRow = Tables['account_totals'];
+
+export type WriteTotals = (transaction: Database, minutes: readonly MinuteCounts[], hours: readonly AccountHour[]) => Promise<void>;
+
+/** Makes the writer for one database. It adds what it is given to every roll-up. */
+export function totalsWriter(): WriteTotals {
+  const minuteCounts = ['requests', 'prompt_tokens', 'completion_tokens'] as const;
+  const minuteRows = rowWriter('minute_totals', ['minute', ...minuteCounts], addOnConflict('minute_totals', ['minute'], minuteCounts));
+  const hourRows = rowWriter(
+    'account_hours',
+    ['hour', 'account', ...ACTIVITY],
+    addOnConflict('account_hours', ['hour', 'account'], ACTIVITY),
+  );
+  const addToAccount = addOnConflict('account_totals', ['window', 'account'], ACTIVITY);
+  const accountRows = rowWriter('account_totals', ['window', 'account', ...ACTIVITY], (insert) =>
+    addToAccount(insert).returning(['window', 'account', 'requests', 'served_jobs']),
+  );
+  const networkRows = rowWriter('network_totals', ['window', ...NETWORK_COLUMNS], replaceOnConflict(['window'], NETWORK_COLUMNS));
+  return async (transaction, minutes, hours) => {
+    const network = await lockNetwork(transaction);
+    await advance(
+      transaction,
+      network,
+      hours.reduce((newest, row) => Math.max(newest, row.hour), 0),
+    );
+    const added = new Map<string, AccountRow>();
+    for (const total of network) {
+      const oldest = oldestHour(total.window, total.hour);
+      for (const hour of hours) {
+        if (hour.hour < oldest) continue;
+        addActivity(rowOf(added, total.window, hour.account), hour);
+        addActivity(total, hour);
+      }
+    }
+    const now = await accountRows.write(transaction, [...added.values()]);
+    await minuteRows.write(transaction, minutes);
+    await hourRows.write(transaction, hours);
+    for (const { window, account, requests, served_jobs } of now as Pick<AccountRow, 'window' | 'account' | 'requests' | 'served_jobs'>[]) {
+      // Rows are of active accounts only, so one that holds no more than was just added is new.
+      const more = rowOf(added, window, account);
+      if (requests !== more.requests || served_jobs !== more.served_jobs) continue;
+      const total = network.find((row) => row.window === window);
+      if (total !== undefined) total.active_accounts++;
+    }
+    await networkRows.write(transaction, network);
+  };
+}
+
+function rowOf(rows: Map<string, AccountRow>, window: StatsWindow, account: string): AccountRow {
+  const key = `${window} ${account}`;
+  let row = rows.get(key);
+  if (row === undefined) {
+    row = { window, account, ...noActivity() };
+    rows.set(key, row);
+  }
+  return row;
+}
+
+/** Takes off what left the windows up to this hour. For quiet times, in which no settlement does it. */
+export async function advanceWindows(database: Database, hour: number): Promise<void> {
+  const { hour: newest } = await database.selectFrom('network_totals').select('hour').where('window', '=', '24h').executeTakeFirstOrThrow();
+  if (newest >= hour) return;
+  await database.transaction().execute(async (transaction) => {
+    const network = await lockNetwork(transaction);
+    await advance(transaction, network, hour);
+    for (const { window, ...row } of network) {
+      await transaction.updateTable('network_totals').set(row).where('window', '=', window).execute();
+    }
+  });
+}
+
+/** The four rows, locked until the transaction ends. */
+export function lockNetwork(transaction: Database): Promise<NetworkRow[]> {
+  return locked(
+    transaction,
+    transaction
+      .selectFrom('network_totals')
+      .select(['window', ...NETWORK_COLUMNS])
+      .orderBy('window'),
+    'update',
+  ).execute();
+}
+
+/** The first hour that a window with this newest hour includes. */
+export function oldestHour(window: StatsWindow, newest: number): number {
+  const span = WINDOW_HOURS[window];
+  return span === null ? 0 : Math.max(0, newest - span);
+}
+
+async function advance(transaction: Database, network: readonly NetworkRow[], hour: number): Promise<void> {
+  for (const total of network) {
+    if (total.hour >= hour) continue;
+    const from = oldestHour(total.window, total.hour);
+    const to = oldestHour(total.window, hour);
+    total.hour = hour;
+    if (from < to) await takeOff(transaction, total, from, to);
+  }
+}
+
+/** Takes the hours `from` up to but not including `to` out of one window. */
+async function takeOff(transaction: Database, total: NetworkRow, from: number, to: number): Promise<void> {
+  const sums = await transaction
+    .selectFrom('account_hours')
+    .select((select) => ACTIVITY.map((name) => select.fn.sum<number | null>(name).as(name)))
+    .where('hour', '>=', from)
+    .where('hour', '<', to)
+    .executeTakeFirstOrThrow();
+  if (sums.requests === null) return;
+  for (const name of ACTIVITY) total[name] -= sums[name] ?? 0;
+  const leaving = transaction
+    .selectFrom('account_hours')
+    .select('account')
+    .select((select) => ACTIVITY.map((name) => select.fn.sum<number>(name).as(name)))
+    .where('hour', '>=', from)
+    .where('hour', '<', to)
+    .groupBy('account');
+  const less = Object.fromEntries(
+    ACTIVITY.map((name) => [name, sql`${sql.ref(`account_totals.${name}`)} - ${sql.ref(`leaving.${name}`)}`]),
+  ) as Record<keyof Activity, RawBuilder<number>>;
+  await transaction
+    .updateTable('account_totals')
+    .from(leaving.as('leaving'))
+    .set(less)
+    .whereRef('account_totals.account', '=', 'leaving.account')
+    .where('account_totals.window', '=', total.window)
+    .execute();
+  const gone = await transaction
+    .deleteFrom('account_totals')
+    .where('window', '=', total.window)
+    .where('requests', '=', 0)
+    .where('served_jobs', '=', 0)
+    .where('account', 'in', (select) =>
+      select.selectFrom('account_hours').select('account').where('hour', '>=', from).where('hour', '<', to),
+    )
+    .executeTakeFirst();
+  total.active_accounts -= Number(gone.numDeletedRows);
+}

@@ -1,0 +1,123 @@
+/**
+ * The catalogue in force. It is read from the database every few seconds, so that what is changed on one coordinator reaches
+ * the others.
+ */
+import type { ModelType } from '@inference/protocol';
+import { PeriodicRefresh } from '../periodic-refresh.js';
+import type { Database } from '../tables.js';
+
+export interface CatalogueEntry {
+  readonly id: string;
+  readonly displayName: string;
+  readonly quantization: string;
+  readonly modelType: ModelType;
+  /** Null: not said. */
+  readonly minMemoryBytes: number | null;
+  /** Hexadecimal, sorted; none: any file may be served. */
+  readonly fileSha256: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly updatedAt: number;
+}
+
+export interface CatalogueRepositoryOptions {
+  readonly database: Database;
+  readonly now: () => number;
+  readonly onError: (error: unknown) => void;
+  readonly refreshMs?: number;
+}
+
+const REFRESH_MS = 10_000;
+
+export class CatalogueRepository {
+  readonly #database: Database;
+  readonly #now: () => number;
+  readonly #refreshing: PeriodicRefresh;
+  #entries: ReadonlyMap<string, CatalogueEntry> = new Map();
+  /** Called when what is in force has changed. */
+  onChange: () => void = () => {};
+
+  /** Opens the book with what is in it. Callers close it. */
+  static async open(options: CatalogueRepositoryOptions): Promise<CatalogueRepository> {
+    const book = new CatalogueRepository(options);
+    await book.#refreshing.begin();
+    return book;
+  }
+
+  private constructor({ database, now, onError, refreshMs = REFRESH_MS }: CatalogueRepositoryOptions) {
+    this.#database = database;
+    this.#now = now;
+    this.#refreshing = new PeriodicRefresh({ read: () => this.refresh(), everyMs: refreshMs, onError });
+  }
+
+  /** By id. */
+  get entries(): ReadonlyMap<string, CatalogueEntry> {
+    return this.#entries;
+  }
+
+  /** Puts an entry in, or in the place of the one with its id. */
+  async put(entry: Omit<CatalogueEntry, 'updatedAt'>): Promise<void> {
+    const now = this.#now();
+    const shown = {
+      display_name: entry.displayName,
+      quantization: entry.quantization,
+      model_type: entry.modelType,
+      min_memory_bytes: entry.minMemoryBytes,
+      updated_at: now,
+    };
+    await this.#database.transaction().execute(async (transaction) => {
+      await transaction
+        .insertInto('catalogue_models')
+        .values({ id: entry.id, ...shown, created_at: now })
+        .onConflict((conflict) => conflict.column('id').doUpdateSet(shown))
+        .execute();
+      await transaction.deleteFrom('catalogue_files').where('model_id', '=', entry.id).execute();
+      const files = [...new Set(entry.fileSha256)].map((sha256) => ({ model_id: entry.id, sha256 }));
+      if (files.length > 0) await transaction.insertInto('catalogue_files').values(files).execute();
+    });
+    await this.refresh();
+  }
+
+  /** Takes an entry out. Whether it was there. */
+  async remove(id: string): Promise<boolean> {
+    const removed = await this.#database.transaction().execute(async (transaction) => {
+      await transaction.deleteFrom('catalogue_files').where('model_id', '=', id).execute();
+      const { numDeletedRows } = await transaction.deleteFrom('catalogue_models').where('id', '=', id).executeTakeFirst();
+      return numDeletedRows > 0n;
+    });
+    await this.refresh();
+    return removed;
+  }
+
+  /** Reads the catalogue again. */
+  async refresh(): Promise<void> {
+    const rows = await this.#database
+      .selectFrom('catalogue_models')
+      .leftJoin('catalogue_files', 'catalogue_files.model_id', 'catalogue_models.id')
+      .selectAll('catalogue_models')
+      .select('catalogue_files.sha256')
+      .orderBy('catalogue_models.id')
+      .orderBy('catalogue_files.sha256')
+      .execute();
+    const entries = new Map<string, CatalogueEntry & { fileSha256: string[] }>();
+    for (const row of rows) {
+      const entry = entries.get(row.id) ?? {
+        id: row.id,
+        displayName: row.display_name,
+        quantization: row.quantization,
+        modelType: row.model_type,
+        minMemoryBytes: row.min_memory_bytes,
+        fileSha256: [],
+        updatedAt: row.updated_at,
+      };
+      if (row.sha256 !== null) entry.fileSha256.push(row.sha256);
+      entries.set(row.id, entry);
+    }
+    const before = JSON.stringify([...this.#entries.values()]);
+    this.#entries = entries;
+    if (JSON.stringify([...entries.values()]) !== before) this.onChange();
+  }
+
+  close(): void {
+    this.#refreshing.close();
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * Machine tokens: what a machine that its owner signed in holds in place of a password. Only hashes are stored. A token is for
+ * one account, and for the one enclave key that shows it first; it opens what concerns that machine and nothing else.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import type { Database } from '../tables.js';
+
+const TOKEN_PATTERN = /^machine-[A-Za-z0-9_-]{43}$/;
+
+export interface MachineToken {
+  readonly accountId: string;
+  readonly machineName: string;
+  /** Null until it is shown over the connection of a machine. */
+  readonly providerId: string | null;
+}
+
+/** `suspended`: its account is, for now. `void`: unknown, revoked, or of an account that is closed. */
+export type TokenState = ({ readonly kind: 'good' } & MachineToken) | { readonly kind: 'suspended' } | { readonly kind: 'void' };
+
+export function newMachineToken(): string {
+  return `machine-${randomBytes(32).toString('base64url')}`;
+}
+
+/** Whether a text could be a token at all. Checked first, so that other texts cost no hash and no query. */
+export function looksLikeMachineToken(text: string): boolean {
+  return TOKEN_PATTERN.test(text);
+}
+
+export function hashMachineToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+export async function addMachineToken(
+  database: Database,
+  token: { readonly hash: string; readonly accountId: string; readonly machineName: string; readonly now: number },
+): Promise<void> {
+  await database
+    .insertInto('machine_tokens')
+    .values({
+      hash: token.hash,
+      account_id: token.accountId,
+      machine_name: token.machineName,
+      provider_id: null,
+      created_at: token.now,
+      bound_at: null,
+      revoked_at: null,
+    })
+    .execute();
+}
+
+export async function readMachineToken(database: Database, token: string): Promise<TokenState> {
+  if (!looksLikeMachineToken(token)) return { kind: 'void' };
+  const row = await database
+    .selectFrom('machine_tokens')
+    .innerJoin('accounts', 'accounts.id', 'machine_tokens.account_id')
+    .select(['account_id', 'machine_name', 'provider_id', 'revoked_at', 'suspended_at', 'deleted_at'])
+    .where('hash', '=', hashMachineToken(token))
+    .executeTakeFirst();
+  if (row === undefined || row.revoked_at !== null || row.deleted_at !== null) return { kind: 'void' };
+  if (row.suspended_at !== null) return { kind: 'suspended' };
+  return { kind: 'good', accountId: row.account_id, machineName: row.machine_name, providerId: row.provider_id };
+}
+
+/**
+ * Makes a token that of one machine, whose other tokens end. False when it is another machine's already, or was revoked
+ * meanwhile. Call it inside the transaction that links the machine.
+ */
+export async function bindMachineToken(
+  transaction: Database,
+  { token, providerId, now }: { readonly token: string; readonly providerId: string; readonly now: number },
+): Promise<boolean> {
+  const hash = hashMachineToken(token);
+  const { numUpdatedRows } = await transaction
+    .updateTable('machine_tokens')
+    .set((set) => ({ provider_id: providerId, bound_at: set.fn.coalesce('bound_at', set.val(now)) }))
+    .where('hash', '=', hash)
+    .where('revoked_at', 'is', null)
+    .where((where) => where.or([where('provider_id', 'is', null), where('provider_id', '=', providerId)]))
+    .executeTakeFirst();
+  if (numUpdatedRows !== 1n) return false;
+  await revoke(transaction, now, (tokens) => tokens.where('provider_id', '=', providerId).where('hash', '!=', hash));
+  return true;
+}
+
+/** Revokes one token. Whose it was, and of which machine; null where there is no such token in force. */
+export async function revokeMachineToken(
+  transaction: Database,
+  token: string,
+  now: number,
+): Promise<{ readonly accountId: string; readonly providerId: string | null } | null> {
+  if (!looksLikeMachineToken(token)) return null;
+  const row = await transaction
+    .updateTable('machine_tokens')
+    .set({ revoked_at: now })
+    .where('hash', '=', hashMachineToken(token))
+    .where('revoked_at', 'is', null)
+    .returning(['account_id', 'provider_id'])
+    .executeTakeFirst();
+  return row === undefined ? null : { accountId: row.account_id, providerId: row.provider_id };
+}
+
+/** Revokes an account's tokens for one machine. */
+export async function revokeTokensOfMachine(
+  transaction: Database,
+  { accountId, providerId, at }: { readonly accountId: string; readonly providerId: string; readonly at: number },
+): Promise<void> {
+  await revoke(transaction, at, (tokens) => tokens.where('provider_id', '=', providerId).where('account_id', '=', accountId));
+}
+
+export async function revokeTokensOfAccount(transaction: Database, accountId: string, now: number): Promise<void> {
+  await revoke(transaction, now, (tokens) => tokens.where('account_id', '=', accountId));
+}
+
+/** Ends a token that no machine has shown yet. */
+export async function revokeUnboundToken(database: Database, hash: string, now: number): Promise<void> {
+  await revoke(database, now, (tokens) => tokens.where('hash', '=', hash).where('provider_id', 'is', null));
+}
+
+type Selection = ReturnType<typeof tokensInForce>;
+
+function tokensInForce(database: Database, now: number) {
+  return database.updateTable('machine_tokens').set({ revoked_at: now }).where('revoked_at', 'is', null);
+}
+
+async function revoke(database: Database, now: number, which: (tokens: Selection) => Selection): Promise<void> {
+  await which(tokensInForce(database, now)).execute();
+}

@@ -1,0 +1,81 @@
+/** Which machines earn for an account, and what their owner calls them. Nothing here is told to anybody but that owner. */
+import { isUnclaimed } from '../ledger/locked-rows.js';
+import type { Database } from '../tables.js';
+
+export interface OwnedProvider {
+  readonly providerId: string;
+  /** Milliseconds since 1970; null: linked before this was written down. */
+  readonly linkedAt: number | null;
+  /** As its owner calls it, or as it called itself when it was signed in. */
+  readonly name: string | null;
+}
+
+export class OwnedProviderRepository {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** In the order in which they were linked. */
+  async list(accountId: string): Promise<OwnedProvider[]> {
+    const rows = await this.#owned(accountId).orderBy('provider_owners.linked_at').orderBy('provider_owners.provider_id').execute();
+    return rows.map(machineOf);
+  }
+
+  /** Null when the machine is not this account's, whoever else's it may be. */
+  async find(accountId: string, providerId: string): Promise<OwnedProvider | null> {
+    const row = await this.#owned(accountId).where('provider_owners.provider_id', '=', providerId).executeTakeFirst();
+    return row === undefined ? null : machineOf(row);
+  }
+
+  /** Names a machine of this account, or takes its name away. */
+  async rename(accountId: string, providerId: string, name: string | null): Promise<void> {
+    if (name === null) {
+      await this.#database.deleteFrom('machine_names').where('provider_id', '=', providerId).where('account_id', '=', accountId).execute();
+      return;
+    }
+    await this.#database
+      .insertInto('machine_names')
+      .values({ provider_id: providerId, account_id: accountId, name })
+      .onConflict((conflict) => conflict.column('provider_id').doUpdateSet({ account_id: accountId, name }))
+      .execute();
+  }
+
+  /** The account that a machine earns for; null: nobody's. For operators. */
+  async ownerOf(providerId: string): Promise<string | null> {
+    const row = await this.#database
+      .selectFrom('provider_owners')
+      .select('account_id')
+      .where('provider_id', '=', providerId)
+      .executeTakeFirst();
+    return row === undefined || isUnclaimed(row.account_id) ? null : row.account_id;
+  }
+
+  #owned(accountId: string) {
+    return this.#database
+      .selectFrom('provider_owners')
+      .leftJoin('machine_names', (join) =>
+        join
+          .onRef('machine_names.provider_id', '=', 'provider_owners.provider_id')
+          .onRef('machine_names.account_id', '=', 'provider_owners.account_id'),
+      )
+      .select(['provider_owners.provider_id', 'provider_owners.linked_at', 'machine_names.name'])
+      .select((select) =>
+        select
+          .selectFrom('machine_tokens')
+          .select('machine_tokens.machine_name')
+          .whereRef('machine_tokens.provider_id', '=', 'provider_owners.provider_id')
+          .whereRef('machine_tokens.account_id', '=', 'provider_owners.account_id')
+          .where('machine_tokens.revoked_at', 'is', null)
+          .orderBy('machine_tokens.created_at', 'desc')
+          .limit(1)
+          .as('own_name'),
+      )
+      .where('provider_owners.account_id', '=', accountId);
+  }
+}
+
+function machineOf(row: { provider_id: string; linked_at: number | null; name: string | null; own_name: string | null }): OwnedProvider {
+  return { providerId: row.provider_id, linkedAt: row.linked_at, name: row.name ?? row.own_name };
+}

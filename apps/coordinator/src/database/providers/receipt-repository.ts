@@ -1,0 +1,126 @@
+/**
+ * Receipts of finished jobs, kept for the account that paid for them. They hold no content: ids, digests and counts.
+ * Writes are gathered into small transactions, so that a job waits for no disk; the newest ones are kept up to a bound.
+ */
+import { rowWriter } from '../connection/prepared-statements.js';
+import type { Database, Tables } from '../tables.js';
+import { WriteBehindQueue } from '../write-behind-queue.js';
+
+export interface StoredReceipt {
+  readonly jobId: string;
+  readonly accountId: string;
+  /** base64url of the payload that the enclave signed. */
+  readonly receipt: string;
+  /** base64 of the signature over the receipt, and of the one over the response hash. */
+  readonly receiptSignature: string;
+  readonly responseSignature: string;
+  readonly createdAt: number;
+}
+
+export interface ReceiptRepositoryOptions {
+  readonly database: Database;
+  readonly keep?: number;
+  readonly writeEveryMs?: number;
+  readonly onWriteError: (error: unknown) => void;
+}
+
+/** Rows of one write: few enough that streams do not notice when the embedded database takes them on this thread. */
+const ROWS_PER_WRITE = 32;
+const WRITE_EVERY_MS = 500;
+/** Receipts that are kept in all. */
+const KEPT = 200_000;
+const MAX_WAITING = 20_000;
+/** Old rows are looked for once in this many writes. */
+const TRIM_EVERY = 50;
+
+export class ReceiptRepository {
+  readonly #database: Database;
+  readonly #keep: number;
+  readonly #writer = rowWriter(
+    'receipts',
+    ['job_id', 'account_id', 'receipt', 'receipt_signature', 'response_signature', 'created_at'],
+    (insert) => insert.onConflict((conflict) => conflict.column('job_id').doNothing()),
+  );
+  readonly #rows: WriteBehindQueue<string, StoredReceipt>;
+  #writes = 0;
+
+  constructor({ database, keep = KEPT, writeEveryMs = WRITE_EVERY_MS, onWriteError }: ReceiptRepositoryOptions) {
+    this.#database = database;
+    this.#keep = keep;
+    this.#rows = new WriteBehindQueue({
+      write: (piece) =>
+        this.#writer.write(
+          database,
+          piece.map(([, receipt]) => toRow(receipt)),
+        ),
+      onWritten: () => this.#trimAtTimes(),
+      onWriteError,
+      everyMs: writeEveryMs,
+      perWrite: ROWS_PER_WRITE,
+      maxWaiting: MAX_WAITING,
+    });
+  }
+
+  add(receipt: StoredReceipt): void {
+    this.#rows.put(receipt.jobId, receipt);
+  }
+
+  /** The receipt of a job, if it belongs to this account. */
+  async find(jobId: string, accountId: string): Promise<StoredReceipt | null> {
+    const waiting = this.#rows.get(jobId);
+    if (waiting !== undefined) return waiting.accountId === accountId ? waiting : null;
+    const row = await this.#database
+      .selectFrom('receipts')
+      .selectAll()
+      .where('job_id', '=', jobId)
+      .where('account_id', '=', accountId)
+      .executeTakeFirst();
+    return row === undefined ? null : fromRow(row);
+  }
+
+  /** Writes what waits. Never rejects. */
+  flush(): Promise<void> {
+    return this.#rows.flush();
+  }
+
+  close(): Promise<void> {
+    return this.#rows.close();
+  }
+
+  async #trimAtTimes(): Promise<void> {
+    if (this.#writes++ % TRIM_EVERY === 0) await this.#trim();
+  }
+
+  async #trim(): Promise<void> {
+    const boundary = await this.#database
+      .selectFrom('receipts')
+      .select('created_at')
+      .orderBy('created_at', 'desc')
+      .offset(this.#keep)
+      .limit(1)
+      .executeTakeFirst();
+    if (boundary !== undefined) await this.#database.deleteFrom('receipts').where('created_at', '<=', boundary.created_at).execute();
+  }
+}
+
+function toRow(receipt: StoredReceipt): Tables['receipts'] {
+  return {
+    job_id: receipt.jobId,
+    account_id: receipt.accountId,
+    receipt: receipt.receipt,
+    receipt_signature: receipt.receiptSignature,
+    response_signature: receipt.responseSignature,
+    created_at: receipt.createdAt,
+  };
+}
+
+function fromRow(row: Tables['receipts']): StoredReceipt {
+  return {
+    jobId: row.job_id,
+    accountId: row.account_id,
+    receipt: row.receipt,
+    receiptSignature: row.receipt_signature,
+    responseSignature: row.response_signature,
+    createdAt: row.created_at,
+  };
+}

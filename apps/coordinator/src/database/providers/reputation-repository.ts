@@ -1,0 +1,217 @@
+/**
+ * The reputations of enclave keys, kept over restarts. A placement waits for none of it: what is new of a key is gathered for a
+ * moment and written with others. What a crash takes with it is that moment. Coordinators that share a database read every few
+ * seconds what others have written: of each key the last word counts, and what this one has not written yet is later still.
+ */
+import { type ProviderId, RESTRAINT_REASONS, type RestraintReason } from '@inference/protocol';
+import { dialectOf } from '../connection/dialect.js';
+import { PeriodicRefresh } from '../periodic-refresh.js';
+import type { Database, Tables } from '../tables.js';
+import { WriteBehindQueue } from '../write-behind-queue.js';
+
+/** As the fleet counts it; see `fleet/reputation`. Times in milliseconds since 1970. */
+export interface StoredReputation {
+  readonly weight: number;
+  readonly late: number;
+  readonly at: number;
+  readonly restraint: {
+    readonly kind: 'cooldown' | 'quarantine';
+    readonly reason: RestraintReason;
+    readonly detail: string;
+    readonly since: number;
+    readonly until: number;
+  } | null;
+  readonly cooldowns: number;
+  readonly quarantines: number;
+  readonly cooldownsAt: number;
+  readonly quarantinesAt: number;
+}
+
+export interface ReputationRepositoryOptions {
+  readonly database: Database;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly onWriteError: (error: unknown) => void;
+  readonly writeEveryMs?: number;
+}
+
+const WRITE_EVERY_MS = 1000;
+/** Nobody shares a database file. */
+const REFRESH_MS = 5000;
+/**
+ * What time has cleared was written longer ago than this, in milliseconds. A younger row is another coordinator's word, or says that
+ * an operator has cleared a key, which the others have to hear.
+ */
+const SETTLED_MS = 60_000;
+/** Fourteen parameters each: SQLite allows 32766 in a statement, PostgreSQL 65535. */
+const ROWS_PER_STATEMENT = 500;
+const MAX_WAITING = 100_000;
+
+type Row = Tables['provider_reputations'];
+
+/** What is known of a key. */
+const COLUMNS = [
+  'weight',
+  'late',
+  'at',
+  'restraint_kind',
+  'restraint_reason',
+  'restraint_detail',
+  'restraint_since',
+  'restraint_until',
+  'cooldowns',
+  'quarantines',
+  'cooldowns_at',
+  'quarantines_at',
+] as const satisfies readonly (keyof Row)[];
+
+export class ReputationRepository {
+  readonly #known: (readonly [ProviderId, StoredReputation])[] = [];
+  readonly #database: Database;
+  /** Null: nothing of it counts any more. */
+  readonly #rows: WriteBehindQueue<ProviderId, StoredReputation | null>;
+  readonly #now: () => number;
+  /** The rows as this coordinator read or wrote them last, as text. Another text is another coordinator's word. */
+  readonly #seen = new Map<string, string>();
+  /** What came while a reading runs; null: none does. */
+  #cameMeanwhile: Set<ProviderId> | null = null;
+  readonly #refreshing: PeriodicRefresh | null;
+  /** Hears what another coordinator has written. Nothing is read while there is nobody who would. */
+  onChange: ((providerId: ProviderId, reputation: StoredReputation) => void) | null = null;
+
+  /** Reads what is kept. Callers close it. */
+  static async open(options: ReputationRepositoryOptions): Promise<ReputationRepository> {
+    const { database, now } = options;
+    const settled = now() - SETTLED_MS;
+    const cleared = database.deleteFrom('provider_reputations').where('restraint_kind', 'is', null).where('weight', '=', 0);
+    await cleared.where('late', '=', 0).where('cooldowns', '=', 0).where('quarantines', '=', 0).where('written_at', '<', settled).execute();
+    const kept = new ReputationRepository(options);
+    kept.onChange = (...one) => void kept.#known.push(one);
+    await (kept.#refreshing?.begin() ?? kept.refresh());
+    kept.onChange = null;
+    return kept;
+  }
+
+  private constructor(options: ReputationRepositoryOptions) {
+    this.#database = options.database;
+    this.#now = options.now;
+    const isShared = dialectOf(options.database) === 'postgres';
+    const onError = options.onWriteError;
+    this.#refreshing = isShared ? new PeriodicRefresh({ read: () => this.refresh(), everyMs: REFRESH_MS, onError }) : null;
+    this.#rows = new WriteBehindQueue({
+      write: (piece) => this.#write(piece),
+      onWriteError: options.onWriteError,
+      everyMs: options.writeEveryMs ?? WRITE_EVERY_MS,
+      perWrite: ROWS_PER_STATEMENT,
+      maxWaiting: MAX_WAITING,
+    });
+  }
+
+  /** As they were when this was opened, the oldest first. */
+  get known(): readonly (readonly [ProviderId, StoredReputation])[] {
+    return this.#known;
+  }
+
+  /** Keeps what is new of a key; null: forgets it. */
+  put(providerId: ProviderId, reputation: StoredReputation | null): void {
+    this.#cameMeanwhile?.add(providerId);
+    this.#rows.put(providerId, reputation);
+  }
+
+  /**
+   * Reads what other coordinators have written since. What waits here to be written, or came while it was read, is left alone; so is
+   * what is gone: time has cleared it, here as there.
+   */
+  async refresh(): Promise<void> {
+    const { onChange } = this;
+    if (onChange === null) return;
+    const own = new Set(this.#rows.keys());
+    this.#cameMeanwhile = own;
+    try {
+      const rows = await this.#database.selectFrom('provider_reputations').selectAll().orderBy('at').execute();
+      for (const row of rows) {
+        const text = textOf(row);
+        if (own.has(row.provider_id as ProviderId) || this.#seen.get(row.provider_id) === text) continue;
+        this.#seen.set(row.provider_id, text);
+        for (const [providerId, reputation] of fromRow(row)) onChange(providerId, reputation);
+      }
+    } finally {
+      this.#cameMeanwhile = null;
+    }
+  }
+
+  /** Writes what waits. Never rejects. */
+  flush(): Promise<void> {
+    return this.#rows.flush();
+  }
+
+  close(): Promise<void> {
+    this.#refreshing?.close();
+    return this.#rows.close();
+  }
+
+  async #write(piece: readonly (readonly [ProviderId, StoredReputation | null])[]): Promise<void> {
+    const now = this.#now();
+    const rows = piece.flatMap(([providerId, reputation]) => (reputation === null ? [] : [toRow(providerId, reputation, now)]));
+    const forgotten = piece.flatMap(([providerId, reputation]) => (reputation === null ? [providerId] : []));
+    if (rows.length > 0) {
+      await this.#database
+        .insertInto('provider_reputations')
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict
+            .column('provider_id')
+            .doUpdateSet((set) =>
+              Object.fromEntries([...COLUMNS, 'written_at' as const].map((column) => [column, set.ref(`excluded.${column}`)])),
+            ),
+        )
+        .execute();
+      for (const row of rows) this.#seen.set(row.provider_id, textOf(row));
+    }
+    if (forgotten.length === 0) return;
+    const forgetting = this.#database.deleteFrom('provider_reputations').where('provider_id', 'in', forgotten);
+    await forgetting.where('written_at', '<', now - SETTLED_MS).execute();
+    for (const providerId of forgotten) this.#seen.delete(providerId);
+  }
+}
+
+function toRow(providerId: ProviderId, { restraint, ...reputation }: StoredReputation, now: number): Row {
+  return {
+    provider_id: providerId,
+    weight: reputation.weight,
+    late: reputation.late,
+    at: Math.round(reputation.at),
+    restraint_kind: restraint?.kind ?? null,
+    restraint_reason: restraint?.reason ?? null,
+    restraint_detail: restraint?.detail ?? null,
+    restraint_since: restraint === null ? null : Math.round(restraint.since),
+    restraint_until: restraint === null ? null : Math.round(restraint.until),
+    cooldowns: reputation.cooldowns,
+    quarantines: reputation.quarantines,
+    cooldowns_at: Math.round(reputation.cooldownsAt),
+    quarantines_at: Math.round(reputation.quarantinesAt),
+    written_at: now,
+  };
+}
+
+/** The same for the same content, whether it was read or is to be written. */
+function textOf(row: Row): string {
+  return JSON.stringify(COLUMNS.map((column) => row[column]));
+}
+
+/** Nothing for a row that this program does not understand. */
+function fromRow(row: Row): [] | [readonly [ProviderId, StoredReputation]] {
+  const restraint = restraintOf(row);
+  if (restraint === undefined) return [];
+  const { weight, late, at, cooldowns, quarantines } = row;
+  const counts = { weight, late, at, cooldowns, quarantines };
+  return [[row.provider_id as ProviderId, { ...counts, restraint, cooldownsAt: row.cooldowns_at, quarantinesAt: row.quarantines_at }]];
+}
+
+function restraintOf(row: Row): StoredReputation['restraint'] | undefined {
+  const { restraint_kind: kind, restraint_since: since, restraint_until: until } = row;
+  if (kind === null) return null;
+  const reason = RESTRAINT_REASONS.find((known) => known === row.restraint_reason);
+  if ((kind !== 'cooldown' && kind !== 'quarantine') || reason === undefined || since === null || until === null) return undefined;
+  return { kind, reason, detail: row.restraint_detail ?? '', since, until };
+}

@@ -1,0 +1,116 @@
+/**
+ * Sends devices the commands that the schedule asks for: a thin loop around the pure decision. A command is written down
+ * before it is sent, so that an answer always finds it; one command of a kind is under way per device.
+ */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { fromBase64, toBase64 } from '@inference/protocol';
+import { endCommand, recordCommand, storeNonce } from '../database/devices/device-command-repository.js';
+import type { Enrolment } from '../database/devices/enrolment-repository.js';
+import type { Database } from '../database/tables.js';
+import { deviceNonce, noncePreimage, weeklyEpoch } from '../providers/verification/chain/freshness.js';
+import { type CommandOutcome, type Decision, decide, type ScheduleRules } from './command-policy.js';
+import { COMMAND_KINDS, type CommandKind, type DeviceCommand } from './commands.js';
+import type { DeviceEvidenceCache, WatchedDevice } from './device-evidence-cache.js';
+import { type ManagementClient, ManagementError } from './management-client.js';
+
+export interface CommandWorkerOptions {
+  readonly database: Database;
+  readonly book: DeviceEvidenceCache;
+  readonly client: Pick<ManagementClient, 'enqueue'>;
+  readonly rules: ScheduleRules;
+  readonly now: () => number;
+  /** Something went wrong beside a device's own failure. */
+  readonly onError: (error: unknown) => void;
+  /** Pause between two looks at all devices, in milliseconds. */
+  readonly tickMs: number;
+}
+
+/** Commands under way to the management server at once. */
+const MAX_AT_ONCE = 8;
+/** Evidence at hand is read, and so verified, again after this long. */
+const REREAD_MS = 10 * 60_000;
+
+export class CommandWorker {
+  readonly #options: CommandWorkerOptions;
+  readonly #stop = new AbortController();
+  readonly #sending = new Map<string, Promise<void>>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(options: CommandWorkerOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.tick(), options.tickMs);
+    this.#timer.unref();
+  }
+
+  /** Looks at every watched device once, and starts what is due. */
+  tick(): void {
+    const { book, now } = this.#options;
+    for (const device of book.watched()) {
+      if (now() - device.readAt >= REREAD_MS) void book.refresh(device.seKeySha256);
+      this.consider(device);
+    }
+  }
+
+  /** Starts what is due for one device. */
+  consider(device: WatchedDevice): void {
+    const { enrolment } = device;
+    if (enrolment?.state !== 'active' || enrolment.deviceId === null || this.#stop.signal.aborted) return;
+    for (const kind of COMMAND_KINDS) {
+      const name = `${enrolment.id} ${kind}`;
+      if (this.#sending.has(name) || this.#sending.size >= MAX_AT_ONCE) continue;
+      if (this.decision(device, kind).act !== 'send') continue;
+      const sending = this.#send(enrolment, enrolment.deviceId, kind)
+        .catch(this.#options.onError)
+        .then(() => this.#options.book.refresh(enrolment.seKeySha256))
+        .finally(() => this.#sending.delete(name));
+      this.#sending.set(name, sending);
+    }
+  }
+
+  /** What the schedule says of a device now. */
+  decision(device: WatchedDevice, kind: CommandKind): Decision {
+    return decide(
+      {
+        kind,
+        history: device.commands.filter((command) => command.kind === kind),
+        certifiedAt: device.certifiedAt,
+        doubtedSince: device.doubtedSince,
+      },
+      this.#options.now(),
+      this.#options.rules,
+    );
+  }
+
+  /** Ends the loop and gives up what is under way. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#stop.abort();
+    await Promise.all(this.#sending.values());
+  }
+
+  async #send(enrolment: Enrolment, deviceId: string, kind: CommandKind): Promise<void> {
+    const { database, client, now, rules } = this.#options;
+    const command = await this.#command(enrolment, kind);
+    const sentAt = now();
+    const record = { uuid: command.uuid, kind, sentAt, expiresAt: sentAt + rules.commandLifetimeMs, endedAt: null, outcome: null };
+    await recordCommand(database, { ...record, enrolmentId: enrolment.id });
+    try {
+      await client.enqueue(deviceId, command, this.#stop.signal);
+    } catch (error) {
+      const outcome: CommandOutcome = 'not_sent';
+      await endCommand(database, command.uuid, outcome, now());
+      if (!(error instanceof ManagementError) || !this.#stop.signal.aborted) throw error;
+    }
+  }
+
+  async #command(enrolment: Enrolment, kind: CommandKind): Promise<DeviceCommand> {
+    const uuid = randomUUID().toUpperCase();
+    if (kind === 'security_info') return { kind, uuid };
+    const { database, now } = this.#options;
+    const fresh = { epoch: weeklyEpoch(now()), random: toBase64(randomBytes(16)) };
+    const kept = await storeNonce(database, enrolment.seKeySha256, fresh, now());
+    const nonce = deviceNonce(noncePreimage(fromBase64(enrolment.sePublicKey), kept.epoch, fromBase64(kept.random)));
+    if (nonce === null) throw new Error('the nonce of an enclave key cannot be made');
+    return { kind, uuid, nonce };
+  }
+}

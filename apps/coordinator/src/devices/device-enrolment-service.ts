@@ -1,0 +1,72 @@
+/**
+ * Gives providers their enrolment profiles: an offer is made to the enclave key of an authenticated session, the profile
+ * behind it is served once, and its token is made at that moment and known to nobody else.
+ */
+import { randomUUID } from 'node:crypto';
+import { type ProviderId, toBase64 } from '@inference/protocol';
+import { offerEnrolment, takeDownload } from '../database/devices/enrolment-repository.js';
+import type { Database } from '../database/tables.js';
+import { enrolmentProfile, type ProfileSettings } from './enrolment-profile.js';
+import { ENROLMENT_PARAMETER, hashToken, newToken } from './enrolment-token.js';
+
+export interface DeviceEnrolmentServiceOptions {
+  readonly database: Database;
+  readonly profile: ProfileSettings;
+  /** Address under which profiles are served; the token is appended. */
+  readonly downloadUrl: () => string;
+  readonly now: () => number;
+  /** Signs a profile; absent where no certificate is configured. */
+  readonly sign?: (profile: Uint8Array) => Uint8Array;
+}
+
+/** Who asks: proved by the session. */
+export interface Applicant {
+  readonly providerId: ProviderId;
+  /** 65-byte x963 point. */
+  readonly publicKey: Uint8Array;
+  readonly publicKeySha256: string;
+  readonly serialNumber: string;
+}
+
+/** An offer must be taken, and the device enrolled, within this time, in milliseconds. */
+const OFFER_MS = 30 * 60_000;
+
+export class DeviceEnrolmentService {
+  readonly #options: DeviceEnrolmentServiceOptions;
+
+  constructor(options: DeviceEnrolmentServiceOptions) {
+    this.#options = options;
+  }
+
+  /** Makes an offer in place of those that the applicant did not take up. */
+  async offer(applicant: Applicant): Promise<{ readonly url: string; readonly expiresAt: number }> {
+    const { database, downloadUrl, now } = this.#options;
+    const download = newToken();
+    const expiresAt = now() + OFFER_MS;
+    await offerEnrolment(database, {
+      id: randomUUID(),
+      providerId: applicant.providerId,
+      seKeySha256: applicant.publicKeySha256,
+      sePublicKey: toBase64(applicant.publicKey),
+      serialNumber: applicant.serialNumber,
+      downloadHash: hashToken(download),
+      // Of a token that was never given to anyone; the real one is made with the profile.
+      tokenHash: hashToken(newToken()),
+      now: now(),
+      expiresAt,
+    });
+    return { url: `${downloadUrl()}/${download}`, expiresAt };
+  }
+
+  /** The profile behind a download token, once. Null when there is none, it was served before, or it has expired. */
+  async download(download: string): Promise<Uint8Array | null> {
+    const { database, profile, now, sign } = this.#options;
+    const token = newToken();
+    const enrolment = await takeDownload(database, { downloadHash: hashToken(download), tokenHash: hashToken(token), now: now() });
+    if (enrolment === null) return null;
+    const { providerId, serialNumber } = enrolment;
+    const uuids = [randomUUID(), randomUUID(), randomUUID()] as const;
+    const bytes = Buffer.from(enrolmentProfile(profile, { token, parameter: ENROLMENT_PARAMETER, providerId, serialNumber, uuids }));
+    return sign === undefined ? bytes : sign(bytes);
+  }
+}

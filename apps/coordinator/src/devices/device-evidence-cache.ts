@@ -1,0 +1,121 @@
+/**
+ * The evidence for providers that are connected, kept at hand so that trust can be computed without a query. It is read from
+ * the database when a provider comes, whenever something arrives for it, and anew from time to time; each reading verifies
+ * the stored bytes again.
+ */
+
+import { type CommandRecord, commandHistory } from '../database/devices/device-command-repository.js';
+import { evidenceOfKey } from '../database/devices/device-evidence-repository.js';
+import { type Enrolment, enrolmentOfKey } from '../database/devices/enrolment-repository.js';
+import type { Database } from '../database/tables.js';
+import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
+import type { DeviceEvidence } from '../providers/verification/evidence.js';
+import { certifiedAt, readEvidence } from './device-evidence.js';
+
+export interface DeviceEvidenceCacheOptions {
+  readonly database: Database;
+  readonly anchor: TrustAnchor;
+  readonly now: () => number;
+  /** A reading failed; what was known before stays. */
+  readonly onReadError: (error: unknown) => void;
+}
+
+/** What the book holds of one enclave key. */
+export interface WatchedDevice {
+  readonly seKeySha256: string;
+  readonly enrolment: Enrolment | null;
+  readonly evidence: DeviceEvidence;
+  /** When the certificate in force was issued, in milliseconds; null when none verifies. */
+  readonly certifiedAt: number | null;
+  /** Newest first. */
+  readonly commands: readonly CommandRecord[];
+  readonly readAt: number;
+  /** Something contradicts the newest report since then. */
+  readonly doubtedSince: number | null;
+}
+
+interface Entry {
+  watchers: number;
+  device: WatchedDevice | null;
+  doubtedSince: number | null;
+  /** Readings of one key follow each other, so that an old one never replaces a newer one. */
+  reading: Promise<void>;
+}
+
+export class DeviceEvidenceCache {
+  readonly #options: DeviceEvidenceCacheOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #listeners = new Set<(seKeySha256: string) => void>();
+
+  constructor(options: DeviceEvidenceCacheOptions) {
+    this.#options = options;
+  }
+
+  /** The evidence for an enclave key, or null while none has been read. */
+  forKey(seKeySha256: string): DeviceEvidence | null {
+    return this.#entries.get(seKeySha256)?.device?.evidence ?? null;
+  }
+
+  /** Everything at hand, for whoever decides what to ask next. */
+  *watched(): Generator<WatchedDevice> {
+    for (const { device } of this.#entries.values()) if (device !== null) yield device;
+  }
+
+  /** Keeps a key's evidence at hand from now on. Resolves when it has been read. Every call needs its {@link unwatch}. */
+  watch(seKeySha256: string): Promise<void> {
+    const entry = this.#entries.get(seKeySha256) ?? { watchers: 0, device: null, doubtedSince: null, reading: Promise.resolve() };
+    entry.watchers++;
+    this.#entries.set(seKeySha256, entry);
+    return this.refresh(seKeySha256);
+  }
+
+  unwatch(seKeySha256: string): void {
+    const entry = this.#entries.get(seKeySha256);
+    if (entry !== undefined && --entry.watchers <= 0) this.#entries.delete(seKeySha256);
+  }
+
+  /** Something speaks against what the device last reported: it is asked again soon. */
+  doubt(seKeySha256: string): void {
+    const entry = this.#entries.get(seKeySha256);
+    if (entry === undefined) return;
+    entry.doubtedSince = this.#options.now();
+    if (entry.device !== null) entry.device = { ...entry.device, doubtedSince: entry.doubtedSince };
+  }
+
+  /** Reads a watched key again and tells the listeners. Never rejects. */
+  refresh(seKeySha256: string): Promise<void> {
+    const entry = this.#entries.get(seKeySha256);
+    if (entry === undefined) return Promise.resolve();
+    entry.reading = entry.reading.then(() => this.#read(seKeySha256, entry));
+    return entry.reading;
+  }
+
+  /** Calls back with every key whose evidence was read. Returns the function that ends this. */
+  onChange(listener: (seKeySha256: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #read(seKeySha256: string, entry: Entry): Promise<void> {
+    const { database, anchor, now, onReadError } = this.#options;
+    try {
+      const enrolment = await enrolmentOfKey(database, seKeySha256);
+      const [records, commands] = await Promise.all([
+        evidenceOfKey(database, seKeySha256),
+        enrolment === null ? [] : commandHistory(database, enrolment.id),
+      ]);
+      const readAt = now();
+      const enrolledAt = enrolment?.state === 'active' ? enrolment.boundAt : null;
+      entry.device = {
+        ...{ seKeySha256, enrolment, commands, readAt, doubtedSince: entry.doubtedSince },
+        evidence: readEvidence(seKeySha256, records, enrolment && { id: enrolment.id, enrolledAt }),
+        certifiedAt: enrolment && certifiedAt(records, enrolment.id, { anchor, now: readAt }),
+      };
+    } catch (error) {
+      onReadError(error);
+      return;
+    }
+    if (this.#entries.get(seKeySha256) !== entry) return;
+    for (const listener of this.#listeners) listener(seKeySha256);
+  }
+}

@@ -1,0 +1,251 @@
+/**
+ * Takes in what management and ACME servers report: binds devices by the token in their profile, matches answers with what
+ * was asked, once and in time, and keeps the evidence. Whatever does not fit is refused or ignored with a code, and counted.
+ */
+import { createHash } from 'node:crypto';
+import { fromBase64, type NoncePreimage } from '@inference/protocol';
+import { endCommand, matchCommand, noncesOfKey } from '../database/devices/device-command-repository.js';
+import { evidenceOfKey, storeEvidence } from '../database/devices/device-evidence-repository.js';
+import {
+  activateDevice,
+  bindDevice,
+  type Enrolment,
+  endEnrolment,
+  enrolmentOfDevice,
+  enrolmentOfToken,
+} from '../database/devices/enrolment-repository.js';
+import type { Database } from '../database/tables.js';
+import { noncePreimage, weeklyEpoch } from '../providers/verification/chain/freshness.js';
+import type { TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
+import { type AcmeRejection, verifyAcmeAnswer } from './acme.js';
+import type { CommandOutcome } from './command-policy.js';
+import { type AttestationRejection, certifiedAt, payloads, verifyAttestation } from './device-evidence.js';
+import { ENROLMENT_PARAMETER, hashToken } from './enrolment-token.js';
+import type { DeviceInformation, DeviceReport } from './reports.js';
+import { MAX_EVENT_AGE_MS, type WebhookEvent } from './webhook.js';
+
+export type WebhookOutcome =
+  | { readonly kind: 'taken'; readonly what: 'check_in' | 'check_out' | 'security_info' | 'attestation' | 'acme' | 'device_error' }
+  /** Authentic, but of no use: the evidence did not verify. */
+  | { readonly kind: 'rejected'; readonly code: AttestationRejection | AcmeRejection | 'stale_attestation' }
+  | { readonly kind: 'ignored'; readonly reason: IgnoredReason }
+  | { readonly kind: 'refused'; readonly code: WebhookRejection };
+
+export type IgnoredReason = 'other_topic' | 'no_enrolment_token' | 'unknown_device' | 'unknown_command' | 'device_idle' | 'device_busy';
+export type WebhookRejection =
+  | 'replayed'
+  | 'answered_too_late'
+  | 'command_of_other_device'
+  | 'report_of_other_kind'
+  | 'token_mismatch'
+  | 'unknown_token'
+  | 'token_of_other_device'
+  | 'enrolment_expired'
+  | 'enrolment_ended';
+
+export interface WebhookReceiverOptions {
+  readonly database: Database;
+  readonly anchor: TrustAnchor;
+  readonly now: () => number;
+  /** The evidence of this key is another one now. */
+  readonly onChange: (seKeySha256: string) => void;
+}
+
+/** Digests of events that are remembered at most. */
+const MAX_REMEMBERED = 50_000;
+/** A certificate is good for 30 days, which touch six weeks at most. */
+const NONCES_TRIED = 6;
+
+export class WebhookReceiver {
+  readonly #options: WebhookReceiverOptions;
+  /** Events seen, with the time after which an event so old is refused anyway. */
+  readonly #seen = new Map<string, number>();
+  /** How many events ended how, for the operator. */
+  readonly counts = new Map<string, number>();
+
+  constructor(options: WebhookReceiverOptions) {
+    this.#options = options;
+  }
+
+  /** Takes an event whose signature and form were checked. */
+  async take(event: WebhookEvent): Promise<WebhookOutcome> {
+    const outcome = await this.#take(event);
+    this.count(labelOf(outcome));
+    return outcome;
+  }
+
+  /** Counts what was refused before it became an event. */
+  count(label: string): void {
+    this.counts.set(label, (this.counts.get(label) ?? 0) + 1);
+  }
+
+  /** Takes the answer to an ACME challenge, for the enrolment whose token is in the address of the ACME directory. */
+  async takeAcme(result: {
+    readonly enrolmentToken: string;
+    readonly token: string;
+    readonly attestationObject: string;
+    readonly digest: string;
+  }): Promise<WebhookOutcome> {
+    const outcome = await this.#takeAcme(result);
+    this.count(labelOf(outcome));
+    return outcome;
+  }
+
+  async #take(event: WebhookEvent): Promise<WebhookOutcome> {
+    if (event.kind === 'other') return { kind: 'ignored', reason: 'other_topic' };
+    if (this.#isReplay(event.digest)) return { kind: 'refused', code: 'replayed' };
+    const outcome = event.kind === 'check_in' ? await this.#checkIn(event) : await this.#report(event);
+    return outcome;
+  }
+
+  async #checkIn(event: WebhookEvent & { readonly kind: 'check_in' }): Promise<WebhookOutcome> {
+    const { database, now, onChange } = this.#options;
+    const token = event.parameters[ENROLMENT_PARAMETER];
+    switch (event.topic) {
+      case 'Authenticate': {
+        if (token === undefined) return { kind: 'ignored', reason: 'no_enrolment_token' };
+        const binding = await bindDevice(database, { tokenHash: hashToken(token), deviceId: event.deviceId, now: now() });
+        if (binding.kind !== 'bound') return { kind: 'refused', code: binding.kind };
+        for (const key of new Set([binding.enrolment.seKeySha256, ...binding.ended])) onChange(key);
+        return { kind: 'taken', what: 'check_in' };
+      }
+      case 'TokenUpdate':
+      case 'CheckOut': {
+        const enrolment = await enrolmentOfDevice(database, event.deviceId);
+        if (enrolment === null) return { kind: 'ignored', reason: 'unknown_device' };
+        if (token !== undefined && hashToken(token) !== enrolment.tokenHash) return { kind: 'refused', code: 'token_mismatch' };
+        if (event.topic === 'TokenUpdate') await activateDevice(database, event.deviceId);
+        else await endEnrolment(database, event.deviceId, 'checked_out', now());
+        onChange(enrolment.seKeySha256);
+        return { kind: 'taken', what: event.topic === 'TokenUpdate' ? 'check_in' : 'check_out' };
+      }
+    }
+  }
+
+  async #report(event: WebhookEvent & { readonly kind: 'report' }): Promise<WebhookOutcome> {
+    const { database, now, onChange } = this.#options;
+    const { report } = event;
+    if (report.status === 'Idle' || report.commandUuid === null) return { kind: 'ignored', reason: 'device_idle' };
+    // The command stays in the server's queue and is answered later.
+    if (report.status === 'NotNow') return { kind: 'ignored', reason: 'device_busy' };
+    const enrolment = await enrolmentOfDevice(database, event.deviceId);
+    if (enrolment === null) return { kind: 'ignored', reason: 'unknown_device' };
+    const token = event.parameters[ENROLMENT_PARAMETER];
+    if (token !== undefined && hashToken(token) !== enrolment.tokenHash) return { kind: 'refused', code: 'token_mismatch' };
+    const match = await matchCommand(database, { uuid: report.commandUuid, enrolmentId: enrolment.id, now: now() });
+    if (match.kind === 'unknown_command') return { kind: 'ignored', reason: 'unknown_command' };
+    if (match.kind === 'already_answered') return { kind: 'refused', code: 'replayed' };
+    if (match.kind !== 'matched') return { kind: 'refused', code: match.kind };
+    const [outcome, written] = await this.#keep(enrolment, match.command.kind, report, event.rawPlist);
+    await endCommand(database, match.command.uuid, written, now());
+    onChange(enrolment.seKeySha256);
+    return outcome;
+  }
+
+  /** Keeps what an answer proves; says what became of it, to the sender and in the record of the command. */
+  async #keep(
+    enrolment: Enrolment,
+    kind: 'security_info' | 'device_information',
+    report: DeviceReport,
+    rawPlist: Uint8Array,
+  ): Promise<readonly [WebhookOutcome, CommandOutcome]> {
+    const { database, now } = this.#options;
+    if (report.status !== 'Acknowledged') return [{ kind: 'taken', what: 'device_error' }, 'device_error'];
+    const { content } = report;
+    if (content.kind !== kind) return [{ kind: 'refused', code: 'report_of_other_kind' }, 'refused'];
+    if (content.kind === 'security_info') {
+      const payload = payloads.security(rawPlist);
+      await storeEvidence(database, enrolment.seKeySha256, {
+        kind: 'security_info',
+        enrolmentId: enrolment.id,
+        payload,
+        receivedAt: now(),
+      });
+      return [{ kind: 'taken', what: 'security_info' }, 'taken'];
+    }
+    return this.#keepAttestation(enrolment, content.info, rawPlist);
+  }
+
+  async #keepAttestation(
+    enrolment: Enrolment,
+    info: DeviceInformation,
+    rawPlist: Uint8Array,
+  ): Promise<readonly [WebhookOutcome, CommandOutcome]> {
+    const { database, anchor, now } = this.#options;
+    if (info.attestation === null) return [{ kind: 'rejected', code: 'no_attestation' }, 'no_attestation'];
+    const preimages = await this.#preimages(enrolment);
+    // A certificate that answers last week's nonce is bound to this key as well.
+    for (const preimage of preimages) {
+      const verdict = verifyAttestation(info, preimage, { anchor, now: now() });
+      if (!verdict.ok && verdict.code === 'freshness_mismatch') continue;
+      // What verifies is proof, and what is refused speaks against the device: either is what counts from now on.
+      await this.#keepChain(enrolment, rawPlist, preimage);
+      return verdict.ok ? [{ kind: 'taken', what: 'attestation' }, 'taken'] : [{ kind: 'rejected', code: verdict.code }, 'refused'];
+    }
+    // From the device's cache: it says nothing about this key, and takes nothing away from what was proved before.
+    const [newest] = preimages;
+    const records = await evidenceOfKey(database, enrolment.seKeySha256);
+    const isProved = certifiedAt(records, enrolment.id, { anchor, now: now() }) !== null;
+    if (newest !== undefined && !isProved) await this.#keepChain(enrolment, rawPlist, newest);
+    return [{ kind: 'rejected', code: 'stale_attestation' }, 'stale_attestation'];
+  }
+
+  async #keepChain(enrolment: Enrolment, rawPlist: Uint8Array, preimage: NoncePreimage): Promise<void> {
+    const { database, now } = this.#options;
+    const payload = payloads.attestation(rawPlist, preimage);
+    await storeEvidence(database, enrolment.seKeySha256, { kind: 'attestation', enrolmentId: enrolment.id, payload, receivedAt: now() });
+  }
+
+  /** Preimages of the nonces that this key's attestations may carry, newest first. */
+  async #preimages(enrolment: Enrolment): Promise<NoncePreimage[]> {
+    const { database, now } = this.#options;
+    const oldest = weeklyEpoch(now()) - NONCES_TRIED;
+    const nonces = await noncesOfKey(database, enrolment.seKeySha256, NONCES_TRIED);
+    return nonces
+      .filter((nonce) => nonce.epoch > oldest)
+      .map((nonce) => noncePreimage(fromBase64(enrolment.sePublicKey), nonce.epoch, fromBase64(nonce.random)));
+  }
+
+  async #takeAcme(result: { enrolmentToken: string; token: string; attestationObject: string; digest: string }): Promise<WebhookOutcome> {
+    const { database, anchor, now, onChange } = this.#options;
+    if (this.#isReplay(result.digest)) return { kind: 'refused', code: 'replayed' };
+    const enrolment = await enrolmentOfToken(database, hashToken(result.enrolmentToken));
+    if (enrolment === null) return { kind: 'refused', code: 'unknown_token' };
+    const { serialNumber } = enrolment;
+    const verdict = verifyAcmeAnswer({ token: result.token, attestationObject: result.attestationObject, serialNumber }, anchor, now());
+    if (!verdict.ok) return { kind: 'rejected', code: verdict.code };
+    const payload = payloads.acme({ token: result.token, att_obj: result.attestationObject });
+    await storeEvidence(database, enrolment.seKeySha256, { kind: 'acme', enrolmentId: enrolment.id, payload, receivedAt: now() });
+    onChange(enrolment.seKeySha256);
+    return { kind: 'taken', what: 'acme' };
+  }
+
+  #isReplay(digest: string): boolean {
+    const now = this.#options.now();
+    if (this.#seen.has(digest)) return true;
+    for (const [old, until] of this.#seen) {
+      if (until > now && this.#seen.size < MAX_REMEMBERED) break;
+      this.#seen.delete(old);
+    }
+    // Longer than an event may be old, and ahead of our clock.
+    this.#seen.set(digest, now + 2 * MAX_EVENT_AGE_MS);
+    return false;
+  }
+}
+
+/** Hexadecimal SHA-256 of a body: what a replay is known by. */
+export function digestOf(body: Uint8Array): string {
+  return createHash('sha256').update(body).digest('hex');
+}
+
+function labelOf(outcome: WebhookOutcome): string {
+  switch (outcome.kind) {
+    case 'taken':
+      return `taken:${outcome.what}`;
+    case 'ignored':
+      return `ignored:${outcome.reason}`;
+    case 'rejected':
+    case 'refused':
+      return `${outcome.kind}:${outcome.code}`;
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * What this process counts for its operator, in the Prometheus text format. Labels are codes, endpoints, states and the names of
+ * models that were served, of which only so many are told apart: never an account, a key, a job or a client's text.
+ */
+import type { Endpoint } from '@inference/protocol';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { LedgerStep } from '../billing/ledger/observed-ledger.js';
+import type { JobEvent, JobObserver } from '../inference/job-observer.js';
+import type { ProviderEvent } from '../providers/provider-registry.js';
+import { BoundedLabels } from './bounded-labels.js';
+import { RecentCounts } from './recent-counts.js';
+
+/** Seconds. */
+const SHORT = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
+const LONG = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+/** Models that have figures of their own; those that are served later share one. */
+const MAX_MODELS = 64;
+/** What operators are shown as recent, in minutes. */
+const RECENT_MINUTES = 60;
+
+/** How a job ended, as far as it is counted. */
+export interface CountedJob {
+  readonly endpoint: Endpoint;
+  readonly stream: boolean;
+  /** `delivered`, `client_gone`, or the code of the error. */
+  readonly end: string;
+  /** The client left after this much had happened; null where it did not leave. */
+  readonly cancelled: 'before_content' | 'after_content' | null;
+  readonly ms: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  /** What was billed, or null. The model is one that a provider served. */
+  readonly billed: {
+    readonly model: string;
+    readonly promptTokens: number;
+    readonly completionTokens: number;
+    readonly images?: number;
+  } | null;
+}
+
+export class Metrics implements JobObserver {
+  readonly registry = new Registry();
+  /** Ends of jobs, of late. */
+  readonly recentJobs: RecentCounts;
+  /** What went wrong beside them, of late: providers tried in vain, sessions that were ended, steps of the ledger that failed. */
+  readonly recentProblems: RecentCounts;
+  readonly #models = new BoundedLabels(MAX_MODELS);
+
+  readonly #jobs = this.#counter('jobs_total', 'Jobs by endpoint and end.', ['endpoint', 'stream', 'end']);
+  readonly #jobSeconds = this.#histogram('job_seconds', 'From request to end.', LONG, ['endpoint', 'stream']);
+  readonly #cancels = this.#counter('cancels_total', 'Jobs whose client went away.', ['stage']);
+  readonly #bytes = this.#counter('bytes_total', 'Bytes of request bodies, and of content that clients took.', ['direction']);
+  readonly #tokens = this.#counter('tokens_total', 'Billed tokens by model.', ['model', 'kind']);
+  readonly #images = this.#counter('images_total', 'Billed images by model.', ['model']);
+  readonly #imageFetches = this.#counter('image_fetches_total', 'Requests for images at their URLs, by outcome.', ['outcome']);
+  readonly #firstToken = this.#histogram('first_token_seconds', 'From request to the first content of a stream.', LONG);
+  readonly #relay = this.#histogram('relay_seconds', 'From a frame of a provider to the write of its content to the client.', SHORT);
+  readonly #placements = this.#counter('placements_total', 'Looks for a provider, by outcome.', ['outcome']);
+  readonly #wait = this.#histogram('queue_wait_seconds', 'Wait for a place on a provider.', LONG);
+  readonly #attempts = this.#counter('failed_attempts_total', 'Providers that were tried in vain.', ['reason', 'retried']);
+  readonly #hedges = this.#counter('hedges_total', 'Second providers asked beside a slow first.', ['outcome']);
+  readonly #steps = this.#counter('ledger_steps_total', 'Steps of the ledger, by outcome.', ['step', 'outcome']);
+  readonly #stepSeconds = this.#histogram('ledger_step_seconds', 'From asking the ledger to its answer.', LONG, ['step']);
+  readonly #sessions = this.#counter('provider_sessions_total', 'Sessions of providers that began and ended, by why.', ['event', 'code']);
+  readonly #quarantines = this.#counter('provider_quarantines_total', 'Providers taken out of routing, and let in again.', ['event']);
+  readonly #standings = this.#counter('provider_standings_told_total', 'Providers that were told a new standing.', ['trust_level']);
+
+  constructor(now: () => number = Date.now) {
+    this.recentJobs = new RecentCounts(now, RECENT_MINUTES);
+    this.recentProblems = new RecentCounts(now, RECENT_MINUTES);
+    // A timer of 10 ms, which is the default, is half of what an idle coordinator computes.
+    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
+  }
+
+  /** Content type and text of all metrics. */
+  async read(): Promise<{ readonly contentType: string; readonly text: string }> {
+    return { contentType: this.registry.contentType, text: await this.registry.metrics() };
+  }
+
+  event(event: JobEvent): void {
+    switch (event.type) {
+      case 'placed':
+        this.#placements.inc({ outcome: event.outcome });
+        this.#wait.observe(event.waitMs / 1000);
+        return;
+      case 'attempt_failed':
+        this.#attempts.inc({ reason: event.reason, retried: String(event.retried) });
+        this.recentProblems.add(`attempt_failed:${event.reason}`);
+        return;
+      case 'hedge':
+        this.#hedges.inc({ outcome: event.outcome });
+        return;
+      case 'first_token':
+        this.#firstToken.observe(event.ms / 1000);
+        return;
+      default:
+        event satisfies never;
+    }
+  }
+
+  relayed(ms: number): void {
+    this.#relay.observe(ms / 1000);
+  }
+
+  job({ endpoint, stream, end, cancelled, ms, requestBytes, responseBytes, billed }: CountedJob): void {
+    const kind = { endpoint, stream: String(stream) };
+    this.#jobs.inc({ ...kind, end });
+    this.recentJobs.add(end);
+    this.#jobSeconds.observe(kind, ms / 1000);
+    if (cancelled !== null) this.#cancels.inc({ stage: cancelled });
+    this.#bytes.inc({ direction: 'request' }, requestBytes);
+    this.#bytes.inc({ direction: 'response' }, responseBytes);
+    if (billed === null) return;
+    const model = this.#models.name(billed.model);
+    this.#tokens.inc({ model, kind: 'prompt' }, billed.promptTokens);
+    this.#tokens.inc({ model, kind: 'completion' }, billed.completionTokens);
+    if (billed.images !== undefined && billed.images > 0) this.#images.inc({ model }, billed.images);
+  }
+
+  /** Somebody asked for an image at its URL. */
+  imageFetched(outcome: 'found' | 'gone' | 'unknown'): void {
+    this.#imageFetches.inc({ outcome });
+  }
+
+  ledgerStep(step: LedgerStep, outcome: string, ms: number): void {
+    this.#steps.inc({ step, outcome });
+    if (outcome === 'failed') this.recentProblems.add(`ledger_failed:${step}`);
+    this.#stepSeconds.observe({ step }, ms / 1000);
+  }
+
+  fleetEvent(event: ProviderEvent): void {
+    switch (event.type) {
+      case 'joined':
+        this.#sessions.inc({ event: 'joined', code: '' });
+        return;
+      case 'left':
+        this.#sessions.inc({ event: 'left', code: event.end.by === 'provider' ? 'closed' : event.end.code });
+        if (event.end.by === 'coordinator') this.recentProblems.add(`provider_ended:${event.end.code}`);
+        return;
+      case 'standing':
+        this.#standings.inc({ trust_level: event.session.trust().level ?? 'none' });
+        return;
+      case 'quarantined':
+      case 'reinstated':
+        this.#quarantines.inc({ event: event.type });
+        if (event.type === 'quarantined') this.recentProblems.add('provider_quarantined');
+    }
+  }
+
+  /** A figure that is looked up when somebody reads: its values by their labels. */
+  reading<Label extends string>(name: string, help: string, labels: readonly Label[], read: () => Iterable<Reading<Label>>): void {
+    const gauge: Gauge<Label> = new Gauge({
+      name: PREFIX + name,
+      help,
+      labelNames: labels,
+      registers: [this.registry],
+      collect: () => {
+        gauge.reset();
+        for (const [values, value] of read()) gauge.inc(values, value);
+      },
+    });
+  }
+
+  #counter<Label extends string>(name: string, help: string, labelNames: readonly Label[]): Counter<Label> {
+    return new Counter({ name: PREFIX + name, help, labelNames, registers: [this.registry] });
+  }
+
+  #histogram<Label extends string = never>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: readonly Label[] = [],
+  ): Histogram<Label> {
+    return new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers: [this.registry] });
+  }
+}
+
+export type Reading<Label extends string> = readonly [Record<Label, string>, number];
+
+const PREFIX = 'inference_';

@@ -1,0 +1,43 @@
+/** The leaderboard and the network's totals (spec: leaderboard, network totals), from what the store has summed. Pure. */
+
+import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Totals } from '@inference/formats';
+import type { ActivitySums, Served, ServedMetric } from '../../database/usage/statistics-repository.js';
+
+export const COLUMN_OF: Readonly<Record<LeaderboardMetric, ServedMetric>> = {
+  earnings: 'earned',
+  tokens: 'served_tokens',
+  jobs: 'served_jobs',
+};
+
+/** Accounts appear only under the names that `pseudonym` gives them. */
+export function leaderboard(
+  choice: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow },
+  leaders: readonly Served[],
+  pseudonym: (account: string) => string,
+  now: number,
+): Leaderboard {
+  return {
+    metric: choice.metric,
+    window: choice.window,
+    entries: leaders.map(({ account, earned, tokens, jobs }, index) => ({
+      rank: index + 1,
+      pseudonym: pseudonym(account),
+      earnings_micro_usd: earned,
+      tokens,
+      jobs,
+    })),
+    updated_at: new Date(now).toISOString(),
+  };
+}
+
+/** Every job of the network counts here, also those that earned nobody anything, as on one's own machines. */
+export function networkTotals(window: StatisticsWindow, sums: ActivitySums, now: number): Totals {
+  return {
+    window,
+    earnings_micro_usd: sums.earned,
+    tokens: sums.promptTokens + sums.completionTokens,
+    jobs: sums.requests,
+    active_accounts: sums.activeAccounts,
+    updated_at: new Date(now).toISOString(),
+  };
+}

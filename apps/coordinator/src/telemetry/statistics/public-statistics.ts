@@ -1,0 +1,86 @@
+/**
+ * The public statistics as they are handed out: computed from the roll-ups and the fleet, and kept for the time that the
+ * specification gives each of them (spec: limits). However many ask, each is computed once per period.
+ */
+
+import type { Leaderboard, Stats, Totals } from '@inference/formats';
+import { LEADERBOARD_METRICS, type LeaderboardMetric, STATISTICS_WINDOWS, type StatisticsWindow } from '@inference/formats';
+import { sharedSecret } from '../../database/secret-repository.js';
+import type { Database } from '../../database/tables.js';
+import { readLeaders, readMinutes, readNetworkTotals } from '../../database/usage/statistics-repository.js';
+import { COLUMN_OF, leaderboard, networkTotals } from './leaderboard.js';
+import { type FleetView, networkStats, seriesStart } from './network-statistics.js';
+import { pseudonyms } from './pseudonym.js';
+import { type Cached, TimedCache } from './timed-cache.js';
+
+/** How long each answer is kept, in seconds. */
+export const KEPT_SECONDS = { stats: 60, leaderboard: 300, totals: 60 } as const;
+/** Coordinators of one database show an account under one name, because they share this secret. */
+export const LEADERBOARD_SECRET = 'leaderboard';
+/** Most entries that a leaderboard may be asked for. All lengths are cut from one. */
+const MAX_LEADERS = 200;
+
+export interface PublicStatisticsOptions {
+  readonly database: Database;
+  readonly fleet: FleetView;
+  readonly now: () => number;
+}
+
+export class PublicStatistics {
+  readonly #stats: TimedCache<Stats>;
+  readonly #leaderboards: ReadonlyMap<string, TimedCache<Leaderboard>>;
+  readonly #totals: ReadonlyMap<StatisticsWindow, TimedCache<Totals>>;
+  #pseudonym: ((accountId: string) => string) | null = null;
+
+  constructor(options: PublicStatisticsOptions) {
+    const { database, fleet, now } = options;
+    const kept = <T>(seconds: number, make: (now: number) => Promise<T>) => new TimedCache({ maxAgeMs: seconds * 1000, now, make });
+    this.#stats = kept(KEPT_SECONDS.stats, async (time) => {
+      const lifetime = await readNetworkTotals(database, 'all');
+      return networkStats(fleet, lifetime, await readMinutes(database, seriesStart(time)), time);
+    });
+    const choices = LEADERBOARD_METRICS.flatMap((metric) => STATISTICS_WINDOWS.map((window) => ({ metric, window })));
+    this.#leaderboards = new Map(
+      choices.map((choice) => [
+        keyOf(choice),
+        kept(KEPT_SECONDS.leaderboard, async (time) => {
+          const leaders = await readLeaders(database, choice.window, COLUMN_OF[choice.metric], MAX_LEADERS);
+          this.#pseudonym ??= pseudonyms(await sharedSecret(database, LEADERBOARD_SECRET));
+          return leaderboard(choice, leaders, this.#pseudonym, time);
+        }),
+      ]),
+    );
+    this.#totals = new Map(
+      STATISTICS_WINDOWS.map((window) => [
+        window,
+        kept(KEPT_SECONDS.totals, async (time) => networkTotals(window, await readNetworkTotals(database, window), time)),
+      ]),
+    );
+  }
+
+  stats(): Promise<Cached<Stats>> {
+    return this.#stats.get();
+  }
+
+  async leaderboard(choice: {
+    readonly metric: LeaderboardMetric;
+    readonly window: StatisticsWindow;
+    readonly limit: number;
+  }): Promise<Cached<Leaderboard>> {
+    const { value, ageSeconds } = await known(this.#leaderboards.get(keyOf(choice))).get();
+    return { value: { ...value, entries: value.entries.slice(0, choice.limit) }, ageSeconds };
+  }
+
+  totals(window: StatisticsWindow): Promise<Cached<Totals>> {
+    return known(this.#totals.get(window)).get();
+  }
+}
+
+function keyOf({ metric, window }: { readonly metric: LeaderboardMetric; readonly window: StatisticsWindow }): string {
+  return `${metric} ${window}`;
+}
+
+function known<T>(cache: TimedCache<T> | undefined): TimedCache<T> {
+  if (cache === undefined) throw new Error('no such statistics');
+  return cache;
+}

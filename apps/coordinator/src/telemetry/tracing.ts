@@ -1,0 +1,91 @@
+/**
+ * Traces of jobs by OpenTelemetry. Its packages are loaded here and only where traces are wanted; they read the standard variables
+ * themselves (address, headers, sampling, batches, resource). Spans are gathered and sent beside the jobs, which wait for none.
+ */
+import { type Tracer as OtelTracer, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
+import { NO_TRACER, type TraceAttributes, type Tracer, type TraceSpan } from '../inference/job-trace.js';
+import type { TracingSettings } from './tracing-settings.js';
+
+export interface Tracing {
+  readonly tracer: Tracer;
+  /** Sends what is left, for `ms` at most. */
+  close(ms: number): Promise<void>;
+}
+
+const SERVICE = 'inference-coordinator';
+/** W3C Trace Context, section 3.2: version, trace id, parent id, flags. */
+const TRACEPARENT = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+/** Null: none. `onError` hears of spans that could not be sent. */
+export async function openTracing(settings: TracingSettings | null, onError: (error: unknown) => void): Promise<Tracing> {
+  if (settings === null) return { tracer: NO_TRACER, close: async () => {} };
+  const [{ BasicTracerProvider, BatchSpanProcessor }, { defaultResource, detectResources, envDetector, resourceFromAttributes }, exporter] =
+    await Promise.all([import('@opentelemetry/sdk-trace-base'), import('@opentelemetry/resources'), exporterFor(settings)]);
+  const named = resourceFromAttributes({ 'service.name': SERVICE }).merge(detectResources({ detectors: [envDetector] }));
+  const provider = new BasicTracerProvider({
+    resource: defaultResource().merge(named),
+    spanProcessors: [new BatchSpanProcessor(watched(exporter, onError))],
+  });
+  return {
+    tracer: tracerOn(provider.getTracer(SERVICE)),
+    close: async (ms) => {
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, ms);
+      });
+      await Promise.race([provider.shutdown().catch(onError), late]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+async function exporterFor({ protocol }: TracingSettings): Promise<SpanExporter> {
+  switch (protocol) {
+    case 'http/protobuf':
+      return new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter();
+    case 'http/json':
+      return new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter();
+    default:
+      return protocol satisfies never;
+  }
+}
+
+/** Tells when spans could not be sent, which the packages keep to themselves. */
+function watched(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
+  return {
+    export: (spans, done) =>
+      exporter.export(spans, (result) => {
+        if (result.error !== undefined) onError(result.error);
+        done(result);
+      }),
+    shutdown: () => exporter.shutdown(),
+    ...(exporter.forceFlush === undefined ? {} : { forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve() }),
+  };
+}
+
+/** Spans on a tracer of OpenTelemetry's. */
+export function tracerOn(tracer: OtelTracer): Tracer {
+  return {
+    begin: (name, attributes, traceparent) => {
+      const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? '') ?? [];
+      const parent =
+        traceId === undefined || spanId === undefined
+          ? ROOT_CONTEXT
+          : trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: Number.parseInt(flags ?? '0', 16), isRemote: true });
+      return spanOn(tracer, tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent));
+    },
+  };
+}
+
+function spanOn(tracer: OtelTracer, span: Span): TraceSpan {
+  return {
+    part: (name, attributes: TraceAttributes = {}) =>
+      spanOn(tracer, tracer.startSpan(name, { attributes }, trace.setSpan(ROOT_CONTEXT, span))),
+    end: (attributes = {}, error = null) => {
+      span.setAttributes(attributes);
+      if (error !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: error });
+      span.end();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * A database whose transactions fail now and then, at every moment at which a real one can: before they begin, at any of their
+ * statements, before the commit, and after it.
+ */
+import { type CompiledQuery, sql, type Transaction } from 'kysely';
+import type { Database, Tables } from '../../../src/database/tables.js';
+
+/** Statements that a transaction has, roughly. */
+const STATEMENTS = 12;
+
+export interface Faults {
+  /** How many transactions failed, by the moment. */
+  before: number;
+  statement: number;
+  within: number;
+  after: number;
+}
+
+/** The same database, with about one transaction in `oneIn` failing at each of these moments. Errors look like those of a server that went away. */
+export function faultyDatabase(
+  database: Database,
+  moments: readonly (keyof Faults)[],
+  oneIn: number,
+  random: () => number,
+): { database: Database; faults: Faults } {
+  const faults: Faults = { before: 0, statement: 0, within: 0, after: 0 };
+  const chosen = (moment: keyof Faults, rarity = oneIn): boolean => {
+    if (!moments.includes(moment) || random() * rarity >= 1) return false;
+    faults[moment]++;
+    return true;
+  };
+  const fails = (moment: 'before' | 'within' | 'after'): void => {
+    if (!chosen(moment)) return;
+    throw Object.assign(new Error(`made up, ${moment} the commit`), { code: moment === 'within' ? '40001' : '08006' });
+  };
+  // The server itself refuses the statement, so that PostgreSQL takes the rest of the transaction for aborted.
+  const refuse = (inner: Transaction<Tables>): Promise<never> =>
+    sql`select 1 from a_table_that_is_not`.execute(inner).then(
+      () => Promise.reject(new Error('the statement was to fail')),
+      () => Promise.reject(Object.assign(new Error('made up, at a statement'), { code: '40001' })),
+    );
+  const withFailingStatements = (inner: Transaction<Tables>): Transaction<Tables> =>
+    bound(inner, 'executeQuery', (query: CompiledQuery) =>
+      chosen('statement', STATEMENTS * oneIn) ? refuse(inner) : inner.executeQuery(query),
+    );
+  const transaction = () => ({
+    execute: async <T>(work: (transaction: Transaction<Tables>) => Promise<T>): Promise<T> => {
+      fails('before');
+      const result = await database.transaction().execute(async (inner) => {
+        const value = await work(withFailingStatements(inner));
+        fails('within');
+        return value;
+      });
+      fails('after');
+      return result;
+    },
+  });
+  return { database: bound(database, 'transaction', transaction), faults };
+}
+
+/** The same object with another function under this name. */
+function bound<T extends object>(target: T, replaced: string, by: unknown): T {
+  return new Proxy(target, {
+    get: (_target, name) => {
+      if (name === replaced) return by;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}

@@ -1,0 +1,71 @@
+/**
+ * A process that does ledger work until it is killed. It says over its IPC channel what was promised to it: each settled job
+ * with its cost, and each deposit. Arguments: the database as JSON, a seed, and how many job ids to share with others (0: own
+ * jobs only).
+ */
+import { createHash } from 'node:crypto';
+import type { JobId } from '@inference/protocol';
+import type { Ledger } from '../../../src/billing/ledger/ledger.js';
+import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
+import { microUsd } from '../../../src/billing/micro-usd.js';
+import { type DatabaseTarget, openDatabase } from '../../../src/database/connection/open-database.js';
+import { seeded, upTo } from './random.js';
+import { newJob, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
+
+const AT_ONCE = 24;
+const [targetText = '', seedText = '', sharedText = ''] = process.argv.slice(2);
+const target = JSON.parse(targetText) as DatabaseTarget;
+const random = seeded(Number(seedText));
+const shared = Number(sharedText);
+
+export type WorkerSaid =
+  | { ready: true }
+  | { settled: string; cost: number; at: number }
+  | { deposited: string; amount: number }
+  | { done: true };
+const say = (said: WorkerSaid): void => void process.send?.(said);
+
+/** The same ids in every process. */
+function sharedJob(index: number): JobId {
+  const hex = createHash('sha256').update(`shared ${index}`).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}` as JobId;
+}
+
+async function workOn(ledger: Ledger, job: JobId): Promise<void> {
+  const at = T0 - upTo(random, 3) * 3_600_000;
+  const accountId = `customer-${upTo(random, 2)}`;
+  if (random() < 0.05) {
+    const deposit = { eventId: newJob(), accountId, amount: microUsd(1 + upTo(random, 500)), source: 'admin', at } as const;
+    await ledger.deposit(deposit);
+    say({ deposited: deposit.eventId, amount: deposit.amount });
+  }
+  // Shared jobs belong to one account, whoever reserves them.
+  const reserved = await ledger
+    .reserve(reservation({ jobId: job, accountId: shared > 0 ? 'customer-0' : accountId, at }))
+    .catch(() => null);
+  if (reserved !== null && reserved.kind !== 'reserved') return;
+  if (random() < 0.2) {
+    await ledger.release(job, at);
+    return;
+  }
+  if (random() < 0.05) return;
+  const outcome = await ledger.settle(settlement(job, { completionTokens: upTo(random, 60), providerId: PROVIDER, at }));
+  if (outcome.kind === 'settled') say({ settled: job, cost: outcome.cost, at });
+}
+
+async function main(): Promise<void> {
+  const database = await openDatabase(target);
+  const ledger = await openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, now: () => T0, onError: () => undefined });
+  say({ ready: true });
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (shared === 0 || next < shared) await workOn(ledger, shared === 0 ? newJob() : sharedJob(next++));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await ledger.close();
+  await database.destroy();
+  say({ done: true });
+  process.disconnect();
+}
+
+await main();

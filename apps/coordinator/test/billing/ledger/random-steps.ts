@@ -1,0 +1,49 @@
+/** Steps with ordinary values, for tests that care about one or two of them. */
+import { randomUUID } from 'node:crypto';
+import type { JobId, ProviderId } from '@inference/protocol';
+import type { Ledger, Reservation, Settlement } from '../../../src/billing/ledger/ledger.js';
+import { microUsd } from '../../../src/billing/micro-usd.js';
+import type { Price } from '../../../src/billing/prices/price.js';
+
+/** A micro-USD per token, and ten per image: costs are easy to see. */
+export const PLAIN_PRICE: Price = {
+  id: 'plain',
+  model: 'm',
+  promptPerMillion: microUsd(1_000_000),
+  completionPerMillion: microUsd(1_000_000),
+  perImage: microUsd(10),
+  validFrom: 0,
+};
+
+export const T0 = Date.UTC(2026, 0, 15, 12);
+export const PROVIDER = 'f'.repeat(32) as ProviderId;
+
+export function newJob(): JobId {
+  return randomUUID() as JobId;
+}
+
+/** Holds 100 micro-USD unless told otherwise. */
+export function reservation(over: Partial<Reservation> = {}): Reservation {
+  return {
+    jobId: newJob(),
+    accountId: 'customer',
+    apiKeyId: 'key',
+    keySpendLimit: null,
+    model: 'm',
+    endpoint: '/v1/chat/completions',
+    price: PLAIN_PRICE,
+    maxPromptTokens: 40,
+    maxCompletionTokens: 60,
+    at: T0,
+    ...over,
+  };
+}
+
+/** Uses 10 prompt and 20 completion tokens unless told otherwise. */
+export function settlement(jobId: JobId, over: Partial<Settlement> = {}): Settlement {
+  return { jobId, providerId: PROVIDER, promptTokens: 10, completionTokens: 20, hiddenTokens: 5, cachedTokens: 0, at: T0, ...over };
+}
+
+export async function give(ledger: Ledger, accountId: string, amount: number): Promise<void> {
+  await ledger.deposit({ eventId: randomUUID(), accountId, amount: microUsd(amount), source: 'development', at: T0 });
+}

@@ -1,0 +1,147 @@
+/** The roll-ups: what each window includes as time passes, and that pruning history changes none of them. */
+import type { ProviderId } from '@inference/protocol';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Ledger } from '../../../src/billing/ledger/ledger.js';
+import { openLedger } from '../../../src/billing/ledger/sql-ledger.js';
+import { checkLedger } from '../../../src/database/ledger/check-ledger.js';
+import { pruneHistory } from '../../../src/database/ledger/prune-history.js';
+import type { Database } from '../../../src/database/tables.js';
+import { describeDatabases, type TestDatabase } from '../../support/databases.js';
+import { give, PROVIDER, reservation, settlement, T0 } from './random-steps.js';
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+describeDatabases('the roll-ups', (fresh) => {
+  let place: TestDatabase;
+  let database: Database;
+  let ledger: Ledger;
+  let now: number;
+
+  const open = (): Promise<Ledger> =>
+    openLedger({ database, providerSharePercent: 90, ownMachinesFree: false, now: () => now, onError: () => undefined });
+  const reopen = async (): Promise<void> => {
+    await ledger.close();
+    ledger = await open();
+  };
+  const runJob = async (at: number, accountId = 'customer', providerId: ProviderId = PROVIDER): Promise<void> => {
+    const job = reservation({ at, accountId });
+    expect(await ledger.reserve(job)).toMatchObject({ kind: 'reserved' });
+    expect(await ledger.settle(settlement(job.jobId, { at, providerId }))).toMatchObject({ kind: 'settled' });
+  };
+  const requests = async (): Promise<Record<string, number>> => {
+    const rows = await database.selectFrom('network_totals').select(['window', 'requests']).execute();
+    return Object.fromEntries(rows.map((row) => [row.window, row.requests]));
+  };
+  const everything = async (): Promise<unknown> => ({
+    accounts: await database.selectFrom('account_totals').selectAll().orderBy('window').orderBy('account').execute(),
+    network: await database.selectFrom('network_totals').selectAll().orderBy('window').execute(),
+    balances: await database.selectFrom('balances').selectAll().orderBy('account').execute(),
+    keys: await database.selectFrom('key_spend').select(['api_key_id', 'spent', 'held']).execute(),
+  });
+
+  beforeEach(async () => {
+    now = T0;
+    place = await fresh();
+    database = await place.open();
+    ledger = await open();
+    await give(ledger, 'customer', 1_000_000);
+    await give(ledger, 'another', 1_000_000);
+  });
+  afterEach(async () => {
+    const { problems } = await checkLedger(database);
+    await ledger.close();
+    await database.destroy();
+    await place.remove();
+    expect(problems).toEqual([]);
+  });
+
+  it('count a job in each window for as long as the window says', async () => {
+    await runJob(T0);
+    expect(await requests()).toEqual({ '24h': 1, '7d': 1, '30d': 1, all: 1 });
+    now = T0 + DAY;
+    await reopen();
+    expect(await requests()).toEqual({ '24h': 1, '7d': 1, '30d': 1, all: 1 });
+    now = T0 + DAY + HOUR;
+    await reopen();
+    expect(await requests()).toEqual({ '24h': 0, '7d': 1, '30d': 1, all: 1 });
+    // A settlement moves time on as well as the clock does.
+    await runJob(T0 + 8 * DAY);
+    expect(await requests()).toEqual({ '24h': 1, '7d': 1, '30d': 2, all: 2 });
+    now = T0 + 60 * DAY;
+    await reopen();
+    expect(await requests()).toEqual({ '24h': 0, '7d': 0, '30d': 0, all: 2 });
+    expect(await database.selectFrom('account_totals').select('account').where('window', '<>', 'all').execute()).toEqual([]);
+  });
+
+  it('count late jobs where they belong', async () => {
+    await runJob(T0);
+    for (const age of [23 * HOUR, 3 * DAY, 20 * DAY, 100 * DAY]) await runJob(T0 - age);
+    expect(await requests()).toEqual({ '24h': 2, '7d': 3, '30d': 4, all: 5 });
+  });
+
+  it('count accounts that were active, each once', async () => {
+    const active = async (): Promise<Record<string, number>> => {
+      const rows = await database.selectFrom('network_totals').select(['window', 'active_accounts']).execute();
+      return Object.fromEntries(rows.map((row) => [row.window, row.active_accounts]));
+    };
+    await Promise.all([runJob(T0), runJob(T0), runJob(T0 - 2 * DAY, 'another')]);
+    expect(await active()).toEqual({ '24h': 2, '7d': 3, '30d': 3, all: 3 });
+    await ledger.linkProvider(PROVIDER, 'another', T0);
+    expect(await active()).toEqual({ '24h': 2, '7d': 2, '30d': 2, all: 2 });
+    now = T0 + 2 * DAY;
+    await reopen();
+    expect(await active()).toEqual({ '24h': 0, '7d': 2, '30d': 2, all: 2 });
+  });
+
+  it('give a dense picture per minute', async () => {
+    await Promise.all([runJob(T0), runJob(T0 + 59_999), runJob(T0 + 60_000)]);
+    expect(await database.selectFrom('minute_totals').selectAll().orderBy('minute').execute()).toEqual([
+      { minute: T0 / 60_000, requests: 2, prompt_tokens: 20, completion_tokens: 40 },
+      { minute: T0 / 60_000 + 1, requests: 1, prompt_tokens: 10, completion_tokens: 20 },
+    ]);
+  });
+
+  it('and balances stay as they are when history is pruned', async () => {
+    for (let age = 0; age < 60; age += 5) await runJob(T0 - age * DAY, age % 2 === 0 ? 'customer' : 'another');
+    await ledger.reserve(reservation({ at: T0 - 59 * DAY }));
+    const before = await everything();
+    const pruned = await pruneHistory(database, T0 - 10 * DAY);
+    expect(pruned.jobs).toBe(9);
+    expect(pruned.postings).toBeGreaterThanOrEqual(27);
+    expect(pruned.hours).toBeGreaterThan(0);
+    expect(await everything()).toEqual(before);
+    expect((await checkLedger(database)).problems).toEqual([]);
+    expect(await pruneHistory(database, T0 - 10 * DAY)).toEqual({ jobs: 0, postings: 0, hours: 0 });
+    await Promise.all([pruneHistory(database, T0 + 1), runJob(T0), runJob(T0)]);
+    expect(await database.selectFrom('jobs').select('state').where('state', '=', 'reserved').execute()).toHaveLength(1);
+  });
+
+  it('are proved wrong by the check when a single number is', async () => {
+    await runJob(T0);
+    await ledger.reserve(reservation());
+    const spoil = async (
+      table: 'balances' | 'postings' | 'network_totals' | 'account_totals' | 'account_hours' | 'key_spend',
+      column: string,
+    ) => {
+      const change = (by: number) =>
+        database
+          .updateTable(table as 'balances')
+          .set((set) => ({ [column]: set(column as 'balance', '+', by) }))
+          .execute();
+      await change(1);
+      const { problems } = await checkLedger(database);
+      await change(-1);
+      return problems.length;
+    };
+    expect(await spoil('balances', 'balance')).toBeGreaterThan(0);
+    expect(await spoil('balances', 'reserved')).toBeGreaterThan(0);
+    expect(await spoil('postings', 'amount')).toBeGreaterThan(0);
+    expect(await spoil('key_spend', 'held')).toBeGreaterThan(0);
+    expect(await spoil('key_spend', 'spent')).toBeGreaterThan(0);
+    expect(await spoil('network_totals', 'earned')).toBeGreaterThan(0);
+    expect(await spoil('network_totals', 'active_accounts')).toBeGreaterThan(0);
+    expect(await spoil('account_totals', 'served_tokens')).toBeGreaterThan(0);
+    expect(await spoil('account_hours', 'requests')).toBeGreaterThan(0);
+  });
+});

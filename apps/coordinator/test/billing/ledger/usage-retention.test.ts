@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest';
+import { UsageRetention } from '../../../src/billing/ledger/usage-retention.js';
+import { until } from '../../support/harness.js';
+
+const DAY = 86_400_000;
+
+function retention(prune: (before: number, signal: AbortSignal) => Promise<number>, everyMs = 1_000_000, days: number | null = 30) {
+  const pruned: number[] = [];
+  const errors: unknown[] = [];
+  const job = new UsageRetention({
+    days,
+    now: () => 100 * DAY,
+    prune,
+    everyMs,
+    onPruned: (entries) => pruned.push(entries),
+    onError: (error) => errors.push(error),
+  });
+  return { job, pruned, errors };
+}
+
+it('removes what is older than the days that are kept, at once and again and again', async () => {
+  const asked: number[] = [];
+  const { job, pruned } = retention(async (before) => {
+    asked.push(before);
+    return asked.length === 1 ? 7 : 0;
+  }, 5);
+  await until(() => asked.length >= 3);
+  await job.close();
+  expect(new Set(asked)).toEqual(new Set([70 * DAY]));
+  // A removal that found nothing is not worth a word.
+  expect(pruned).toEqual([7]);
+});
+
+it('goes on after a failure, and tells of it', async () => {
+  let calls = 0;
+  const { job, pruned, errors } = retention(async () => {
+    calls++;
+    if (calls === 1) throw new Error('the database is away');
+    return 1;
+  });
+  await job.run();
+  expect(errors).toEqual([new Error('the database is away')]);
+  await job.run();
+  expect(pruned).toEqual([1]);
+  await job.close();
+});
+
+it('keeps every entry where no number of days is set', async () => {
+  const asked: number[] = [];
+  const { job } = retention(
+    async (before) => {
+      asked.push(before);
+      return 0;
+    },
+    1_000_000,
+    null,
+  );
+  await job.close();
+  expect(asked).toEqual([0]);
+});
+
+it('runs once at a time, and is ended by closing', async () => {
+  let max = 0;
+  let running = 0;
+  const { job, errors } = retention(async (_before, signal) => {
+    max = Math.max(max, ++running);
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    running--;
+    signal.throwIfAborted();
+    return 0;
+  }, 1);
+  void job.run();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  await job.close();
+  expect([running, max, errors]).toEqual([0, 1, []]);
+});

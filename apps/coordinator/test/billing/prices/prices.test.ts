@@ -1,0 +1,154 @@
+/** Money, prices, and the bounds that a signed usage is held to. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatUsd, microUsd } from '../../../src/billing/micro-usd.js';
+import { costOf } from '../../../src/billing/prices/price.js';
+import { PriceRepository } from '../../../src/billing/prices/price-repository.js';
+import { type ClaimedUsage, promptTokenBound, settlementBounds } from '../../../src/billing/prices/settlement-bounds.js';
+import { describeDatabases } from '../../support/databases.js';
+import { PLAIN_PRICE } from '../ledger/random-steps.js';
+
+describe('money', () => {
+  it('is whole micro-USD and nothing else', () => {
+    for (const value of [0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) expect(() => microUsd(value)).toThrow(RangeError);
+    expect(Object.is(microUsd(-0), 0)).toBe(true);
+    expect([0, 1, -1, 12_340_000, Number.MAX_SAFE_INTEGER].map((value) => formatUsd(microUsd(value)))).toEqual([
+      '0.000000',
+      '0.000001',
+      '-0.000001',
+      '12.340000',
+      '9007199254.740991',
+    ]);
+  });
+});
+
+describe('a cost', () => {
+  it('is exact, each part rounded up', () => {
+    const count = fc.integer({ min: 0, max: 10_000_000 });
+    const rate = fc.integer({ min: 0, max: 10_000_000_000 });
+    fc.assert(
+      fc.property(count, count, fc.integer({ min: 0, max: 10 }), rate, rate, rate, (prompt, completion, images, a, b, c) => {
+        const price = { promptPerMillion: microUsd(a), completionPerMillion: microUsd(b), perImage: microUsd(c) };
+        const up = (n: number, perMillion: number) => (BigInt(n) * BigInt(perMillion) + 999_999n) / 1_000_000n;
+        const exact = up(prompt, a) + up(completion, b) + BigInt(images) * BigInt(c);
+        expect(BigInt(costOf(price, { promptTokens: prompt, completionTokens: completion, images }))).toBe(exact);
+      }),
+    );
+  });
+
+  it('is never nothing for a use that has a price, and refuses counts that are none', () => {
+    const price = { ...PLAIN_PRICE, promptPerMillion: microUsd(1), completionPerMillion: microUsd(1) };
+    expect(costOf(price, { promptTokens: 1, completionTokens: 1 })).toBe(2);
+    expect(costOf(price, { promptTokens: 0, completionTokens: 0 })).toBe(0);
+    for (const bad of [-1, 0.5, Number.NaN]) expect(() => costOf(price, { promptTokens: bad, completionTokens: 0 })).toThrow(RangeError);
+    const dear = { ...PLAIN_PRICE, promptPerMillion: microUsd(Number.MAX_SAFE_INTEGER) };
+    expect(() => costOf(dear, { promptTokens: Number.MAX_SAFE_INTEGER, completionTokens: 0 })).toThrow(RangeError);
+  });
+});
+
+describe('the usage that may be billed', () => {
+  const facts = { maxPromptTokens: promptTokenBound(400), maxCompletionTokens: 8192, deliveredBytes: 4000, elapsedMs: 10_000 };
+  const honest: ClaimedUsage = { promptTokens: 120, completionTokens: 900, hiddenTokens: 0, cachedTokens: 100 };
+
+  it('is an honest one, unchanged', () => {
+    expect(settlementBounds(honest, facts)).toEqual({ ...honest, images: 0, lowered: [] });
+  });
+
+  it('lets think sections be far more than the delivered bytes, and nothing else', () => {
+    const thought = { ...honest, completionTokens: 8000, hiddenTokens: 7900 };
+    expect(settlementBounds(thought, facts)).toMatchObject({ completionTokens: 8000, hiddenTokens: 7900, lowered: [] });
+    const lie = { ...honest, completionTokens: 8000 };
+    expect(settlementBounds(lie, facts)).toMatchObject({ completionTokens: 4064, lowered: ['delivered_bytes'] });
+  });
+
+  it('is nothing where nothing was delivered', () => {
+    const nothing = { promptTokens: 0, completionTokens: 0, hiddenTokens: 0, cachedTokens: 0, images: 0 };
+    expect(settlementBounds(honest, { ...facts, deliveredBytes: 0 })).toEqual({ ...nothing, lowered: ['nothing_delivered'] });
+    expect(settlementBounds(honest, { ...facts, deliveredBytes: Number.NaN })).toMatchObject(nothing);
+  });
+
+  it('keeps to max_tokens, to the bytes of the prompt, to the time, and to the images asked for', () => {
+    expect(settlementBounds({ ...honest, completionTokens: 9000, hiddenTokens: 9000 }, facts)).toMatchObject({
+      completionTokens: 8192,
+      hiddenTokens: 8192,
+      lowered: ['max_tokens'],
+    });
+    expect(settlementBounds({ ...honest, promptTokens: 5000 }, facts)).toMatchObject({ promptTokens: 912, lowered: ['prompt_bytes'] });
+    expect(settlementBounds({ ...honest, cachedTokens: 121 }, facts)).toMatchObject({ cachedTokens: 120, lowered: ['prompt'] });
+    const hasty = settlementBounds({ ...honest, completionTokens: 8000, hiddenTokens: 8000 }, { ...facts, elapsedMs: 50 });
+    expect(hasty).toMatchObject({ completionTokens: 1064, lowered: ['time'] });
+    expect(settlementBounds({ ...honest, images: 3 }, { ...facts, maxImages: 1 })).toMatchObject({ images: 1, lowered: ['images'] });
+  });
+
+  it('is whole numbers within the claim and the job, whatever is claimed', () => {
+    const anything = fc.oneof(fc.integer(), fc.double(), fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60, -1));
+    fc.assert(
+      fc.property(anything, anything, anything, anything, fc.nat(100_000), fc.nat(10_000), (a, b, c, d, bytes, max) => {
+        const bounded = settlementBounds(
+          { promptTokens: a, completionTokens: b, hiddenTokens: c, cachedTokens: d },
+          { maxPromptTokens: 300, maxCompletionTokens: max, deliveredBytes: bytes },
+        );
+        const { promptTokens, completionTokens, hiddenTokens, cachedTokens } = bounded;
+        for (const count of [promptTokens, completionTokens, hiddenTokens, cachedTokens]) {
+          expect(Number.isSafeInteger(count) && count >= 0).toBe(true);
+        }
+        expect(promptTokens).toBeLessThanOrEqual(300);
+        expect(cachedTokens).toBeLessThanOrEqual(promptTokens);
+        expect(completionTokens).toBeLessThanOrEqual(max);
+        expect(completionTokens - hiddenTokens).toBeLessThanOrEqual(bytes + 64);
+      }),
+    );
+  });
+});
+
+describeDatabases('the price book', (fresh) => {
+  const defaults = { promptPerMillion: microUsd(5), completionPerMillion: microUsd(6), perImage: microUsd(7) };
+  const onError = (error: unknown): void => {
+    throw error;
+  };
+
+  it('falls back from the model to the general price to the configured one, and keeps every price', async () => {
+    const place = await fresh();
+    const database = await place.open();
+    let now = 1000;
+    const book = await PriceRepository.open({ database, defaults, now: () => now, onError });
+    expect(book.current('m')).toMatchObject({ id: 'default', completionPerMillion: 6 });
+    const general = await book.set({ ...defaults, model: '*', perImage: microUsd(1) });
+    const own = await book.set({ ...defaults, model: 'm', perImage: microUsd(2) });
+    expect(book.current('m')).toEqual(own);
+    expect(book.current('another')).toEqual(general);
+
+    const later = await book.set({ ...defaults, model: 'm', perImage: microUsd(3), validFrom: 5000 });
+    expect(book.current('m')).toEqual(own);
+    now = 5000;
+    expect(book.current('m')).toEqual(later);
+    now = 6000;
+    const [one, two] = await Promise.all([3, 4].map((price) => book.set({ ...defaults, model: 'm', perImage: microUsd(price) })));
+    const history = await book.history('m');
+    expect(history.slice(2)).toEqual([later, own]);
+    expect(new Set(history.slice(0, 2).map((price) => price.id))).toEqual(new Set([one?.id, two?.id]));
+
+    const other = await PriceRepository.open({ database, defaults, now: () => now, onError });
+    expect(other.current('m')).toEqual(book.current('m'));
+    expect(other.list().map((price) => price.model)).toEqual(['*', 'm']);
+    other.close();
+    book.close();
+    await database.destroy();
+    await place.remove();
+  });
+
+  it('refuses rates that are no whole amounts, and the past', async () => {
+    const place = await fresh();
+    const database = await place.open();
+    const book = await PriceRepository.open({ database, defaults, now: () => 1000, onError });
+    for (const bad of [-1, 0.5, Number.NaN, 2 ** 53]) {
+      await expect(book.set({ ...defaults, model: 'm', promptPerMillion: bad as never })).rejects.toMatchObject({ fault: 'invalid' });
+    }
+    await expect(book.set({ ...defaults, model: 'm', validFrom: 999 })).rejects.toMatchObject({ fault: 'invalid' });
+    await expect(book.set({ ...defaults, model: '' })).rejects.toMatchObject({ fault: 'invalid' });
+    expect(await book.history('m')).toEqual([]);
+    book.close();
+    await database.destroy();
+    await place.remove();
+  });
+});

@@ -1,0 +1,118 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { PeriodicRefresh } from '../../src/database/periodic-refresh.js';
+import { WriteBehindQueue } from '../../src/database/write-behind-queue.js';
+
+const NEVER_MS = 2 ** 30;
+
+describe('rows that nobody waits for', () => {
+  const opened: WriteBehindQueue<string, number>[] = [];
+  afterEach(() => Promise.all(opened.splice(0).map((rows) => rows.close())));
+
+  /** `write` fails while `broken` says so. */
+  function book(maxWaiting = 100) {
+    const written: (readonly (readonly [string, number])[])[] = [];
+    const problems: unknown[] = [];
+    const state = { broken: false, rounds: 0, written, problems };
+    const rows = new WriteBehindQueue<string, number>({
+      write: async (piece) => {
+        if (state.broken) throw new Error('the disk is full');
+        written.push(piece);
+      },
+      onWritten: async () => void state.rounds++,
+      onWriteError: (error) => problems.push(error),
+      everyMs: NEVER_MS,
+      perWrite: 2,
+      maxWaiting,
+    });
+    opened.push(rows);
+    return { rows, state };
+  }
+
+  it('are written in pieces, in the order in which they came, the newest of each key', async () => {
+    const { rows, state } = book();
+    for (const [key, value] of [
+      ['a', 1],
+      ['b', 2],
+      ['c', 3],
+      ['a', 4],
+    ] as const)
+      rows.put(key, value);
+    expect([rows.get('a'), rows.get('z')]).toEqual([4, undefined]);
+    await rows.flush();
+    expect(state.written).toEqual([
+      [
+        ['b', 2],
+        ['c', 3],
+      ],
+      [['a', 4]],
+    ]);
+    expect([rows.get('a'), state.rounds]).toEqual([undefined, 1]);
+    await rows.flush();
+    expect(state.rounds).toBe(1);
+  });
+
+  it('wait for the next time when they cannot be written, and the oldest are given up beyond the bound', async () => {
+    const { rows, state } = book(3);
+    state.broken = true;
+    for (const key of ['a', 'b', 'c', 'd']) rows.put(key, 1);
+    await rows.flush();
+    expect(state.problems).toEqual([new Error('the disk is full')]);
+    expect([rows.get('a'), rows.get('b'), rows.get('d')]).toEqual([undefined, 1, 1]);
+    state.broken = false;
+    await rows.flush();
+    expect(state.written.flat().map(([key]) => key)).toEqual(['b', 'c', 'd']);
+  });
+
+  it('that come while others of their key are written are written after them, at the latest when it closes', async () => {
+    const written: number[] = [];
+    const rows: WriteBehindQueue<string, number> = new WriteBehindQueue({
+      write: async (piece) => {
+        for (const [, value] of piece) written.push(value);
+        if (written.length === 1) rows.put('a', 2);
+      },
+      onWriteError: (error) => {
+        throw error;
+      },
+      everyMs: NEVER_MS,
+      perWrite: 10,
+      maxWaiting: 10,
+    });
+    rows.put('a', 1);
+    await rows.close();
+    expect(written).toEqual([1, 2]);
+  });
+});
+
+describe('what is read again', () => {
+  it('is read first, and never again where that failed', async () => {
+    let readings = 0;
+    const refreshing = new PeriodicRefresh({
+      read: async () => {
+        readings++;
+        throw new Error('there is no database');
+      },
+      everyMs: 1,
+      onError: () => {},
+    });
+    await expect(refreshing.begin()).rejects.toThrow('there is no database');
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(readings).toBe(1);
+    refreshing.close();
+  });
+
+  it('is read on and on, and a reading that fails is told and followed by the next', async () => {
+    const problems: unknown[] = [];
+    let readings = 0;
+    const refreshing = new PeriodicRefresh({
+      read: async () => {
+        if (++readings === 2) throw new Error('for a moment');
+      },
+      everyMs: 1,
+      onError: (error) => problems.push(error),
+    });
+    await refreshing.begin();
+    await expect.poll(() => readings).toBeGreaterThan(3);
+    refreshing.close();
+    expect(problems).toEqual([new Error('for a moment')]);
+  });
+});

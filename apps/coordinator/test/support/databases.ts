@@ -1,0 +1,27 @@
+/**
+ * Both databases for tests: `describeDatabases` runs its body once over a fresh SQLite file and once over a fresh PostgreSQL
+ * database of this test file. Where no PostgreSQL can be reached it says so loudly, and in CI it fails.
+ */
+import { afterAll, describe, expect, it } from 'vitest';
+import type { Dialect } from '../../src/database/connection/dialect.js';
+import { dropSpares, freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase, whyUnreachable } from './fresh-database.js';
+
+export { freshPostgres, freshSqlite, TEST_DATABASE_URL, type TestDatabase } from './fresh-database.js';
+
+const unreachable: string | null = await whyUnreachable();
+
+/** Runs `body` once per database. `fresh` makes an empty database; the body opens and removes it. */
+export function describeDatabases(name: string, body: (fresh: () => Promise<TestDatabase>, dialect: Dialect) => void): void {
+  describe.each(['sqlite', 'postgres'] as const)(`${name} (%s)`, (dialect) => {
+    if (dialect === 'sqlite') {
+      body(freshSqlite, dialect);
+    } else if (unreachable === null) {
+      afterAll(dropSpares);
+      body(freshPostgres, dialect);
+    } else {
+      console.warn(`\n*** NOT TESTED on PostgreSQL: ${name}. No server at ${TEST_DATABASE_URL}: ${unreachable}\n`);
+      it.runIf(process.env.CI !== undefined && process.env.CI !== '')('can be reached in CI', () => expect(unreachable).toBeNull());
+      it.skipIf(process.env.CI !== undefined && process.env.CI !== '')(`is skipped, as no server answers: ${unreachable}`, () => {});
+    }
+  });
+}
