@@ -9,12 +9,12 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Browser } from '../apps/coordinator/test/support/console-client.js';
 import { type Harness, NO_RATE_LIMITS, startHarness } from '../apps/coordinator/test/support/harness.js';
-import { findCommand } from '../apps/provider/src/commands/commands.js';
+import { findCommand } from '../apps/provider/src/cli/command-table.js';
 import { ControlServer } from '../apps/provider/src/control/control-server.js';
 import type { DaemonStatus } from '../apps/provider/src/control/daemon-status.js';
 import { get } from '../apps/provider/src/control/route.js';
-import { ProviderProcess } from '../apps/provider/test/provider-process.js';
-import { Terminal } from '../apps/provider/test/terminal.js';
+import { ProviderProcess } from '../apps/provider/test/support/provider-process.js';
+import { Terminal } from '../apps/provider/test/support/terminal.js';
 
 const MAIN = fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url));
 /** Nobody listens there. */

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlink
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { PLATFORM } from '../apps/provider/test/release-server.js';
+import { PLATFORM } from '../apps/provider/test/update/release-server.js';
 import { type CoordinatorAlone, startCoordinatorAlone } from '../scripts/network/network.js';
 import { archive } from '../scripts/release/archive.js';
 import { addRelease } from '../scripts/release/feed.js';

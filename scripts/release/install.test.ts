@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create } from 'tar';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { PLATFORM, ReleaseServer } from '../../apps/provider/test/release-server.js';
+import { PLATFORM, ReleaseServer } from '../../apps/provider/test/update/release-server.js';
 import { installerWith } from './installer.js';
 import { measure } from './pack.js';
 

@@ -1,7 +1,7 @@
 /** Entry of the command line: finds the command and runs it. */
-import { interpret } from './commands/command-line.js';
-import { EXIT } from './commands/exit-codes.js';
-import { runCommand } from './commands/run-command.js';
+import { interpret } from './cli/command-line.js';
+import { EXIT } from './cli/exit-codes.js';
+import { runCommand } from './cli/run-command.js';
 import { agentVersion } from './version.js';
 
 const line = interpret(process.argv.slice(2));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { writePrivateFile } from '../src/files/private-file.js';
 import { systemProblem } from '../src/files/system-error.js';
-import { startSentence } from '../src/start-error.js';
+import { startSentence } from '../src/startup-error.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'files-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, u
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ProgressLine } from '../src/commands/models/progress-line.js';
+import { ProgressLine } from '../src/cli/output/progress-line.js';
 import { FileHashes, modelHash } from '../src/models/file-hash.js';
 import { type Download, DownloadError, download, type Tuning } from '../src/models/library/download.js';
 import { Library, LibraryError } from '../src/models/library/library.js';

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { readGgufHeader } from '../src/models/gguf-header.js';
 import { demoModel } from './demo-model.js';
-import { FakeCoordinator } from './fake-coordinator.js';
-import { ProviderProcess } from './provider-process.js';
+import { FakeCoordinator } from './support/fake-coordinator.js';
+import { ProviderProcess } from './support/provider-process.js';
 
 let coordinator: FakeCoordinator;
 let provider: ProviderProcess;

@@ -9,7 +9,7 @@ import { hasImageAddOn, TEST_ADD_ON } from '../../../test/support/image-add-on.j
 import type { ImageEngine } from '../src/imaging/image-engine.js';
 import { readModelFacts } from '../src/models/model-facts.js';
 import { picture, startImageEngine } from './image-model.js';
-import { childrenOf, isAlive } from './provider-process.js';
+import { childrenOf, isAlive } from './support/provider-process.js';
 
 const directory = mkdtempSync(join(tmpdir(), 'z-image-'));
 const folder = join(directory, 'tiny');

@@ -7,8 +7,8 @@ import { parse, TomlError } from 'smol-toml';
 import { Compile } from 'typebox/compile';
 import { Default } from 'typebox/value';
 import { type Config, ConfigSchema, DEFAULTS } from './config.js';
+import { didYouMean } from './did-you-mean.js';
 import { lineAndColumn, locate } from './locate.js';
-import { didYouMean } from './nearest.js';
 
 /** The message is one sentence without its full stop, such as `~/x/config.toml:3:1: …`. */
 export class ConfigError extends Error {

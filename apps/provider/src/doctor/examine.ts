@@ -1,7 +1,7 @@
 /** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within eight seconds. */
 import { join } from 'node:path';
 import { type Config, DEFAULTS } from '../config/config.js';
-import { memoryWishes } from '../config/memory-wishes.js';
+import { memoryWishes } from '../config/model-memory.js';
 import { askStatus, ControlError } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';

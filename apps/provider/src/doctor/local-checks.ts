@@ -2,9 +2,9 @@
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { MemoryWishes } from '../config/memory-wishes.js';
-import { readHostFacts } from '../host/host-facts.js';
-import { readCondition } from '../host/watch-condition.js';
+import type { MemoryWishes } from '../config/model-memory.js';
+import { readCondition } from '../host/condition/watch-condition.js';
+import { readHostFacts } from '../host/hardware/host-facts.js';
 import { memoryCeiling, memoryNeed, planCapacity } from '../models/capacity.js';
 import { readModelFacts } from '../models/model-facts.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';

@@ -2,7 +2,7 @@
  * A model's process that is started, watched and started again when it dies, with growing pauses in between; one that dies too
  * often stays down. Whoever keeps it hears when it is gone, and ends what ran in it.
  */
-import type { Confinement } from '../hardening/confinement.js';
+import type { Confinement } from '../host/hardening/confinement.js';
 import { ModelProcess, type ProcessKind } from './model-process.js';
 
 /** The model could not be loaded. The message is one sentence for the owner. */

@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, type ForkOptions, fork } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { type Confinement, forkedIn } from '../hardening/confinement.js';
-import { engineEnvironment } from '../hardening/engine-environment.js';
+import { type Confinement, forkedIn } from '../host/hardening/confinement.js';
+import { engineEnvironment } from '../host/hardening/engine-environment.js';
 import type { ModelOrder, ModelSign } from './messages.js';
 
 const PING_EVERY_MS = 10_000;

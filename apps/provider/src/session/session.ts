@@ -22,7 +22,7 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import { SealingKeys } from '../work/sealing-keys.js';
 import { Connection, type Liveness } from './connection.js';
-import type { Wakes } from './wakes.js';
+import type { Wakes } from './wake-detector.js';
 
 export interface Presence {
   readonly agentVersion: string;

@@ -1,0 +1,115 @@
+/** The table of all commands, how one is found from what was typed, and the list of them for those who ask. */
+import { didYouMean, nearest } from '../config/did-you-mean.js';
+import type { Command } from './command.js';
+import { bugreportCommand } from './commands/bugreport.js';
+import { doctorCommand } from './commands/doctor.js';
+import { earningsCommand } from './commands/earnings.js';
+import { loginCommand } from './commands/login.js';
+import { logoutCommand } from './commands/logout.js';
+import { logsCommand } from './commands/logs.js';
+import { modelsListCommand } from './commands/models/list.js';
+import { modelsPullCommand } from './commands/models/pull.js';
+import { modelsRemoveCommand } from './commands/models/remove.js';
+import { modelsUseCommand } from './commands/models/use.js';
+import { pauseCommand } from './commands/pause.js';
+import { restartCommand } from './commands/restart.js';
+import { resumeCommand } from './commands/resume.js';
+import { scheduleClearCommand, scheduleCommand, scheduleSetCommand } from './commands/schedule.js';
+import { serveCommand } from './commands/serve.js';
+import { setupCommand } from './commands/setup.js';
+import { startCommand } from './commands/start.js';
+import { statusCommand } from './commands/status.js';
+import { stopCommand } from './commands/stop.js';
+import { uninstallCommand } from './commands/uninstall.js';
+import { updateCommand } from './commands/update.js';
+import { verifyCommand } from './commands/verify.js';
+
+export const COMMANDS: readonly Command[] = [
+  setupCommand,
+  serveCommand,
+  startCommand,
+  stopCommand,
+  restartCommand,
+  statusCommand,
+  doctorCommand,
+  pauseCommand,
+  resumeCommand,
+  scheduleCommand,
+  scheduleSetCommand,
+  scheduleClearCommand,
+  earningsCommand,
+  loginCommand,
+  logoutCommand,
+  verifyCommand,
+  logsCommand,
+  modelsPullCommand,
+  modelsListCommand,
+  modelsUseCommand,
+  modelsRemoveCommand,
+  updateCommand,
+  bugreportCommand,
+  uninstallCommand,
+];
+
+export interface FoundCommand {
+  readonly command: Command;
+  /** What follows the name. */
+  readonly args: readonly string[];
+}
+
+/** The command that was typed: of several names that fit the longest, so that `models pull` goes before `models`. */
+export function findCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): FoundCommand | null {
+  let found: FoundCommand | null = null;
+  let longest = 0;
+  for (const command of commands) {
+    const words = command.name.split(' ');
+    if (words.length <= longest || !words.every((word, index) => typed[index] === word)) continue;
+    longest = words.length;
+    found = { command, args: typed.slice(words.length) };
+  }
+  return found;
+}
+
+/** What `--help` and a command line that fits nothing get. */
+export function overview(commands: readonly Command[] = COMMANDS): string {
+  const width = Math.max(...commands.map(({ name }) => name.length)) + 2;
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
+  return ['Usage: inference-provider COMMAND [OPTIONS]', '', ...lines, '', '`COMMAND --help` lists the options of one command.', ''].join(
+    '\n',
+  );
+}
+
+/** The commands of two words that begin with this one. */
+export function groupOf(word: string, commands: readonly Command[] = COMMANDS): readonly Command[] {
+  return commands.filter(({ name }) => name.startsWith(`${word} `));
+}
+
+/** What a command line gets that names no command. */
+export function unknownCommand(typed: readonly string[], commands: readonly Command[] = COMMANDS): string {
+  const [first = '', second] = typed;
+  const hint = '`inference-provider --help` lists them.';
+  const group = groupOf(first, commands).map(({ name }) => name);
+  if (group.length > 0) {
+    const isAlone = second === undefined || second.startsWith('-');
+    // Of the commands of a group none is meant more than another where only the group is named.
+    const meant = isAlone
+      ? null
+      : nearest(
+          second,
+          group.map((name) => name.slice(first.length + 1)),
+        );
+    const own = commands.some(({ name }) => name === first) ? [first] : [];
+    const which = meant === null ? `. It is one of: ${[...own, ...group].join(', ')}.` : ` (did you mean ${first} ${meant}?).`;
+    return `There is no command ${JSON.stringify(isAlone ? first : `${first} ${second}`)}${which} ${hint}\n`;
+  }
+  const names = commands.map(({ name }) => name);
+  const two = second === undefined || second.startsWith('-') ? first : `${first} ${second}`;
+  const firsts = [...new Set(names.map((name) => name.split(' ')[0] as string))];
+  const meant = didYouMean(two, names) || didYouMean(first, firsts);
+  return `There is no command ${JSON.stringify(first)}${meant}. ${hint}\n`;
+}
+
+/** What `COMMAND --help` gets. */
+export function usageOf({ usage, summary }: Command): string {
+  return `Usage: inference-provider ${usage}\n\n${summary}\n`;
+}

@@ -1,0 +1,107 @@
+/** `bugreport`: one archive for those who look into a fault, without anything that is the owner's own. Says what is in it before it writes. */
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, hostname, tmpdir, userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import { create } from 'tar';
+import { collect, type ReportPart } from '../../doctor/bug-report/collect.js';
+import { Redactor } from '../../doctor/bug-report/redact.js';
+import { examine } from '../../doctor/examine.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { confirm } from '../input/confirm.js';
+import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
+import { print, wrapped } from '../output/terminal.js';
+import { patientOf } from './doctor.js';
+
+export const bugreportCommand: Command = {
+  name: 'bugreport',
+  summary: 'Writes an archive for those who look into a fault.',
+  usage: `bugreport [--out FILE.tar.gz] [--list] [--yes] [--data-dir DIR] [--json]
+
+No prompts, answers, keys, tokens, serial numbers, names of yours or addresses of your
+network go into it; read it before you give it away. --list writes nothing; --yes asks nothing.
+The archive is readable by you alone, and nothing is sent anywhere.`,
+  run: bugreport,
+};
+
+async function bugreport(args: readonly string[]): Promise<number> {
+  const options = ownerOptions(args, { out: { type: 'string' }, list: { type: 'boolean' }, yes: { type: 'boolean' } });
+  const { json, values } = options;
+  const only = values.list === true;
+  if (!only && values.yes !== true && !process.stdin.isTTY) throw new UsageError('There is nobody to ask: say --yes, or --list.');
+  const path = resolve(typeof values.out === 'string' ? values.out : `inference-provider-report-${stamp(new Date())}.tar.gz`);
+  if (!only && existsSync(path)) throw new UsageError(`${path} is there already.`);
+
+  const parts = await report(options);
+  const contents = parts.map(({ name, what, text }) => ({ name, what, bytes: Buffer.byteLength(text) }));
+  if (!json)
+    await print([
+      'The report holds:',
+      ...contents.flatMap(({ name, what, bytes }) => wrapped(`  ${name.padEnd(14)} `, `${what} (${bytes} bytes)`)),
+    ]);
+  if (only) {
+    if (json) await print([JSON.stringify({ path: null, contents })]);
+    return EXIT.fine;
+  }
+  if (values.yes !== true && !(await confirm(`Write it to ${path}?`))) return EXIT.needsOwner;
+  await write(path, parts);
+  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. Look into it before you give it away.`]);
+  return EXIT.fine;
+}
+
+async function report(options: OwnerOptions): Promise<ReportPart[]> {
+  const patient = patientOf(options);
+  const { checks, status } = await examine(patient);
+  const serial = status?.coordinator_view?.serial_number ?? '';
+  const secrets = [...(serial === '' ? [] : [serial]), ...secretsIn(join(options.dataDir, 'account.json'))];
+  const redactor = new Redactor({
+    home: homedir(),
+    user: userInfo().username,
+    host: hostname(),
+    secrets,
+  });
+  return await collect({ ...patient, checks, status, redactor });
+}
+
+/** Every text in a JSON file of secrets, whatever it is called there. */
+function secretsIn(path: string): string[] {
+  try {
+    const texts: string[] = [];
+    JSON.parse(readFileSync(path, 'utf8'), (_name, value: unknown) => {
+      if (typeof value === 'string' && value.length >= 16) texts.push(value);
+      return value;
+    });
+    // An address that stands in it is known from the settings, and is no secret.
+    return texts.filter((text) => !/^(?:https?|wss?):/.test(text));
+  } catch {
+    return [];
+  }
+}
+
+async function write(path: string, parts: readonly ReportPart[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'report-'));
+  try {
+    for (const { name, text } of parts) writeFileSync(join(folder, name), text, { mode: 0o600 });
+    // Its mode is right before there is anything in it.
+    writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
+    chmodSync(path, 0o600);
+    await pack(path, folder, parts);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A part of an archive is none. */
+async function pack(path: string, folder: string, parts: readonly ReportPart[]): Promise<void> {
+  const names = parts.map(({ name }) => name);
+  try {
+    await create({ file: path, cwd: folder, gzip: true, portable: true }, names);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  }
+}
+
+function stamp(now: Date): string {
+  return now.toISOString().slice(0, 16).replace(/[-:]/g, '').replace('T', '-');
+}

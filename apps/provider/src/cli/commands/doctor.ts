@@ -1,0 +1,71 @@
+/** `doctor`: looks at this machine and at the coordinator's view of it, and says what to do. Ends within ten seconds, whatever hangs. */
+import { resolve } from 'node:path';
+import type { Config } from '../../config/config.js';
+import { configPath } from '../../config/data-dir.js';
+import { readConfig } from '../../config/read-config.js';
+import type { CheckResult, CheckState } from '../../doctor/check.js';
+import { examine, type Patient } from '../../doctor/examine.js';
+import { installation } from '../../update/installation.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { httpAddress } from '../input/http-address.js';
+import { type OwnerOptions, ownerOptions } from '../input/owner-options.js';
+import { print, wrapped } from '../output/terminal.js';
+
+export const doctorCommand: Command = {
+  name: 'doctor',
+  summary: 'Checks this machine and how the coordinator sees it, with remedies.',
+  usage: `doctor [--data-dir DIR] [--json] [--coordinator URL] [--model FILE.gguf] [--simulated-enclave]
+
+Coordinator, model and enclave are those of the running provider or of config.toml;
+the options go before them. It ends within ten seconds.
+Exit codes: 0 nothing needs you, 1 something does, 2 the command line cannot be understood.`,
+  run: doctor,
+};
+
+async function doctor(args: readonly string[]): Promise<number> {
+  const options = ownerOptions(args, {
+    coordinator: { type: 'string' },
+    model: { type: 'string' },
+    'simulated-enclave': { type: 'boolean' },
+  });
+  const begun = performance.now();
+  const { checks } = await examine(patientOf(options));
+  const took = Math.round(performance.now() - begun);
+  const worst = checks.some(({ state }) => state === 'problem') ? EXIT.needsOwner : EXIT.fine;
+  await print(options.json ? [JSON.stringify({ healthy: worst === EXIT.fine, took_ms: took, checks }, null, 2)] : linesOf(checks));
+  return worst;
+}
+
+/** Throws UsageError. */
+export function patientOf({ dataDir, values }: OwnerOptions): Patient {
+  const config = settingsOf(dataDir);
+  return {
+    dataDir,
+    found: installation(),
+    config,
+    coordinator: httpAddress(values.coordinator) ?? httpAddress(config?.coordinator),
+    model: typeof values.model === 'string' ? resolve(values.model) : null,
+    simulated: values['simulated-enclave'] === true || config?.simulated_enclave === true,
+  };
+}
+
+function settingsOf(dataDir: string): Config | null {
+  try {
+    return readConfig(configPath(dataDir));
+  } catch {
+    // The check of the settings tells why.
+    return null;
+  }
+}
+
+const MARKS: Readonly<Record<CheckState, string>> = { ok: 'ok', note: 'note', problem: 'PROBLEM', skipped: 'skipped' };
+
+function linesOf(results: readonly CheckResult[]): string[] {
+  const lines = results.flatMap(({ name, state, text, remedy }) => [
+    ...wrapped(`${MARKS[state].padEnd(8)} ${name.padEnd(15)} `, text),
+    ...(remedy === null ? [] : wrapped(' '.repeat(11), remedy)),
+  ]);
+  const problems = results.filter(({ state }) => state === 'problem').length;
+  return [...lines, '', problems === 0 ? 'Nothing needs you.' : `${problems} ${problems === 1 ? 'thing needs' : 'things need'} you.`];
+}

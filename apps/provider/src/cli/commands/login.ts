@@ -1,0 +1,95 @@
+/** `login`: links this machine to its owner's account, by a code that the owner approves in a browser (RFC 8628). */
+import type { DeviceCode } from '../../account/device-flow.js';
+import { openBrowser } from '../../account/open-browser.js';
+import { defaultMachineName, signIn } from '../../account/sign-in.js';
+import { ControlError, tellLink } from '../../control/control-client.js';
+import type { LinkStatus } from '../../control/link-status.js';
+import { readHostFacts } from '../../host/hardware/host-facts.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { coordinatorOf } from '../input/coordinator-option.js';
+import { untilInterrupted } from '../input/interrupt.js';
+import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { clean, print } from '../output/terminal.js';
+
+export const loginCommand: Command = {
+  name: 'login',
+  summary: 'Links this machine to your account, so that it earns for you.',
+  usage: `login [--coordinator URL] [--name NAME] [--no-browser] [--data-dir DIR]
+
+Shows a code and an address. Open the address on any device, sign in, and approve the code.
+Exit codes: 0 linked, 1 refused, expired or broken off, 4 the coordinator cannot be reached.`,
+  run: login,
+};
+
+const OPTIONS = { coordinator: { type: 'string' }, name: { type: 'string' }, 'no-browser': { type: 'boolean' } } as const;
+/** The daemon itself waits five seconds for the coordinator. */
+const DAEMON_MS = 8_000;
+
+async function login(args: readonly string[]): Promise<number> {
+  const { dataDir, values, json } = ownerOptions(args, OPTIONS);
+  if (json) throw new UsageError('login has nothing to say as JSON.');
+  const coordinator = coordinatorOf(values.coordinator, dataDir);
+  const machineName = typeof values.name === 'string' ? clean(values.name).slice(0, 64) : defaultMachineName();
+  const { chip } = await readHostFacts();
+  const broken = 'Broken off. Nothing was linked, and the code will expire by itself.';
+  return untilInterrupted(broken, async (signal) => {
+    const outcome = await signIn({
+      coordinator,
+      dataDir,
+      machineName,
+      chipName: chip,
+      signal,
+      onCode: (code) => showCode(code, values['no-browser'] !== true),
+      say: (sentence) => process.stderr.write(`${clean(sentence)}\n`),
+    });
+    if (outcome.kind === 'failed') {
+      process.stderr.write(`${clean(outcome.message)}\n`);
+      return EXIT.needsOwner;
+    }
+    return reportLink(dataDir);
+  });
+}
+
+export function showCode(code: DeviceCode, mayOpen: boolean): void {
+  const minutes = Math.max(1, Math.round(code.expiresInMs / 60_000));
+  const seat = { platform: process.platform, env: process.env, isTerminal: process.stdout.isTTY === true };
+  const opened = mayOpen && openBrowser(code.verificationUriComplete, seat);
+  process.stdout.write(
+    [
+      '',
+      `  ${opened ? 'Your browser opens' : 'Open'}   ${clean(code.verificationUri)}`,
+      `  ${opened ? 'and shows the code' : 'and enter the code'} ${clean(code.userCode)}`,
+      '',
+      `Or open ${clean(code.verificationUriComplete)}`,
+      `Waiting for you to approve it there; the code is good for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
+      '',
+    ].join('\n'),
+  );
+}
+
+/** Tells the daemon, where one runs, and its owner what came of it. */
+export async function reportLink(dataDir: string): Promise<number> {
+  let status: LinkStatus;
+  try {
+    status = await tellLink(dataDir, DAEMON_MS);
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error;
+    await print([
+      error.problem === 'not_running'
+        ? 'Approved. The machine is linked when the provider starts.'
+        : 'Approved, but the provider does not answer. Restart it to link the machine.',
+    ]);
+    return EXIT.fine;
+  }
+  if (status.state === 'linked') {
+    await print([`Linked: this machine earns for ${clean(status.account_name ?? 'your account')}.`]);
+    return EXIT.fine;
+  }
+  if (status.state === 'waiting') {
+    await print(['Approved. The provider is not connected at this moment; the machine is linked as soon as it is.']);
+    return EXIT.fine;
+  }
+  process.stderr.write(`Approved, but this machine is not linked: ${clean(status.remedy ?? status.reason ?? status.state)}\n`);
+  return EXIT.needsOwner;
+}

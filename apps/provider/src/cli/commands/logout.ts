@@ -1,0 +1,59 @@
+/** `logout`: takes this machine out of its owner's account, there and here. */
+import { AccountFileError, forgetAccount, readAccount } from '../../account/account-file.js';
+import { CoordinatorError } from '../../account/coordinator-http.js';
+import { revokeToken } from '../../account/device-flow.js';
+import { ControlError, tellLink } from '../../control/control-client.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { ownerOptions } from '../input/owner-options.js';
+import { clean, print } from '../output/terminal.js';
+
+export const logoutCommand: Command = {
+  name: 'logout',
+  summary: 'Takes this machine out of your account.',
+  usage: `logout [--data-dir DIR] [--json]
+
+What the machine has earned stays in the account. It serves on; what it earns from now on is kept for whoever links it next.
+Exit codes: 0 done, 4 forgotten here, but the coordinator could not be told.`,
+  run: logout,
+};
+
+const REVOKE_MS = 10_000;
+const DAEMON_MS = 8_000;
+
+async function logout(args: readonly string[]): Promise<number> {
+  const { dataDir, json } = ownerOptions(args);
+  const { coordinator, revoked, problem } = await forget(dataDir);
+  await tellLink(dataDir, DAEMON_MS).catch((error: unknown) => {
+    // A daemon that does not run needs no telling.
+    if (!(error instanceof ControlError)) throw error;
+  });
+  if (json) await print([JSON.stringify({ was_linked: coordinator !== null, revoked, problem })]);
+  else if (coordinator === null) await print(['This machine was not signed in.']);
+  else if (revoked) await print(['This machine is out of your account. What it has earned stays there.']);
+  else {
+    process.stderr.write(`${clean(problem ?? '')}.\n`);
+    process.stderr.write(
+      `The sign-in is forgotten here, but ${clean(coordinator)} does not know: remove the machine under Machines in the console.\n`,
+    );
+  }
+  return coordinator === null || revoked ? EXIT.fine : EXIT.unreachable;
+}
+
+async function forget(dataDir: string): Promise<{ coordinator: string | null; revoked: boolean; problem: string | null }> {
+  let coordinator: string | null = null;
+  let problem: string | null = null;
+  try {
+    const account = readAccount(dataDir);
+    if (account === null) return { coordinator, revoked: false, problem };
+    coordinator = account.coordinator;
+    await revokeToken(account.coordinator, account.token, REVOKE_MS);
+  } catch (error) {
+    if (!(error instanceof CoordinatorError || error instanceof AccountFileError)) throw error;
+    problem = error.message;
+    coordinator ??= 'the coordinator';
+  } finally {
+    forgetAccount(dataDir);
+  }
+  return { coordinator, revoked: problem === null, problem };
+}

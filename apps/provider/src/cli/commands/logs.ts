@@ -1,0 +1,44 @@
+/** `logs`: what the daemon has written into its log as a service, for people or as JSON lines. */
+
+import { statSync } from 'node:fs';
+import { follow, lastLines, logFile, outputFile } from '../../log/log-files.js';
+import { logLineText } from '../../log/log-line.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { print } from '../output/terminal.js';
+
+export const logsCommand: Command = {
+  name: 'logs',
+  summary: 'Shows the log of the provider that runs as a service.',
+  usage: `logs [--data-dir DIR] [--lines N] [--follow] [--crash] [--json]
+
+--follow goes on until Ctrl-C. --crash shows what the process said when it could not
+start or crashed. The log never holds prompts or answers.`,
+  run: logs,
+};
+
+const LINES = 100;
+
+async function logs(args: readonly string[]): Promise<number> {
+  const more = { lines: { type: 'string', short: 'n' }, follow: { type: 'boolean', short: 'f' }, crash: { type: 'boolean' } } as const;
+  const { dataDir, json, values } = ownerOptions(args, more);
+  const count = values.lines === undefined ? LINES : Number(values.lines);
+  if (!Number.isInteger(count) || count < 0 || count > 1e6) throw new UsageError('--lines must be a whole number.');
+  const path = values.crash === true ? outputFile(dataDir) : logFile(dataDir);
+  const text = (line: string): string => (json ? line : logLineText(line));
+  const isThere = statSync(path, { throwIfNoEntry: false }) !== undefined;
+  if (!isThere && values.follow !== true) {
+    process.stderr.write(`There is no log yet: the provider has not run as a service with the data directory ${dataDir}.\n`);
+    return EXIT.needsOwner;
+  }
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  process.stdout.once('error', () => stop.abort());
+  // Begun before the last lines are read, so that none is missed; asked for only after they are printed.
+  const coming = values.follow === true ? follow(path, stop.signal) : null;
+  const last = lastLines(path, count);
+  if (last.length > 0) await print(last.map(text));
+  if (coming !== null) for await (const lines of coming) await print(lines.map(text));
+  return EXIT.fine;
+}

@@ -1,0 +1,85 @@
+/** `models list`: what is in the library, whether it fits this machine, and what speed to expect of it. */
+import { parseArgs } from 'node:util';
+import { configPath, dataDirOf } from '../../../config/data-dir.js';
+import { type MemoryWishes, memoryWishes } from '../../../config/model-memory.js';
+import { readConfig } from '../../../config/read-config.js';
+import { type HostFacts, readHostFacts } from '../../../host/hardware/host-facts.js';
+import { memoryCeiling, planModels } from '../../../models/capacity.js';
+import { sizeText } from '../../../models/image/image-facts.js';
+import type { Library, LibraryEntry } from '../../../models/library/library.js';
+import { modelTypeOf, readModelFacts } from '../../../models/model-facts.js';
+import { estimatedTokensPerSecond } from '../../../models/speed-estimate.js';
+import type { Command } from '../../command.js';
+import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from '../../model-library.js';
+
+const USAGE = 'models list [--data-dir DIR] [--json]';
+
+export const modelsListCommand: Command = {
+  name: 'models list',
+  summary: 'Lists the models with what they need and the speed to expect.',
+  usage: USAGE,
+  isDefault: true,
+  run: (args) => orSentence(() => run(args)),
+};
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
+  const { library } = shelf(values['data-dir']);
+  const host = await readHostFacts();
+  const wishes = memoryWishes(readConfig(configPath(dataDirOf(values))));
+  const rows = library.entries().map((entry) => rowOf(entry, library, { ...host, ...wishes }));
+  if (values.json) print(JSON.stringify({ models: rows }, null, 2));
+  else if (rows.length === 0) print('No models yet. Get one with: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION');
+  else for (const row of rows) print(lineOf(row));
+  return 0;
+}
+
+type Row = ReturnType<typeof rowOf>;
+
+/** What one entry comes to on a machine, beside what its owner keeps of it. */
+export function rowOf(entry: LibraryEntry, library: Library, machine: Pick<HostFacts, 'memoryBytes' | 'bandwidthGbs'> & MemoryWishes) {
+  const { id, bytes, sha256, source, use } = entry;
+  const known = { id, bytes, sha256, source, use };
+  try {
+    const facts = readModelFacts(library.path(entry));
+    const { memoryBytes, bandwidthGbs, slots, context, reserve } = machine;
+    const [plan] = planModels([{ facts, always: true }], { ceiling: memoryCeiling(memoryBytes, reserve), slots, context });
+    const type = modelTypeOf(facts);
+    const speed = type === 'text' ? estimatedTokensPerSecond(facts, bandwidthGbs) : null;
+    return {
+      ...known,
+      type,
+      quantization: facts.quantization,
+      context: plan?.capacity.contextSize ?? null,
+      slots: plan?.capacity.slots ?? null,
+      sizes: plan?.capacity.sizes?.map(sizeText) ?? null,
+      memory_bytes: plan === undefined ? null : Math.round(plan.need),
+      fits: plan !== undefined && plan.need <= plan.max,
+      estimated_tokens_per_second: speed === null ? null : Math.round(speed * 10) / 10,
+      problem: null,
+    };
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : 'it cannot be read';
+    return {
+      ...known,
+      type: null,
+      quantization: null,
+      context: null,
+      slots: null,
+      sizes: null,
+      memory_bytes: null,
+      fits: false,
+      estimated_tokens_per_second: null,
+      problem,
+    };
+  }
+}
+
+function lineOf(row: Row): string {
+  if (row.problem !== null) return `${row.id}  cannot be used: ${row.problem}`;
+  const serves = row.sizes === null ? `${row.slots} streams of ${row.context} tokens` : `images of ${row.sizes.join(', ')}`;
+  const fits = row.fits ? `fits, ${serves}` : 'does NOT fit beside what is left to you';
+  const speed = row.estimated_tokens_per_second === null ? '' : `, about ${row.estimated_tokens_per_second} tokens/s (estimate)`;
+  const use = row.use === null ? 'not served' : `served (${/^\d+$/.test(row.use) ? `${row.use} minutes idle` : row.use})`;
+  return `${row.id}  ${row.type}, ${row.quantization}, ${gigabytes(row.bytes)}, ${fits}${speed}; ${use}\n    weights sha256 ${row.sha256}`;
+}

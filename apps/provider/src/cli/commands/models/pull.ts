@@ -1,0 +1,100 @@
+/** `models pull`: downloads a model into the library, or takes in a file that is here, after checking it. */
+import { parseArgs } from 'node:util';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { dataDirOf } from '../../../config/data-dir.js';
+import { addOnPath, installAddOn, isAddOnInstalled } from '../../../models/library/add-on.js';
+import type { Progress } from '../../../models/library/download.js';
+import { pull } from '../../../models/library/pull.js';
+import { hubOf } from '../../../models/library/sources.js';
+import { StartError } from '../../../startup-error.js';
+import type { Command } from '../../command.js';
+import { UsageError } from '../../input/owner-options.js';
+import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from '../../model-library.js';
+import { ProgressLine } from '../../output/progress-line.js';
+
+const USAGE =
+  'models pull hf:OWNER/REPOSITORY[:QUANTISATION]|https://ADDRESS|FILE [--data-dir DIR] [--id ID] [--sha256 HEX] [--coordinator URL] [--json]';
+
+export const modelsPullCommand: Command = {
+  name: 'models pull',
+  summary: 'Downloads a model and checks it, or goes on with a download.',
+  usage: USAGE,
+  run: (args) => orSentence(() => run(args)),
+};
+
+const OPTIONS = { ...COMMON_OPTIONS, id: { type: 'string' }, sha256: { type: 'string' }, coordinator: { type: 'string' } } as const;
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(
+    USAGE,
+    1,
+    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
+    OPTIONS,
+  );
+  const { library, hashes } = shelf(values['data-dir']);
+  const dataDir = dataDirOf(values);
+  const sha256 = values.sha256?.toLowerCase() ?? null;
+  if (sha256 !== null && !/^[0-9a-f]{64}$/.test(sha256)) throw new UsageError('--sha256 must be 64 hexadecimal digits.');
+  if (values.id !== undefined && !/^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,255}$/.test(values.id)) {
+    throw new UsageError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
+  }
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort(new StartError('the download was interrupted; the same command goes on with it'));
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  const json = values.json ?? false;
+  const line = new ProgressLine(process.stderr, performance.now.bind(performance));
+  const { coordinator } = values;
+  const pulled = await pull({
+    source: positionals[0] as string,
+    library,
+    hashes,
+    hub: hubOf(process.env),
+    id: values.id ?? null,
+    sha256,
+    catalogued: async (id) => (coordinator === undefined ? null : await catalogueHashes(coordinator, id, stopping.signal)),
+    installEngine: async (signal) => {
+      const path = addOnPath(dataDir);
+      if (!isAddOnInstalled(path) && !json) print('installing the engine for this kind of model (about 650 MB)');
+      await installAddOn(path, signal);
+    },
+    onFile: ({ name, index, count }) => {
+      if (!json) print(count === 1 ? name : `${name} (${index + 1} of ${count})`);
+    },
+    onProgress: (progress: Progress) => {
+      const news = line.update(progress);
+      if (json && news !== null) print(JSON.stringify({ type: 'progress', ...news }));
+    },
+    signal: stopping.signal,
+    now: Date.now,
+  }).finally(() => line.end());
+  const { entry, verifiedBy } = pulled;
+  if (json) print(JSON.stringify({ type: 'pulled', ...entry, verified_by: verifiedBy }));
+  else {
+    const checked = verifiedBy === null ? 'nothing to compare its hash with was known' : `its hash is the ${WORDS[verifiedBy]}`;
+    print(`${entry.id}: ${gigabytes(entry.bytes)}, ${checked}. SHA-256 ${entry.sha256}`);
+    const where = values['data-dir'] === undefined ? '' : ` --data-dir ${values['data-dir']}`;
+    if (entry.use === null) print(`Serve it with: inference-provider models use ${entry.id}${where}`);
+  }
+  return 0;
+}
+
+const WORDS = { owner: 'one that was asked for', catalogue: "catalogue's", repository: "repository's" } as const;
+
+const catalogue = Compile(Type.Object({ data: Type.Array(Type.Object({ id: Type.String(), file_sha256: Type.Array(Type.String()) })) }));
+const CATALOGUE_TIMEOUT_MS = 15_000;
+
+async function catalogueHashes(coordinator: string, id: string, signal: AbortSignal): Promise<readonly string[] | null> {
+  let body: unknown;
+  try {
+    const url = new URL('/v1/catalogue', coordinator);
+    const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(CATALOGUE_TIMEOUT_MS)]) });
+    body = response.ok ? await response.json() : null;
+  } catch {
+    signal.throwIfAborted();
+  }
+  if (!catalogue.Check(body)) throw new StartError("the coordinator's catalogue cannot be read");
+  const hashes = body.data.find((entry) => entry.id === id)?.file_sha256 ?? [];
+  return hashes.length === 0 ? null : hashes;
+}

@@ -1,0 +1,48 @@
+/** `models use`: says which models of the library are served, and how long each stays in memory. */
+import { parseArgs } from 'node:util';
+import { dataDirOf } from '../../../config/data-dir.js';
+import { keepText, readKeep } from '../../../serving/keep.js';
+import { StartError } from '../../../startup-error.js';
+import type { Command } from '../../command.js';
+import { EXIT } from '../../exit-codes.js';
+import { UsageError } from '../../input/owner-options.js';
+import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from '../../model-library.js';
+import { tellDaemon } from '../../reload-models.js';
+
+const USAGE = 'models use ID [--data-dir DIR] [--keep always|on_demand|MINUTES] [--off] [--json]';
+
+export const modelsUseCommand: Command = {
+  name: 'models use',
+  summary: 'Serves a model from now on, or with --off no longer.',
+  usage: USAGE,
+  run: (args) => orSentence(() => run(args)),
+};
+
+const OPTIONS = { ...COMMON_OPTIONS, keep: { type: 'string' }, off: { type: 'boolean' } } as const;
+
+async function run(args: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(
+    USAGE,
+    1,
+    () => parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true }),
+    OPTIONS,
+  );
+  const { library } = shelf(values['data-dir']);
+  const id = positionals[0] as string;
+  const keep = readKeep(values.keep ?? 'always');
+  if (keep === null) throw new UsageError('--keep must be always, on_demand or a number of minutes.');
+  const entry = library.find(id);
+  if (entry === null) throw new StartError(`there is no model ${id}; models list shows those there are`);
+  const use = values.off === true ? null : keepText(keep);
+  library.put({ ...entry, use });
+  const told = await tellDaemon(dataDirOf(values), library.path(entry));
+  const problem = use === null || told.kind !== 'live' ? null : told.problem;
+  if (values.json) print(JSON.stringify({ id, use, live: told.kind === 'live' && problem === null }));
+  else if (problem === null) {
+    const when = told.kind === 'live' ? 'now' : 'the next start';
+    print(use === null ? `${id} is not served any more from ${when} on.` : `${id} is served from ${when} on (${use}).`);
+  }
+  if (problem !== null) process.stderr.write(`${id} is chosen, and cannot be served: ${problem}.\n`);
+  if (told.kind === 'not_taken') process.stderr.write(`The provider that runs goes on as it was: ${told.why}.\n`);
+  return problem === null ? EXIT.fine : EXIT.needsOwner;
+}

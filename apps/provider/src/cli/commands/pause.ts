@@ -1,0 +1,48 @@
+/** `pause`: the running provider takes no more jobs, for a while or until `resume`. */
+
+import { settingsTimeZone } from '../../config/settings-zone.js';
+import { isAvailabilityAnswer } from '../../control/availability-routes.js';
+import { askDaemon } from '../../control/control-client.js';
+import type { AvailabilityStatus } from '../../control/daemon-status.js';
+import { readPauseWords } from '../../host/availability/parse-pause.js';
+import { systemTimeZone } from '../../host/condition/time-zone.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { availabilityLines } from '../output/availability-text.js';
+import { print } from '../output/terminal.js';
+
+export const pauseCommand: Command = {
+  name: 'pause',
+  summary: 'Takes no more jobs for a while, or until `resume`.',
+  usage: `pause [DURATION | until HH:MM] [--data-dir DIR] [--json]
+
+DURATION is for example 30m, 2h or 1h30m. Without one it lasts until \`resume\`. A restart does not end it.
+What runs is finished first, unless the settings say otherwise; then the models leave memory.
+Exit codes: 0 done, 2 the command line cannot be understood, 3 no provider runs.`,
+  run: pause,
+};
+
+const ANSWER_MS = 4_000;
+
+async function pause(args: readonly string[]): Promise<number> {
+  const { dataDir, json, words } = ownerOptions(args, {}, { min: 0, max: 2 });
+  const { until } = wished(words, settingsTimeZone(dataDir) ?? systemTimeZone());
+  const { availability } = await askDaemon(dataDir, { path: '/v1/pause', body: { until } }, isAvailabilityAnswer, ANSWER_MS);
+  await printAvailability(availability, json);
+  return EXIT.fine;
+}
+
+function wished(words: readonly string[], timeZone: string): { until: number | null } {
+  try {
+    return readPauseWords(words, Date.now(), timeZone);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : 'That is no time to pause for.');
+  }
+}
+
+/** What `pause` and `resume` say of how things stand then. */
+export async function printAvailability(availability: AvailabilityStatus | null, json: boolean): Promise<void> {
+  if (json) await print([JSON.stringify({ availability }, null, 2)]);
+  else await print(availability === null ? ['The provider is still starting.'] : availabilityLines(availability));
+}

@@ -1,0 +1,32 @@
+/** `restart`: ends the daemon after its running jobs and starts it again, with new settings and the program as it lies there now. */
+import { configPath } from '../../config/data-dir.js';
+import { readConfig } from '../../config/read-config.js';
+import { labelOf } from '../../service/choose.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { readServeFlags, serveOptions } from '../input/serve-options.js';
+import { runningDaemon, serviceCommand } from '../input/service-options.js';
+import { print } from '../output/terminal.js';
+import { launch } from './start.js';
+
+export const restartCommand: Command = {
+  name: 'restart',
+  summary: 'Ends the provider after its running jobs and starts it again.',
+  usage: 'restart [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]',
+  run: restart,
+};
+
+async function restart(args: readonly string[]): Promise<number> {
+  const command = await serviceCommand(args);
+  const { dataDir, manager } = command;
+  // Nothing is ended for settings with which nothing starts.
+  serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
+  const running = await runningDaemon(dataDir);
+  if (running !== null && (await manager.state(labelOf(dataDir))).kind !== 'running') {
+    await print([
+      `The provider (process ${running.pid}) does not run as a service: end it where it was started, then: inference-provider start`,
+    ]);
+    return EXIT.needsOwner;
+  }
+  return await launch(command, command.json, running?.pid ?? null, true);
+}

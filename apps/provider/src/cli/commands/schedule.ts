@@ -1,0 +1,84 @@
+/** `schedule`: shows, sets and clears the times at which this machine serves. They stand in `config.toml`, whose comments stay. */
+
+import { configPath } from '../../config/data-dir.js';
+import { editConfig, type TomlValue } from '../../config/edit-config.js';
+import { readConfig } from '../../config/read-config.js';
+import { askDaemon, ControlError } from '../../control/control-client.js';
+import { readSchedule } from '../../host/availability/parse-schedule.js';
+import { type AvailabilityPolicy, policyOf, type Window } from '../../host/availability/policy.js';
+import { systemTimeZone } from '../../host/condition/time-zone.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { scheduleFacts, scheduleLines } from '../output/schedule-text.js';
+import { print } from '../output/terminal.js';
+
+const COMMON = `Days: mon tue wed thu fri sat sun, ranges such as mon-fri, or daily, weekdays, weekends. Times: by the clock on
+the wall, in the time zone of the settings or of this machine; an end that is not after the beginning is on
+the next day. For example:
+  schedule set "mon-fri 22:00-07:00, sat-sun 00:00-24:00"`;
+
+export const scheduleCommand: Command = {
+  name: 'schedule',
+  summary: 'Shows when this machine serves in the next seven days.',
+  usage: 'schedule [--data-dir DIR] [--json]',
+  run: async (args) => {
+    const { dataDir, json } = ownerOptions(args);
+    return show(policyOf(readConfig(configPath(dataDir))), json, []);
+  },
+};
+
+export const scheduleSetCommand: Command = {
+  name: 'schedule set',
+  summary: 'Sets the times at which this machine serves.',
+  usage: `schedule set "DAYS HH:MM-HH:MM, ..." [--data-dir DIR] [--json]\n\n${COMMON}`,
+  run: async (args) => {
+    const { dataDir, json, words } = ownerOptions(args, {}, { min: 1, max: 64 });
+    return change(dataDir, json, windowsOf(words.join(' ')));
+  },
+};
+
+export const scheduleClearCommand: Command = {
+  name: 'schedule clear',
+  summary: 'Serves at all times.',
+  usage: 'schedule clear [--data-dir DIR] [--json]',
+  run: async (args) => {
+    const { dataDir, json } = ownerOptions(args);
+    return change(dataDir, json, []);
+  },
+};
+
+const ANSWER_MS = 6_000;
+
+function windowsOf(text: string): Window[] {
+  try {
+    return readSchedule(text);
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : 'That is no schedule.');
+  }
+}
+
+async function change(dataDir: string, json: boolean, windows: readonly Window[]): Promise<number> {
+  const value = windows.map(({ days, from, to }): TomlValue => ({ days, from, to }));
+  const config = editConfig(configPath(dataDir), [{ path: ['availability', 'windows'], value }]);
+  return show(policyOf(config), json, [await tellDaemon(dataDir)]);
+}
+
+async function show(policy: AvailabilityPolicy, json: boolean, notes: readonly string[]): Promise<number> {
+  const facts = scheduleFacts(policy, systemTimeZone(), Date.now());
+  await print(json ? [JSON.stringify(facts, null, 2)] : [...scheduleLines(facts, Date.now()), ...notes]);
+  return EXIT.fine;
+}
+
+/** The running provider reads its settings again. A sentence says what became of it. */
+async function tellDaemon(dataDir: string): Promise<string> {
+  const isAnything = (value: unknown): value is unknown => value !== undefined;
+  try {
+    await askDaemon(dataDir, { path: '/v1/reload', body: {} }, isAnything, ANSWER_MS);
+    return 'The running provider goes by it now.';
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error;
+    if (error.problem === 'not_running') return 'No provider runs now; the next one goes by it.';
+    return `It is written down, but the running provider did not take it (${error.message}); restart it.`;
+  }
+}

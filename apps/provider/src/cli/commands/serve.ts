@@ -1,0 +1,118 @@
+/** `serve`: runs the daemon until a signal ends it. */
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { type Logger, pino } from 'pino';
+import { type Config, LOG_LEVELS } from '../../config/config.js';
+import { ConfigError, readConfig } from '../../config/read-config.js';
+import { Daemon } from '../../daemon/daemon.js';
+import { inspectorProblem, refuseInspectorSignal } from '../../host/hardening/inspector.js';
+import { logFile, trimOutput } from '../../log/log-files.js';
+import { RotatingFile } from '../../log/rotating-file.js';
+import { StartError, startSentence } from '../../startup-error.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { readServeFlags, SERVE_USAGE, type ServeFlags, type ServeOptions, serveOptions } from '../input/serve-options.js';
+
+export const serveCommand: Command = {
+  name: 'serve',
+  summary: 'Serves models in the foreground until a signal ends it.',
+  usage: `${SERVE_USAGE}
+
+Settings come from config.toml in the data directory; options go before them.
+--check looks at the settings and serves nothing. --service writes the log into the
+data directory in place of standard output.`,
+  run: serve,
+};
+
+/** Whatever still hangs this long after the jobs had their time is left to the system, in milliseconds. */
+const STOP_LIMIT_MS = 4_000;
+
+/** Tells whoever keeps it that this end is no end. */
+const START_AGAIN = 75;
+
+/** Resolves with the exit code of the process. */
+async function serve(args: readonly string[]): Promise<number> {
+  const flags = readServeFlags(args);
+  if (flags.check) {
+    const { socketUrl } = serveOptions(flags, readConfig(flags.configPath));
+    process.stdout.write(`The settings are fine. The coordinator is ${new URL(socketUrl).host}.\n`);
+    return EXIT.fine;
+  }
+  const starting = new AbortController();
+  let interrupted: (() => void) | null = null;
+  const signalled = new Promise<void>((done) => (interrupted = done));
+  const hurry = new AbortController();
+  const heard = new Set<string>();
+  // The same signal again means: now. A terminal's SIGINT and then a supervisor's SIGTERM are one wish that came two ways.
+  const onSignal = (signal: string = 'disconnect') => {
+    if (heard.has(signal)) hurry.abort();
+    heard.add(signal);
+    starting.abort();
+    interrupted?.();
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+  // Started with an IPC channel, it ends with the process that started it, however that one ended.
+  process.on('disconnect', () => onSignal());
+  let again = false;
+  const onRestart = (): void => {
+    again = true;
+    onSignal('update');
+  };
+  let options: ServeOptions;
+  let daemon: Daemon;
+  let log: Logger;
+  const fixedLogLevel = process.env.LOG_LEVEL || null;
+  try {
+    const problem = inspectorProblem();
+    if (problem !== null) throw new StartError(problem);
+    const config = readConfig(flags.configPath);
+    options = serveOptions(flags, config);
+    log = logger(fixedLogLevel ?? config.log_level, flags);
+    refuseInspectorSignal(() => log.warn({ event: 'inspector_refused' }, 'a signal asked for the debugger, which is not opened'));
+    const own = {
+      config,
+      readConfig: () => checkedConfig(flags),
+      servingOf: (now: Config) => serveOptions(flags, now),
+      modelsAreNamed: flags.models !== undefined,
+      fixedLogLevel,
+      onStop: () => onSignal('control socket'),
+      onRestart,
+      service: flags.service,
+      log,
+    };
+    daemon = await Daemon.start({ ...options, ...own }, starting.signal);
+    // From a terminal it says that the terminal is gone; from anybody else, that the settings are to be read again.
+    if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
+  } catch (error) {
+    if (starting.signal.aborted) return EXIT.fine;
+    process.stderr.write(`${error instanceof ConfigError ? `${error.message}.` : startSentence(error)}\n`);
+    return EXIT.needsOwner;
+  }
+  await signalled;
+  log.info({ event: 'stopping' }, 'provider is stopping');
+  setTimeout(() => process.exit(1), options.drainMs + STOP_LIMIT_MS).unref();
+  await daemon.stop(hurry.signal);
+  log.info({ event: 'stopped' }, 'provider has stopped');
+  return again ? START_AGAIN : EXIT.fine;
+}
+
+/** The settings, if the daemon could start with them. */
+function checkedConfig(flags: ServeFlags): Config {
+  const config = readConfig(flags.configPath);
+  serveOptions(flags, config);
+  return config;
+}
+
+/** JSON lines, written at once so that none is lost at exit: on standard output, or as a service into the data directory. */
+function logger(level: string, { service, dataDir }: ServeFlags): Logger {
+  if (!LOG_LEVELS.some((known) => known === level)) throw new StartError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`);
+  if (!service) return pino({ level }, pino.destination({ dest: 1, sync: true }));
+  try {
+    mkdirSync(dirname(logFile(dataDir)), { recursive: true, mode: 0o700 });
+    trimOutput(dataDir);
+    return pino({ level }, new RotatingFile({ path: logFile(dataDir) }));
+  } catch (error) {
+    throw new StartError(`the log ${logFile(dataDir)} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+  }
+}

@@ -1,0 +1,67 @@
+/** `setup`: from nothing to serving, by questions that a script can answer with options. Broken off, it goes on where it was. */
+
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { Asker, BrokenOff } from '../input/prompt.js';
+import { runningDaemon } from '../input/service-options.js';
+import { clean, print, wrapped } from '../output/terminal.js';
+import { missingOptions, readAnswers, SETUP_OPTIONS, settledIn } from '../setup/answers.js';
+import { chooseCoordinator, chooseModel, chooseSchedule, linkAccount, type Setup, StepFailed, startService } from '../setup/steps.js';
+
+export const setupCommand: Command = {
+  name: 'setup',
+  summary: 'Sets this machine up: coordinator, account, model, schedule, start.',
+  usage: `setup [--coordinator URL] [--link|--no-link] [--model SOURCE|ID|demo] [--schedule TEXT|always] [--start|--no-start] [--yes]
+      [--name NAME] [--no-browser] [--simulated-enclave] [--data-dir DIR]
+
+Each option answers one question; --yes gives the rest their defaults. Broken off and run again, it goes on where it was.
+Exit codes: 0 done, 1 a step failed or was broken off, 2 options are missing where nobody can be asked, 4 no coordinator.`,
+  run: setup,
+};
+
+async function setup(args: readonly string[]): Promise<number> {
+  const options = ownerOptions(args, SETUP_OPTIONS);
+  if (options.json) throw new UsageError('setup has nothing to say as JSON.');
+  const { dataDir } = options;
+  const answers = readAnswers(options);
+  const settled = settledIn(dataDir);
+  // Commands are asked for here and not imported: the table of them has this one in it.
+  const { findCommand } = await import('../command-table.js');
+  const knowsSchedules = findCommand(['schedule', 'set']) !== null;
+  const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const mayAsk = isTerminal && !answers.yes;
+  const missing = mayAsk ? [] : missingOptions(answers, settled, knowsSchedules);
+  if (missing.length > 0)
+    throw new UsageError(`Nobody can be asked here. Give ${missing.join(', ')}${answers.yes ? '' : '; or --yes for defaults'}.`);
+  const asker = mayAsk ? new Asker() : null;
+  try {
+    const run = async (...words: readonly string[]): Promise<number> => {
+      const found = findCommand(words);
+      if (found === null) throw new Error(`there is no command ${words[0]}`);
+      return found.command.run(found.args);
+    };
+    return await steps({ dataDir, answers, settled, asker, run, knowsSchedules });
+  } catch (error) {
+    if (error instanceof StepFailed) {
+      process.stderr.write('The setup is not complete. Run it again: it goes on where it was.\n');
+      return error.code;
+    }
+    if (!(error instanceof BrokenOff)) throw error;
+    process.stderr.write('\nBroken off. Run setup again: it goes on where it was.\n');
+    return EXIT.needsOwner;
+  }
+}
+
+async function steps(setup: Setup): Promise<number> {
+  const coordinator = await chooseCoordinator(setup);
+  const isLinked = await linkAccount(setup, coordinator);
+  const model = await chooseModel(setup, coordinator);
+  await chooseSchedule(setup);
+  const isRunning = await startService(setup, (await runningDaemon(setup.dataDir)) !== null);
+  const now = isRunning ? `This machine serves ${clean(model)}` : `This machine is ready to serve ${clean(model)}`;
+  const whose = isLinked ? 'and earns for your account' : 'and what it earns is kept until you link it with "inference-provider login"';
+  const next = isRunning ? 'Watch it: inference-provider status --watch' : 'Start it: inference-provider start';
+  await print(['', ...wrapped('', `${now}, ${whose}.`), next]);
+  return EXIT.fine;
+}

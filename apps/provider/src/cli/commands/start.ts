@@ -1,0 +1,66 @@
+/** `start`: has the service manager of this machine keep the daemon running from now on. */
+
+import { configPath } from '../../config/data-dir.js';
+import { readConfig } from '../../config/read-config.js';
+import { serviceDefinition } from '../../service/choose.js';
+import { awaitDaemon, sizeOf } from '../await-daemon.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { readServeFlags, serveOptions } from '../input/serve-options.js';
+import { runningDaemon, type ServiceCommand, serviceCommand } from '../input/service-options.js';
+import { print } from '../output/terminal.js';
+
+export const startCommand: Command = {
+  name: 'start',
+  summary: 'Starts the provider as a service that comes back after a crash.',
+  usage: `start [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]
+
+It runs with the settings of config.toml. On macOS launchd keeps it, on Linux the
+systemd of the user, and where there is neither a small supervisor of its own.`,
+  run: start,
+};
+
+/** For the daemon to take its control socket, which it does before it loads a model. */
+const UP_MS = 60_000;
+
+async function start(args: readonly string[]): Promise<number> {
+  const command = await serviceCommand(args);
+  const { dataDir, json, manager } = command;
+  // A bad setting is told here, and not found in a log.
+  serveOptions(readServeFlags(['--data-dir', dataDir]), readConfig(configPath(dataDir)));
+  const running = await runningDaemon(dataDir);
+  const state = await manager.state(serviceDefinition(dataDir).label);
+  if (running !== null && state.kind !== 'running') {
+    await print([`A provider runs already (process ${running.pid}), but not as a service: end it where it was started, or with stop.`]);
+    return EXIT.needsOwner;
+  }
+  return await launch(command, json, running?.pid ?? null);
+}
+
+/** Starts it, waits until it shows itself, and says how it went. `before`: the process that ran so far. */
+export async function launch({ dataDir, manager }: ServiceCommand, json: boolean, before: number | null, anew = false): Promise<number> {
+  const definition = serviceDefinition(dataDir);
+  const said = sizeOf(definition.outputFile);
+  const outcome = anew ? 'started' : await manager.start(definition);
+  if (anew) await manager.restart(definition);
+  const waiting = { dataDir, outputFile: definition.outputFile, before: outcome === 'already_running' ? null : before, limitMs: UP_MS };
+  const { status, said: words } = await awaitDaemon(waiting, said);
+  const advice = await manager.advice(definition);
+  if (json)
+    await print([
+      JSON.stringify(
+        { manager: manager.name, outcome, pid: status?.pid ?? null, problem: status === null ? (words ?? 'no sign') : null, advice },
+        null,
+        2,
+      ),
+    ]);
+  else if (status === null)
+    await print([
+      `The provider does not come up: ${words ?? 'it gives no sign'}`,
+      'The service manager tries again. More: inference-provider logs --crash',
+    ]);
+  else if (outcome === 'already_running') await print([`The provider runs already (process ${status.pid}, kept by ${manager.name}).`]);
+  else
+    await print([`The provider runs (process ${status.pid}, kept by ${manager.name}). What it does: inference-provider status`, ...advice]);
+  return status === null ? EXIT.needsOwner : EXIT.fine;
+}

@@ -1,0 +1,37 @@
+/** `status`: what the running provider is doing, how the coordinator sees it, and what would help. */
+import { askStatus } from '../../control/control-client.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { statusLines } from '../output/status-text.js';
+import { print } from '../output/terminal.js';
+import { Looker } from '../watch/look.js';
+import { watch } from '../watch/watch.js';
+import { timeZoneOf } from './earnings.js';
+
+export const statusCommand: Command = {
+  name: 'status',
+  summary: 'Shows what the running provider does, what it was given and why.',
+  usage: `status [--watch] [--data-dir DIR] [--json]
+
+With --watch the view stays and is kept up to date; q or Ctrl-C ends it. Where the output is no terminal, it is a line per change.
+Exit codes: 0 jobs may come, 1 the provider runs but no jobs come, 3 no provider runs. With --watch: 0.`,
+  run: status,
+};
+
+/** The daemon itself waits three seconds for the coordinator. */
+const ANSWER_MS = 6_000;
+
+async function status(args: readonly string[]): Promise<number> {
+  const { dataDir, json, values } = ownerOptions(args, { watch: { type: 'boolean' } });
+  const isWatched = values.watch === true;
+  if (isWatched && json) throw new UsageError('--watch and --json do not go together.');
+  const looker = new Looker(dataDir, timeZoneOf(undefined, dataDir));
+  if (isWatched) {
+    await watch(looker);
+    return EXIT.fine;
+  }
+  const [answer, earnings] = await Promise.all([askStatus(dataDir, ANSWER_MS), json ? null : looker.earnings()]);
+  await print(json ? [JSON.stringify(answer, null, 2)] : statusLines(answer, Date.now(), earnings));
+  return answer.trust?.routable === true && answer.models.length > 0 ? EXIT.fine : EXIT.needsOwner;
+}

@@ -1,0 +1,47 @@
+/** `stop`: ends the daemon, whoever keeps it, after its running jobs; it stays ended until `start`. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { askDaemon, ControlError } from '../../control/control-client.js';
+import { labelOf } from '../../service/choose.js';
+import { ServiceError } from '../../service/service.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { runningDaemon, serviceCommand } from '../input/service-options.js';
+import { print } from '../output/terminal.js';
+
+export const stopCommand: Command = {
+  name: 'stop',
+  summary: 'Ends the provider after its running jobs; it stays ended.',
+  usage: 'stop [--data-dir DIR] [--manager launchd|systemd|supervisor] [--json]',
+  run: stop,
+};
+
+const ANSWER_MS = 10_000;
+/** Longer than any drain that an owner may set is not waited for. */
+const GONE_MS = 60_000;
+
+async function stop(args: readonly string[]): Promise<number> {
+  const { dataDir, json, manager } = await serviceCommand(args);
+  const outcome = await manager.stop(labelOf(dataDir));
+  // One that was started by hand, too.
+  const other = await runningDaemon(dataDir);
+  if (other !== null) await endByHand(dataDir, other.pid);
+  const stopped = outcome === 'stopped' || other !== null;
+  const text = stopped ? 'The provider has ended. It stays so until: inference-provider start' : 'The provider does not run.';
+  await print([json ? JSON.stringify({ manager: manager.name, outcome: stopped ? 'stopped' : 'was_not_running' }) : text]);
+  return EXIT.fine;
+}
+
+const isAnything = (value: unknown): value is unknown => value !== undefined;
+
+async function endByHand(dataDir: string, pid: number): Promise<void> {
+  try {
+    await askDaemon(dataDir, { path: '/v1/stop', body: {} }, isAnything, ANSWER_MS);
+  } catch (error) {
+    if (!(error instanceof ControlError) || error.problem !== 'not_running') throw error;
+  }
+  const deadline = performance.now() + GONE_MS;
+  while ((await runningDaemon(dataDir))?.pid === pid) {
+    if (performance.now() > deadline) throw new ServiceError(`the provider (process ${pid}) does not end`);
+    await delay(100);
+  }
+}

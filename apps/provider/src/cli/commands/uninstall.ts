@@ -1,0 +1,92 @@
+/** `uninstall`: takes away what was made: the service, the program, the command on the PATH, and, where the owner wants that, the data. */
+import { labelOf, serviceManager } from '../../service/choose.js';
+import { installation } from '../../update/installation.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { confirm } from '../input/confirm.js';
+import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { runningDaemon } from '../input/service-options.js';
+import { gigabytes } from '../model-library.js';
+import { print } from '../output/terminal.js';
+import { endService, type Part, partsOf, removePart, signOut } from '../uninstall-parts.js';
+
+export const uninstallCommand: Command = {
+  name: 'uninstall',
+  summary: 'Removes the agent from this machine.',
+  usage: `uninstall [--keep-data | --delete-data] [--delete-key] [--yes] [--dry-run]
+          [--data-dir DIR] [--json]
+
+It ends the service, signs this machine out, and removes the program and the command.
+Settings, models and logs stay unless you say --delete-data, or yes when it asks.
+The key in the enclave folder is this machine's identity, and with it its reputation:
+it is removed with --delete-key alone. Whoever installs again with the key that was
+kept is the same provider. --yes asks nothing; --dry-run only shows.`,
+  run: uninstall,
+};
+
+const OPTIONS = {
+  'keep-data': { type: 'boolean' },
+  'delete-data': { type: 'boolean' },
+  'delete-key': { type: 'boolean' },
+  yes: { type: 'boolean' },
+  'dry-run': { type: 'boolean' },
+} as const;
+
+async function uninstall(args: readonly string[]): Promise<number> {
+  const { dataDir, json, values } = ownerOptions(args, OPTIONS);
+  if (values['keep-data'] === true && values['delete-data'] === true)
+    throw new UsageError('--keep-data and --delete-data exclude each other.');
+  const found = installation();
+  const dryRun = values['dry-run'] === true;
+  const asks = values.yes !== true && !dryRun;
+  if (asks && !process.stdin.isTTY) throw new UsageError('There is nobody to ask: say --yes, and --keep-data or --delete-data.');
+
+  const all = partsOf(found, dataDir);
+  const data = all.filter(({ kind }) => kind === 'data');
+  let deleteData = values['delete-data'] === true;
+  if (asks) {
+    await print(
+      linesOf(
+        all.filter(({ kind }) => kind === 'program'),
+        'To be removed:',
+      ),
+    );
+    if (!(await confirm('Remove the agent from this machine?'))) return EXIT.needsOwner;
+    if (data.length > 0 && !deleteData && values['keep-data'] !== true) {
+      await print(linesOf(data, 'Data:'));
+      deleteData = await confirm('Remove the data, too?');
+    }
+  }
+  const wanted = new Set<Part['kind']>([
+    'program',
+    ...(deleteData ? (['data'] as const) : []),
+    ...(values['delete-key'] === true ? (['key'] as const) : []),
+  ]);
+  const gone = all.filter(({ kind }) => wanted.has(kind));
+  const kept = all.filter(({ kind }) => !wanted.has(kind));
+  const notes: string[] = [];
+  if (!dryRun) {
+    const manager = await serviceManager(dataDir, undefined);
+    notes.push(...(await endService(manager, labelOf(dataDir))));
+    const other = await runningDaemon(dataDir);
+    if (other !== null) {
+      process.stderr.write(
+        `The provider still runs (process ${other.pid}): end it where it was started, then run this again. Nothing was removed.\n`,
+      );
+      return EXIT.needsOwner;
+    }
+    notes.push(...(await signOut(found, dataDir)));
+    for (const part of gone) removePart(part);
+  }
+  if (found.kind === 'npm') notes.push('npm removes the program itself: npm uninstall -g inference-provider');
+  if (found.kind === 'clone') notes.push(`This agent runs from a clone of its sources, which stays: ${found.root}`);
+  if (json)
+    await print([JSON.stringify({ removed: gone.map(({ path }) => path), kept: kept.map(({ path }) => path), dry_run: dryRun, notes })]);
+  else await print([...linesOf(gone, dryRun ? 'Would be removed:' : 'Removed:'), ...linesOf(kept, 'Kept:'), ...notes]);
+  return EXIT.fine;
+}
+
+function linesOf(parts: readonly Part[], title: string): string[] {
+  if (parts.length === 0) return [];
+  return [title, ...parts.map(({ path, what, bytes }) => `  ${path} (${what}${bytes === null ? '' : `, ${gigabytes(bytes)}`})`)];
+}

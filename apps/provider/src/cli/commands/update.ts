@@ -1,0 +1,181 @@
+/** `update`: looks for a newer version, and switches to it: what runs finishes its jobs first, and comes back if the new one does not work. */
+import { configPath } from '../../config/data-dir.js';
+import { readConfig } from '../../config/read-config.js';
+import { askStatus, ControlError } from '../../control/control-client.js';
+import type { DaemonStatus } from '../../control/daemon-status.js';
+import { type Installation, installation } from '../../update/installation.js';
+import { presentVersions } from '../../update/layout.js';
+import { releasePlatform } from '../../update/platform.js';
+import { lookForRelease, makeReady } from '../../update/ready-release.js';
+import { releaseKeys } from '../../update/release-keys.js';
+import { UpdateError } from '../../update/releases.js';
+import { awaitVerdict, PATIENCE_MS, switchTo } from '../../update/switch.js';
+import { brokenVersions, forgetBroken } from '../../update/trial.js';
+import type { UpdateOutcome, UpdateReport } from '../../update/update-report.js';
+import type { Command } from '../command.js';
+import { EXIT } from '../exit-codes.js';
+import { httpAddress } from '../input/http-address.js';
+import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
+import { ProgressLine } from '../output/progress-line.js';
+import { print, wrapped } from '../output/terminal.js';
+import { restartService } from '../restart-service.js';
+
+export const updateCommand: Command = {
+  name: 'update',
+  summary: 'Looks for a newer version and switches to it.',
+  usage: `update [--check | --prepare] [--to X.Y.Z] [--coordinator URL] [--patience SECONDS]
+       [--data-dir DIR] [--json]
+
+--check only looks; --prepare downloads and checks, and does not switch.
+--to takes a certain version, also the one before, which stays on the disk.
+--patience is how long the new version may take to show that it works (300).
+
+The provider looks by itself every few hours, unless config.toml says
+[update] automatic = false.
+Exit codes: 0 done, or nothing newer; 1 something needs you; 4 the coordinator
+cannot be reached.`,
+  run: update,
+};
+
+const OPTIONS = {
+  check: { type: 'boolean' },
+  prepare: { type: 'boolean' },
+  to: { type: 'string' },
+  coordinator: { type: 'string' },
+  patience: { type: 'string' },
+} as const;
+
+/** The daemon itself asks the coordinator for three seconds, and may be busy with having just started. */
+const ANSWER_MS = 15_000;
+/** For stopping what runs, and for the pauses of the service manager, on top of the patience. */
+const AROUND_MS = 120_000;
+
+async function update(args: readonly string[]): Promise<number> {
+  const options = ownerOptions(args, OPTIONS);
+  const stopping = new AbortController();
+  const stop = (): void => stopping.abort(new UpdateError('the update was interrupted; the same command goes on with it'));
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+  try {
+    const report = await run(options, installation(), stopping.signal);
+    await print(options.json ? [JSON.stringify(report)] : report.text.flatMap((line) => wrapped('', line)));
+    return NEEDS_OWNER.includes(report.outcome) ? EXIT.needsOwner : EXIT.fine;
+  } catch (error) {
+    if (!(error instanceof UpdateError)) throw error;
+    process.stderr.write(`${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.\n`);
+    return error.unreachable ? EXIT.unreachable : EXIT.needsOwner;
+  }
+}
+
+const NEEDS_OWNER: readonly UpdateOutcome[] = ['not_offered', 'rolled_back', 'broken', 'not_ours'];
+
+async function run(options: OwnerOptions, found: Installation, signal: AbortSignal): Promise<UpdateReport> {
+  const { dataDir, values, json } = options;
+  const { version: installed } = found;
+  const patienceMs = patienceOf(values.patience);
+  const to = typeof values.to === 'string' ? values.to : null;
+  if (to !== null && !/^\d+\.\d+\.\d+$/.test(to)) throw new UsageError('--to must be a version such as 1.2.3.');
+  const prefix = found.kind === 'own' ? found.prefix : null;
+  const report = (outcome: UpdateOutcome, version: string | null, ...text: string[]): UpdateReport => ({
+    outcome,
+    installed,
+    version,
+    notes: null,
+    text,
+  });
+
+  if (to === installed) return report('current', null, `Version ${to} is installed already.`);
+  let version = to;
+  let notes: string | null = null;
+  // One that is here already needs no download, and may be an older one: the owner asked for it.
+  if (to === null || prefix === null || !presentVersions(prefix).includes(to)) {
+    const platform = releasePlatform();
+    if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
+    const coordinator = httpAddress(values.coordinator) ?? httpAddress(readConfig(configPath(dataDir)).coordinator);
+    if (coordinator === null) throw new UpdateError('it is not known which coordinator: name it with --coordinator, or in config.toml');
+    const choice = await lookForRelease({ coordinator, platform, version: to, keys: releaseKeys(), signal }, prefix, installed);
+    if (choice.kind === 'current') {
+      return to === null
+        ? report('current', null, `Version ${installed} is the newest.`)
+        : report('not_offered', to, `Version ${to} is not on offer, or not newer than ${installed}.`);
+    }
+    if (choice.kind === 'broken') {
+      return report(
+        'broken',
+        choice.version,
+        `Version ${choice.version} is on offer, and does not work here: ${choice.reason}.`,
+        `To try it again: inference-provider update --to ${choice.version}`,
+      );
+    }
+    ({ version, notes } = choice.release);
+    const news = [`Version ${version} is on offer; ${installed} is installed.`, ...(notes === '' ? [] : [notes])];
+    if (values.check === true && found.kind === 'own') return { ...report('available', version, ...news), notes };
+    if (prefix === null) return { ...report('not_ours', version, ...news, foreignAdvice(found.kind)), notes };
+    const line = new ProgressLine(process.stderr, performance.now.bind(performance));
+    const onStep = (sentence: string): void => void (json || process.stderr.write(`${sentence}\n`));
+    await makeReady({ prefix, release: choice.release, onStep, onProgress: (progress) => line.update(progress), signal }).finally(() =>
+      line.end(),
+    );
+  } else if (values.check === true) {
+    return report('available', to, `Version ${to} is here.`);
+  }
+  if (version === null || prefix === null) throw new UpdateError('there is no version to switch to');
+  if (values.prepare === true)
+    return { ...report('ready', version, `Version ${version} is ready. Switch to it with: inference-provider update`), notes };
+  return { ...(await switchNow(prefix, version, installed, dataDir, patienceMs, signal)), notes };
+}
+
+async function switchNow(
+  prefix: string,
+  version: string,
+  installed: string,
+  dataDir: string,
+  patienceMs: number,
+  signal: AbortSignal,
+): Promise<UpdateReport> {
+  const report = (outcome: UpdateOutcome, ...text: string[]): UpdateReport => ({ outcome, installed, version, notes: null, text });
+  const running = await runningDaemon(dataDir);
+  forgetBroken(prefix, version);
+  switchTo(prefix, version, patienceMs, Date.now());
+  if (running === null) return report('switched', `Version ${version} runs from the next start on.`);
+  if (!(await restartService(dataDir))) {
+    return report(
+      'switched',
+      `Version ${version} runs from the next start on. The provider (process ${running.pid}) was started by hand: end it, and start it again.`,
+    );
+  }
+  const works = await awaitVerdict(prefix, version, patienceMs + AROUND_MS, signal);
+  if (works === null)
+    return report(
+      'switched',
+      `Version ${version} runs, and has not shown yet that it works. If it does not, ${installed} comes back by itself.`,
+    );
+  if (works) return report('updated', `Version ${version} runs, and works.`);
+  const reason = brokenVersions(prefix).find((broken) => broken.version === version)?.reason;
+  return report(
+    'rolled_back',
+    `Version ${version} did not come up${reason === undefined ? '' : `: ${reason}`}. Version ${installed} runs again.`,
+  );
+}
+
+async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
+  try {
+    return await askStatus(dataDir, ANSWER_MS);
+  } catch (error) {
+    if (error instanceof ControlError && error.problem === 'not_running') return null;
+    throw error;
+  }
+}
+
+function foreignAdvice(kind: 'npm' | 'clone' | 'own'): string {
+  return kind === 'npm'
+    ? 'This agent was installed by npm, which updates it, too: npm install -g inference-provider@latest, then: inference-provider restart'
+    : 'This agent runs from a clone of its sources: update that (git pull, npm ci, npm run build), then: inference-provider restart';
+}
+
+function patienceOf(text: string | boolean | undefined): number {
+  if (text === undefined) return PATIENCE_MS;
+  const seconds = Number(text);
+  if (!/^\d{1,5}$/.test(String(text)) || seconds < 1) throw new UsageError('--patience must be a whole number of seconds.');
+  return seconds * 1000;
+}

@@ -1,0 +1,162 @@
+/**
+ * What `serve` runs with: the flags of its command line, then `config.toml`, then the defaults. The flags are read once; the rest
+ * can be worked out again when the file has changed. Pure but for the file names that flags and library resolve to.
+ */
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Config } from '../../config/config.js';
+import { configPath, dataDirOf } from '../../config/data-dir.js';
+import { memoryWishes } from '../../config/model-memory.js';
+import type { DaemonOptions } from '../../daemon/daemon-options.js';
+import type { Keep } from '../../serving/keep.js';
+import { StartError } from '../../startup-error.js';
+import { shelfOf } from '../model-library.js';
+import { modelChoices } from './model-choices.js';
+import { parsed, UsageError } from './owner-options.js';
+
+export const SERVE_USAGE =
+  'serve [--data-dir DIR] [--check] [--service] [--coordinator URL] [--model FILE.gguf[@KEEP]]... [--simulated-enclave] [--enrol] [--simulated-management URL] [--simulated-host DIR] [--slots N] [--context N] [--reserve GB] [--drain SECONDS]';
+
+/** Time that running jobs get after a signal, in seconds. Where nothing else is set, launchd gives 20 in all. */
+const DRAIN_SECONDS = 15;
+
+const FLAGS = {
+  coordinator: { type: 'string' },
+  'data-dir': { type: 'string' },
+  model: { type: 'string', multiple: true },
+  'simulated-enclave': { type: 'boolean' },
+  enrol: { type: 'boolean' },
+  'simulated-management': { type: 'string' },
+  'simulated-host': { type: 'string' },
+  slots: { type: 'string' },
+  context: { type: 'string' },
+  drain: { type: 'string' },
+  reserve: { type: 'string' },
+  check: { type: 'boolean' },
+  service: { type: 'boolean' },
+} as const;
+
+/** The command line alone. */
+export interface ServeFlags {
+  readonly dataDir: string;
+  readonly configPath: string;
+  /** Validates, and serves nothing. */
+  readonly check: boolean;
+  /** Writes its log into a file of the data directory, as under a service manager. */
+  readonly service: boolean;
+  readonly socketUrl: string | null;
+  readonly models: readonly string[] | undefined;
+  readonly simulatedEnclave: boolean;
+  readonly enrol: boolean;
+  readonly simulatedManagement: string | null;
+  readonly simulatedHost: string | null;
+  readonly slots: number | null;
+  readonly context: number | null;
+  readonly drainMs: number;
+  /** Bytes. */
+  readonly reserve: number | null;
+}
+
+/** What the daemon is started with, as far as flags and settings say it. */
+export type ServeOptions = Pick<
+  DaemonOptions,
+  | 'socketUrl'
+  | 'dataDir'
+  | 'models'
+  | 'simulatedEnclave'
+  | 'enrol'
+  | 'simulatedManagement'
+  | 'slots'
+  | 'context'
+  | 'simulatedHost'
+  | 'drainMs'
+  | 'reserve'
+  | 'config'
+>;
+
+/** Throws {@link UsageError}. */
+export function readServeFlags(args: readonly string[]): ServeFlags {
+  const { values } = parsed(() => parseArgs({ args: [...args], options: FLAGS }), FLAGS);
+  const dataDir = dataDirOf(values);
+  const isSimulated = values['simulated-enclave'] ?? false;
+  return {
+    dataDir,
+    configPath: configPath(dataDir),
+    check: values.check ?? false,
+    service: values.service ?? false,
+    socketUrl: values.coordinator === undefined ? null : socketUrlOf(values.coordinator),
+    models: values.model,
+    simulatedEnclave: isSimulated,
+    enrol: (values.enrol ?? false) || values['simulated-management'] !== undefined,
+    simulatedManagement: simulatedManagement(values['simulated-management'], isSimulated),
+    simulatedHost: simulatedHost(values['simulated-host'], isSimulated),
+    slots: whole('--slots', values.slots, 1, 256),
+    context: whole('--context', values.context, 256, 1 << 24),
+    drainMs: 1000 * (whole('--drain', values.drain, 0, 3600) ?? DRAIN_SECONDS),
+    reserve: gigabytes('--reserve', values.reserve),
+  };
+}
+
+/** Throws {@link StartupError} where neither says which coordinator. */
+export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
+  const { dataDir, configPath } = flags;
+  const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));
+  if (socketUrl === null)
+    throw new StartError(`no coordinator is set: run "inference-provider setup", or write coordinator = "https://…" into ${configPath}`);
+  const { slots, context, reserve } = memoryWishes(config);
+  return {
+    socketUrl,
+    dataDir,
+    models: modelChoices(flags.models, shelfOf(dataDir).library, longestKeep(config)),
+    simulatedEnclave: flags.simulatedEnclave || config.simulated_enclave,
+    enrol: flags.enrol || config.enrolment.enrol,
+    simulatedManagement: flags.simulatedManagement,
+    simulatedHost: flags.simulatedHost,
+    slots: flags.slots ?? slots,
+    context: flags.context ?? context,
+    drainMs: flags.drainMs,
+    reserve: flags.reserve ?? reserve,
+    config,
+  };
+}
+
+function longestKeep({ models }: Config): Keep {
+  const { keep, idle_minutes: minutes } = models;
+  return keep === 'idle' ? { kind: keep, minutes } : { kind: keep };
+}
+
+function gigabytes(name: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const value = Number(text);
+  if (!/^\d+(?:\.\d+)?$/.test(text) || value > 4096) throw new UsageError(`${name} must be a number of gigabytes, such as 8.`);
+  return value * 1e9;
+}
+
+/** Address of the provider socket of a coordinator. Throws {@link UsageError}. */
+function socketUrlOf(coordinator: string): string {
+  const url = URL.canParse(coordinator) ? new URL(coordinator) : null;
+  const scheme = { 'http:': 'ws:', 'https:': 'wss:', 'ws:': 'ws:', 'wss:': 'wss:' }[url?.protocol ?? ''];
+  if (url === null || scheme === undefined) throw new UsageError('--coordinator must be an http or https address.');
+  return `${scheme}//${url.host}${url.pathname.replace(/\/+$/, '')}/provider/v1/socket`;
+}
+
+function simulatedManagement(text: string | undefined, simulatedEnclave: boolean): string | null {
+  if (text === undefined) return null;
+  if (!simulatedEnclave) throw new UsageError('--simulated-management is for a provider with --simulated-enclave.');
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
+    throw new UsageError('--simulated-management must be an http or https address.');
+  return text.replace(/\/+$/, '');
+}
+
+function simulatedHost(folder: string | undefined, simulatedEnclave: boolean): string | null {
+  if (folder === undefined) return null;
+  if (!simulatedEnclave) throw new UsageError('--simulated-host is for a provider with --simulated-enclave.');
+  return resolve(folder);
+}
+
+function whole(name: string, text: string | undefined, min: number, max: number): number | null {
+  if (text === undefined) return null;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) throw new UsageError(`${name} must be a whole number from ${min} to ${max}.`);
+  return value;
+}

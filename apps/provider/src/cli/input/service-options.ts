@@ -1,0 +1,33 @@
+/** What `start`, `stop` and `restart` share: their options, the service manager, and whether a daemon runs now. */
+import { askStatus, ControlError } from '../../control/control-client.js';
+import type { DaemonStatus } from '../../control/daemon-status.js';
+import { serviceManager } from '../../service/choose.js';
+import type { ServiceManager } from '../../service/service.js';
+import { ownerOptions } from './owner-options.js';
+
+export const SERVICE_OPTIONS = { manager: { type: 'string' } } as const;
+
+const ANSWER_MS = 10_000;
+
+export interface ServiceCommand {
+  readonly dataDir: string;
+  readonly json: boolean;
+  readonly manager: ServiceManager;
+}
+
+/** Throws UsageError, ServiceError. */
+export async function serviceCommand(args: readonly string[]): Promise<ServiceCommand> {
+  const { dataDir, json, values } = ownerOptions(args, SERVICE_OPTIONS);
+  const wanted = typeof values.manager === 'string' ? values.manager : undefined;
+  return { dataDir, json, manager: await serviceManager(dataDir, wanted) };
+}
+
+/** The daemon that runs, however it was started; null where none does, or none that answers. */
+export async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
+  try {
+    return await askStatus(dataDir, ANSWER_MS);
+  } catch (error) {
+    if (error instanceof ControlError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,55 @@
+/** What the `models` commands share: their options, where the library is, and how they say what went wrong. */
+import { join } from 'node:path';
+import { dataDirOf } from '../config/data-dir.js';
+import { FileHashes } from '../models/file-hash.js';
+import { Library } from '../models/library/library.js';
+import { startSentence } from '../startup-error.js';
+import { parsed, UsageError } from './input/owner-options.js';
+
+export interface Shelf {
+  readonly library: Library;
+  readonly hashes: FileHashes;
+}
+
+/** Folder of the library in a data directory. */
+export function shelfOf(dataDir: string): Shelf {
+  return { library: new Library(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
+}
+
+export const COMMON_OPTIONS = { 'data-dir': { type: 'string' }, json: { type: 'boolean' } } as const;
+
+/** What `parse` reads of a command line. Throws {@link UsageError} for what it does not take, and for too few or too many words. */
+export function readArguments<Read extends { readonly positionals: readonly string[]; readonly values: object }>(
+  usage: string,
+  words: number,
+  parse: () => Read,
+  options: Readonly<Record<string, unknown>> = COMMON_OPTIONS,
+): Read {
+  const read = parsed(parse, options);
+  if (read.positionals.length !== words) throw new UsageError(`The command is: inference-provider ${usage}`);
+  return read;
+}
+
+/** The library of a command line. */
+export function shelf(dataDir: string | undefined): Shelf {
+  return shelfOf(dataDirOf({ 'data-dir': dataDir }));
+}
+
+/** Runs a command; what it throws becomes one sentence on standard error, and exit code 1. Wrong use is thrown on. */
+export async function orSentence(run: () => Promise<number>): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    process.stderr.write(`${startSentence(error)}\n`);
+    return 1;
+  }
+}
+
+export function print(value: string): void {
+  process.stdout.write(`${value}\n`);
+}
+
+export function gigabytes(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}

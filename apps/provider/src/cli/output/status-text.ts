@@ -1,0 +1,111 @@
+/** The status of a running provider as its owner reads it. Pure. */
+import type { ProviderStatusAnswer } from '@inference/protocol';
+import type { EarningsView } from '../../account/earnings.js';
+import type { DaemonStatus } from '../../control/daemon-status.js';
+import { accountText } from './account-text.js';
+import { availabilitySummary } from './availability-text.js';
+import { clean, dollars, percent, spanOf, wrapped } from './terminal.js';
+import { outlookOf } from './why-no-jobs.js';
+
+const HEAD = 13;
+/** Decisions that are listed. */
+const MAX_DECISIONS = 6;
+
+/** Lines without their ends. `now` in milliseconds; `earnings` null where they are not known. */
+export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
+  const { version, pid, started_at, running_jobs, slots, jobs, host, coordinator_view: view } = status;
+  return [
+    ...entry('State', outlookOf(status).text),
+    ...entry('Account', accountText(status.account)),
+    ...(earnings === null ? [] : [...entry('Today', earnedText(earnings.today)), ...entry('Last 7 days', earnedText(earnings.week))]),
+    ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
+    ...entry('Coordinator', connectionText(status, now)),
+    ...entry('Trust', trustText(status)),
+    ...entry('Serving', availabilitySummary(status.availability)),
+    ...entry('Jobs', `${running_jobs} running of ${slots}; ${jobs.completed} done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`),
+    ...entry('Machine', `heat ${host.thermal}, memory ${host.memory_pressure}, power ${host.power}`),
+    ...settingsLines(status),
+    ...modelLines(status),
+    ...(view === null ? entry('View', status.coordinator_problem ?? 'none') : viewLines(view)),
+  ];
+}
+
+export function earnedText({ earned, requests, tokens, duty }: EarningsView['today']): string {
+  const busy = duty === null ? '' : `, busy ${percent(duty)} of the time`;
+  return `${dollars(earned)} for ${requests} ${requests === 1 ? 'request' : 'requests'}, ${tokens} tokens${busy}`;
+}
+
+function connectionText({ connection, coordinator }: DaemonStatus, now: number): string {
+  const { state, since, problem, retry_at } = connection;
+  if (state === 'connected') return `connected to ${coordinator} for ${spanOf(now - since)}`;
+  const again = retry_at === null ? '' : `; next try in ${spanOf(retry_at - now)}`;
+  return `NOT connected to ${coordinator} for ${spanOf(now - since)}${problem === null ? '' : `: ${problem}`}${again}`;
+}
+
+function trustText({ trust, simulated_enclave }: DaemonStatus): string {
+  const simulated = simulated_enclave ? ' (simulated enclave)' : '';
+  if (trust === null) return `not known${simulated}`;
+  const jobs = trust.routable ? 'jobs may come' : `NO jobs come: ${trust.status}. ${trust.status_remedy ?? ''}`;
+  return `${trust.trust_level}${simulated}, ${jobs}`;
+}
+
+/** Nothing where there is nothing to know. */
+function settingsLines({ settings, hardening }: DaemonStatus): string[] {
+  const { problem, needs_restart, path } = settings;
+  const open = [
+    ...(hardening.core_dumps === 'on' ? ['a crash may write a core dump'] : []),
+    ...(hardening.engine_network === 'none'
+      ? [`the engine may use the network: ${hardening.engine_network_problem ?? 'not known why'}`]
+      : []),
+  ];
+  return [
+    ...(problem === null ? [] : entry('Settings', `NOT taken: ${problem}. Those from before hold.`)),
+    ...(problem !== null || needs_restart.length === 0
+      ? []
+      : entry('Settings', `${needs_restart.join(', ')} of ${path}: takes effect after: inference-provider restart`)),
+    ...(open.length === 0 ? [] : entry('Hardening', open.join('; '))),
+  ];
+}
+
+function modelLines({ models, engine, coordinator_view }: DaemonStatus): string[] {
+  if (models.length === 0) return entry('Models', `none served; the engine is ${engine}`);
+  return models.flatMap(({ id, context_length }) => {
+    const seen = coordinator_view?.models.find((model) => model.id === id);
+    const parts = [`${id}, context ${context_length}`];
+    if (seen !== undefined) {
+      parts.push(
+        seen.routable ? 'jobs may come' : `no jobs now (${seen.gate ?? seen.state})`,
+        `${seen.decode_tps} tokens/s (${seen.measured_jobs === 0 ? 'a guess' : `${seen.measured_jobs} jobs measured`})`,
+        `${seen.placements} of its requests, ${percent(seen.share)}`,
+        `${seen.demand.requests_last_5_minutes} asked in 5 min, ${seen.demand.waiting_requests} wait`,
+      );
+    }
+    return entry('Model', parts.join('; '));
+  });
+}
+
+function viewLines({ earnings, share, placements, decisions, next_steps }: ProviderStatusAnswer): string[] {
+  const whose = earnings?.of === 'account' ? 'all machines of the account' : 'this machine';
+  return [
+    ...entry('Share', `${placements} requests on this connection; of all that were placed: ${percent(share)}`),
+    ...(earnings === null
+      ? []
+      : entry('Earned', `${dollars(earnings.today_micro_usd)} today, ${dollars(earnings.total_micro_usd)} in all (${whose})`)),
+    ...(decisions.length === 0 ? [] : ['', 'Last decisions of the coordinator (UTC)']),
+    ...decisions.slice(0, MAX_DECISIONS).flatMap(({ last_at, count, text, model }) => {
+      const times = count === 1 ? '' : ` (${count} times)`;
+      return wrapped(`  ${clockTime(last_at)}  `, `${text}${times} ${model}`);
+    }),
+    '',
+    'Next steps',
+    ...next_steps.flatMap(({ text, model }, index) => wrapped(`  ${index + 1}. `, model === undefined ? text : `${text} (${model})`)),
+  ];
+}
+
+function entry(name: string, text: string): string[] {
+  return wrapped(name.padEnd(HEAD), text);
+}
+
+function clockTime(iso: string): string {
+  return clean(iso).slice(11, 19);
+}

@@ -1,0 +1,48 @@
+/** One sentence that says whether jobs come to this machine, and if not, why and what to do. Pure. */
+import type { DaemonStatus } from '../../control/daemon-status.js';
+
+export interface Outlook {
+  /** `serving`: jobs may come. `idle`: they may, and nobody asks. `held`: they may not, and time or others mend it. `needs_owner`. */
+  readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
+  readonly text: string;
+}
+
+export function outlookOf(status: DaemonStatus): Outlook {
+  const { connection, trust, models, coordinator_view: view, running_jobs } = status;
+  if (status.state === 'starting') return { state: 'held', text: 'Starting: the model is being loaded.' };
+  if (status.state === 'stopping') return { state: 'held', text: 'Stopping: running jobs are finished, and no new ones come.' };
+  const { availability } = status;
+  if (availability !== null && availability.state !== 'serving') {
+    const why = availability.reasons.map(({ text }) => sentence(text)).join(' ');
+    return { state: 'held', text: availability.state === 'leaving' ? `Finishing what runs, then away. ${why}` : `Away. ${why}` };
+  }
+  if (connection.state !== 'connected') {
+    return { state: 'needs_owner', text: `No jobs come: not connected. ${sentence(connection.problem ?? 'No connection was made yet')}` };
+  }
+  if (models.length === 0)
+    return {
+      state: 'needs_owner',
+      text: 'No jobs come: no model is served. `inference-provider doctor` says why, `models list` what there is.',
+    };
+  if (trust === null) return { state: 'held', text: 'Connected; the coordinator has not said yet whether jobs may come.' };
+  if (!trust.routable) {
+    return { state: 'needs_owner', text: `No jobs come: ${trust.status.replaceAll('_', ' ')}. ${sentence(trust.status_remedy ?? '')}` };
+  }
+  if (running_jobs > 0) return { state: 'serving', text: `At work: ${running_jobs} ${running_jobs === 1 ? 'job runs' : 'jobs run'}.` };
+  if (view === null) return { state: 'serving', text: 'Jobs may come.' };
+  const open = view.models.filter(({ routable }) => routable);
+  if (view.models.length > 0 && open.length === 0) {
+    const [first] = view.models;
+    return { state: 'held', text: `No jobs at this moment: ${(first?.gate ?? first?.state ?? 'not known').replaceAll('_', ' ')}.` };
+  }
+  const asked = open.reduce((all, { demand }) => all + demand.requests_last_5_minutes, 0);
+  if (asked === 0) return { state: 'idle', text: 'Jobs may come; nobody has asked for its models in the last five minutes.' };
+  const [passed] = view.decisions;
+  if (passed !== undefined && passed.outcome !== 'chosen')
+    return { state: 'serving', text: `Jobs may come. Last time: ${sentence(passed.text)}` };
+  return { state: 'serving', text: 'Jobs may come.' };
+}
+
+function sentence(text: string): string {
+  return text === '' || /[.!?]$/.test(text) ? text : `${text}.`;
+}

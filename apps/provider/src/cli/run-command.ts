@@ -1,0 +1,39 @@
+/** Runs a command and turns whatever it throws into one sentence on standard error and the exit code that belongs to it. */
+import { AccountFileError } from '../account/account-file.js';
+import { CoordinatorError } from '../account/coordinator-http.js';
+import { ConfigError } from '../config/read-config.js';
+import { ControlError } from '../control/control-client.js';
+import { startSentence } from '../startup-error.js';
+import type { Command } from './command.js';
+import { EXIT } from './exit-codes.js';
+import { UsageError } from './input/owner-options.js';
+import { BrokenOff } from './input/prompt.js';
+
+export async function runCommand(command: Command, args: readonly string[]): Promise<number> {
+  try {
+    return await command.run(args);
+  } catch (error) {
+    if (error instanceof UsageError) {
+      process.stderr.write(`${error.message}\n\`inference-provider ${command.name} --help\` lists the options.\n`);
+      return EXIT.wrongUse;
+    }
+    if (error instanceof BrokenOff) {
+      process.stderr.write('\nBroken off. Nothing was done.\n');
+      return EXIT.needsOwner;
+    }
+    if (error instanceof CoordinatorError) {
+      process.stderr.write(`${sentence(error.message)}\n`);
+      return error.kind === 'unreachable' ? EXIT.unreachable : EXIT.needsOwner;
+    }
+    if (error instanceof ControlError || error instanceof ConfigError || error instanceof AccountFileError)
+      process.stderr.write(`${sentence(error.message)}\n`);
+    else process.stderr.write(`${startSentence(error)}\n`);
+    return error instanceof ControlError && error.problem === 'not_running' ? EXIT.notRunning : EXIT.needsOwner;
+  }
+}
+
+function sentence(text: string): string {
+  const whole = /[.!?]$/.test(text) ? text : `${text}.`;
+  // A path keeps its letters.
+  return /^[a-z]+ /.test(whole) ? whole.charAt(0).toUpperCase() + whole.slice(1) : whole;
+}

@@ -1,0 +1,111 @@
+/** What `setup` was told on its command line, and which questions are left for the owner. Pure but for the files of the data directory. */
+import { existsSync, readFileSync } from 'node:fs';
+import { AccountFileError, readAccount } from '../../account/account-file.js';
+import { coordinatorAddress } from '../../account/coordinator-http.js';
+import { configPath } from '../../config/data-dir.js';
+import { locate, pointer } from '../../config/locate.js';
+import { readConfig } from '../../config/read-config.js';
+import { type OwnerOptions, UsageError } from '../input/owner-options.js';
+import { shelfOf } from '../model-library.js';
+
+export const SETUP_OPTIONS = {
+  coordinator: { type: 'string' },
+  link: { type: 'boolean' },
+  'no-link': { type: 'boolean' },
+  name: { type: 'string' },
+  'no-browser': { type: 'boolean' },
+  model: { type: 'string' },
+  schedule: { type: 'string' },
+  start: { type: 'boolean' },
+  'no-start': { type: 'boolean' },
+  'simulated-enclave': { type: 'boolean' },
+  yes: { type: 'boolean', short: 'y' },
+} as const;
+
+/** Null: not said. */
+export interface Answers {
+  readonly coordinator: string | null;
+  readonly link: boolean | null;
+  readonly name: string | null;
+  readonly mayOpenBrowser: boolean;
+  /** Of the library, a source as `models pull` takes it, or `demo`. */
+  readonly model: string | null;
+  /** As `schedule set` takes it, or `always`. */
+  readonly schedule: string | null;
+  readonly start: boolean | null;
+  readonly simulatedEnclave: boolean;
+  /** What is not said has its default. */
+  readonly yes: boolean;
+}
+
+/** Throws {@link UsageError}. */
+export function readAnswers({ values }: OwnerOptions): Answers {
+  const text = (name: string): string | null => (typeof values[name] === 'string' && values[name] !== '' ? values[name] : null);
+  const choice = (name: string): boolean | null => {
+    if (values[name] === true && values[`no-${name}`] === true) throw new UsageError(`--${name} and --no-${name} do not go together.`);
+    return values[name] === true ? true : values[`no-${name}`] === true ? false : null;
+  };
+  const coordinator = text('coordinator');
+  if (coordinator !== null && coordinatorAddress(coordinator) === null) {
+    throw new UsageError('--coordinator must be an http or https address.');
+  }
+  return {
+    coordinator,
+    link: choice('link'),
+    name: text('name'),
+    mayOpenBrowser: values['no-browser'] !== true,
+    model: text('model'),
+    schedule: text('schedule'),
+    start: choice('start'),
+    simulatedEnclave: values['simulated-enclave'] === true,
+    yes: values.yes === true,
+  };
+}
+
+/** What an earlier run, or another command, has settled already. */
+export interface Settled {
+  readonly coordinator: string | null;
+  /** The coordinator that this machine was signed in with. */
+  readonly linkedAt: string | null;
+  /** Models of the library that are served. */
+  readonly models: readonly string[];
+  readonly schedule: boolean;
+}
+
+/** Throws ConfigError and LibraryError. */
+export function settledIn(dataDir: string): Settled {
+  const path = configPath(dataDir);
+  const { coordinator } = readConfig(path);
+  const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  return {
+    coordinator: coordinator === undefined ? null : coordinatorAddress(coordinator),
+    linkedAt: signedInAt(dataDir),
+    models: shelfOf(dataDir)
+      .library.entries()
+      .filter(({ use }) => use !== null)
+      .map(({ id }) => id),
+    schedule: locate(text).has(pointer(['availability', 'windows'])),
+  };
+}
+
+function signedInAt(dataDir: string): string | null {
+  try {
+    return readAccount(dataDir)?.coordinator ?? null;
+  } catch (error) {
+    if (error instanceof AccountFileError) return null;
+    throw error;
+  }
+}
+
+/** The options that a script has to give, because nobody can be asked. */
+export function missingOptions(answers: Answers, settled: Settled, knowsSchedules: boolean): string[] {
+  const missing: string[] = [];
+  if (answers.coordinator === null && settled.coordinator === null) missing.push('--coordinator URL');
+  if (answers.yes) return missing;
+  const isLinked = settled.linkedAt !== null && settled.linkedAt === (answers.coordinator ?? settled.coordinator);
+  if (answers.link === null && !isLinked) missing.push('--link or --no-link');
+  if (answers.model === null && settled.models.length === 0) missing.push('--model SOURCE|ID|demo');
+  if (answers.schedule === null && !settled.schedule && knowsSchedules) missing.push('--schedule "DAYS HH:MM-HH:MM"|always');
+  if (answers.start === null) missing.push('--start or --no-start');
+  return missing;
+}

@@ -1,0 +1,75 @@
+/** The models that an owner may choose from: those that are here, those that the coordinator knows, and the one that ships. */
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { askCoordinator, CoordinatorError } from '../../account/coordinator-http.js';
+import type { MemoryWishes } from '../../config/model-memory.js';
+import { readHostFacts } from '../../host/hardware/host-facts.js';
+import { rowOf } from '../commands/models/list.js';
+import { gigabytes, type Shelf } from '../model-library.js';
+import { clean } from '../output/terminal.js';
+
+export interface MenuItem {
+  /** What `--model` takes. */
+  readonly choice: string;
+  readonly text: string;
+  readonly fits: boolean;
+  /** Whether choosing it downloads something. */
+  readonly isHere: boolean;
+}
+
+const catalogue = Compile(
+  Type.Object({
+    data: Type.Array(
+      Type.Object({
+        id: Type.String({ maxLength: 256 }),
+        display_name: Type.String({ maxLength: 256 }),
+        quantization: Type.String({ maxLength: 64 }),
+        min_memory_bytes: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
+      }),
+      { maxItems: 10_000 },
+    ),
+  }),
+);
+const CATALOGUE_MS = 10_000;
+const MAX_CATALOGUED = 10;
+/** An id that the hub of models knows as it stands. */
+const ON_THE_HUB = /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*(?::[\w.-]+)?$/;
+
+export const DEMO: MenuItem = {
+  choice: 'demo',
+  text: 'the small model that ships with this program: for trying things out, it hardly earns',
+  fits: true,
+  isHere: true,
+};
+
+/** Those that fit first, and of them those that are here. Never rejects for a catalogue that is not to be had. */
+export async function modelMenu({ library }: Shelf, coordinator: string, wishes: MemoryWishes): Promise<MenuItem[]> {
+  const host = await readHostFacts();
+  const own = library.entries().map((entry): MenuItem => {
+    const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, library, { ...host, ...wishes });
+    const pace = speed === null ? '' : `, about ${speed} tokens/s`;
+    const text = problem === null ? `here, ${gigabytes(bytes)}${pace}${fits ? '' : ', does NOT fit'}` : `here, cannot be used: ${problem}`;
+    return { choice: id, text, fits, isHere: true };
+  });
+  const here = new Set(own.map(({ choice }) => choice));
+  const known = (await catalogued(coordinator))
+    .filter(({ id }) => !here.has(id) && ON_THE_HUB.test(id))
+    .map(({ id, display_name, quantization, min_memory_bytes }): MenuItem => {
+      const fits = min_memory_bytes === null || host.memoryBytes <= 0 || min_memory_bytes <= host.memoryBytes;
+      const needs = min_memory_bytes === null ? '' : `, for ${gigabytes(min_memory_bytes)} of memory`;
+      return { choice: `hf:${id}`, text: clean(`${display_name}, ${quantization}${needs}; it is downloaded`), fits, isHere: false };
+    })
+    .filter(({ fits }) => fits)
+    .slice(0, MAX_CATALOGUED);
+  return [...own.filter(({ fits }) => fits), ...known, DEMO, ...own.filter(({ fits }) => !fits)];
+}
+
+async function catalogued(coordinator: string): Promise<ReturnType<typeof catalogue.Parse>['data']> {
+  try {
+    const { status, value } = await askCoordinator(coordinator, '/v1/catalogue', { ms: CATALOGUE_MS });
+    return status === 200 && catalogue.Check(value) ? value.data : [];
+  } catch (error) {
+    if (error instanceof CoordinatorError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * The steps of `setup`, in their order. Each writes down what it settled before the next begins, so that a setup that was broken off
+ * goes on where it was; what an earlier run settled is only asked for again when the command line says otherwise.
+ */
+
+import { askCoordinator, CoordinatorError, coordinatorAddress } from '../../account/coordinator-http.js';
+import { defaultMachineName, signIn } from '../../account/sign-in.js';
+import { configPath } from '../../config/data-dir.js';
+import { type Change, editConfig } from '../../config/edit-config.js';
+import { memoryWishes } from '../../config/model-memory.js';
+import { readConfig } from '../../config/read-config.js';
+import { readHostFacts } from '../../host/hardware/host-facts.js';
+import { StartError } from '../../startup-error.js';
+import { reportLink, showCode } from '../commands/login.js';
+import { EXIT } from '../exit-codes.js';
+import { untilInterrupted } from '../input/interrupt.js';
+import { UsageError } from '../input/owner-options.js';
+import type { Asker } from '../input/prompt.js';
+import { shelfOf } from '../model-library.js';
+import { clean, print } from '../output/terminal.js';
+import type { Answers, Settled } from './answers.js';
+import { DEMO, type MenuItem, modelMenu } from './model-menu.js';
+
+export interface Setup {
+  readonly dataDir: string;
+  readonly answers: Answers;
+  readonly settled: Settled;
+  /** Null where nobody can be asked; then every answer is given or has its default. */
+  readonly asker: Asker | null;
+  /** Runs another command. */
+  readonly run: (...args: readonly string[]) => Promise<number>;
+  readonly knowsSchedules: boolean;
+}
+
+/** A step ended with the exit code of a command that it ran, and a sentence has been said. */
+export class StepFailed extends Error {
+  constructor(readonly code: number) {
+    super('a step of the setup failed');
+    this.name = 'StepFailed';
+  }
+}
+
+const CHECK_MS = 10_000;
+
+/** The address of the coordinator, which has answered. Throws CoordinatorError where nobody can be asked for another one. */
+export async function chooseCoordinator({ dataDir, answers, settled, asker }: Setup): Promise<string> {
+  let given = answers.coordinator ?? (asker === null ? settled.coordinator : null);
+  for (;;) {
+    const text = given ?? (await asker?.ask('Address of the coordinator', settled.coordinator ?? '')) ?? '';
+    const address = coordinatorAddress(text);
+    const problem = address === null ? 'It must be an http or https address.' : await coordinatorProblem(address);
+    if (address !== null && problem === null) {
+      const changes: Change[] = [{ path: ['coordinator'], value: address }];
+      if (answers.simulatedEnclave) changes.push({ path: ['simulated_enclave'], value: true });
+      editConfig(configPath(dataDir), changes);
+      await print([`Coordinator: ${clean(address)}`]);
+      return address;
+    }
+    if (asker === null) throw new CoordinatorError('unreachable', problem ?? 'there is no coordinator');
+    process.stderr.write(`${clean(problem ?? '')}\n`);
+    given = null;
+  }
+}
+
+/** What an owner is told where no coordinator answers there; null where one does. */
+async function coordinatorProblem(address: string): Promise<string | null> {
+  try {
+    const { status, value } = await askCoordinator(address, '/health', { ms: CHECK_MS });
+    const isOne = typeof value === 'object' && value !== null && 'status' in value;
+    return status === 200 && isOne ? null : `${address} answers with status ${status}: is it a coordinator?`;
+  } catch (error) {
+    if (error instanceof CoordinatorError) return error.message;
+    throw error;
+  }
+}
+
+/** Whether the machine is linked, or signed in to be. */
+export async function linkAccount({ dataDir, answers, settled, asker }: Setup, coordinator: string): Promise<boolean> {
+  if (settled.linkedAt === coordinator && answers.link !== true) {
+    await print(['Account: signed in already']);
+    return true;
+  }
+  const wants = answers.link ?? (asker === null ? true : await asker.yesOrNo('Link this machine to your account now', true));
+  if (!wants) {
+    await print(['Account: none; what this machine earns is kept for whoever links it (inference-provider login)']);
+    return false;
+  }
+  const { chip } = await readHostFacts();
+  const code = await untilInterrupted('Broken off. Run setup again: it goes on here.', async (signal) => {
+    const outcome = await signIn({
+      coordinator,
+      dataDir,
+      machineName: answers.name ?? defaultMachineName(),
+      chipName: chip,
+      signal,
+      onCode: (shown) => showCode(shown, answers.mayOpenBrowser),
+      say: (sentence) => process.stderr.write(`${clean(sentence)}\n`),
+    });
+    if (outcome.kind === 'signed_in') return reportLink(dataDir);
+    process.stderr.write(`${clean(outcome.message)}\n`);
+    return EXIT.needsOwner;
+  });
+  if (code !== EXIT.fine) throw new StepFailed(code);
+  return true;
+}
+
+/** What is served from now on, as its owner reads it. */
+export async function chooseModel({ dataDir, answers, settled, asker, run }: Setup, coordinator: string): Promise<string> {
+  if (answers.model === null && settled.models.length > 0) {
+    await print([`Models: ${settled.models.join(', ')}`]);
+    return settled.models.join(', ');
+  }
+  const shelf = shelfOf(dataDir);
+  const menu = answers.model === null ? await modelMenu(shelf, coordinator, memoryWishes(readConfig(configPath(dataDir)))) : [];
+  const choice =
+    answers.model ?? (asker === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, asker));
+  if (choice === DEMO.choice) {
+    // It is served where nothing of the library is.
+    for (const served of settled.models) {
+      const code = await run('models', 'use', served, '--off', '--data-dir', dataDir);
+      if (code !== EXIT.fine) throw new StepFailed(code);
+    }
+    await print(['Models: the small one that ships with this program']);
+    return 'the small model that ships';
+  }
+  const known = shelf.library.find(choice);
+  const before = new Set(shelf.library.entries().map(({ id }) => id));
+  if (known === null) {
+    const code = await run('models', 'pull', choice, '--data-dir', dataDir);
+    if (code !== EXIT.fine) throw new StepFailed(code);
+  }
+  const entries = shelf.library.entries();
+  // A model that was pulled again has the id it had.
+  const id = known?.id ?? entries.find((entry) => !before.has(entry.id))?.id ?? entries.at(-1)?.id;
+  if (id === undefined) throw new StartError('the model is not in the library');
+  const code = await run('models', 'use', id, '--data-dir', dataDir);
+  if (code !== EXIT.fine) throw new StepFailed(code);
+  return id;
+}
+
+async function pick(menu: readonly MenuItem[], asker: Asker): Promise<string> {
+  await print(['', 'Models', ...menu.map(({ choice, text }, index) => `  ${index + 1}. ${clean(choice)}: ${text}`)]);
+  const typed = await asker.ask('Which one: its number, hf:OWNER/REPOSITORY:QUANTISATION, an https address or a file', '1');
+  return /^\d+$/.test(typed) ? (menu[Number(typed) - 1]?.choice ?? pick(menu, asker)) : typed;
+}
+
+/** When it serves. */
+export async function chooseSchedule({ dataDir, answers, settled, asker, run, knowsSchedules }: Setup): Promise<void> {
+  if (!knowsSchedules || (answers.schedule === null && settled.schedule)) return;
+  let given = answers.schedule ?? (asker === null ? 'always' : null);
+  for (;;) {
+    const text =
+      given ?? (await asker?.ask('When may it serve: "always", or for example "mon-fri 22:00-07:00, sat-sun 00:00-24:00"', 'always')) ?? '';
+    try {
+      const code = /^always$/i.test(text)
+        ? await run('schedule', 'clear', '--data-dir', dataDir)
+        : await run('schedule', 'set', text, '--data-dir', dataDir);
+      if (code !== EXIT.fine) throw new StepFailed(code);
+      return;
+    } catch (error) {
+      if (!(error instanceof UsageError) || asker === null) throw error;
+      process.stderr.write(`${error.message}\n`);
+      given = null;
+    }
+  }
+}
+
+/** Whether it runs now. */
+export async function startService({ dataDir, answers, asker, run }: Setup, isRunning: boolean): Promise<boolean> {
+  const question = isRunning ? 'Restart the provider, so that it goes by this' : 'Start the provider now, as a service';
+  const wants = answers.start ?? (asker === null ? true : await asker.yesOrNo(question, true));
+  if (!wants) return isRunning;
+  const code = await run(isRunning ? 'restart' : 'start', '--data-dir', dataDir);
+  if (code !== EXIT.fine) throw new StepFailed(code);
+  return true;
+}

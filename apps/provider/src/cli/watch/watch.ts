@@ -1,0 +1,91 @@
+/**
+ * `status --watch`: looks at the provider every two seconds until its owner ends it. On a terminal it is one picture; elsewhere a line
+ * whenever something has changed. It waits for a provider that is not there, so that a restart is seen and not a reason to end.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { DaemonStatus } from '../../control/daemon-status.js';
+import { clean } from '../output/terminal.js';
+import { outlookOf } from '../output/why-no-jobs.js';
+import { frame } from './frame.js';
+import { type Look, type Looker, NOTHING_YET } from './look.js';
+import { Screen } from './screen.js';
+
+const EVERY_MS = 2_000;
+const CLOCK_MS = 1_000;
+/** Also what Ctrl-C and Ctrl-D send while keys are read one by one. */
+const ENDING_KEYS = ['q', 'Q', '\u0003', '\u0004'];
+
+/** Resolves when the owner has ended it. */
+export async function watch(looker: Looker): Promise<void> {
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
+  for (const signal of SIGNALS) process.once(signal, end);
+  // Nobody reads on: `status --watch | head`.
+  process.stdout.on('error', end);
+  try {
+    if (process.stdout.isTTY) await onScreen(looker, ended);
+    else await inLines(looker, ended.signal);
+  } finally {
+    for (const signal of SIGNALS) process.removeListener(signal, end);
+    process.stdout.removeListener('error', end);
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+async function onScreen(looker: Looker, ended: AbortController): Promise<void> {
+  let look: Look = NOTHING_YET;
+  const redraw = (): void => screen.draw(frame(look, screen.size, new Date()));
+  const screen = new Screen({
+    output: process.stdout,
+    input: process.stdin.isTTY ? process.stdin : null,
+    colours: process.env.NO_COLOR === undefined || process.env.NO_COLOR === '',
+    onKey: (key) => {
+      if (ENDING_KEYS.some((ending) => key.includes(ending))) ended.abort();
+    },
+    onRedraw: () => redraw(),
+  });
+  const clock = setInterval(redraw, CLOCK_MS);
+  try {
+    redraw();
+    await again(looker, ended.signal, (next) => {
+      look = next;
+      redraw();
+    });
+  } finally {
+    clearInterval(clock);
+    screen.close();
+  }
+}
+
+async function inLines(looker: Looker, signal: AbortSignal): Promise<void> {
+  let before = '';
+  await again(looker, signal, (look) => {
+    const text = plainLine(look);
+    if (text === before) return;
+    before = text;
+    process.stdout.write(`${new Date().toISOString().slice(0, 19)}Z  ${text}\n`);
+  });
+}
+
+/** One line for a log. Pure. */
+export function plainLine({ status, problem, earnings }: Look): string {
+  if (status === null) return `not running: ${clean(problem ?? 'no answer')}`;
+  const today = earnings === null ? '' : ` earned_today_micro_usd=${earnings.today.earned}`;
+  return `${facts(status)}${today}  ${clean(outlookOf(status).text)}`;
+}
+
+function facts({ state, connection, account, running_jobs, jobs }: DaemonStatus): string {
+  return `${state} ${connection.state} account=${account.state} running=${running_jobs} done=${jobs.completed} failed=${jobs.failed}`;
+}
+
+async function again(looker: Looker, signal: AbortSignal, show: (look: Look) => void): Promise<void> {
+  const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
+  while (!signal.aborted) {
+    // A daemon that is frozen must not keep the owner from ending this.
+    const look = await Promise.race([looker.look(signal), aborted]);
+    if (look === null) return;
+    show(look);
+    await delay(EVERY_MS, undefined, { signal }).catch(() => {});
+  }
+}

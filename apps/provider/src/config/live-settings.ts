@@ -1,0 +1,126 @@
+/**
+ * Takes changes of `config.toml` into a running daemon: on demand, and when the file changes. What cannot be changed while it runs
+ * is said plainly. A file that is broken changes nothing: the daemon goes on with what it had, and says what is wrong.
+ */
+import { statSync } from 'node:fs';
+import type { Config } from './config.js';
+
+export interface LiveSettingsOptions {
+  readonly path: string;
+  readonly now: Config;
+  /** Reads the file. Throws an Error whose message is for the owner. */
+  readonly read: () => Config;
+  /** Takes over what can be taken over. */
+  readonly apply: (config: Config) => void;
+  readonly onEvent: (event: SettingsEvent) => void;
+  /** Between two looks at the file; 0: it is not looked at. */
+  readonly everyMs?: number;
+}
+
+export type SettingsEvent =
+  | { readonly type: 'changed'; readonly changed: readonly string[]; readonly needsRestart: readonly string[] }
+  | { readonly type: 'refused'; readonly problem: string };
+
+/** As it goes to the owner's commands. */
+export interface SettingsState {
+  readonly path: string;
+  /** When the settings that hold were read, in milliseconds since 1970. */
+  readonly read_at: number;
+  /** Why the file as it is now is not taken; null: it is. */
+  readonly problem: string | null;
+  /** Settings that have changed and hold after a restart. */
+  readonly needs_restart: string[];
+}
+
+/** Whatever begins with one of these holds from the moment it is read. */
+export const LIVE: readonly string[] = ['log_level', 'availability.', 'models.keep', 'models.idle_minutes', 'models.reserve_gb', 'update.'];
+
+const EVERY_MS = 2_000;
+
+export class LiveSettings {
+  /** What the daemon was started with: against it a restart is needed or not. */
+  readonly #first: Config;
+  #config: Config;
+  #readAt = Date.now();
+  #problem: string | null = null;
+  /** What the file was when it was looked at last. Null at first, so that a change since it was read at the start is seen. */
+  #seen: string | null = null;
+  readonly #timer: NodeJS.Timeout | null;
+
+  constructor(private readonly options: LiveSettingsOptions) {
+    this.#first = options.now;
+    this.#config = options.now;
+    const interval = options.everyMs ?? EVERY_MS;
+    this.#timer = interval > 0 ? setInterval(() => this.#look(), interval) : null;
+    this.#timer?.unref();
+  }
+
+  get config(): Config {
+    return this.#config;
+  }
+
+  get state(): SettingsState {
+    return { path: this.options.path, read_at: this.#readAt, problem: this.#problem, needs_restart: this.#needsRestart() };
+  }
+
+  /** Reads the file now. Never throws: the state tells what became of it. */
+  reload(): SettingsState {
+    const { read, apply, onEvent } = this.options;
+    let config: Config;
+    try {
+      config = read();
+    } catch (error) {
+      const problem = error instanceof Error ? error.message : 'unknown';
+      if (problem !== this.#problem) onEvent({ type: 'refused', problem });
+      this.#problem = problem;
+      return this.state;
+    }
+    const changed = differences(this.#config, config);
+    const wasBroken = this.#problem !== null;
+    this.#config = config;
+    this.#readAt = Date.now();
+    this.#problem = null;
+    if (changed.length > 0) apply(config);
+    if (changed.length > 0 || wasBroken) onEvent({ type: 'changed', changed, needsRestart: this.#needsRestart() });
+    return this.state;
+  }
+
+  close(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const seen = signOf(this.options.path);
+    if (seen !== this.#seen) this.reload();
+    this.#seen = seen;
+  }
+
+  #needsRestart(): string[] {
+    return differences(this.#first, this.#config).filter((name) => !LIVE.some((prefix) => name.startsWith(prefix)));
+  }
+}
+
+/** Another one whenever the file may be another. */
+function signOf(path: string): string {
+  try {
+    const { ino, size, mtimeMs, ctimeMs } = statSync(path);
+    return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  }
+}
+
+/** Names of the settings that differ, such as `models.slots`. */
+export function differences(one: Config, other: Config): string[] {
+  const [a, b] = [flat(one), flat(other)];
+  return [...new Set([...a.keys(), ...b.keys()])].filter((name) => a.get(name) !== b.get(name)).sort();
+}
+
+function flat(config: Config): Map<string, string> {
+  const settings = new Map<string, string>();
+  for (const [name, value] of Object.entries(config)) {
+    if (typeof value !== 'object') settings.set(name, JSON.stringify(value));
+    else for (const [key, each] of Object.entries(value)) settings.set(`${name}.${key}`, JSON.stringify(each));
+  }
+  return settings;
+}

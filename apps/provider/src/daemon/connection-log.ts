@@ -1,0 +1,38 @@
+/** What became of the connection to the coordinator, and of the jobs that came over it, since the daemon started. */
+import type { DaemonStatus } from '../control/daemon-status.js';
+
+export class ConnectionLog {
+  #token: string | null = null;
+  #connection: DaemonStatus['connection'] = { state: 'not_connected', since: Date.now(), problem: null, retry_at: null };
+  readonly #jobs = { completed: 0, failed: 0, cancelled: 0 };
+  /** This machine's clock less the coordinator's, in milliseconds. */
+  clockSkewMs: number | null = null;
+
+  get connection(): DaemonStatus['connection'] {
+    return this.#connection;
+  }
+
+  /** Of the session that lives; null without one. */
+  get token(): string | null {
+    return this.#token;
+  }
+
+  get jobs(): DaemonStatus['jobs'] {
+    return { ...this.#jobs };
+  }
+
+  registered(token: string | null): void {
+    this.#token = token;
+    this.#connection = { state: 'connected', since: Date.now(), problem: null, retry_at: null };
+  }
+
+  ended(problem: string, retryInMs: number): void {
+    this.#token = null;
+    const since = this.#connection.state === 'connected' ? Date.now() : this.#connection.since;
+    this.#connection = { state: 'not_connected', since, problem, retry_at: Date.now() + Math.round(retryInMs) };
+  }
+
+  job(end: keyof DaemonStatus['jobs']): void {
+    this.#jobs[end]++;
+  }
+}

@@ -1,0 +1,165 @@
+/** What the daemon tells its log of each part that it wires: one line per event, with ids and codes and never any content. */
+import type { EnclaveEvent } from '@inference/enclave';
+import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/protocol';
+import type { Logger } from 'pino';
+import type { SettingsEvent } from '../config/live-settings.js';
+import type { LinkStatus } from '../control/link-status.js';
+import type { AttendanceStatus } from '../host/availability/availability-controller.js';
+import type { ModelEvent } from '../serving/served-model.js';
+import type { EnrolmentEvent } from '../session/enrolment.js';
+import type { SessionEvent } from '../session/stay-connected.js';
+import { trustSentence } from '../session/trust-sentence.js';
+import type { JobEvent } from '../work/jobs.js';
+import type { RefusedModel } from './open-models.js';
+
+export function logModel(log: Logger, event: ModelEvent): void {
+  const { id } = event;
+  switch (event.type) {
+    case 'loading':
+      log.info({ event: 'model_loading', model: id }, 'a model is loaded');
+      return;
+    case 'ready':
+      log.info({ event: 'engine_ready', model: id, ms: event.milliseconds }, 'the engine has loaded the model');
+      return;
+    case 'unloaded':
+      log.info({ event: 'model_unloaded', model: id }, 'a model was unloaded');
+      return;
+    case 'output':
+      log.debug({ event: 'engine_output', model: id, line: event.line }, 'the engine says');
+      return;
+    case 'died':
+      log.error(
+        { event: 'engine_died', model: id, reason: event.reason, retry_in_ms: event.retryInMs },
+        'the engine died and is started again',
+      );
+      return;
+    case 'set_aside':
+      log.error(
+        { event: 'model_set_aside', model: id, reason: event.reason, retry_in_ms: event.retryInMs },
+        `a model is not offered for now: ${event.reason}`,
+      );
+      return;
+    default:
+      event satisfies never;
+  }
+}
+
+export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: AttendanceStatus): void {
+  const [first] = reasons;
+  const facts = { event: 'availability', state, reasons: reasons.map(({ code }) => code), next_change_at: nextChangeAt };
+  if (state === 'serving' || first === undefined) log.info(facts, 'this machine serves');
+  else log.info(facts, `this machine ${state === 'leaving' ? 'finishes what it has' : 'takes no jobs'}: ${first.text}`);
+}
+
+export function logEnclave(log: Logger, event: EnclaveEvent): void {
+  switch (event.type) {
+    case 'started':
+      log.info({ event: 'enclave_started', kind: event.kind, version: event.version }, 'the enclave helper is running');
+      return;
+    case 'stderr':
+      log.warn({ event: 'enclave_stderr', line: event.line }, 'the enclave helper says');
+      return;
+    case 'ended':
+      if (event.reason.code !== 'closed') log.error({ event: 'enclave_ended', code: event.reason.code }, 'the enclave helper ended');
+      return;
+    case 'restarting':
+      log.warn({ event: 'enclave_restarting', delay_ms: event.delayMs }, 'the enclave helper is started again');
+      return;
+    case 'failed_closed':
+      log.fatal({ event: 'enclave_failed', code: event.reason.code }, 'the enclave cannot be used any more');
+      return;
+    default:
+      event satisfies never;
+  }
+}
+
+export function logSession(log: Logger, event: SessionEvent): void {
+  if (event.type === 'lost') {
+    log.warn({ event: 'disconnected', reason: event.reason, retry_in_ms: event.retryInMs }, 'not connected to the coordinator');
+    return;
+  }
+  const { code, reason, message, advice, retryInMs } = event;
+  log.error(
+    { event: 'rejected', code, reason, detail: message, retry_in_ms: retryInMs },
+    `the coordinator ended the session: ${reason ?? code}. ${advice}`.trim(),
+  );
+}
+
+export function logTrust(log: Logger, trust: TrustMessage): void {
+  const gaps = trust.parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => ({ name, state, reason }));
+  const facts = { event: 'trust', trust_level: trust.trust_level, status: trust.status, routable: trust.routable, gaps };
+  log[trust.routable || trust.status === 'draining' || trust.status === 'away' ? 'info' : 'error'](facts, trustSentence(trust));
+}
+
+/** A model of the owner's list cannot be served here. */
+export function logRefusedModel(log: Logger, { path, reason }: RefusedModel): void {
+  log.error({ event: 'model_refused', path, reason }, `a model is not served: ${reason}`);
+}
+
+/** The words come from another machine and go to a terminal. */
+export function logRefusedModels(log: Logger, refused: ModelsRefused['models']): void {
+  for (const { id, reason, remedy } of refused) {
+    const model = cleanLabel(id, 256, 'unknown');
+    // It is told by itself, when it is known.
+    const level = reason === 'hash_missing' ? 'info' : 'error';
+    log[level]({ event: 'model_refused', model, reason }, `the network does not take ${model}: ${cleanLabel(remedy, 512, reason)}`);
+  }
+}
+
+export function logSettings(log: Logger, event: SettingsEvent): void {
+  if (event.type === 'refused') {
+    log.error({ event: 'settings_refused', problem: event.problem }, 'the settings have changed and are not valid; those from before hold');
+    return;
+  }
+  const { changed, needsRestart } = event;
+  const text = needsRestart.length === 0 ? 'new settings hold' : 'some settings take effect after `inference-provider restart`';
+  log.info({ event: 'settings', changed, needs_restart: needsRestart }, text);
+}
+
+export function logEnrolment(log: Logger, event: EnrolmentEvent): void {
+  switch (event.type) {
+    case 'offered':
+      log.info(
+        { event: 'enrolment_offered', url: event.url, expires_at: event.expiresAt },
+        'to enrol this Mac, open this address in Safari on it, then install the profile in System Settings; it works once',
+      );
+      return;
+    case 'installed':
+      log.info({ event: 'enrolment_installed' }, 'the simulated Mac is enrolled');
+      return;
+    case 'refused':
+      log.warn({ event: 'enrolment_refused', reason: event.reason }, 'the coordinator offers no enrolment now');
+      return;
+    case 'failed':
+      log.warn(
+        { event: 'enrolment_failed', error: event.error instanceof Error ? event.error.message : '' },
+        'the profile was not installed',
+      );
+      return;
+    default:
+      event satisfies never;
+  }
+}
+
+/** The name of the account is its owner's, and not for logs. */
+export function logLink(log: Logger, { state, reason, remedy }: LinkStatus): void {
+  const facts = { event: 'account', state, ...(reason === null ? {} : { reason }) };
+  if (state === 'linked') log.info(facts, 'this machine earns for the account that it is linked to');
+  else if (state === 'none') log.info(facts, remedy ?? 'nobody has signed in');
+  else if (state !== 'waiting') log.warn(facts, remedy ?? 'this machine is linked to no account');
+}
+
+export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): void {
+  const common = { event: 'job', job_id: jobId, ms: Math.round(milliseconds) };
+  if (end.kind === 'completed') {
+    const { usage, finishReason } = end.answered;
+    log.info({ ...common, outcome: 'completed', finish_reason: finishReason, ...usage }, 'job completed');
+    return;
+  }
+  // An unexpected error shows where it arose; its message could hold words of a prompt, so it stays out.
+  const stack = end.cause instanceof Error ? end.cause.stack?.split('\n').slice(1, 4).join(' ') : undefined;
+  log[end.failure.code === 'cancelled' ? 'info' : 'warn'](
+    { ...common, outcome: end.failure.code, ...(stack === undefined ? {} : { stack }) },
+    'job failed',
+  );
+}

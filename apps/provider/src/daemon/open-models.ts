@@ -1,0 +1,225 @@
+/**
+ * From the owner's list of model files to models that are served: reads what they are, plans the memory they share, and says
+ * which of them cannot be served here and why. Called once by the daemon, which closes what it gets, and may change the list later.
+ */
+import { Engine, type EngineEvent } from '../engine/engine.js';
+import type { Confinement } from '../host/hardening/confinement.js';
+import { ImageEngine, type ImageEngineEvent } from '../imaging/image-engine.js';
+import { memoryCeiling, type Planned, planModels } from '../models/capacity.js';
+import type { FileHashes } from '../models/file-hash.js';
+import { ModelFileError } from '../models/gguf-header.js';
+import { isAddOnInstalled } from '../models/library/add-on.js';
+import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
+import type { Keep } from '../serving/keep.js';
+import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../serving/served-model.js';
+import { ServedModels } from '../serving/served-models.js';
+import { StartError } from '../startup-error.js';
+
+/** A model that the owner wants to serve. */
+export interface ModelChoice {
+  readonly path: string;
+  readonly keep: Keep;
+  /** In place of the id that its name gives. */
+  readonly id?: string;
+  /** What the model's hash must be (FileHashes.ofModel). */
+  readonly sha256?: string;
+}
+
+export interface OpenModelsOptions {
+  readonly choices: readonly ModelChoice[];
+  readonly slots: number | null;
+  readonly context: number | null;
+  /** Bytes that the owner wants left for other things; null: two fifths of the memory. */
+  readonly reserve: number | null;
+  /** Bytes; 0 when not known. */
+  readonly totalMemory: number;
+  readonly hashes: FileHashes;
+  /** Where the engine for quantised image models is, if it is installed. */
+  readonly addOnPath: string;
+  /** What keeps the network from the processes that hold a model. */
+  readonly confinement: Confinement;
+  readonly onEvent: (event: ModelEvent) => void;
+  readonly onChange: () => void;
+}
+
+/** A model of the list that is not served, and why; one sentence for the owner. */
+export interface RefusedModel {
+  readonly path: string;
+  readonly reason: string;
+}
+
+export interface OpenedModels {
+  readonly models: ServedModels;
+  readonly refused: readonly RefusedModel[];
+  /** The owner wants something else of the models that are served: how long they stay, and the bytes that are left to other things. */
+  readonly adjust: (choices: readonly ModelChoice[], reserve: number | null) => readonly RefusedModel[];
+  /**
+   * Serves another list from now on, planned as at a start; those of both lists for which the plan is the same go on. Gives back
+   * those that are not served. Throws as {@link openModels} does, and then everything stays as it was.
+   */
+  readonly change: (choices: readonly ModelChoice[]) => readonly RefusedModel[];
+}
+
+/** An engine that dies so often within so long a time takes its model out. */
+const GIVE_UP_AFTER = { deaths: 3, withinMs: 10 * 60_000 };
+
+/** An image process that takes this many times what was planned for it is ended: the plan is an estimate, the ceiling is the owner's. */
+const MEMORY_SLACK = 2;
+
+interface Readable {
+  readonly choice: ModelChoice;
+  readonly facts: ModelFacts;
+  readonly always: boolean;
+}
+
+interface Plan {
+  readonly planned: readonly Planned<Readable>[];
+  readonly refused: readonly RefusedModel[];
+  /** Bytes that all may take together. */
+  readonly ceiling: number;
+}
+
+/** Throws the error of the first model when none is left. */
+function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, context, totalMemory }: OpenModelsOptions): Plan {
+  const refused: RefusedModel[] = [];
+  let first: Error | null = null;
+  const refuse = (path: string, error: Error): void => {
+    first ??= error;
+    refused.push({ path, reason: error.message });
+  };
+  const readable: Readable[] = [];
+  for (const choice of choices) {
+    try {
+      const read = readModelFacts(choice.path);
+      const facts = choice.id === undefined ? read : { ...read, id: choice.id };
+      const twin = readable.find((other) => other.facts.id === facts.id);
+      if (twin !== undefined) throw new StartError(`${twin.choice.path} and ${choice.path} are both called ${facts.id}; serve one of them`);
+      readable.push({ choice, facts, always: choice.keep.kind === 'always' });
+    } catch (error) {
+      if (!(error instanceof ModelFileError || error instanceof StartError)) throw error;
+      refuse(choice.path, error);
+    }
+  }
+  const ceiling = memoryCeiling(totalMemory, reserve);
+  const planned = planModels(readable, { ceiling, slots, context }).filter(({ wanted, need, max }) => {
+    if (need <= max) return true;
+    refuse(wanted.choice.path, new StartError(tooLarge(wanted.facts, need, max)));
+    return false;
+  });
+  if (planned.length === 0) throw first ?? new StartError('there is no model to serve');
+  return { planned, refused, ceiling };
+}
+
+/** Throws the error of the first model when none is left. Nothing is loaded yet. */
+export function openModels(options: OpenModelsOptions): OpenedModels {
+  const { hashes, totalMemory } = options;
+  let { reserve } = options;
+  const { planned, refused, ceiling } = plan(options.choices, reserve, options);
+  /** By id. */
+  const chosen = new Map<string, ModelChoice>();
+  /** Hashes, by the path of the model. */
+  const known = new Map<string, string>();
+  const servings = (list: Plan['planned']): Serving[] => {
+    chosen.clear();
+    for (const { wanted } of list) chosen.set(wanted.facts.id, wanted.choice);
+    const paths = new Set(list.map(({ wanted }) => wanted.facts.path));
+    for (const path of [...known.keys()]) if (!paths.has(path)) known.delete(path);
+    return list.map(({ wanted: { facts, choice }, capacity, need }) => {
+      return { facts, capacity, need, keep: choice.keep, fileSha256: () => known.get(facts.path) ?? null };
+    });
+  };
+  const models = new ServedModels({
+    models: servings(planned),
+    ceiling,
+    start: async (model, onEvent, signal) => {
+      const { path, files } = model.serving.facts;
+      const sha256 = chosen.get(model.id)?.sha256;
+      if (sha256 !== undefined) {
+        if ((await hashes.ofModel(files, signal)) !== sha256) {
+          throw new ModelFileError(`the file ${path} has changed since it was downloaded; pull it again`);
+        }
+        known.set(path, sha256);
+      }
+      return await startEngine(model, options, onEvent, signal);
+    },
+    onEvent: options.onEvent,
+    onChange: options.onChange,
+  });
+  const hash = (): void =>
+    void hashAll(models, known, options).catch(() => {
+      // A file that cannot be read now fails when it is loaded, which its owner hears of.
+    });
+  hash();
+  const unfitFor = (max: number, unfit: readonly ServedModel[]): readonly RefusedModel[] =>
+    unfit.map(({ serving }) => ({ path: serving.facts.path, reason: tooLarge(serving.facts, serving.need, max) }));
+  return {
+    models,
+    refused,
+    adjust(choices, left) {
+      reserve = left;
+      const keeps = [...chosen].flatMap(([id, mine]) => {
+        const choice = choices.find((other) => other.path === mine.path && other.id === mine.id);
+        return choice === undefined ? [] : [[id, choice.keep] as const];
+      });
+      const max = memoryCeiling(totalMemory, reserve);
+      return unfitFor(max, models.adjust(new Map(keeps), max));
+    },
+    change(choices) {
+      const next = plan(choices, reserve, options);
+      const unfit = models.replace(servings(next.planned), next.ceiling);
+      hash();
+      return [...next.refused, ...unfitFor(next.ceiling, unfit)];
+    },
+  };
+}
+
+function startEngine(
+  { serving }: ServedModel,
+  { addOnPath: addOn, confinement }: OpenModelsOptions,
+  onEvent: (event: EngineEvent | ImageEngineEvent) => void,
+  signal: AbortSignal,
+): Promise<RunningEngine> {
+  const { facts, capacity, need } = serving;
+  const gpu = process.platform === 'darwin' ? 'auto' : 'none';
+  if (facts.image !== null) {
+    const { engine } = facts.image;
+    const memoryLimit = MEMORY_SLACK * need;
+    return ImageEngine.start(
+      {
+        settings: { engine, modelPath: facts.path, gpu, memoryLimit, addOnPath: isAddOnInstalled(addOn) ? addOn : null },
+        giveUpAfter: GIVE_UP_AFTER,
+        confinement,
+        onEvent,
+      },
+      signal,
+    );
+  }
+  const { slots, contextSize } = capacity;
+  return Engine.start(
+    {
+      settings: { type: facts.embedding === null ? 'text' : 'embedding', modelPath: facts.path, slots, contextSize, gpu },
+      giveUpAfter: GIVE_UP_AFTER,
+      confinement,
+      onEvent,
+    },
+    signal,
+  );
+}
+
+/** One after the other, beside everything else: the coordinator is told a hash when it is known. */
+async function hashAll(models: ServedModels, known: Map<string, string>, { hashes, onChange }: OpenModelsOptions): Promise<void> {
+  for (const { serving } of models.all()) {
+    const { path, files } = serving.facts;
+    if (known.has(path)) continue;
+    known.set(path, await hashes.ofModel(files));
+    onChange();
+  }
+}
+
+function tooLarge(facts: ModelFacts, need: number, max: number): string {
+  return `the model ${facts.id} needs ${gigabytes(need)} of memory, and models may take ${gigabytes(max)} here; choose a smaller one, or lower slots, context or reserve_gb in config.toml`;
+}
+
+function gigabytes(bytes: number): string {
+  return `${(Math.max(0, bytes) / 1e9).toFixed(1)} GB`;
+}

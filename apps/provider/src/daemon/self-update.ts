@@ -1,0 +1,124 @@
+/**
+ * What the daemon does about its own version: while it is on trial it ends the trial once it works, and it looks for newer ones by
+ * itself. The looking, downloading and unpacking is a process of its own, so that no job waits for it.
+ */
+import { spawn } from 'node:child_process';
+import type { Logger } from 'pino';
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { askStatus } from '../control/control-client.js';
+import { updateAutomatically } from '../update/automatic.js';
+import { confirmOnceItWorks, type Health } from '../update/health.js';
+import { type Installation, launchCommand } from '../update/installation.js';
+import { PATIENCE_MS, switchTo } from '../update/switch.js';
+
+export interface SelfUpdateOptions {
+  readonly found: Installation;
+  readonly dataDir: string;
+  /** HTTP address of the coordinator. */
+  readonly coordinator: string;
+  /** Kept by a service manager, which starts it again when it asks for that. */
+  readonly service: boolean;
+  readonly automatic: () => boolean;
+  readonly isRegistered: () => boolean;
+  /** Ends the daemon after its running jobs, and has it started again. */
+  readonly onRestart: () => void;
+  readonly log: Logger;
+  /** Tests shorten this. */
+  readonly everyMs?: number;
+}
+
+const REACH_MS = 3_000;
+const STATUS_MS = 5_000;
+/** One whole try; a slow download goes on with the next. */
+const LOOK_MS = 3_600_000;
+const MAX_OUTPUT = 64 << 10;
+
+const described = Compile(Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]) }));
+
+export class SelfUpdate {
+  readonly #leave = new AbortController();
+  readonly #startedAt = performance.now();
+  #ended: Promise<unknown>;
+
+  constructor(private readonly options: SelfUpdateOptions) {
+    this.#ended = this.#run(options.found);
+  }
+
+  async close(): Promise<void> {
+    this.#leave.abort();
+    await this.#ended;
+  }
+
+  async #run(found: Installation): Promise<void> {
+    if (found.kind !== 'own') return;
+    const { automatic, log, everyMs } = this.options;
+    const { prefix, version } = found;
+    const { signal } = this.#leave;
+    const confirmed = confirmOnceItWorks({ prefix, version, health: () => this.#health(), signal }).then((works) => {
+      if (works) log.info({ event: 'update_confirmed', version }, 'this version works, and stays');
+    });
+    const updated = updateAutomatically({
+      wanted: automatic,
+      look: () => this.#look(found),
+      onReady: (ready) => this.#onReady(prefix, ready),
+      onProblem: (error) =>
+        log.warn({ event: 'update_failed', reason: error instanceof Error ? error.message : 'unknown' }, 'no update was made'),
+      signal,
+      ...(everyMs === undefined ? {} : { everyMs }),
+    });
+    await Promise.all([confirmed, updated]);
+  }
+
+  async #health(): Promise<Health> {
+    const { dataDir, coordinator, isRegistered } = this.options;
+    const answers = askStatus(dataDir, STATUS_MS).then(
+      () => true,
+      () => false,
+    );
+    const away = fetch(`${coordinator}/health`, { signal: AbortSignal.timeout(REACH_MS), redirect: 'error' }).then(
+      async (response) => {
+        await response.body?.cancel();
+        return false;
+      },
+      () => true,
+    );
+    const runningForMs = performance.now() - this.#startedAt;
+    return { registered: isRegistered(), coordinatorAway: await away, answersCommands: await answers, runningForMs };
+  }
+
+  /** `update --prepare`, run by the version that is current. */
+  async #look(found: Installation): Promise<string | null> {
+    const { dataDir, coordinator } = this.options;
+    const [program = '', ...first] = launchCommand(found);
+    const args = [...first, 'update', '--prepare', '--json', '--data-dir', dataDir, '--coordinator', coordinator];
+    const { code, stdout, stderr } = await this.#output(program, args);
+    if (code !== 0) throw new Error(stderr.trim().split('\n').at(-1) || `update ended with ${code}`);
+    const report: unknown = JSON.parse(stdout);
+    if (!described.Check(report)) throw new Error('the answer of update was not understood');
+    return report.outcome === 'ready' ? report.version : null;
+  }
+
+  #output(program: string, args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+    return new Promise((resolve, reject) => {
+      const child = spawn(program, [...args], { stdio: ['ignore', 'pipe', 'pipe'], signal: this.#leave.signal, timeout: LOOK_MS });
+      let stdout = '';
+      let stderr = '';
+      child.stdout.on('data', (bytes: Buffer) => (stdout = (stdout + bytes.toString()).slice(-MAX_OUTPUT)));
+      child.stderr.on('data', (bytes: Buffer) => (stderr = (stderr + bytes.toString()).slice(-MAX_OUTPUT)));
+      child.once('error', reject);
+      child.once('close', (code) => resolve({ code, stdout, stderr }));
+    });
+  }
+
+  #onReady(prefix: string, version: string): void {
+    const { log, service, onRestart } = this.options;
+    if (!service) {
+      log.info({ event: 'update_ready', version }, 'a newer version is ready; switch to it with: inference-provider update');
+      return;
+    }
+    log.info({ event: 'update_switching', version }, 'a newer version is ready; the provider starts again with it');
+    switchTo(prefix, version, PATIENCE_MS, Date.now());
+    onRestart();
+  }
+}

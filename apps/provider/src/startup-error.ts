@@ -1,0 +1,39 @@
+/** Whatever keeps the daemon from starting, or a command from being done, as one sentence for the owner. */
+import { EnclaveError } from '@inference/enclave';
+import { AlreadyRunning } from './control/control-server.js';
+import { MachineTaken } from './control/machine-lock.js';
+import { systemProblem } from './files/system-error.js';
+import { LooseSecret } from './host/hardening/secret-modes.js';
+import { EngineStartError } from './model-process/kept-process.js';
+import { ModelFileError } from './models/gguf-header.js';
+import { DownloadError } from './models/library/download.js';
+import { LibraryError } from './models/library/library.js';
+import { ServiceError } from './service/service.js';
+
+export class StartError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StartError';
+  }
+}
+
+/** The sentence, on one line, whatever was thrown. */
+export function startSentence(error: unknown): string {
+  if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
+  if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);
+  const isWorded = [StartError, ModelFileError, DownloadError, LibraryError, AlreadyRunning, MachineTaken, LooseSecret, ServiceError].some(
+    (kind) => error instanceof kind,
+  );
+  if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);
+  const problem = systemProblem(error);
+  if (problem !== null) return oneLine(`${capital(problem)}.`);
+  return oneLine(`Something went wrong: ${error instanceof Error ? error.message : 'unknown reason'}.`);
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').replace(/\.{2,}$/, '.');
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,406 @@
+/** The agent's side of a sign-in against every coordinator that can be met, and the daemon's side of the link. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ProviderMessage } from '@inference/protocol';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { accountPath, forgetAccount, readAccount, writeAccount } from '../../src/account/account-file.js';
+import { askCoordinator, coordinatorAddress } from '../../src/account/coordinator-http.js';
+import { awaitGrant, type DeviceCode, type GrantOutcome, requestCode } from '../../src/account/device-flow.js';
+import { type ActivityHour, DutyRecorder, readActivity } from '../../src/account/duty.js';
+import { viewOf } from '../../src/account/earnings.js';
+import { MachineLink } from '../../src/account/machine-link.js';
+import { browserCommand } from '../../src/account/open-browser.js';
+import { widthOf } from '../../src/cli/output/columns.js';
+import { earningsLines } from '../../src/cli/output/earnings-text.js';
+import type { LinkStatus } from '../../src/control/link-status.js';
+
+const TOKEN = `machine-${'a'.repeat(43)}`;
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sign-in-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+type Reply = {
+  readonly status?: number;
+  readonly json?: unknown;
+  readonly text?: string;
+  readonly headers?: Record<string, string>;
+  readonly hang?: true;
+};
+
+/** A coordinator that answers what a test wants, one reply after the other; the last one stays. */
+class Script {
+  readonly asked: { readonly path: string; readonly form: Record<string, string> }[] = [];
+  readonly #replies: Reply[];
+  readonly #server: Server;
+  address = '';
+
+  private constructor(replies: Reply[]) {
+    this.#replies = replies;
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+  }
+
+  static async start(...replies: Reply[]): Promise<Script> {
+    const script = new Script(replies);
+    await new Promise<void>((resolve) => script.#server.listen(0, '127.0.0.1', resolve));
+    script.address = `http://127.0.0.1:${(script.#server.address() as AddressInfo).port}`;
+    return script;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let body = '';
+    for await (const part of request) body += part;
+    this.asked.push({ path: request.url ?? '', form: Object.fromEntries(new URLSearchParams(body)) });
+    const reply = this.#replies.length > 1 ? this.#replies.shift() : this.#replies[0];
+    if (reply?.hang) return;
+    if (reply === undefined || reply.status === 0) {
+      request.socket.destroy();
+      return;
+    }
+    response.writeHead(reply.status ?? 200, reply.headers ?? {}).end(reply.text ?? JSON.stringify(reply.json));
+  }
+
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+const error = (name: string): Reply => ({ status: 400, json: { error: name, error_description: 'for people' } });
+const code: DeviceCode = {
+  deviceCode: 'd',
+  userCode: 'WDJB-MJHT',
+  verificationUri: 'https://console.example/link',
+  verificationUriComplete: 'https://console.example/link?code=WDJB-MJHT',
+  expiresInMs: 600_000,
+  intervalMs: 5000,
+};
+
+describe('a sign-in', () => {
+  /** Waits for a grant with a clock of its own, which only pauses move. */
+  async function grant(
+    ...replies: Reply[]
+  ): Promise<{ outcome: GrantOutcome; pauses: number[]; troubles: (string | null)[]; script: Script }> {
+    const script = await Script.start(...replies);
+    const pauses: number[] = [];
+    const troubles: (string | null)[] = [];
+    let now = 0;
+    const clock = {
+      now: () => now,
+      pause: async (ms: number): Promise<void> => {
+        pauses.push(ms);
+        now += ms;
+      },
+    };
+    const onTrouble = (sentence: string | null): void => void troubles.push(sentence);
+    try {
+      const outcome = await awaitGrant(script.address, code, { signal: new AbortController().signal, onTrouble, clock });
+      return { outcome, pauses, troubles, script };
+    } finally {
+      script.close();
+    }
+  }
+
+  it('asks at the pace it is told, and slower for good after slow_down', async () => {
+    const { outcome, pauses, script } = await grant(
+      error('authorization_pending'),
+      error('slow_down'),
+      error('authorization_pending'),
+      error('slow_down'),
+      { json: { access_token: TOKEN, token_type: 'Bearer' } },
+    );
+    expect(outcome).toEqual({ kind: 'granted', token: TOKEN });
+    expect(pauses).toEqual([5000, 5000, 10_000, 10_000, 15_000]);
+    expect(script.asked[0]).toEqual({
+      path: '/oauth/token',
+      form: { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', client_id: 'inference-provider', device_code: 'd' },
+    });
+  });
+
+  it('ends when the owner refuses, when the code is gone, and on what waiting does not mend', async () => {
+    expect((await grant(error('access_denied'))).outcome).toEqual({ kind: 'denied' });
+    expect((await grant(error('expired_token'))).outcome).toEqual({ kind: 'expired' });
+    expect((await grant(error('invalid_grant'))).outcome).toEqual({ kind: 'refused', message: 'for people' });
+    expect((await grant({ json: { access_token: 'with spaces in it' } })).outcome).toMatchObject({ kind: 'refused' });
+  });
+
+  it('waits out a coordinator that is gone, broken, or hidden behind a page of somebody else', async () => {
+    const { outcome, pauses, troubles } = await grant(
+      { status: 0 },
+      { status: 500, json: { error: 'server_error' } },
+      { text: '<html>Welcome to our hotel</html>' },
+      { status: 302, text: '', headers: { location: 'https://elsewhere.example/' } },
+      { status: 429, json: { error: 'temporarily_unavailable' }, headers: { 'retry-after': '90' } },
+      error('authorization_pending'),
+      { json: { access_token: TOKEN } },
+    );
+    expect(outcome.kind).toBe('granted');
+    expect(pauses).toEqual([5000, 10_000, 20_000, 30_000, 30_000, 90_000, 5000]);
+    expect(troubles[0]).toContain('cannot be reached');
+    expect(troubles[2]).toContain('no JSON');
+    expect(troubles.slice(-2)).toEqual([null, null]);
+  });
+
+  it('gives up when the code has run out, whatever the clock on the wall says', async () => {
+    const { outcome, pauses } = await grant({ status: 503, text: 'down' });
+    expect(outcome).toEqual({ kind: 'expired' });
+    expect(pauses.reduce((all, ms) => all + ms, 0)).toBe(600_000);
+  });
+
+  it('is refused by what is no coordinator, in a sentence', async () => {
+    const machine = { machineName: 'attic', chipName: 'M9' };
+    const { signal } = new AbortController();
+    const ask = async (reply: Reply): Promise<string> => {
+      const script = await Script.start(reply);
+      try {
+        return await requestCode(script.address, machine, signal).then(
+          () => 'taken',
+          (problem: Error) => `${(problem as Error & { kind: string }).kind}: ${problem.message.replace(script.address, 'IT')}`,
+        );
+      } finally {
+        script.close();
+      }
+    };
+    expect(await ask({ text: '<html>' })).toBe('no_sense: IT answered with status 200 and no JSON: is it a coordinator?');
+    expect(await ask({ status: 502, text: '<html>' })).toMatch(/^unreachable: /);
+    expect(await ask({ status: 404, json: { error: 'invalid_request' } })).toMatch(/^refused: .* does not know how to link machines$/);
+    expect(await ask({ status: 400, json: { error: 'invalid_client', error_description: 'No such client.' } })).toBe(
+      'refused: No such client.',
+    );
+    expect(await ask({ json: { device_code: 'd', user_code: 'x', verification_uri: 'javascript:alert(1)', expires_in: 1 } })).toMatch(
+      /^no_sense: /,
+    );
+    expect(
+      await ask({ json: { device_code: 'd', user_code: 'WDJB-\u001b[2J', verification_uri: 'https://c.example', expires_in: 1 } }),
+    ).toMatch(/^no_sense: /);
+    const script = await Script.start({ hang: true });
+    await expect(askCoordinator(script.address, '/', { ms: 50 })).rejects.toMatchObject({
+      kind: 'unreachable',
+      message: expect.stringContaining('in time'),
+    });
+    script.close();
+  });
+
+  it('opens a browser on a Mac that somebody sits at, and only for addresses of the web', () => {
+    const seat = { platform: 'darwin', env: {}, isTerminal: true } as const;
+    expect(browserCommand('https://c.example/link?code=A', seat)).toEqual(['/usr/bin/open', 'https://c.example/link?code=A']);
+    expect(browserCommand('file:///Applications', seat)).toBeNull();
+    expect(browserCommand('https://c.example', { ...seat, isTerminal: false })).toBeNull();
+    expect(browserCommand('https://c.example', { ...seat, env: { SSH_CONNECTION: '1.2.3.4' } })).toBeNull();
+    expect(browserCommand('https://c.example', { ...seat, platform: 'linux' })).toBeNull();
+  });
+
+  it('knows addresses of coordinators in every form that the settings take', () => {
+    expect(coordinatorAddress('wss://c.example/base/')).toBe('https://c.example/base');
+    expect(coordinatorAddress('http://127.0.0.1:8080')).toBe('http://127.0.0.1:8080');
+    for (const none of ['', 'c.example', 'ftp://c.example', 'file:///x']) expect(coordinatorAddress(none)).toBeNull();
+  });
+});
+
+describe('the file of the sign-in', () => {
+  const account = { coordinator: 'https://c.example', token: TOKEN, signed_in_at: 1 };
+
+  it('is its owner’s alone, whole or not there', () => {
+    expect(readAccount(folder)).toBeNull();
+    writeAccount(folder, account);
+    expect(statSync(accountPath(folder)).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder)).toEqual(['account.json']);
+    expect(readAccount(folder)).toEqual(account);
+    writeAccount(folder, { ...account, signed_in_at: 2 });
+    expect(readAccount(folder)?.signed_in_at).toBe(2);
+    forgetAccount(folder);
+    forgetAccount(folder);
+    expect(readAccount(folder)).toBeNull();
+  });
+
+  it('is told with a remedy when it is damaged', () => {
+    for (const text of ['', '{', '{"coordinator":"https://c.example"}', JSON.stringify({ ...account, coordinator: 'file:///x' })]) {
+      writeFileSync(accountPath(folder), text);
+      expect(() => readAccount(folder)).toThrow(/is damaged. Run "inference-provider login"/);
+    }
+    rmSync(accountPath(folder));
+    mkdirSync(accountPath(folder));
+    expect(() => readAccount(folder)).toThrow(/cannot be read/);
+  });
+});
+
+describe('the link of a daemon', () => {
+  const coordinator = 'https://c.example';
+  const sent: ProviderMessage[] = [];
+  const seen: LinkStatus[] = [];
+  let isRegistered = true;
+  let link: MachineLink | null = null;
+  const open = (): MachineLink => {
+    const send = (message: ProviderMessage): boolean => {
+      if (isRegistered) sent.push(message);
+      return isRegistered;
+    };
+    link = new MachineLink({ dataDir: folder, coordinator, send, onChange: (status) => void seen.push(status) });
+    return link;
+  };
+  beforeEach(() => {
+    sent.length = 0;
+    seen.length = 0;
+    isRegistered = true;
+  });
+  afterEach(() => link?.stop());
+  const signIn = (at = coordinator): void => writeAccount(folder, { coordinator: at, token: TOKEN, signed_in_at: 1 });
+
+  it('shows the token on every connection, and keeps what is said to it', async () => {
+    signIn();
+    const daemon = open();
+    expect(daemon.status.state).toBe('waiting');
+    daemon.show();
+    expect(sent).toEqual([{ type: 'link', token: TOKEN }]);
+    daemon.onAnswer({ type: 'linked', account_id: 'a', account_name: 'Ada' });
+    expect(daemon.status).toEqual({ state: 'linked', account_name: 'Ada', reason: null, remedy: null });
+    daemon.disconnected();
+    daemon.show();
+    expect(sent).toHaveLength(2);
+    daemon.onAnswer({ type: 'link_refused', reason: 'token_revoked', remedy: 'Run login.' });
+    expect(daemon.status).toMatchObject({ state: 'refused', reason: 'token_revoked', remedy: 'Run login.' });
+  });
+
+  it('serves on without one, and says what to do', () => {
+    expect(open().status).toMatchObject({ state: 'none', remedy: expect.stringContaining('inference-provider login') });
+    link?.show();
+    expect(sent).toEqual([]);
+  });
+
+  it('shows a token to the coordinator that it is of and to no other', () => {
+    signIn('https://another.example');
+    open().show();
+    expect(sent).toEqual([]);
+    expect(link?.status).toMatchObject({ state: 'other_coordinator', remedy: expect.stringContaining('https://another.example') });
+  });
+
+  it('takes a sign-in and a sign-out while it runs', async () => {
+    const daemon = open();
+    signIn();
+    daemon.show();
+    const settled = daemon.settled(60_000);
+    daemon.onAnswer({ type: 'linked', account_id: 'a', account_name: 'Ada' });
+    expect((await settled).state).toBe('linked');
+    forgetAccount(folder);
+    daemon.show();
+    expect(daemon.status.state).toBe('none');
+    // What is still on its way from before counts for nothing.
+    daemon.onAnswer({ type: 'linked', account_id: 'a', account_name: 'Ada' });
+    expect(daemon.status.state).toBe('none');
+    expect(seen.map(({ state }) => state)).toEqual(['none', 'waiting', 'linked', 'none']);
+  });
+
+  it('waits for its connection, and tells of a file that cannot be used', () => {
+    signIn();
+    isRegistered = false;
+    const daemon = open();
+    daemon.show();
+    expect(daemon.status.state).toBe('waiting');
+    writeFileSync(accountPath(folder), 'rubbish');
+    daemon.show();
+    expect(daemon.status).toMatchObject({ state: 'unreadable', remedy: expect.stringContaining('damaged') });
+  });
+});
+
+describe('what was earned', () => {
+  const row = (day: string, model: string, earned: number) => ({
+    day,
+    model,
+    requests: 2,
+    prompt_tokens: 100,
+    completion_tokens: 50,
+    images: 0,
+    earned_micro_usd: earned,
+  });
+  const earnings = {
+    object: 'machine.earnings' as const,
+    provider_id: '0'.repeat(32) as never,
+    account_name: '漢字'.repeat(60),
+    time_zone: 'Europe/Berlin',
+    from: '2026-10-17',
+    to: '2026-10-26',
+    data: [
+      row('2026-10-17', 'pico', 5),
+      row('2026-10-25', 'a/very-long-model-name-that-goes-on-and-on-and-on:Q4_K_M', 7),
+      row('2026-10-26', 'pico', 11),
+    ],
+    account: { machines: 2, earned_total_micro_usd: 12_345_678, withdrawable_micro_usd: 23 },
+    server_time: '2026-10-26T12:00:00.000Z',
+  };
+
+  it('is summed up by the days of the owner, the one with 25 hours included', () => {
+    // Summer time ended on the 25th at one o'clock UTC; its first hour began on the 24th at 22 UTC, its last ended at 23 UTC.
+    const hour = (iso: string, connected_ms: number, busy_ms: number): ActivityHour => ({
+      hour: Date.parse(iso) / 3_600_000,
+      connected_ms,
+      busy_ms,
+    });
+    const activity = [
+      hour('2026-10-24T22:00:00Z', 1000, 1000),
+      hour('2026-10-25T22:00:00Z', 3000, 0),
+      hour('2026-10-25T23:00:00Z', 1000, 500),
+    ];
+    const view = viewOf(earnings, activity);
+    expect(view.today).toEqual({ requests: 2, tokens: 150, images: 0, earned: 11, duty: 0.5 });
+    expect(view.week).toMatchObject({ earned: 18, requests: 4, duty: 0.3 });
+    expect(view.days).toHaveLength(10);
+    expect(view.days[1]).toEqual({ day: '2026-10-25', requests: 2, tokens: 150, images: 0, earned: 7, duty: 0.25 });
+    expect(view.days[2]).toMatchObject({ day: '2026-10-24', requests: 0, duty: null });
+    expect(view.models.map(({ model, earned }) => [model.slice(0, 6), earned])).toEqual([
+      ['pico', 16],
+      ['a/very', 7],
+    ]);
+  });
+
+  it('is read in 80 columns', () => {
+    const lines = earningsLines(earnings, viewOf(earnings, []));
+    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(80);
+    const text = lines.join('\n');
+    expect(text).toMatch(/^Today +\$0\.000011 +2 +150 +-$/m);
+    expect(text).toMatch(/^Last 7 days +\$0\.000018 +4 +300 +-$/m);
+    expect(text).toMatch(/^ {2}Mon 2026-10-26 +\$0\.000011/m);
+    expect(text).toContain('Withdrawable     $0.000023');
+    expect(text).toContain('$12.345678 by the account, with all 2 machines');
+    expect(text).not.toContain('Pending');
+    const maturing = [
+      { at: '2026-11-01T00:00:00.000Z', amount_micro_usd: 1_000_000 },
+      { at: '2026-11-02T00:00:00.000Z', amount_micro_usd: 234_567 },
+    ];
+    const pending = { ...earnings, account: { ...earnings.account, pending_micro_usd: 1_234_567, maturing } };
+    expect(earningsLines(pending, viewOf(pending, []))).toContain('Pending          $1.234567; $1.000000 on 2026-11-01');
+  });
+
+  it('stands beside how busy the machine was, which is kept over restarts and knows no sleep', () => {
+    let now = Date.parse('2026-01-01T10:59:58Z');
+    const make = (): DutyRecorder => new DutyRecorder({ dataDir: folder, look: null, now: () => now });
+    const first = make();
+    const step = (recorder: DutyRecorder, ms: number, connected: boolean, busy: boolean): void => {
+      now += ms;
+      recorder.look({ connected, busy });
+    };
+    step(first, 1000, true, true);
+    step(first, 1000, true, false);
+    step(first, 1000, false, false);
+    // It slept for an hour, and the clock was set back after that.
+    step(first, 3_600_000, true, true);
+    step(first, -7_200_000, true, true);
+    first.close();
+    const second = make();
+    now = Date.parse('2026-01-01T11:00:00Z');
+    second.look({ connected: false, busy: false });
+    step(second, 500, true, true);
+    second.close();
+    expect(readActivity(folder)).toEqual([
+      { hour: Date.parse('2026-01-01T10:00:00Z') / 3_600_000, connected_ms: 1000, busy_ms: 1000 },
+      { hour: Date.parse('2026-01-01T11:00:00Z') / 3_600_000, connected_ms: 1500, busy_ms: 500 },
+    ]);
+    expect(statSync(join(folder, 'activity.json')).mode & 0o777).toBe(0o600);
+    writeFileSync(join(folder, 'activity.json'), 'rubbish');
+    expect(readActivity(folder)).toEqual([]);
+    expect(readFileSync(join(folder, 'activity.json'), 'utf8')).toBe('rubbish');
+  });
+});

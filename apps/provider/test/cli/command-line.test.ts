@@ -1,0 +1,99 @@
+/** The command table: what is typed finds its command, and every command can be listed and explained. */
+import { describe, expect, it } from 'vitest';
+import type { Command } from '../../src/cli/command.js';
+import { interpret } from '../../src/cli/command-line.js';
+import { COMMANDS, findCommand, overview, unknownCommand, usageOf } from '../../src/cli/command-table.js';
+
+const command = (name: string): Command => ({ name, summary: `Does ${name}.`, usage: `${name} [--json]`, run: async () => 0 });
+
+describe('the command table', () => {
+  const table = [command('models'), command('models pull'), command('status')];
+
+  it('takes the longest name that fits, and leaves the rest as arguments', () => {
+    expect(findCommand(['models', 'pull', 'pico'], table)).toEqual({ command: table[1], args: ['pico'] });
+    expect(findCommand(['models', 'list'], table)).toEqual({ command: table[0], args: ['list'] });
+    expect(findCommand(['status', '--json'], table)?.args).toEqual(['--json']);
+  });
+
+  it('finds nothing where no name fits', () => {
+    for (const typed of [[], ['pull'], ['toString'], ['__proto__'], ['stat']]) expect(findCommand(typed, table)).toBeNull();
+  });
+
+  it('puts what it does not know next to its nearest neighbour', () => {
+    expect(unknownCommand(['stauts', '--json'], table)).toBe(
+      'There is no command "stauts" (did you mean status?). `inference-provider --help` lists them.\n',
+    );
+    expect(unknownCommand(['models', 'pul', 'x'], table.slice(1))).toContain('"models pul" (did you mean models pull?)');
+    expect(unknownCommand(['models', 'frobnicate'], table.slice(1))).toContain('"models frobnicate". It is one of: models pull.');
+    expect(unknownCommand(['models'], table.slice(1))).toBe(
+      'There is no command "models". It is one of: models pull. `inference-provider --help` lists them.\n',
+    );
+    expect(unknownCommand(['zebra'], table)).toBe('There is no command "zebra". `inference-provider --help` lists them.\n');
+  });
+
+  describe('where only a group is named', () => {
+    const name = (typed: string) => {
+      const line = interpret(typed.split(' '));
+      return line.kind === 'run' ? [line.command.name, ...line.args] : line.kind;
+    };
+
+    it('runs what the group shows, with its options', () => {
+      expect(name('models')).toEqual(['models list']);
+      expect(name('models --json --data-dir x')).toEqual(['models list', '--json', '--data-dir', 'x']);
+      expect(name('models list --json')).toEqual(['models list', '--json']);
+      expect(name('models pull pico')).toEqual(['models pull', 'pico']);
+      expect(name('schedule')).toEqual(['schedule']);
+      expect(name('logs --lines 5')).toEqual(['logs', '--lines', '5']);
+    });
+
+    it('explains the group, however help is asked for', () => {
+      for (const group of ['models', 'schedule']) {
+        const members = COMMANDS.filter((each) => each.name.startsWith(`${group} `));
+        expect(members.length).toBeGreaterThan(1);
+        for (const typed of [
+          [group, '--help'],
+          [group, '-h'],
+          ['help', group],
+          ['--help', group],
+        ]) {
+          const line = interpret(typed);
+          for (const { name, summary } of members) {
+            expect(line).toMatchObject({ kind: 'help', text: expect.stringMatching(new RegExp(`${name} +${summary.slice(0, 10)}`)) });
+          }
+        }
+      }
+    });
+
+    it('explains each command, and names what is near to one that does not exist', () => {
+      for (const entry of COMMANDS) {
+        expect(interpret(['help', ...entry.name.split(' ')]).kind).toBe('help');
+        expect(interpret([...entry.name.split(' '), '--help']).kind).toBe('help');
+      }
+      expect(interpret(['help'])).toEqual({ kind: 'help', text: overview() });
+      expect(interpret([])).toEqual({ kind: 'wrong', text: overview() });
+      for (const [typed, text] of [
+        ['model', 'There is no command "model" (did you mean models?).'],
+        ['modles lst', 'There is no command "modles" (did you mean models list?).'],
+        ['models lits', 'There is no command "models lits" (did you mean models list?).'],
+        ['models foo', 'There is no command "models foo". It is one of: models pull, models list, models use, models rm.'],
+        ['schedule claer', 'There is no command "schedule claer" (did you mean schedule clear?).'],
+        ['schedule mon-fri', 'There is no command "schedule mon-fri". It is one of: schedule, schedule set, schedule clear.'],
+        ['help modles', 'There is no command "modles" (did you mean models?).'],
+        ['help models foo', 'There is no command "models foo". It is one of:'],
+        ['help schedule foo', 'There is no command "schedule foo". It is one of:'],
+      ] as const) {
+        expect(interpret(typed.split(' '))).toMatchObject({ kind: 'wrong', text: expect.stringContaining(text) });
+      }
+    });
+  });
+
+  it('has one name, one line and a usage that begins with the name for every command', () => {
+    expect(new Set(COMMANDS.map(({ name }) => name)).size).toBe(COMMANDS.length);
+    for (const { name, summary, usage } of COMMANDS) {
+      expect(usage === name || usage.startsWith(`${name} `)).toBe(true);
+      expect(summary).toMatch(/^\S[^\n]{0,70}\.$/);
+      expect(overview()).toContain(`  ${name} `);
+    }
+    for (const entry of COMMANDS) expect(usageOf(entry)).toContain(entry.usage);
+  });
+});

@@ -1,0 +1,37 @@
+/** Questions on a real terminal: whoever breaks off has not said no to one of them, but wants none of it. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Terminal } from '../support/terminal.js';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const CTRL_C = '\u0003';
+const CTRL_D = '\u0004';
+
+let dataDir: string;
+let terminal: Terminal;
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'confirm-'));
+  writeFileSync(join(dataDir, 'config.toml'), '');
+  terminal = new Terminal(`${process.execPath} ${MAIN} uninstall --data-dir ${dataDir}`, { columns: 80, rows: 24 });
+});
+afterEach(async () => {
+  await terminal.dispose();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+test.each([
+  ['Ctrl-C', CTRL_C],
+  ['the end of the input', CTRL_D],
+])('%s at any question ends the command, and nothing is done', async (_, key) => {
+  await terminal.shows('Remove the agent from this machine?');
+  terminal.type('y\r');
+  await terminal.shows('Remove the data, too?');
+  terminal.type(key);
+  await terminal.shows('Broken off. Nothing was done.');
+  expect(await terminal.exit).toBe(1);
+  expect(existsSync(join(dataDir, 'config.toml'))).toBe(true);
+  expect(terminal.output).not.toContain('Removed');
+});

@@ -1,0 +1,198 @@
+/** The control socket: one daemon for a data directory, its owner alone, and questions that always end. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer, request, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Type from 'typebox';
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
+import { controlPath } from '../../src/control/address.js';
+import { askDaemon, askEnclave, askStatus, ControlError } from '../../src/control/control-client.js';
+import { AlreadyRunning, ControlServer } from '../../src/control/control-server.js';
+import { takeMachine } from '../../src/control/machine-lock.js';
+import { ControlRefusal, type ControlRoute, post } from '../../src/control/route.js';
+import { controlRoutes } from '../../src/control/routes.js';
+import { startingStatus } from '../../src/daemon/status.js';
+import { startSentence } from '../../src/startup-error.js';
+
+let dataDir: string;
+const open: (ControlServer | Server)[] = [];
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'control-'));
+});
+afterEach(async () => {
+  for (const server of open.splice(0)) {
+    if (server instanceof ControlServer) await server.close();
+    else server.close().closeAllConnections();
+  }
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+const facts = () => ({
+  dataDir,
+  socketUrl: 'wss://gateway.example/provider/v1/socket',
+  simulatedEnclave: true,
+  models: [{ path: '/m.gguf' }],
+});
+const routes: ControlRoute[] = controlRoutes({
+  status: async () => startingStatus(facts(), 1),
+  enclave: async () => ({ usable: false, kind: 'native', problem: 'gone' }),
+  reload: async () => startingStatus(facts(), 1).settings,
+  stop: async () => {},
+});
+
+async function start(folder = dataDir, more: readonly ControlRoute[] = []): Promise<ControlServer> {
+  const server = await ControlServer.open(folder, [...routes, ...more]);
+  open.push(server);
+  return server;
+}
+
+const problemOf = (asked: Promise<unknown>): Promise<string> =>
+  asked.then(
+    () => 'none',
+    (error: ControlError) => error.problem,
+  );
+
+describe('a daemon', () => {
+  it('answers the questions of its owner alone', async () => {
+    await start();
+    expect(await askStatus(dataDir, 5000)).toMatchObject({ state: 'starting', coordinator: 'https://gateway.example', pid: process.pid });
+    expect(await askEnclave(dataDir, 5000)).toEqual({ usable: false, kind: 'native', problem: 'gone' });
+    expect(statSync(controlPath(dataDir)).mode & 0o777).toBe(0o600);
+  });
+
+  it('is one for a data directory, however many start at once', async () => {
+    const starts = await Promise.allSettled([start(), start(), start()]);
+    expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const refused = starts.find((result) => result.status === 'rejected')?.reason as unknown;
+    expect(refused).toBeInstanceOf(AlreadyRunning);
+    expect(startSentence(refused)).toBe(`Another provider runs with the data directory ${dataDir}.`);
+    await expect(start()).rejects.toBeInstanceOf(AlreadyRunning);
+  });
+
+  it('with a real enclave is one for a user, whatever its data directory', async () => {
+    const home = join(dataDir, 'home');
+    const giveBack = await takeMachine(home);
+    const refused: unknown = await takeMachine(home).catch((error: unknown) => error);
+    expect(startSentence(refused)).toMatch(/^Another provider of this user runs on this machine, with another data directory; /);
+    await giveBack();
+    await (await takeMachine(home))();
+  });
+
+  it('gives the directory back when it ends', async () => {
+    await (await start()).close();
+    open.length = 0;
+    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_running');
+    await start();
+    expect((await askStatus(dataDir, 5000)).state).toBe('starting');
+  });
+
+  it('takes over what a killed one left behind', async () => {
+    const path = controlPath(dataDir);
+    const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('up'))`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout, 'data');
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    expect(statSync(path).isSocket()).toBe(true);
+    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_running');
+    await start();
+    expect((await askStatus(dataDir, 5000)).pid).toBe(process.pid);
+  });
+
+  it('starts after one that died while it started', async () => {
+    writeFileSync(`${controlPath(dataDir)}.start`, '');
+    await expect(start()).rejects.toBeInstanceOf(AlreadyRunning);
+    utimesSync(`${controlPath(dataDir)}.start`, 1, 1);
+    await start();
+  });
+
+  it('is found in a directory whose path is too long for a socket', async () => {
+    const deep = join(dataDir, 'd'.repeat(120));
+    const path = controlPath(deep);
+    expect(path.length).toBeLessThan(104);
+    await start(deep);
+    expect((await askStatus(deep, 5000)).state).toBe('starting');
+    rmSync(join(path, '..'), { recursive: true, force: true });
+  });
+});
+
+describe('a route', () => {
+  const isEcho = (value: unknown): value is { until: number | null } => (value as { until?: unknown } | null)?.until !== undefined;
+  const echo = post(
+    '/v1/echo',
+    Type.Object({ until: Type.Union([Type.Integer(), Type.Null()]) }, { additionalProperties: false }),
+    async (body) => body,
+  );
+  const busy = post('/v1/busy', Type.Object({}), async () => {
+    throw new ControlRefusal('too_busy', 'a change is being made');
+  });
+  const say = (
+    path: string,
+    method: string,
+    body?: string,
+  ): Promise<{ status: number | undefined; text: string; allow: string | undefined }> =>
+    new Promise((resolve, reject) => {
+      const call = request({ socketPath: controlPath(dataDir), path, method }, (response) => {
+        let text = '';
+        response.on('data', (part: Buffer) => (text += part.toString()));
+        response.on('end', () => resolve({ status: response.statusCode, text, allow: response.headers.allow }));
+      });
+      call.on('error', reject);
+      call.end(body);
+    });
+
+  it('takes a body of its schema alone', async () => {
+    await start(dataDir, [echo]);
+    expect(await askDaemon(dataDir, { path: '/v1/echo', body: { until: 5 } }, isEcho, 5000)).toEqual({ until: 5 });
+    for (const body of ['{"until":"soon"}', '{"until":1,"more":2}', '{', '{}', '[]', '']) {
+      expect(await say('/v1/echo', 'POST', body)).toMatchObject({ status: 400, text: expect.stringContaining('bad_body') as string });
+    }
+    expect(await say('/v1/echo', 'POST', `{"until":1,"x":"${'x'.repeat(70_000)}"}`)).toMatchObject({ status: 400 });
+    expect(await askDaemon(dataDir, { path: '/v1/echo', body: { until: null } }, isEcho, 5000)).toEqual({ until: null });
+  });
+
+  it('says which methods there are, and which addresses', async () => {
+    await start(dataDir, [echo]);
+    expect(await say('/v1/echo', 'GET')).toMatchObject({ status: 405, allow: 'POST' });
+    expect(await say('/v1/status', 'DELETE')).toMatchObject({ status: 405, allow: 'GET' });
+    expect(await say('/v1/nothing', 'GET')).toMatchObject({ status: 404 });
+  });
+
+  it('may refuse with a code and a sentence, which its caller gets', async () => {
+    await start(dataDir, [busy]);
+    const error = await askDaemon(dataDir, { path: '/v1/busy', body: {} }, isEcho, 5000).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ControlError);
+    expect(error).toMatchObject({ problem: 'refused', code: 'too_busy', message: 'a change is being made' });
+  });
+});
+
+test('what a daemon could not do is told in its words, and not as if it were another one', async () => {
+  const full = post('/v1/full', Type.Object({}), async () => {
+    throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  });
+  await start(dataDir, [full]);
+  const isNothing = (value: unknown): value is null => value === null;
+  await expect(askDaemon(dataDir, { path: '/v1/full', body: {} }, isNothing, 5000)).rejects.toThrow(/^the disk is full/);
+});
+
+describe('a question', () => {
+  const serve = async (listener: Parameters<typeof createServer>[1]): Promise<void> => {
+    const server = createServer(listener as never).listen(controlPath(dataDir));
+    open.push(server);
+    await once(server, 'listening');
+  };
+
+  it('ends when nobody answers', async () => {
+    await serve((() => {}) as never);
+    expect(await problemOf(askStatus(dataDir, 100))).toBe('no_answer');
+  });
+
+  it('is not taken for answered by something else', async () => {
+    await serve(((request: { url: string }, response: { end: (text: string) => void }) =>
+      response.end(request.url === '/v1/status' ? '{"version":"1"}' : 'no JSON')) as never);
+    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_understood');
+    expect(await problemOf(askEnclave(dataDir, 5000))).toBe('not_understood');
+  });
+});

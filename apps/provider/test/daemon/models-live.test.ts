@@ -1,0 +1,87 @@
+/** `models use` beside a daemon that runs: models come and go on the same connection, and the coordinator hears of it. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FileHashes } from '../../src/models/file-hash.js';
+import { Library } from '../../src/models/library/library.js';
+import { demoModel } from '../demo-model.js';
+import { FakeCoordinator, type FakeProviderSession } from '../support/fake-coordinator.js';
+import { ProviderProcess } from '../support/provider-process.js';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+/** What only a test that will not end runs into, however busy the machine is. */
+const STUCK_MS = 10 * 60_000;
+const dir = mkdtempSync(join(tmpdir(), 'live-'));
+const models = (...args: string[]) => promisify(execFile)(process.execPath, [MAIN, 'models', ...args, '--data-dir', dir]);
+
+let coordinator: FakeCoordinator;
+let provider: ProviderProcess;
+let session: FakeProviderSession;
+
+beforeAll(async () => {
+  const library = new Library(join(dir, 'models'));
+  const file = demoModel();
+  const sha256 = await new FileHashes(join(dir, 'model-hashes.json')).ofModel([file]);
+  const entry = { file, files: [file], sha256, bytes: 1, source: file, pulled_at: 0 };
+  library.put({ ...entry, id: 'first', use: 'always' });
+  library.put({ ...entry, id: 'second', use: null });
+  coordinator = await FakeCoordinator.listen();
+  provider = ProviderProcess.start(coordinator.url, ['--simulated-enclave', '--slots', '2', '--context', '1024'], dir);
+  session = await provider.whileItRuns(coordinator.session());
+  await session.admit();
+  await provider.logged('registered', STUCK_MS);
+});
+
+afterAll(async () => {
+  await provider.dispose();
+  await coordinator.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** Waits until the coordinator is told of just these models, all of them in memory. */
+async function offered(...ids: string[]): Promise<void> {
+  for (;;) {
+    const { models: offers } = await session.next('models', STUCK_MS);
+    if (offers.map(({ id }) => id).join() === ids.join() && offers.every(({ state }) => state === 'ready')) return;
+  }
+}
+
+const capital = { messages: [{ role: 'user', content: 'What is the capital of France?' }], temperature: 0, max_tokens: 50 };
+const ask = (model: string) => session.submit({ ...capital, model }, { context: { model } });
+
+test('a model that is used comes while a job of another runs, and one that is not goes when its job has ended', async () => {
+  expect(session.register?.models.map(({ id }) => id)).toEqual(['first']);
+  expect((await models('use', 'second')).stdout).toBe('second is served from now on (always).\n');
+  await offered('first', 'second');
+  expect(JSON.parse((await ask('second')).body).choices[0].message.content).toContain('Paris');
+
+  let begun: () => void = () => {};
+  const hasBegun = new Promise<void>((resolve) => (begun = resolve));
+  const long = { ...capital, messages: [{ role: 'user', content: 'Count from 1 to 9.' }], max_tokens: 300, model: 'first', stream: true };
+  // It has no more credit until it is told of `first` leaving, so that it cannot be done before.
+  const running = session.submit(long, { context: { model: 'first' }, onFirstBytes: () => begun(), credit: 1, grant: false });
+  await hasBegun;
+  expect((await models('use', 'first', '--off')).stdout).toBe('first is not served any more from now on.\n');
+  await offered('second');
+  expect((await ask('first')).failure?.code).toBe('model_not_loaded');
+  const [jobId] = session.openJobs();
+  session.send({ type: 'credit', job_id: jobId, bytes: 1 << 20 } as { type: string });
+  const { failure, receipt } = await running;
+  expect([failure, receipt?.model]).toEqual([null, 'first']);
+  expect(session.closed).toBe(false);
+});
+
+test('a model that is removed goes as well', async () => {
+  await models('use', 'first', '--keep', 'on_demand');
+  expect((await models('rm', 'second')).stdout).toBe('second is removed.\n');
+  for (;;) {
+    const { models: offers } = await session.next('models', STUCK_MS);
+    if (offers.map(({ id }) => id).join() === 'first') break;
+  }
+  expect(JSON.parse((await ask('first')).body).choices[0].message.content).toContain('Paris');
+  expect(session.closed).toBe(false);
+});

@@ -1,0 +1,77 @@
+/** doctor as a process, while everything that it asks hangs. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { demoModel } from '../demo-model.js';
+import { childrenOf, ProviderProcess } from '../support/provider-process.js';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+/** Takes every connection and says nothing. */
+let blackHole: Server;
+let url: string;
+const sockets: Socket[] = [];
+const folders: string[] = [];
+const providers: ProviderProcess[] = [];
+
+beforeAll(async () => {
+  blackHole = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((resolve) => blackHole.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(blackHole.address() as AddressInfo).port}`;
+});
+afterAll(async () => {
+  await Promise.all(providers.map((provider) => provider.dispose()));
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => blackHole.close(resolve));
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<{ provider: ProviderProcess; dataDir: string }> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'doctor-'));
+  folders.push(dataDir);
+  const provider = ProviderProcess.start(url, ['--simulated-enclave', '--model', demoModel()], dataDir);
+  providers.push(provider);
+  await provider.logged('starting');
+  return { provider, dataDir };
+}
+
+interface Report {
+  readonly healthy: boolean;
+  readonly took_ms: number;
+  readonly checks: readonly { name: string; state: string; text: string; remedy: string | null }[];
+}
+
+function doctor(dataDir: string): Promise<{ code: number; report: Report }> {
+  return new Promise((resolve) =>
+    execFile(process.execPath, [MAIN, 'doctor', '--json', '--coordinator', url, '--data-dir', dataDir], (error, stdout) =>
+      resolve({ code: error === null ? 0 : Number(error.code), report: JSON.parse(stdout) as Report }),
+    ),
+  );
+}
+
+it('ends in ten seconds with a frozen provider, a frozen helper and a network that swallows everything', async () => {
+  const [one, other] = await Promise.all([start(), start()]);
+  one.provider.child.kill('SIGSTOP');
+  const helper = childrenOf(other.provider.child.pid as number).find(({ command }) => command.includes('simulated/main.js'));
+  process.kill(helper?.pid as number, 'SIGSTOP');
+  const [frozen, stuck] = await Promise.all([doctor(one.dataDir), doctor(other.dataDir)]);
+  const found = ({ report }: { report: Report }, name: string) => report.checks.find((check) => check.name === name);
+
+  for (const { code, report } of [frozen, stuck]) {
+    expect(code).toBe(1);
+    expect(report.took_ms).toBeLessThan(10_000);
+    for (const { state, remedy } of report.checks) if (state === 'problem' || state === 'note') expect(remedy).not.toBeNull();
+  }
+  expect(found(frozen, 'provider')).toMatchObject({ state: 'problem', remedy: 'Run: inference-provider restart' });
+  expect(found(frozen, 'network')).toMatchObject({ state: 'problem', text: expect.stringContaining('gives no answer') });
+  expect(found(stuck, 'provider')).toMatchObject({ state: 'ok' });
+  expect(found(stuck, 'enclave')).toMatchObject({ state: 'problem', text: expect.stringContaining('does not sign') });
+  expect(found(stuck, 'coordinator')).toMatchObject({ state: 'problem' });
+});

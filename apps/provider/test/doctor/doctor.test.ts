@@ -1,0 +1,330 @@
+/** What doctor makes of what it finds, and that it ends. */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import type { ProviderStatusAnswer, Release } from '@inference/protocol';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { statusLines } from '../../src/cli/output/status-text.js';
+import type { DaemonStatus } from '../../src/control/daemon-status.js';
+import { startingStatus } from '../../src/daemon/status.js';
+import { type Finding, ok, runChecks } from '../../src/doctor/check.js';
+import { judgeClock, judgeTraffic, judgeView } from '../../src/doctor/coordinator-checks.js';
+import { checkEnclave } from '../../src/doctor/enclave-check.js';
+import { checkCommand, checkUpdates } from '../../src/doctor/installation-checks.js';
+import { checkDataDirectory, checkDisk, checkModel } from '../../src/doctor/local-checks.js';
+import { checkModelFiles } from '../../src/doctor/models-check.js';
+import { reachCoordinator } from '../../src/doctor/network-check.js';
+import { checkSecrets } from '../../src/doctor/secrets-check.js';
+import { checkService } from '../../src/doctor/service-check.js';
+import { checkSettings } from '../../src/doctor/settings-check.js';
+import { judgeSleep, parsePmset } from '../../src/doctor/sleep-check.js';
+import { FileHashes } from '../../src/models/file-hash.js';
+import { Library } from '../../src/models/library/library.js';
+import type { ServiceManager, ServiceState } from '../../src/service/service.js';
+import { UpdateError } from '../../src/update/releases.js';
+import { switchTo } from '../../src/update/switch.js';
+import { readTrial, rollBack, type Trial } from '../../src/update/trial.js';
+import { demoModel } from '../demo-model.js';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'doctor-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const states = (findings: readonly Finding[]): string[] => findings.map(({ state }) => state);
+
+describe('checks', () => {
+  it('end, whatever hangs or throws', async () => {
+    const results = await runChecks(
+      [
+        { name: 'hangs', run: () => new Promise(() => {}) },
+        { name: 'throws', run: () => Promise.reject(new Error('broken')) },
+        { name: 'works', run: async () => [ok('fine')] },
+      ],
+      50,
+    );
+    expect(results.map(({ name, state }) => `${name} ${state}`)).toEqual(['hangs problem', 'throws problem', 'works ok']);
+    for (const { state, remedy } of results) expect(remedy === null).toBe(state === 'ok');
+  });
+});
+
+describe('this machine', () => {
+  it('needs a data directory that is its own', async () => {
+    expect(states(await checkDataDirectory(join(folder, 'none')))).toEqual(['problem']);
+    expect(states(await checkDataDirectory(folder))).toEqual(['ok']);
+    writeFileSync(join(folder, 'file'), '');
+    expect(states(await checkDataDirectory(join(folder, 'file')))).toEqual(['problem']);
+    mkdirSync(join(folder, 'enclave'));
+    chmodSync(join(folder, 'enclave'), 0o755);
+    expect((await checkDataDirectory(folder))[0]?.remedy).toContain('chmod 700');
+    expect(states(await checkDisk(join(folder, 'none')))).toEqual(['skipped']);
+  });
+
+  it('needs a model that can be read', async () => {
+    const asMuchAsFits = { slots: null, context: null, reserve: null };
+    expect(states(await checkModel(demoModel(), asMuchAsFits))).toEqual(['ok']);
+    expect(await checkModel(demoModel(), { ...asMuchAsFits, reserve: totalmem() })).toMatchObject([
+      { state: 'problem', remedy: expect.stringContaining('reserve_gb') },
+    ]);
+    writeFileSync(join(folder, 'broken.gguf'), 'GGUF and then nothing');
+    expect(states(await checkModel(join(folder, 'broken.gguf'), asMuchAsFits))).toEqual(['problem']);
+    expect(states(await checkModel(null, asMuchAsFits))).toEqual(['skipped']);
+  });
+
+  it('needs a clock that is about right, and a coordinator that answers', async () => {
+    expect([null, 0, -12_000, 90_000].map((skew) => states(judgeClock(skew))[0])).toEqual(['skipped', 'ok', 'note', 'problem']);
+  });
+
+  it('needs settings that can be read, and says which are not in force yet', async () => {
+    const path = join(folder, 'config.toml');
+    expect(states(await checkSettings(folder, null))).toEqual(['ok']);
+    writeFileSync(path, 'log_level = "info"\n[update]\nautomatik = false\n');
+    expect(await checkSettings(folder, null)).toMatchObject([{ state: 'problem', text: expect.stringContaining(`${path}:3:1`) }]);
+    writeFileSync(path, '[update]\nautomatic = false\n');
+    const waiting = { ...running, settings: { ...running.settings, needs_restart: ['models.slots'] } };
+    expect(await checkSettings(folder, waiting)).toMatchObject([{ state: 'note', text: expect.stringContaining('models.slots') }]);
+  });
+
+  it('is told of settings that are no file without a line to mend', async () => {
+    const odd = mkdtempSync(join(folder, 'data-'));
+    mkdirSync(join(odd, 'config.toml'));
+    const [found] = await checkSettings(odd, null);
+    expect(found).toMatchObject({ state: 'problem', text: expect.stringContaining('cannot be read (EISDIR)') });
+    expect(found?.remedy).not.toContain('line');
+  });
+
+  it('is told where its key is, where that is damaged', async () => {
+    const odd = mkdtempSync(join(folder, 'data-'));
+    mkdirSync(join(odd, 'enclave'), { mode: 0o700 });
+    writeFileSync(join(odd, 'enclave/enclave-key.json'), '{', { mode: 0o600 });
+    expect(await checkEnclave(odd, false, true, '1.0.0')).toMatchObject([
+      {
+        state: 'problem',
+        text: expect.stringContaining('damaged'),
+        remedy: expect.stringContaining(`The key is in ${join(odd, 'enclave')}`),
+      },
+    ]);
+  });
+
+  it('keeps its secrets to itself', async () => {
+    const own = mkdtempSync(join(folder, 'data-'));
+    mkdirSync(join(own, 'enclave'), { mode: 0o700 });
+    writeFileSync(join(own, 'enclave/key.json'), '', { mode: 0o600 });
+    writeFileSync(join(own, 'account.json'), '', { mode: 0o600 });
+    expect(states(await checkSecrets(own))).toEqual(['ok']);
+    chmodSync(join(own, 'enclave/key.json'), 0o640);
+    chmodSync(join(own, 'account.json'), 0o604);
+    const findings = await checkSecrets(own);
+    expect(states(findings)).toEqual(['problem', 'problem']);
+    expect(findings.map(({ remedy }) => remedy)).toContain(`Run: chmod go= '${join(own, 'enclave/key.json')}'`);
+  });
+
+  it('has a service that keeps the provider, and a command that is found', async () => {
+    const manager = (state: ServiceState) => ({ name: 'launchd', state: async () => state }) as unknown as ServiceManager;
+    const looked = async (state: ServiceState, status: DaemonStatus | null) =>
+      states(await checkService(manager(state), 'label', status))[0];
+    expect(await looked({ kind: 'running', pid: 1 }, running)).toBe('ok');
+    expect(await looked({ kind: 'running', pid: 1 }, null)).toBe('problem');
+    expect(await looked({ kind: 'waiting', lastExit: '1' }, null)).toBe('problem');
+    expect(await looked({ kind: 'not_running' }, running)).toBe('note');
+    expect(await looked({ kind: 'not_running' }, null)).toBe('skipped');
+
+    const prefix = mkdtempSync(join(folder, 'prefix-'));
+    const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;
+    for (const place of ['bin', 'on-path', 'other']) mkdirSync(join(prefix, place));
+    writeFileSync(join(prefix, 'bin/inference-provider'), '', { mode: 0o755 });
+    writeFileSync(join(prefix, 'other/inference-provider'), '', { mode: 0o755 });
+    symlinkSync(join(prefix, 'bin/inference-provider'), join(prefix, 'on-path/inference-provider'));
+    const path = (...names: string[]): string => names.map((name) => join(prefix, name)).join(':');
+    expect(states(await checkCommand(found, path('none')))).toEqual(['note']);
+    expect(states(await checkCommand(found, path('none', 'on-path', 'other')))).toEqual(['ok']);
+    expect(states(await checkCommand(found, path('other', 'on-path')))).toEqual(['problem']);
+  });
+
+  it('knows of newer versions, of one on trial, and of those that did not work', async () => {
+    const prefix = mkdtempSync(join(folder, 'prefix-'));
+    mkdirSync(join(prefix, 'versions/1.0.0'), { recursive: true });
+    mkdirSync(join(prefix, 'versions/1.1.0'));
+    symlinkSync('versions/1.0.0', join(prefix, 'current'));
+    const found = { kind: 'own', prefix, version: '1.0.0', root: prefix } as const;
+    const view = { found, automatic: true };
+    expect(states(await checkUpdates({ ...view, look: async () => ({ kind: 'current' }) }))).toEqual(['ok']);
+    expect(states(await checkUpdates({ ...view, look: null }))).toEqual(['skipped']);
+    expect(states(await checkUpdates({ ...view, look: () => Promise.reject(new UpdateError('no answer', true)) }))).toEqual(['skipped']);
+    const release = { version: '1.1.0' } as Release;
+    const update = async () => ({ kind: 'update', release }) as const;
+    expect((await checkUpdates({ ...view, look: update }))[0]?.remedy).toContain('comes by itself');
+    expect((await checkUpdates({ ...view, automatic: false, look: update }))[0]?.remedy).toContain('Automatic updates are off');
+    expect((await checkUpdates({ ...view, found: { ...found, kind: 'npm' }, look: update }))[0]?.remedy).toContain('npm install -g');
+    switchTo(prefix, '1.1.0', 1000, 1);
+    expect((await checkUpdates({ ...view, look: null }))[0]?.text).toContain('has not shown yet');
+    rollBack(prefix, readTrial(prefix) as Trial, 'it ended', 1);
+    expect((await checkUpdates({ ...view, look: null }))[0]).toMatchObject({
+      state: 'note',
+      text: 'version 1.1.0 did not work here: it ended',
+    });
+  });
+
+  it('notices models that are gone, cut off or damaged since they were pulled', async () => {
+    const directory = mkdtempSync(join(folder, 'models-'));
+    const library = new Library(directory);
+    const hashes = new FileHashes(join(directory, 'hashes.json'));
+    const signal = new AbortController().signal;
+    const looked = async (): Promise<string[]> => states(await checkModelFiles(library, hashes, signal));
+    expect(await looked()).toEqual(['skipped']);
+    const file = join(directory, 'a.gguf');
+    writeFileSync(file, 'weights');
+    const sha256 = await hashes.of(file);
+    library.put({ id: 'a', file: 'a.gguf', files: ['a.gguf'], sha256, bytes: 7, source: 'test', pulled_at: 1, use: 'always' });
+    expect(await looked()).toEqual(['ok']);
+    writeFileSync(file, 'WEIGHTS');
+    utimesSync(file, 1, 1);
+    expect(await looked()).toEqual(['problem']);
+    writeFileSync(file, 'weigh');
+    expect(await looked()).toEqual(['problem']);
+    rmSync(file);
+    expect(await checkModelFiles(library, hashes, signal)).toMatchObject([{ state: 'problem', text: expect.stringContaining('is gone') }]);
+  });
+
+  it('sleeps as pmset says', () => {
+    // Recorded on macOS, with the notes that it adds behind some numbers.
+    const recorded = `Battery Power:
+ Sleep On Power Button 1
+ lowpowermode         0
+ standby              1
+ sleep                1 (sleep prevented by sharingd)
+ displaysleep         2
+AC Power:
+ Sleep On Power Button 1
+ womp                 1
+ autorestart          0
+ sleep                10
+ tcpkeepalive         1
+`;
+    expect(parsePmset(recorded)).toMatchObject({ 'Battery Power': { sleep: 1 }, 'AC Power': { sleep: 10, autorestart: 0, womp: 1 } });
+    expect(judgeSleep(parsePmset(recorded))).toMatchObject([
+      { state: 'note', text: expect.stringContaining('after 10 min') },
+      { state: 'note' },
+    ]);
+    expect(states(judgeSleep({ 'AC Power': { sleep: 0, autorestart: 1 } }))).toEqual(['ok']);
+    expect(states(judgeSleep(parsePmset('nothing of the kind')))).toEqual(['skipped']);
+  });
+
+  it('reaches its coordinator, or learns at which step it does not', async () => {
+    const answer = async (status: number, location = '', body = '{"status":"ok"}') => {
+      const server = createServer((_request, response) => response.writeHead(status, { location }).end(body));
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const found = await reachCoordinator(url, {});
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      return { ...found.findings[0], url, skewMs: found.skewMs };
+    };
+    expect(await answer(200)).toMatchObject({ state: 'ok', skewMs: expect.any(Number) });
+    expect(await answer(503)).toMatchObject({ state: 'problem', text: expect.stringContaining('503') });
+    expect((await answer(302, 'http://sign.in/')).remedy).toContain('Wi-Fi');
+    expect(await answer(200, '/', '<html>Sign in</html>')).toMatchObject({
+      state: 'problem',
+      remedy: expect.stringContaining('Wi-Fi'),
+      skewMs: null,
+    });
+    const { url } = await answer(200);
+    expect(await reachCoordinator(url, {})).toMatchObject({ findings: [{ text: expect.stringContaining('ECONNREFUSED') }], skewMs: null });
+    expect(states((await reachCoordinator(url, { HTTPS_PROXY: 'http://proxy' })).findings)).toEqual(['problem', 'note']);
+    expect((await reachCoordinator('https://no.such.name.invalid', {})).findings[0]?.text).toContain('no.such.name.invalid is not found');
+    expect(states((await reachCoordinator(null)).findings)).toEqual(['skipped']);
+  });
+});
+
+const base = startingStatus(
+  { dataDir: '/d', socketUrl: 'ws://h/provider/v1/socket', simulatedEnclave: true, models: [{ path: '/pico.gguf' }] },
+  0,
+);
+const view: ProviderStatusAnswer = {
+  object: 'provider.status',
+  provider_id: '0'.repeat(32) as ProviderStatusAnswer['provider_id'],
+  serial_number: 'S',
+  chip_name: 'M4',
+  agent: { name: 'inference-provider', version: '1' },
+  connected_at: '2026-01-01T00:00:00.000Z',
+  server_time: '2026-01-01T00:00:00.000Z',
+  status: 'online',
+  status_remedy: null,
+  gate: null,
+  trust_level: 'self_signed',
+  trust_parts: [],
+  slots: 4,
+  running_jobs: 0,
+  host: { thermal: 'nominal', memory_pressure: 'normal', power: 'mains' },
+  models: [],
+  placements: 3,
+  share: 0.25,
+  decisions: [
+    {
+      model: 'pico',
+      outcome: 'not_chosen',
+      reason: 'slower',
+      text: 'Not chosen: slower by 2.1 s.\u001b[2J',
+      slower_by_ms: 2100,
+      count: 7,
+      first_at: '2026-01-01T00:00:00.000Z',
+      last_at: '2026-01-01T00:05:06.000Z',
+    },
+  ],
+  reputation: { state: 'well', reason: null, since: null, until: null, recent_failures: 0, held_off_until: null },
+  earnings: { of: 'machine', today_micro_usd: 1234, total_micro_usd: 12_345_678 },
+  next_steps: [{ code: 'no_demand', text: `Nothing asks for this model at the moment, and ${'so it is '.repeat(12)}.`, model: 'pico' }],
+};
+const running: DaemonStatus = {
+  ...base,
+  state: 'running',
+  engine: 'ready',
+  connection: { state: 'connected', since: 0, problem: null, retry_at: null },
+  trust: { type: 'trust', trust_level: 'self_signed', routable: true, status: 'online', parts: [] },
+  models: [{ id: 'pico', context_length: 1024 }],
+  coordinator_view: view,
+  coordinator_problem: null,
+};
+
+describe('the coordinator’s view', () => {
+  it('is a problem where no jobs come, and advice where they could be more', () => {
+    expect(judgeView(running)).toMatchObject([{ state: 'note', text: 'advice: no_demand' }]);
+    expect(judgeView({ ...running, coordinator_view: { ...view, next_steps: [{ code: 'nothing', text: 'Nothing.' }] } })).toMatchObject([
+      { state: 'ok' },
+    ]);
+    expect(states(judgeView({ ...running, models: [] }))).toContain('problem');
+    expect(states(judgeView(base))).toEqual(['note']);
+    const lost = { state: 'not_connected', since: 0, problem: 'refused', retry_at: 5 } as const;
+    expect(judgeView({ ...running, connection: lost })).toMatchObject([{ state: 'problem', text: expect.stringContaining('refused') }]);
+    const parts = [{ name: 'posture', state: 'failed' as const, reason: 'sip_disabled', remedy: 'Turn it on.' }];
+    const untrusted = { ...running, trust: { type: 'trust', trust_level: 'none', routable: false, status: 'untrusted', parts } as const };
+    expect(judgeView({ ...untrusted, trust: { ...untrusted.trust, parts } })).toMatchObject([
+      { state: 'problem' },
+      { state: 'problem', remedy: 'Turn it on.' },
+      { state: 'note' },
+    ]);
+  });
+
+  it('tells what the provider was given, and why not more', () => {
+    expect(judgeTraffic(base)).toMatchObject([{ state: 'skipped' }]);
+    expect(judgeTraffic(running).map(({ text }) => text)).toEqual([
+      '3 requests, 25 % of all that were placed',
+      'pico: Not chosen: slower by 2.1 s.\u001b[2J (7 times)',
+    ]);
+    expect(judgeTraffic({ ...running, coordinator_view: { ...view, share: null, decisions: [] } })).toMatchObject([{ state: 'ok' }]);
+  });
+
+  it('reads well in 80 columns, whatever it holds', () => {
+    const lines = statusLines(running, 60_000);
+    const text = lines.join('\n');
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    expect(text).toContain('  00:05:06  Not chosen: slower by 2.1 s. [2J (7 times) pico');
+    expect(text).toContain('Earned       $0.001234 today, $12.345678 in all (this machine)');
+    expect(text).toContain('of all that were placed: 25 %');
+    expect(text).not.toContain('\u001b');
+    expect(statusLines(base, 0).join('\n')).toContain('the provider is still starting');
+  });
+});

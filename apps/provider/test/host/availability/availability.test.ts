@@ -1,0 +1,256 @@
+/** Whether a machine takes jobs: from policy, facts and time alone. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DEFAULTS } from '../../../src/config/config.js';
+import { parseConfig } from '../../../src/config/read-config.js';
+import { type AvailabilityFacts, availability, troublesOf } from '../../../src/host/availability/availability.js';
+import { HOLD_MS, type Holds, holdsAfter, NO_HOLDS } from '../../../src/host/availability/cooldowns.js';
+import { pauseText, readPause } from '../../../src/host/availability/pause.js';
+import { type AvailabilityPolicy, DAYS, policyOf } from '../../../src/host/availability/policy.js';
+import { SteadyCondition, UNTROUBLED } from '../../../src/host/condition/condition.js';
+
+const POLICY = policyOf(DEFAULTS);
+const FACTS: AvailabilityFacts = { timeZone: 'Europe/Berlin', ownerIdleMs: null, condition: UNTROUBLED, holdsLeft: NO_HOLDS, pause: null };
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** A Sunday, half past ten in Berlin. */
+const NOW = Date.parse('2026-11-22T09:30:00Z');
+const NIGHTS = { days: [...DAYS], from: '22:00', to: '07:00' } as const;
+
+const judge = (policy: Partial<AvailabilityPolicy>, facts: Partial<AvailabilityFacts> = {}, now = NOW) =>
+  availability({ ...POLICY, ...policy }, { ...FACTS, ...facts }, now);
+
+describe('a machine', () => {
+  it('serves when nothing speaks against it, and goes on for ever', () => {
+    expect(judge({})).toEqual({ state: 'serve', reasons: [], nextChangeAt: null });
+  });
+
+  it.each([
+    ['paused', {}, { pause: { until: null } }, 'leave', null, 'It is paused until you resume it.'],
+    ['paused', {}, { pause: { until: NOW + 2 * HOUR } }, 'leave', NOW + 2 * HOUR, 'It is paused until 12:30.'],
+    ['outside_schedule', { windows: [NIGHTS] }, {}, 'leave', NOW + 11.5 * HOUR, 'The schedule begins again at 22:00.'],
+    [
+      'outside_schedule',
+      { windows: [{ days: ['mon'], from: '06:00', to: '08:00' }] },
+      {},
+      'leave',
+      NOW + 19.5 * HOUR,
+      'The schedule begins again at Mon 06:00.',
+    ],
+    [
+      'on_battery',
+      {},
+      { condition: { ...UNTROUBLED, power: 'battery' } },
+      'leave',
+      null,
+      'This machine runs on battery. Connect it to power.',
+    ],
+    [
+      'low_battery',
+      { onBattery: 'serve' },
+      { condition: { ...UNTROUBLED, power: 'low_battery' } },
+      'leave',
+      null,
+      'The battery is low. Connect this machine to power.',
+    ],
+    [
+      'too_hot',
+      {},
+      { condition: { ...UNTROUBLED, thermal: 'serious' } },
+      'refuse',
+      null,
+      'This machine is too hot. Give it air, or run less beside it.',
+    ],
+    [
+      'too_hot',
+      { whenHot: 'serve' },
+      { condition: { ...UNTROUBLED, thermal: 'critical' } },
+      'refuse',
+      null,
+      'This machine is too hot. Give it air, or run less beside it.',
+    ],
+    [
+      'no_memory',
+      {},
+      { condition: { ...UNTROUBLED, memoryPressure: 'critical' } },
+      'refuse',
+      null,
+      'This machine is out of memory. Close programs, or serve a smaller model.',
+    ],
+    [
+      'owner_active',
+      { onlyWhenIdleMinutes: 10 },
+      { ownerIdleMs: 4 * MINUTE },
+      'leave',
+      NOW + 6 * MINUTE,
+      'This machine is in use. It serves when nobody has used it for 10 minutes.',
+    ],
+    [
+      'idle_unknown',
+      { onlyWhenIdleMinutes: 10 },
+      {},
+      'leave',
+      null,
+      'It serves only when nobody uses this machine, and that cannot be told here. Take only_when_idle_minutes out of the configuration.',
+    ],
+  ] as const)('does not while it is %s', (code, policy, facts, state, nextChangeAt, text) => {
+    const found = judge(policy as Partial<AvailabilityPolicy>, facts as Partial<AvailabilityFacts>);
+    expect(found).toMatchObject({ state, nextChangeAt, reasons: [{ code, text }] });
+  });
+
+  it.each([
+    [{ onBattery: 'serve' }, { condition: { ...UNTROUBLED, power: 'battery' } }],
+    [{ whenHot: 'serve' }, { condition: { ...UNTROUBLED, thermal: 'serious' } }],
+    [{}, { condition: { thermal: 'fair', memoryPressure: 'warning', power: 'mains' } }],
+    [{ onlyWhenIdleMinutes: 10 }, { ownerIdleMs: 10 * MINUTE }],
+    [{ windows: [NIGHTS], timeZone: 'Asia/Tokyo' }, {}, Date.parse('2026-11-22T14:00:00Z')],
+    [{}, { pause: { until: NOW } }],
+  ] as const)('serves with %j and %j', (policy, facts, now = NOW) => {
+    expect(judge(policy as Partial<AvailabilityPolicy>, facts as Partial<AvailabilityFacts>, now).state).toBe('serve');
+  });
+
+  it('hands back what runs when its owner wants that', () => {
+    expect(judge({ whenLeaving: 'hand_back' }, { pause: { until: null } }).state).toBe('refuse');
+  });
+
+  it('gives every reason, and says when none is left', () => {
+    const windows = [NIGHTS];
+    const found = judge({ windows, onlyWhenIdleMinutes: 10 }, { pause: { until: NOW + 15 * HOUR }, ownerIdleMs: 0 });
+    expect(found.reasons.map(({ code }) => code)).toEqual(['paused', 'outside_schedule', 'owner_active']);
+    // The pause ends in the night, while the schedule is open.
+    expect(found.nextChangeAt).toBe(NOW + 15 * HOUR);
+    // It ends at noon: the schedule is closed for ten hours more.
+    expect(judge({ windows }, { pause: { until: NOW + 1.5 * HOUR } }).nextChangeAt).toBe(NOW + 11.5 * HOUR);
+    expect(judge({ windows }, { condition: { ...UNTROUBLED, power: 'battery' } }).nextChangeAt).toBeNull();
+  });
+
+  it('says while it serves when the schedule ends', () => {
+    expect(judge({ windows: [NIGHTS] }, {}, NOW + 12 * HOUR).nextChangeAt).toBe(Date.parse('2026-11-23T06:00:00Z'));
+  });
+
+  it('says of trouble that is over how long it is remembered, and does not end what runs for it', () => {
+    const found = judge({}, { holdsLeft: { ...NO_HOLDS, heat: 30_000 } });
+    expect(found).toMatchObject({ state: 'leave', nextChangeAt: NOW + 30_000, reasons: [{ code: 'too_hot', until: null }] });
+    expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. It is better now/);
+  });
+
+  it('is the same as before at every moment until its next change, whatever the policy', () => {
+    const policies = fc.record({
+      windows: fc.array(
+        fc.record({
+          days: fc.subarray([...DAYS], { minLength: 1 }),
+          from: fc.constantFrom('00:00', '02:30', '07:00', '22:00', '23:59'),
+          to: fc.constantFrom('00:30', '02:30', '07:30', '22:30', '24:00'),
+        }),
+        { maxLength: 3 },
+      ),
+      onlyWhenIdleMinutes: fc.option(fc.integer({ min: 1, max: 1440 })),
+      timeZone: fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', null),
+    });
+    const facts = fc.record({
+      ownerIdleMs: fc.integer({ min: 0, max: 86_400_000 }),
+      pause: fc.option(fc.record({ until: fc.option(fc.integer({ min: NOW - HOUR, max: NOW + 50 * HOUR })) })),
+    });
+    fc.assert(
+      fc.property(policies, facts, fc.double({ min: 0, max: 1, noNaN: true }), (policy, some, part) => {
+        const found = judge(policy, some);
+        const end = found.nextChangeAt ?? NOW + 7 * 24 * HOUR;
+        const between = Math.floor(NOW + part * (end - NOW - 1));
+        // Nobody comes meanwhile.
+        const later = { ...some, ownerIdleMs: some.ownerIdleMs + (between - NOW) };
+        expect(judge(policy, later, between).state === 'serve').toBe(found.state === 'serve');
+        if (found.nextChangeAt === null) return;
+        const then = { ...some, ownerIdleMs: some.ownerIdleMs + (found.nextChangeAt - NOW) };
+        expect(judge(policy, then, found.nextChangeAt).state === 'serve').toBe(found.state !== 'serve');
+      }),
+      { numRuns: 80 },
+    );
+  });
+});
+
+describe('trouble', () => {
+  it('counts at once, and is over only when there was none for a while', () => {
+    let holds: Holds = NO_HOLDS;
+    holds = holdsAfter(holds, { heat: true, memory: false, power: false }, 1000);
+    expect(holds).toEqual({ heat: 1000 + HOLD_MS.heat, memory: 0, power: 0 });
+    holds = holdsAfter(holds, { heat: false, memory: false, power: false }, 1000 + HOLD_MS.heat - 1);
+    expect(holds.heat).toBe(1000 + HOLD_MS.heat);
+    expect(holdsAfter(holds, { heat: false, memory: false, power: false }, 1000 + HOLD_MS.heat)).toEqual(NO_HOLDS);
+  });
+
+  it('that comes and goes every few seconds for an hour is one absence', () => {
+    let holds: Holds = NO_HOLDS;
+    let changes = 0;
+    let served = true;
+    for (let tick = 10_000; tick < HOUR; tick += 10_000) {
+      const power = (tick / 10_000) % 5 === 0;
+      holds = holdsAfter(holds, { heat: false, memory: false, power }, tick);
+      const serves = judge({}, { holdsLeft: { ...NO_HOLDS, power: Math.max(0, holds.power - tick) } }).state === 'serve';
+      if (serves !== served) changes++;
+      served = serves;
+    }
+    expect(changes).toBe(1);
+  });
+});
+
+describe('a machine whose state flaps', () => {
+  it.each([
+    [1, 1],
+    [2, 3],
+    [1, 7],
+  ])('with %i bad looks and %i good ones in turn goes away once in an hour', (bad, good) => {
+    const steady = new SteadyCondition();
+    let holds: Holds = NO_HOLDS;
+    let states = 'serve';
+    for (let look = 1; look <= 360; look++) {
+      const tick = look * 10_000;
+      const power = look % (bad + good) < bad ? 'battery' : 'mains';
+      steady.read({ ...UNTROUBLED, power });
+      holds = holdsAfter(holds, troublesOf(POLICY, steady.told), tick);
+      const facts = { condition: steady.told, holdsLeft: { ...NO_HOLDS, power: Math.max(0, holds.power - tick) } };
+      const { state } = judge({}, facts);
+      if (!states.endsWith(state)) states += ` ${state}`;
+    }
+    expect(states).toBe('serve leave');
+  });
+});
+
+describe('a pause on disk', () => {
+  it('is read back as it was written, and is none when it is over', () => {
+    for (const until of [null, NOW + 1]) expect(readPause(pauseText({ until }), NOW)).toEqual({ until });
+    expect(readPause(pauseText({ until: NOW }), NOW)).toBeNull();
+  });
+
+  it.each(['', '{', '[]', 'null', '{}', '{"until":"tomorrow"}', '{"until":1e400}', '{"until":0.5}', '{"until":-1}'])(
+    'damaged as %j is none',
+    (text) => {
+      expect(readPause(text, NOW)).toBeNull();
+    },
+  );
+});
+
+describe('the settings', () => {
+  it('become a policy, with every day where none is named', () => {
+    const text = '[availability]\ntime_zone = "Asia/Tokyo"\nwindows = [{ from = "22:00", to = "07:00" }]\nonly_when_idle_minutes = 5\n';
+    expect(policyOf(parseConfig(text, 'x'))).toEqual({
+      timeZone: 'Asia/Tokyo',
+      windows: [{ days: [...DAYS], from: '22:00', to: '07:00' }],
+      onlyWhenIdleMinutes: 5,
+      onBattery: 'stop',
+      whenHot: 'stop',
+      whenLeaving: 'finish',
+    });
+  });
+
+  it.each([
+    ['only_when_idle_minutes = 0', 'only_when_idle_minutes must be a whole number from 1 to 1440'],
+    ['only_when_idle_minutes = 1e9', 'only_when_idle_minutes must be a whole number from 1 to 1440'],
+    ['time_zone = "Middle/Earth"', 'there is no time zone "Middle/Earth"'],
+    ['windows = [{ from = "25:00", to = "07:00" }]', 'availability.windows.0.from must be a time of day'],
+    ['windows = [{ from = "24:00", to = "07:00" }]', 'availability.windows.0.from must be a time of day'],
+    ['windows = [{ days = ["someday"], from = "22:00", to = "07:00" }]', 'must be one of "mon"'],
+    ['on_battery = "maybe"', 'availability.on_battery must be one of "stop", "serve"'],
+  ])('are refused where they are absurd: %s', (line, problem) => {
+    expect(() => parseConfig(`[availability]\n${line}\n`, 'config.toml')).toThrow(problem);
+  });
+});

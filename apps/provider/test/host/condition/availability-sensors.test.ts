@@ -1,0 +1,156 @@
+/** What the host tells of its owner, zone and sleep: recorded texts, folders that look like a system, and real processes. */
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { program } from '../../../../../test/support/program.js';
+import { idleOfIoreg, idleOfLogind, readIdleMs, SIMULATED_IDLE_FILE } from '../../../src/host/condition/idle-time.js';
+import { OwnerWatch } from '../../../src/host/condition/owner-watch.js';
+import { awakeCommand, StayAwake } from '../../../src/host/condition/stay-awake.js';
+import { systemTimeZone } from '../../../src/host/condition/time-zone.js';
+import { isAlive } from '../../support/provider-process.js';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'host-'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function write(path: string, text: string, mode = 0o644): string {
+  const whole = join(root, path);
+  mkdirSync(dirname(whole), { recursive: true });
+  writeFileSync(whole, text);
+  chmodSync(whole, mode);
+  return whole;
+}
+
+async function until<Value>(look: () => Value | null | undefined | false): Promise<Value> {
+  for (;;) {
+    const value = look();
+    if (value) return value;
+    await new Promise((next) => setTimeout(next, 10));
+  }
+}
+
+describe('idle time', () => {
+  it('of a Mac is read from IOHIDSystem, in nanoseconds', () => {
+    const text = `+-o IOHIDSystem  <class IOHIDSystem, id 0x100000a1b, registered, matched, active, busy 0 (0 ms), retain 21>
+  | {
+  |   "HIDServiceSupport" = Yes
+  |   "HIDIdleTime" = 4193219125
+  |   "HIDClamshellMode" = No
+  | }
+`;
+    expect(idleOfIoreg(text)).toBe(4193);
+    expect(idleOfIoreg(`${text}"HIDIdleTime" = 1000000`)).toBe(1);
+    expect([idleOfIoreg(''), idleOfIoreg('"HIDIdleTime" = soon')]).toEqual([null, null]);
+  });
+
+  it('of Linux is what the login manager says', () => {
+    const now = 1_800_000_000_000;
+    expect(idleOfLogind('b false\nt 0\n', now)).toBe(0);
+    expect(idleOfLogind(`b true\nt ${(now - 90_000) * 1000}\n`, now)).toBe(90_000);
+    expect(['b true\nt 0', '', 'b maybe\nt 1', 'Failed to get property'].map((text) => idleOfLogind(text, now))).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+  });
+
+  it('of a simulated machine is in a file, and not known without it', async () => {
+    const source = { platform: 'linux', root } as const;
+    expect(await readIdleMs(source)).toBeNull();
+    write(SIMULATED_IDLE_FILE, '600\n');
+    expect(await readIdleMs(source)).toBe(600_000);
+    write(SIMULATED_IDLE_FILE, 'never');
+    expect(await readIdleMs(source)).toBeNull();
+  });
+
+  it('is looked for as long as somebody wants to know', async () => {
+    let looks = 0;
+    const watch = new OwnerWatch({ platform: 'linux', root }, 5, () => looks++);
+    write(SIMULATED_IDLE_FILE, '7');
+    await watch.want(true);
+    expect(watch.idleMs).toBe(7000);
+    write(SIMULATED_IDLE_FILE, '0');
+    await until(() => watch.idleMs === 0 && looks > 1);
+    await watch.want(false);
+    await watch.close();
+    const before = looks;
+    await new Promise((next) => setTimeout(next, 20));
+    expect(looks).toBe(before);
+  });
+});
+
+describe('the time zone', () => {
+  it('is where the system says that it is, whatever this process was started in', () => {
+    mkdirSync(join(root, 'etc'));
+    symlinkSync('/usr/share/zoneinfo/Asia/Kathmandu', join(root, 'etc/localtime'));
+    expect(systemTimeZone(root)).toBe('Asia/Kathmandu');
+    rmSync(join(root, 'etc/localtime'));
+    symlinkSync('/var/db/timezone/zoneinfo/America/Argentina/Buenos_Aires', join(root, 'etc/localtime'));
+    expect(systemTimeZone(root)).toBe('America/Argentina/Buenos_Aires');
+  });
+
+  it('is that of this process where nothing says it, or nonsense does', () => {
+    const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    expect(systemTimeZone(root)).toBe(own);
+    mkdirSync(join(root, 'etc'));
+    symlinkSync('/usr/share/zoneinfo/Middle/Earth', join(root, 'etc/localtime'));
+    expect(systemTimeZone(root)).toBe(own);
+    expect(systemTimeZone('/', { TZ: 'Pacific/Chatham' })).toBe('Pacific/Chatham');
+  });
+});
+
+describe('sleep', () => {
+  it('is held off by the system itself, idle sleep alone', () => {
+    expect(awakeCommand(root, 7)).toBeNull();
+    const inhibit = write('usr/bin/systemd-inhibit', '');
+    expect(awakeCommand(root, 7)).toEqual({
+      command: inhibit,
+      args: ['--what=sleep:idle', '--mode=block', '--who=inference-provider', '--why=Serving models to the network', 'cat'],
+    });
+    const caffeinate = write('usr/bin/caffeinate', '');
+    expect(awakeCommand(root, 7)).toEqual({ command: caffeinate, args: ['-i', '-w', '7'] });
+  });
+
+  it('comes back at once when it is not wanted any more', async () => {
+    const log = join(root, 'pid');
+    const awake = new StayAwake({ command: '/bin/sh', args: ['-c', `echo $$ > ${log}; exec sleep 600`] }, () => {});
+    awake.want(true);
+    awake.want(true);
+    const pid = Number(await until(() => existsSync(log) && readFileSync(log, 'utf8').trim()));
+    expect([awake.active, isAlive(pid)]).toEqual([true, true]);
+    awake.want(false);
+    await until(() => !isAlive(pid));
+    expect(awake.active).toBe(false);
+  });
+
+  it('that cannot be held off is a problem that is told once', async () => {
+    const problems: string[] = [];
+    const awake = new StayAwake({ command: join(root, 'nothing-here'), args: [] }, (reason) => problems.push(reason));
+    awake.want(true);
+    await until(() => problems.length > 0);
+    expect([awake.active, problems.length]).toEqual([false, 1]);
+    awake.want(false);
+  });
+
+  it.each([
+    // As caffeinate does it: it looks at the process that it was given.
+    ['caffeinate', 'echo "$$" > "$(dirname "$0")/pid"; while kill -0 "$3" 2>/dev/null; do sleep 0.05; done\n'],
+    // As systemd-inhibit does it: it runs a program and ends with that.
+    ['systemd-inhibit', 'echo "$$" > "$(dirname "$0")/pid"; while echo "$1" | grep -q "^--"; do shift; done; "$@"; exit\n'],
+  ])('comes back when the agent is killed: %s', async (name, script) => {
+    write(`usr/bin/${name}`, `#!/bin/sh\n${script}`, 0o755);
+    const log = join(root, 'usr/bin/pid');
+    const agent = spawn(process.execPath, [await program('apps/provider/test/host/condition/stay-awake-program.ts'), root], {
+      stdio: 'ignore',
+    });
+    const pid = Number(await until(() => existsSync(log) && readFileSync(log, 'utf8').trim()));
+    expect(isAlive(pid)).toBe(true);
+    agent.kill('SIGKILL');
+    await until(() => !isAlive(pid));
+  });
+});

@@ -1,0 +1,104 @@
+/** The log of a service: bounded in size, written at once, shown for people, and followed over its rotation. */
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { follow, lastLines } from '../../src/log/log-files.js';
+import { logLineText } from '../../src/log/log-line.js';
+import { RotatingFile } from '../../src/log/rotating-file.js';
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'log-'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+it('never holds more than its files may, and loses no line between them', () => {
+  const path = join(dir, 'p.log');
+  const file = new RotatingFile({ path, maxBytes: 1000, older: 3 });
+  const log = pino({ base: null, timestamp: false }, file);
+  for (let number = 0; number < 200; number++) log.info({ number }, 'a line');
+  file.close();
+  const names = ['p.log.3', 'p.log.2', 'p.log.1', 'p.log'];
+  expect(readdirSync(dir).sort()).toEqual([...names].sort());
+  for (const name of names) expect(statSync(join(dir, name)).size).toBeLessThanOrEqual(1000);
+  const numbers = names.flatMap((name) =>
+    readFileSync(join(dir, name), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { number: number }).number),
+  );
+  expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => 200 - numbers.length + index));
+  expect(numbers.length).toBeGreaterThan(60);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+it('goes on in the file that is there, and stops nobody when it cannot be written', () => {
+  const path = join(dir, 'p.log');
+  writeFileSync(path, 'old\n');
+  const file = new RotatingFile({ path, maxBytes: 10, older: 1 });
+  file.write('1234567\n');
+  expect([readFileSync(`${path}.1`, 'utf8'), readFileSync(path, 'utf8')]).toEqual(['old\n', '1234567\n']);
+  // The folder is gone: the next rotation cannot make a file.
+  rmSync(dir, { recursive: true });
+  file.write('next line\n');
+  expect(file.lost).toBe(1);
+  file.close();
+  mkdirSync(dir);
+});
+
+it('gives its last lines, also from the file before and over the edges of blocks', () => {
+  const path = join(dir, 'p.log');
+  const lines = Array.from({ length: 3000 }, (_, index) => `${index} ${'ü'.repeat(index % 90)}`);
+  writeFileSync(`${path}.1`, `${lines.slice(0, 1500).join('\n')}\n`);
+  writeFileSync(path, `${lines.slice(1500).join('\n')}\n`);
+  expect(lastLines(path, 3)).toEqual(lines.slice(-3));
+  expect(lastLines(path, 1400)).toEqual(lines.slice(-1400));
+  expect(lastLines(path, 2000)).toEqual(lines.slice(-2000));
+  expect(lastLines(path, 0)).toEqual([]);
+  expect(lastLines(path, 9999)).toEqual(lines);
+  expect(lastLines(join(dir, 'none'), 5)).toEqual([]);
+});
+
+it('is followed over its rotation, in whole lines', async () => {
+  const path = join(dir, 'p.log');
+  writeFileSync(path, 'before\n');
+  const stop = new AbortController();
+  const coming = follow(path, stop.signal, 5);
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const lines of coming) {
+      seen.push(...lines);
+      if (seen.length === 1) {
+        renameSync(path, `${path}.1`);
+        appendFileSync(`${path}.1`, 'into the old one\n');
+        writeFileSync(path, 'first of the new\nhal');
+      }
+      if (seen.includes('first of the new')) appendFileSync(path, 'f a line\n');
+      if (seen.includes('half a line')) stop.abort();
+    }
+  })();
+  // The generator opens the file in its first turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  appendFileSync(path, 'after\n');
+  await reading;
+  expect(seen.slice(0, 3)).toEqual(['after', 'into the old one', 'first of the new']);
+  expect(seen).toContain('half a line');
+});
+
+it('is shown for people, and no line can play with their terminal', () => {
+  const line = JSON.stringify({
+    level: 40,
+    time: 0,
+    pid: 1,
+    hostname: 'h',
+    event: 'x',
+    code: 'a\u001b[2J\u202eb',
+    facts: { a: [1] },
+    msg: 'not connected',
+  });
+  expect(logLineText(line)).toMatch(/^19(69|70)-\d\d-\d\d \d\d:\d\d:\d\d WARN {2}not connected code=a\?\[2J\?b facts=\{"a":\[1\]\}$/);
+  expect(logLineText('Error: no JSON\u0007')).toBe('Error: no JSON?');
+  expect(logLineText('null')).toBe('null');
+});

@@ -1,0 +1,169 @@
+/** The daemon as a service, from `start` to `stop`, as real processes under the supervisor of our own. */
+import { execFile, spawn } from 'node:child_process';
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { askDaemon, askStatus } from '../../src/control/control-client.js';
+import { lastLines, logFile } from '../../src/log/log-files.js';
+import { OwnSupervisor } from '../../src/service/own-supervisor.js';
+import { FakeCoordinator } from '../support/fake-coordinator.js';
+import { childrenOf, isAlive } from '../support/provider-process.js';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+let dataDir: string;
+let coordinator: FakeCoordinator;
+beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), 'svc-'));
+  coordinator = await FakeCoordinator.listen();
+  writeFileSync(join(dataDir, 'config.toml'), `coordinator = "${coordinator.url}"\nsimulated_enclave = true\n`, { mode: 0o600 });
+});
+afterEach(async () => {
+  await run(['stop']);
+  await coordinator.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run([command = '', ...args]: readonly string[], main = MAIN): Promise<Ran> {
+  const manager = ['start', 'stop', 'restart'].includes(command) ? ['--manager', 'supervisor'] : [];
+  return new Promise((resolve) => {
+    execFile(process.execPath, [main, command, '--data-dir', dataDir, ...manager, ...args], (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
+    );
+  });
+}
+
+const pidOf = async (): Promise<number> => (await askStatus(dataDir, 10_000)).pid;
+const supervisor = (): OwnSupervisor => new OwnSupervisor(dataDir, 25);
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
+it('starts once, comes back after a crash, ends when it is told to, and does all of that twice without harm', async () => {
+  expect((await run(['stop'])).stdout).toBe('The provider does not run.\n');
+  const started = await run(['start']);
+  expect(started).toMatchObject({ code: 0, stderr: '' });
+  expect(started.stdout).toMatch(/^The provider runs \(process \d+, kept by supervisor\)\./);
+  await (await coordinator.session()).admit();
+  const first = await pidOf();
+  expect((await run(['start'])).stdout).toBe(`The provider runs already (process ${first}, kept by supervisor).\n`);
+  // A second one in the foreground.
+  const second = await run(['serve']);
+  expect(second).toMatchObject({ code: 1, stderr: `Another provider runs with the data directory ${dataDir}.\n` });
+
+  process.kill(first, 'SIGKILL');
+  await (await coordinator.session()).admit();
+  const again = await pidOf();
+  expect(again).not.toBe(first);
+  expect((await supervisor().look())?.child).toMatchObject({ pid: again, restarts: 1, last_exit: 'SIGKILL' });
+
+  // What it leaves no core dump of, leaves its children none either.
+  const limits = (pid: number): string =>
+    /^Max core file size\s+(\S+)\s+(\S+)/m
+      .exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))
+      ?.slice(1)
+      .join(' ') ?? '';
+  if (process.platform === 'linux')
+    for (const pid of [again, ...childrenOf(again).map((child) => child.pid)]) expect(limits(pid)).toBe('0 0');
+
+  // It is told that it is registered before it writes so.
+  const logged = (text: string): number => lastLines(logFile(dataDir), 500).filter((line) => line.includes(text)).length;
+  await until(() => logged('"event":"registered"') === 2);
+  const logs = await run(['logs', '--lines', '500']);
+  expect(logs.stdout.match(/info {2}registered with the coordinator trust_level=self_signed\n/g)).toHaveLength(2);
+
+  const supervisorPid = (await supervisor().look())?.pid ?? 0;
+  expect(await run(['stop'])).toMatchObject({ code: 0, stdout: 'The provider has ended. It stays so until: inference-provider start\n' });
+  expect([again, supervisorPid].filter(isAlive)).toEqual([]);
+  expect((await run(['status'])).code).toBe(3);
+  expect((await run(['logs', '-n', '1'])).stdout).toMatch(/provider has stopped\n$/);
+});
+
+it('survives the death of its supervisor, and follows the program when it moves', async () => {
+  await run(['start']);
+  await (await coordinator.session()).admit();
+  const first = await pidOf();
+  process.kill((await supervisor().look())?.pid ?? 0, 'SIGKILL');
+  // The daemon ends with it, so that nothing is left that nobody keeps.
+  await until(() => !isAlive(first));
+  const link = join(dataDir, 'moved.js');
+  symlinkSync(MAIN, link);
+  expect((await run(['start'], link)).code).toBe(0);
+  await (await coordinator.session()).admit();
+  const second = await pidOf();
+  expect((await supervisor().look())?.command).toContain(link);
+  expect((await run(['start'])).stdout).toMatch(/^The provider runs \(process/);
+  await (await coordinator.session()).admit();
+  expect(await pidOf()).not.toBe(second);
+  expect(isAlive(second)).toBe(false);
+});
+
+it('does not start with settings that are broken, and does not end for them when it runs', async () => {
+  appendFileSync(join(dataDir, 'config.toml'), 'log_levle = "debug"\n');
+  const sentence = `${dataDir}/config.toml:3:1: there is no setting log_levle (did you mean log_level?).\n`;
+  expect(await run(['start'])).toMatchObject({ code: 1, stderr: sentence, stdout: '' });
+  expect(await run(['serve', '--check'])).toMatchObject({ code: 1, stderr: sentence });
+  expect(await supervisor().look()).toBeNull();
+
+  const good = readFileSync(join(dataDir, 'config.toml'), 'utf8').replace('levle', 'level');
+  writeFileSync(join(dataDir, 'config.toml'), good);
+  expect(await run(['serve', '--check'])).toMatchObject({ code: 0, stderr: '' });
+  await run(['start']);
+  await (await coordinator.session()).admit();
+  const pid = await pidOf();
+  writeFileSync(join(dataDir, 'config.toml'), `${good}[models]\nslots = 1000\n`);
+  process.kill(pid, 'SIGHUP');
+  const answered = await askDaemon(
+    dataDir,
+    { path: '/v1/reload', body: {} },
+    (value): value is { problem: string } => value !== null,
+    10_000,
+  );
+  expect(answered.problem).toBe(`${dataDir}/config.toml:5:1: models.slots must be a whole number from 1 to 256`);
+  const refused = await run(['status']);
+  expect(refused.stdout.replaceAll(/\s+/g, ' ')).toContain('models.slots must be a whole number from 1 to 256. Those from before hold.');
+  expect((await run(['doctor'])).stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /PROBLEM settings .*:5:1: models\.slots must be a whole number from 1 to 256; the provider goes on/,
+  );
+  expect((await run(['restart'])).code).toBe(1);
+
+  // By itself, when the file changes.
+  writeFileSync(join(dataDir, 'config.toml'), `${good}[models]\nslots = 3\n`);
+  await until(async () => (await askStatus(dataDir, 10_000)).settings.problem === null);
+  expect((await askStatus(dataDir, 10_000)).settings.needs_restart).toEqual(['models.slots']);
+  expect((await run(['status'])).stdout.replaceAll(/\s+/g, ' ')).toContain('models.slots of');
+  expect(await pidOf()).toBe(pid);
+  expect((await run(['restart'])).code).toBe(0);
+  await (await coordinator.session()).admit();
+  expect(isAlive(pid)).toBe(false);
+  expect(await askStatus(dataDir, 10_000)).toMatchObject({ slots: 3, settings: { needs_restart: [] } });
+});
+
+it('says why the daemon does not come up, and goes on trying until it is told to stop', async () => {
+  appendFileSync(join(dataDir, 'config.toml'), '[models]\nreserve_gb = 4096\n');
+  const failed = await run(['start']);
+  expect(failed.code).toBe(1);
+  expect(failed.stdout).toMatch(/^The provider does not come up: The model pico-demo needs .* of memory, .*\n.*logs --crash\n$/);
+  expect((await run(['logs', '--crash'])).stdout).toMatch(/^The model pico-demo needs .* of memory/);
+  await until(async () => ((await supervisor().look())?.child?.restarts ?? 0) > 0);
+  expect((await run(['stop'])).code).toBe(0);
+  expect(await supervisor().look()).toBeNull();
+});
+
+it('stop also ends one that was started by hand, and start does not push it aside', async () => {
+  const child = spawn(process.execPath, [MAIN, 'serve', '--data-dir', dataDir], { stdio: 'ignore' });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  await (await coordinator.session()).admit();
+  expect(await run(['start'])).toMatchObject({ code: 1, stdout: expect.stringContaining('but not as a service') as string });
+  expect((await run(['stop'])).code).toBe(0);
+  expect(await ended).toBe(0);
+});

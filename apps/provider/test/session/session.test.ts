@@ -1,0 +1,205 @@
+/** The session with the coordinator: keys that rotate, sockets that die, rejections, and the pauses in between. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/enclave';
+import { openKeyStatement, type TrustMessage } from '@inference/protocol';
+import { verifyP256 } from '@inference/protocol/crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { backoffMs } from '../../src/session/backoff.js';
+import { Session, type SessionOptions } from '../../src/session/session.js';
+import { type SessionEvent, stayConnected } from '../../src/session/stay-connected.js';
+import { trustSentence } from '../../src/session/trust-sentence.js';
+import { SealingKeys } from '../../src/work/sealing-keys.js';
+import { FakeCoordinator } from '../support/fake-coordinator.js';
+
+const dataDir = mkdtempSync(join(tmpdir(), 'session-'));
+let enclave: Enclave;
+let coordinator: FakeCoordinator;
+let leave: AbortController;
+
+beforeAll(async () => {
+  enclave = await openEnclave({ command: simulatedHelperCommand({ dataDir }) });
+});
+afterAll(async () => {
+  await enclave.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  coordinator = await FakeCoordinator.listen();
+  leave = new AbortController();
+});
+afterEach(async () => {
+  leave.abort();
+  await coordinator.close();
+});
+
+function options(changes: Partial<SessionOptions> = {}): SessionOptions {
+  return {
+    url: coordinator.socketUrl,
+    enclave,
+    presence: {
+      agentVersion: '0.0.1',
+      hardware: { chip_family: 'M1', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs: 68 },
+      models: () => [],
+      slots: 1,
+    },
+    intake: () => ({ handle: () => {}, frame: () => {}, abandon: () => {} }),
+    onRegistered: () => {},
+    ...changes,
+  };
+}
+
+test('a socket that goes silent is given up', async () => {
+  const from = Date.now();
+  const running = Session.run(options({ liveness: { pingMs: 50, silenceMs: 300 } }), leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  session.pauseReading(true);
+  expect(await running).toEqual({ kind: 'lost', reason: 'the coordinator has been silent for too long', registered: true });
+  expect(Date.now() - from).toBeLessThan(5_000);
+  session.pauseReading(false);
+});
+
+test('pongs are life', async () => {
+  const running = Session.run(options({ liveness: { pingMs: 50, silenceMs: 1500 } }), leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  await new Promise((resolve) => setTimeout(resolve, 3000));
+  expect(session.closed).toBe(false);
+  leave.abort();
+  expect((await running).kind).toBe('lost');
+});
+
+test.each([
+  ['a frame that is no frame', (send: (data: Uint8Array | string) => void) => send(Buffer.alloc(3)), /bad frame/],
+  ['a message that is no message', (send: (data: Uint8Array | string) => void) => send('{"type":"job"}'), /bad message/],
+])('%s ends the session', async (_what, act, reason) => {
+  const running = Session.run(options(), leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  act((data) => session.sendRaw(data));
+  const end = await running;
+  expect(end.kind === 'lost' && end.reason).toMatch(reason);
+});
+
+test('a rejection is told to the owner with its code, and tried again after a while', async () => {
+  const events: SessionEvent[] = [];
+  const running = stayConnected({ ...options(), onEvent: (event) => events.push(event), random: () => 0 }, leave.signal);
+  const session = await coordinator.session();
+  await session.next('register');
+  session.send({ type: 'rejected', code: 'simulated_enclave_refused', message: 'not here' } as never);
+  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events[0]).toMatchObject({
+    type: 'rejected',
+    code: 'simulated_enclave_refused',
+    message: 'not here',
+    advice: expect.stringMatching(/simulated/),
+  });
+  expect(events[0]?.retryInMs).toBeGreaterThanOrEqual(30_000);
+  leave.abort();
+  await running;
+});
+
+test('a coordinator that goes away is left alone for a moment of random length', async () => {
+  const events: SessionEvent[] = [];
+  const restart = { firstMs: 60_000, maxMs: 60_000 };
+  const following = { ...options(), onEvent: (event: SessionEvent) => events.push(event), restart, random: () => 0.5 };
+  const running = stayConnected(following, leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  session.send({ type: 'rejected', code: 'shutting_down', message: 'the coordinator is shutting down' });
+  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events[0]).toMatchObject({ code: 'shutting_down', retryInMs: 45_000 });
+  leave.abort();
+  await running;
+});
+
+test('what a refusal was exactly, and what the coordinator says of the provider, reach the owner', async () => {
+  const events: SessionEvent[] = [];
+  const told: TrustMessage[] = [];
+  const following = { ...options({ onTrust: (trust) => told.push(trust) }), onEvent: (event: SessionEvent) => events.push(event) };
+  const running = stayConnected(following, leave.signal);
+  const session = await coordinator.session();
+  await session.admit();
+  const parts = [{ name: 'device_chain', state: 'missing', reason: 'chain_missing', remedy: 'Wait.' }] as const;
+  session.send({ type: 'trust', trust_level: 'self_signed', routable: true, status: 'online', parts: [...parts] });
+  while (told.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(trustSentence(told[0] as TrustMessage)).toBe('trust level self_signed, jobs may come; device_chain is missing. Wait.');
+  expect(trustSentence({ ...(told[0] as TrustMessage), trust_level: 'hardware', parts: [] })).toBe('trust level hardware, jobs may come.');
+  const restraint = { state: 'cooling_down', reason: 'jobs_failed', since: 0, until: Date.UTC(2030, 0, 1) };
+  const paused = { ...(told[0] as TrustMessage), routable: false, status: 'cooling_down', restraint };
+  expect(trustSentence(paused)).toContain('NO jobs come (cooling_down) until 2030-01-01T00:00:00.000Z (jobs_failed)');
+  const onTrial = { ...(told[0] as TrustMessage), restraint: { ...restraint, state: 'on_probation', until: 9e15 } };
+  expect(trustSentence(onTrial)).toContain('jobs may come, one at a time (jobs_failed)');
+  session.send({ type: 'rejected', code: 'posture_insufficient', reason: 'sip_disabled', message: 'no' });
+  while (events.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events[0]).toMatchObject({ code: 'posture_insufficient', reason: 'sip_disabled' });
+  leave.abort();
+  await running;
+});
+
+test('a coordinator that comes back is found again', async () => {
+  const { url, socketUrl } = coordinator;
+  const gone = options();
+  await coordinator.close();
+  const events: SessionEvent[] = [];
+  const backoff = { firstMs: 20, maxMs: 100 };
+  const running = stayConnected({ ...gone, url: socketUrl, onEvent: (event) => events.push(event), backoff }, leave.signal);
+  while (events.length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events[0]).toMatchObject({ type: 'lost', reason: expect.stringMatching(/cannot be reached/) });
+  coordinator = await FakeCoordinator.listen({ port: Number(new URL(url).port) });
+  await (await coordinator.session()).admit();
+  leave.abort();
+  await running;
+});
+
+test('pauses double up to their limit, half of each at random', () => {
+  const backoff = { firstMs: 500, maxMs: 30_000 };
+  expect([0, 1, 2, 10, 100].map((attempt) => backoffMs(backoff, attempt, 0))).toEqual([250, 500, 1000, 15_000, 15_000]);
+  expect([0, 1, 2, 10, 100].map((attempt) => backoffMs(backoff, attempt, 1))).toEqual([500, 1000, 2000, 30_000, 30_000]);
+});
+
+test('sealing keys are replaced before they end, and the old one is dropped after its grace time', async () => {
+  const updates: { payload: string; signature: string }[] = [];
+  const keys = await SealingKeys.open({
+    enclave,
+    attestationSha256: '0'.repeat(64),
+    onUpdate: (statement) => updates.push(statement),
+    onFailure: () => {},
+    lifetimeMs: 5_000,
+    graceMs: 1_500,
+  });
+  const first = openKeyStatement(keys.statement, enclave.publicKey, verifyP256).value;
+  expect(keys.find(first.key_id)).not.toBeNull();
+  while (updates.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  const second = openKeyStatement(keys.statement, enclave.publicKey, verifyP256).value;
+  expect(second.not_before).toBeLessThan(first.not_after);
+  expect(second.key_id).not.toBe(first.key_id);
+  expect([keys.find(first.key_id) === null, keys.find(second.key_id) === null]).toEqual([false, false]);
+  while (keys.find(first.key_id) !== null) await new Promise((resolve) => setTimeout(resolve, 10));
+  keys.close();
+  expect(keys.find(second.key_id)).toBeNull();
+});
+
+test('an enclave that signs no new key ends the session', async () => {
+  let calls = 0;
+  let failed = false;
+  const keys = await SealingKeys.open({
+    enclave: {
+      signKey: (request) => {
+        calls += 1;
+        return calls === 1 ? enclave.signKey(request) : Promise.reject(new Error('gone'));
+      },
+    },
+    attestationSha256: '0'.repeat(64),
+    onUpdate: () => {},
+    onFailure: () => {
+      failed = true;
+    },
+    lifetimeMs: 400,
+    graceMs: 100,
+  });
+  while (!failed) await new Promise((resolve) => setTimeout(resolve, 10));
+  keys.close();
+});

@@ -1,0 +1,467 @@
+/** Releases, hostile ones included; what becomes of a version that does not work; and that nothing of it can be killed halfway. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Release } from '@inference/protocol';
+import { pino } from 'pino';
+import { create } from 'tar';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { program } from '../../../../test/support/program.js';
+import { SelfUpdate } from '../../src/daemon/self-update.js';
+import { updateAutomatically } from '../../src/update/automatic.js';
+import { choose } from '../../src/update/choose.js';
+import { confirmOnceItWorks, hasShownToWork, LONELY_MS } from '../../src/update/health.js';
+import { installation, launchCommand } from '../../src/update/installation.js';
+import { currentVersion, presentVersions } from '../../src/update/layout.js';
+import { prepare } from '../../src/update/prepare.js';
+import { fetchRelease } from '../../src/update/releases.js';
+import { awaitVerdict, switchTo } from '../../src/update/switch.js';
+import { beginTrial, brokenVersions, endTrial, readTrial, rollBack, trialPath } from '../../src/update/trial.js';
+import { lockUpdates } from '../../src/update/update-lock.js';
+import { agentVersion } from '../../src/version.js';
+import { childrenOf } from '../support/provider-process.js';
+import { AGENT, PLATFORM, ReleaseServer } from './release-server.js';
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+const NEVER = new AbortController().signal;
+
+let server: ReleaseServer;
+let prefix: string;
+
+beforeAll(async () => {
+  server = await ReleaseServer.listen();
+});
+afterAll(() => server.close());
+beforeEach(() => {
+  server.fault = () => false;
+  prefix = mkdtempSync(join(tmpdir(), 'installation-'));
+  place('1.0.0', 'setInterval(() => {}, 1000);');
+  symlinkSync('versions/1.0.0', join(prefix, 'current'));
+  mkdirSync(join(prefix, 'bin'));
+  writeFileSync(join(prefix, 'bin/inference-provider'), '', { mode: 0o755 });
+});
+afterEach(() => rmSync(prefix, { recursive: true, force: true }));
+
+/** A version that is there, whose `serve` does what the test says. */
+function place(version: string, serve: string): void {
+  const folder = join(prefix, 'versions', version);
+  mkdirSync(join(folder, 'bin'), { recursive: true });
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'inference-provider', version, type: 'module' }));
+  writeFileSync(join(folder, 'bin/inference-provider.js'), AGENT(version, serve));
+}
+
+const ask = (more: Partial<Parameters<typeof fetchRelease>[0]> = {}) =>
+  fetchRelease({ coordinator: server.url, platform: PLATFORM, version: null, keys: [server.publicKey], signal: NEVER, ...more });
+const ready = (release: Release, signal = NEVER) =>
+  prepare({ prefix, release, onStep: () => {}, onProgress: () => {}, signal, tuning: { retryMs: 1, tries: 3, chunkBytes: 50_000 } });
+const until = async (isSo: () => boolean): Promise<void> => {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
+};
+const expectUntouched = (): void => {
+  expect(currentVersion(prefix)).toBe('1.0.0');
+  expect(presentVersions(prefix)).toEqual(['1.0.0']);
+  expect(readdirSync(join(prefix, 'versions'))).toEqual(['1.0.0']);
+};
+
+describe('a release on offer', () => {
+  it('is one that its maker signed for this kind of machine, and none other', async () => {
+    const release = await server.release('1.1.0');
+    expect(await ask()).toEqual(release);
+    expect(await ask({ version: '1.1.0' })).toEqual(release);
+    expect(await ask({ version: '9.9.9' })).toBeNull();
+    const stranger = await ReleaseServer.listen();
+    await expect(ask({ keys: [stranger.publicKey] })).rejects.toThrow('not signed by its maker');
+    expect(await ask({ keys: [stranger.publicKey, server.publicKey] })).toEqual(release);
+    await stranger.close();
+    await expect(ask({ keys: [] })).rejects.toThrow('names no release key');
+    for (const change of [
+      { version: '1.2.0' },
+      { size: 5 },
+      { url: 'http://elsewhere/' },
+      { sha256: 'a'.repeat(64) },
+      { notes: 'x' },
+      { node: '1.0.0' },
+    ]) {
+      server.offer({ ...release, ...change }, '1.1.0');
+      await expect(ask(), JSON.stringify(change)).rejects.toThrow('not signed by its maker');
+    }
+    for (const nonsense of [
+      '<html>',
+      '[]',
+      '{}',
+      { ...release, extra: 1 },
+      { ...release, version: '1.1' },
+      { ...release, url: 'file:///etc' },
+      { ...release, size: 2 ** 40 },
+    ]) {
+      server.offer(nonsense, '1.1.0');
+      await expect(ask()).rejects.toThrow('not understood');
+    }
+    const other = await server.release('1.1.0', '', { platform: PLATFORM === 'darwin-arm64' ? 'linux-x64' : 'darwin-arm64' });
+    await expect(ask()).rejects.toThrow(`for ${other.platform}`);
+    server.offer(release, '2.0.0');
+    await expect(ask({ version: '2.0.0' })).rejects.toThrow('in place of 2.0.0');
+    server.offer('x'.repeat(100_000), '1.1.0');
+    await expect(ask()).rejects.toThrow('great length');
+    await expect(ask({ coordinator: 'http://127.0.0.1:9' })).rejects.toMatchObject({ unreachable: true });
+  });
+
+  it('is an update only where it is newer than what is installed, and not known to be broken', async () => {
+    const release = await server.release('1.10.0');
+    const kind = (installed: string, broken: string[] = []) =>
+      choose(
+        release,
+        installed,
+        broken.map((version) => ({ version, at: 0, reason: 'it ended' })),
+      ).kind;
+    expect(['1.9.9', '0.99.0', '1.10.0', '1.10.1', '2.0.0'].map((installed) => kind(installed))).toEqual([
+      'update',
+      'update',
+      'current',
+      'current',
+      'current',
+    ]);
+    expect([kind('1.9.0', ['1.10.0']), kind('1.9.0', ['1.9.5']), choose(null, '1.0.0', []).kind]).toEqual(['broken', 'update', 'current']);
+  });
+});
+
+describe('making a release ready', () => {
+  it('downloads, checks and unpacks it beside what runs, and goes on where a try broke off', async () => {
+    const release = await server.release('1.1.0', '', {}, 200_000);
+    server.sent = 0;
+    let asked = 0;
+    server.fault = (request) => {
+      if (++asked < 4) return false;
+      request.socket.destroy();
+      return true;
+    };
+    await expect(ready(release)).rejects.toThrow('not downloaded');
+    expectUntouched();
+    const before = server.sent;
+    server.fault = () => false;
+    await ready(release);
+    expect(server.sent - before).toBeLessThan(release.size);
+    expect(presentVersions(prefix).sort()).toEqual(['1.0.0', '1.1.0']);
+    expect(currentVersion(prefix)).toBe('1.0.0');
+    expect(readdirSync(join(prefix, 'downloads'))).toEqual([]);
+    const { sent } = server;
+    await ready(release);
+    expect(server.sent).toBe(sent);
+  });
+
+  it('refuses bytes that are not the signed ones, too many of them, and those that lie elsewhere', async () => {
+    const release = await server.release('1.1.0');
+    server.putFile('/files/1.1.0.tgz', Buffer.alloc(release.size));
+    await expect(ready(release)).rejects.toThrow('SHA-256');
+    server.putFile('/files/1.1.0.tgz', Buffer.alloc(release.size + 1));
+    await expect(ready(release)).rejects.toThrow('the file should have');
+    let sent = 0;
+    server.fault = (_request, response) => {
+      response.writeHead(200);
+      const more = (): void => {
+        if (response.destroyed) return;
+        sent += 1 << 16;
+        response.write(Buffer.alloc(1 << 16), more);
+      };
+      more();
+      return true;
+    };
+    await expect(ready(release)).rejects.toThrow('more than the file should have');
+    expect(sent).toBeLessThan(1 << 26);
+    server.fault = (_request, response) => {
+      response.writeHead(302, { location: `${server.url}/files/other.tgz` }).end();
+      return true;
+    };
+    await expect(ready(release)).rejects.toThrow('302');
+    expectUntouched();
+  });
+
+  it('refuses archives that reach out of their folder, that hold another thing, or whose program does not start', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'odd-'));
+    mkdirSync(join(folder, 'package'));
+    writeFileSync(join(folder, 'package/file'), 'x');
+    writeFileSync(join(folder, 'outside'), 'x');
+    symlinkSync('/etc/passwd', join(folder, 'package/link'));
+    const odd = async (name: string, paths: string[], cwd = folder): Promise<Release> => {
+      await create({ file: join(folder, name), cwd, gzip: true, preservePaths: true }, paths);
+      return await server.releaseFile('1.1.0', join(folder, name));
+    };
+    await expect(ready(await odd('link.tgz', ['package']))).rejects.toThrow('SymbolicLink');
+    await expect(ready(await odd('up.tgz', ['../outside'], join(folder, 'package')))).rejects.toThrow('lie elsewhere');
+    await expect(ready(await odd('absolute.tgz', [join(folder, 'outside')]))).rejects.toThrow('lie elsewhere');
+    await expect(ready(await odd('beside.tgz', ['outside']))).rejects.toThrow('lie elsewhere');
+    await expect(ready(await odd('other.tgz', ['package/file']))).rejects.toThrow('holds something else');
+    writeFileSync(join(folder, 'rubbish.tgz'), 'not an archive');
+    await expect(ready(await server.releaseFile('1.1.0', join(folder, 'rubbish.tgz')))).rejects.toThrow('archive of the release');
+    const mute = await server.pack({
+      'package.json': '{"name":"inference-provider","version":"1.1.0"}',
+      'bin/inference-provider.js': 'throw 1',
+    });
+    await expect(ready(await server.releaseFile('1.1.0', mute))).rejects.toThrow('does not start');
+    await expect(ready(await server.release('1.1.0', '', { node: '99.0.0' }))).rejects.toThrow('needs Node 99.0.0');
+    expectUntouched();
+    rmSync(folder, { recursive: true });
+  });
+
+  it('leaves nothing that looks whole and is not, whenever it is killed, and is done by the next try', async () => {
+    const release = await server.release('1.1.0', '', {}, 200_000);
+    const churn = await program('apps/provider/test/update/prepare-churn.ts');
+    for (const afterMs of [0, 40, 90, 160]) {
+      const child = spawn(process.execPath, [churn, prefix, JSON.stringify(release)], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const closed = new Promise((resolve) => child.once('close', resolve));
+      await new Promise((resolve) => child.stdout?.once('data', resolve));
+      await new Promise((resolve) => setTimeout(resolve, afterMs));
+      child.kill('SIGKILL');
+      await closed;
+      expect(currentVersion(prefix)).toBe('1.0.0');
+      if (presentVersions(prefix).includes('1.1.0')) {
+        expect(readFileSync(join(prefix, 'versions/1.1.0/filler'))).toHaveLength(200_000);
+        rmSync(join(prefix, 'versions/1.1.0'), { recursive: true });
+      }
+    }
+    await ready(release);
+    expect(readdirSync(join(prefix, 'versions')).sort()).toEqual(['1.0.0', '1.1.0']);
+    expect(readdirSync(join(prefix, 'downloads'))).toEqual([]);
+  });
+
+  it('is one at a time, and a lock whose process is gone is none', () => {
+    const unlock = lockUpdates(prefix);
+    expect(() => lockUpdates(prefix)).toThrow(`process ${process.pid}`);
+    unlock();
+    writeFileSync(join(prefix, 'update.lock'), '4194305');
+    lockUpdates(prefix)();
+    expect(existsSync(join(prefix, 'update.lock'))).toBe(false);
+  });
+});
+
+describe('a version on trial', () => {
+  const guards: ChildProcess[] = [];
+  // Whatever a test that failed has left; a version ends with its guard.
+  afterEach(() => {
+    for (const guard of guards.splice(0)) guard.kill('SIGKILL');
+  });
+
+  /** Runs the guard as the launcher does, and tells what it and the versions wrote. */
+  async function guarded(): Promise<{ child: ChildProcess; said: () => string; ended: Promise<number | null> }> {
+    const main = await program('apps/provider/src/update/guard/main.ts');
+    const child = spawn(process.execPath, [main, prefix, 'serve'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    guards.push(child);
+    let said = '';
+    child.stdout?.on('data', (data: Buffer) => (said += data.toString()));
+    child.stderr?.on('data', (data: Buffer) => (said += data.toString()));
+    return { child, said: () => said, ended: new Promise((resolve) => child.once('close', resolve)) };
+  }
+  const SAY = (word: string): string =>
+    `process.on('disconnect', () => process.exit()); console.log('${word}'); setInterval(() => {}, 1000);`;
+  const trySecond = (serve: string, patienceMs = 60_000): void => {
+    place('1.0.0', SAY('first runs'));
+    place('1.1.0', serve);
+    beginTrial(prefix, '1.1.0', '1.0.0', patienceMs, 1);
+  };
+
+  it('that ends again and again is replaced by the one before, and remembered', async () => {
+    trySecond('process.exit(7);');
+    const { child, said, ended } = await guarded();
+    await until(() => said().includes('first runs'));
+    expect(said()).toContain('1.1.0 ended with 7 before it worked (start 3 of 3)');
+    expect([currentVersion(prefix), readTrial(prefix)]).toEqual(['1.0.0', null]);
+    expect(brokenVersions(prefix)).toMatchObject([{ version: '1.1.0', reason: expect.stringContaining('3 times') }]);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+  });
+
+  it('that hangs is ended, and replaced by the one before', async () => {
+    trySecond('setInterval(() => {}, 1000);', 300);
+    const { child, said } = await guarded();
+    await until(() => said().includes('first runs'));
+    expect(brokenVersions(prefix)).toMatchObject([{ version: '1.1.0', reason: expect.stringContaining('did not work within') }]);
+    child.kill('SIGKILL');
+  });
+
+  it('that has shown that it works stays, and its later end is an end like any other', async () => {
+    trySecond(
+      `require('node:fs').rmSync('${trialPath(prefix)}'); console.log('second works'); process.stdin.resume(); setTimeout(() => process.exit(3), 50);`.replace(
+        "require('node:fs')",
+        "process.getBuiltinModule('node:fs')",
+      ),
+    );
+    const { said, ended } = await guarded();
+    expect(await ended).toBe(3);
+    expect(said()).toContain('second works');
+    expect([currentVersion(prefix), brokenVersions(prefix)]).toEqual(['1.1.0', []]);
+    expect(await awaitVerdict(prefix, '1.1.0', 1000, NEVER)).toBe(true);
+  });
+
+  it('is asked to end once, though a whole group of processes gets the signal', async () => {
+    trySecond(
+      `let heard = 0; const hear = () => { if (++heard > 1) process.exit(9); setTimeout(() => process.exit(0), 300); };` +
+        `process.on('SIGTERM', hear); process.on('disconnect', () => {}); console.log('second runs'); setInterval(() => {}, 1000);`,
+    );
+    const { child, said, ended } = await guarded();
+    await until(() => said().includes('second runs'));
+    // As systemd does it: to both.
+    const pid = childrenOf(child.pid as number)[0]?.pid as number;
+    process.kill(pid, 'SIGTERM');
+    child.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(readTrial(prefix)).toMatchObject({ starts: 1 });
+  });
+
+  it('is not judged by an end that was asked for, and does not outlive its guard', async () => {
+    const note = join(prefix, 'pid');
+    trySecond(
+      `process.getBuiltinModule('node:fs').writeFileSync('${note}', String(process.pid)); process.on('SIGTERM', () => process.exit(0)); ${SAY('second runs')}`,
+    );
+    const first = await guarded();
+    await until(() => first.said().includes('second runs'));
+    first.child.kill('SIGTERM');
+    expect(await first.ended).toBe(0);
+    expect(readTrial(prefix)).toMatchObject({ version: '1.1.0', starts: 1 });
+    const second = await guarded();
+    await until(() => second.said().includes('second runs'));
+    const pid = Number(readFileSync(note, 'utf8'));
+    second.child.kill('SIGKILL');
+    await until(() => {
+      try {
+        process.kill(pid, 0);
+        return false;
+      } catch {
+        return true;
+      }
+    });
+    expect(readTrial(prefix)).toMatchObject({ starts: 2 });
+  });
+
+  it('has shown that it works when it is registered, or runs alone for a while because its coordinator is away', async () => {
+    const health = { registered: false, coordinatorAway: false, answersCommands: true, runningForMs: LONELY_MS };
+    expect(hasShownToWork(health)).toBe(false);
+    expect(hasShownToWork({ ...health, registered: true })).toBe(true);
+    expect(hasShownToWork({ ...health, registered: true, answersCommands: false })).toBe(false);
+    expect(hasShownToWork({ ...health, coordinatorAway: true })).toBe(true);
+    expect(hasShownToWork({ ...health, coordinatorAway: true, runningForMs: LONELY_MS - 1 })).toBe(false);
+
+    place('0.9.0', '');
+    place('1.1.0', '');
+    const confirm = (version: string) =>
+      confirmOnceItWorks({ prefix, version, health: async () => ({ ...health, registered: true }), signal: NEVER });
+    expect(await confirm('1.0.0')).toBe(false);
+    switchTo(prefix, '1.1.0', 1000, 1);
+    expect(await confirm('1.0.0')).toBe(false);
+    expect(readTrial(prefix)).not.toBeNull();
+    const leave = new AbortController();
+    const hanging = confirmOnceItWorks({ prefix, version: '1.1.0', health: () => new Promise(() => {}), signal: leave.signal });
+    leave.abort();
+    expect(await hanging).toBe(false);
+    expect(await confirm('1.1.0')).toBe(true);
+    expect([readTrial(prefix), currentVersion(prefix), presentVersions(prefix).sort()]).toEqual([null, '1.1.0', ['1.0.0', '1.1.0']]);
+    expect(() => switchTo(prefix, '0.9.0', 1000, 1)).toThrow('not here');
+  });
+
+  it('leaves a whole installation behind, whenever whoever switches is killed', async () => {
+    place('1.1.0', '');
+    const churn = await program('apps/provider/test/update/update-churn.ts');
+    for (let round = 0; round < 5; round++) {
+      const child = spawn(process.execPath, [churn, prefix], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const closed = new Promise((resolve) => child.once('close', resolve));
+      await new Promise((resolve) => child.stdout?.once('data', resolve));
+      // It is somewhere in the middle of what it does over and over.
+      await new Promise((resolve) => setTimeout(resolve, 2 * round));
+      child.kill('SIGKILL');
+      await closed;
+      const current = currentVersion(prefix);
+      expect(['1.0.0', '1.1.0']).toContain(current);
+      const trial = readTrial(prefix);
+      if (trial !== null) expect(trial).toMatchObject({ version: current });
+      if (trial !== null) rollBack(prefix, trial, 'killed', 1);
+      endTrial(prefix);
+      expect(presentVersions(prefix).sort()).toEqual(['1.0.0', '1.1.0']);
+    }
+  });
+});
+
+describe('an installation', () => {
+  it('is known by where the program lies', () => {
+    expect(installation(join(prefix, 'current'))).toEqual({ kind: 'own', prefix, version: '1.0.0', root: join(prefix, 'versions/1.0.0') });
+    expect(launchCommand(installation(join(prefix, 'current')))).toEqual([join(prefix, 'bin/inference-provider')]);
+    const npm = join(prefix, 'lib/node_modules/inference-provider');
+    mkdirSync(npm, { recursive: true });
+    writeFileSync(join(npm, 'package.json'), '{"version":"1.0.0"}');
+    expect(installation(npm)).toMatchObject({ kind: 'npm' });
+    expect(installation()).toMatchObject({ kind: 'clone' });
+  });
+
+  it('says by its exit code that a certain version is not to be had, and has nothing to do for its own', async () => {
+    const update = (version: string) =>
+      new Promise<{ code: number; outcome: string }>((resolve) => {
+        const args = ['update', '--to', version, '--coordinator', server.url, '--data-dir', prefix, '--json'];
+        execFile(process.execPath, [MAIN, ...args], (error, stdout) =>
+          resolve({ code: error === null ? 0 : Number(error.code), outcome: JSON.parse(stdout).outcome }),
+        );
+      });
+    expect(await update('9.9.9')).toEqual({ code: 1, outcome: 'not_offered' });
+    expect(await update(agentVersion())).toEqual({ code: 0, outcome: 'current' });
+  });
+
+  it('as a service switches to what is ready, and asks to be started again; by hand it only says so', async () => {
+    place('1.1.0', '');
+    const asked = join(prefix, 'asked');
+    const report = JSON.stringify({ outcome: 'ready', installed: '1.0.0', version: '1.1.0', notes: null, text: [] });
+    writeFileSync(join(prefix, 'bin/inference-provider'), `#!/bin/sh\necho "$@" > '${asked}'\necho '${report}'\n`, { mode: 0o755 });
+    const lines: string[] = [];
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+    const run = async (service: boolean): Promise<void> => {
+      let restart: (() => void) | null = null;
+      const restarted = new Promise<void>((resolve) => (restart = resolve));
+      const said = until(() => lines.some((line) => line.includes('"update_ready"')));
+      const self = new SelfUpdate({
+        found: { kind: 'own', prefix, version: '1.0.0', root: prefix },
+        dataDir: prefix,
+        coordinator: server.url,
+        service,
+        automatic: () => true,
+        isRegistered: () => true,
+        onRestart: () => restart?.(),
+        log,
+        everyMs: 5,
+      });
+      await (service ? restarted : said);
+      await self.close();
+    };
+    await run(false);
+    expect(readTrial(prefix)).toBeNull();
+    expect(readFileSync(asked, 'utf8')).toContain(`update --prepare --json --data-dir ${prefix} --coordinator ${server.url}`);
+    await run(true);
+    expect(readTrial(prefix)).toMatchObject({ version: '1.1.0', previous: '1.0.0' });
+  });
+
+  it('looks for updates by itself, not at the same moment as all others, and not where its owner does not want it', async () => {
+    const leave = new AbortController();
+    const seen: string[] = [];
+    let wanted = false;
+    const answers = [new Error('away'), null, '1.1.0', '1.1.0'];
+    await updateAutomatically({
+      wanted: () => {
+        seen.push(wanted ? 'wanted' : 'not wanted');
+        wanted = true;
+        return seen.length > 1;
+      },
+      look: async () => {
+        const answer = answers.shift();
+        if (answer instanceof Error) throw answer;
+        return answer ?? null;
+      },
+      onReady: (version) => {
+        seen.push(version);
+        if (seen.filter((word) => word === version).length === 1) throw new Error('damaged');
+      },
+      onProblem: (error) => seen.push(String(error)),
+      signal: leave.signal,
+      everyMs: 4,
+    });
+    expect(seen).toEqual(['not wanted', 'wanted', 'Error: away', 'wanted', 'wanted', '1.1.0', 'Error: damaged', 'wanted', '1.1.0']);
+    leave.abort();
+    await updateAutomatically({ wanted: () => true, look: async () => null, onReady: () => {}, onProblem: () => {}, signal: leave.signal });
+  });
+});
