@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { judgeAnswer } from '../apps/console/src/pages/playground/judge-answer.js';
-import { providerFacts } from '../apps/console/src/pages/playground/provider-facts.js';
+import { providerFacts } from '../apps/console/src/pages/playground/requests/provider-facts.js';
+import { evaluateAnswer } from '../apps/console/src/pages/playground/verification/evaluate-answer.js';
 import { responseCommand } from '../packages/verifier/src/cli/response.js';
 import { verifyAnswer } from '../packages/verifier/src/verify-answer.js';
 import { type AnswerCase, answerCases, type KeptAnswer, keptAnswer } from '../packages/verifier/test/answer-cases.js';
@@ -88,7 +88,7 @@ const script: Verifier = async ({ answer }, index) => {
 function judgedByConsole({ answer }: AnswerCase, now: number): Outcome {
   const headers = new Headers(answer.headers);
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
-  const check = judgeAnswer(
+  const check = evaluateAnswer(
     {
       requestBody: answer.request,
       nonce: answer.nonce,
@@ -127,7 +127,7 @@ const ofVerified = ({ expected, enclave }: AnswerCase) => (expected === 'verifie
 /** What the bundle gives to the page. */
 interface Verifiers {
   readonly verifyAnswer: typeof verifyAnswer;
-  readonly judgeAnswer: typeof judgeAnswer;
+  readonly evaluateAnswer: typeof evaluateAnswer;
   readonly providerFacts: typeof providerFacts;
 }
 
@@ -155,8 +155,8 @@ describeInBrowser('the table of answers in a browser', () => {
       stdin: {
         contents: `
           export { verifyAnswer } from './packages/verifier/src/index.ts';
-          export { judgeAnswer } from './apps/console/src/pages/playground/judge-answer.ts';
-          export { providerFacts } from './apps/console/src/pages/playground/provider-facts.ts';`,
+          export { evaluateAnswer } from './apps/console/src/pages/playground/verification/evaluate-answer.ts';
+          export { providerFacts } from './apps/console/src/pages/playground/requests/provider-facts.ts';`,
         resolveDir: fileURLToPath(new URL('..', import.meta.url)),
         loader: 'ts',
       },
@@ -177,7 +177,7 @@ describeInBrowser('the table of answers in a browser', () => {
       }));
       const found = await page.evaluate(
         ([all, now]) => {
-          const { verifyAnswer, judgeAnswer, providerFacts } = (globalThis as unknown as { verifiers: Verifiers }).verifiers;
+          const { verifyAnswer, evaluateAnswer, providerFacts } = (globalThis as unknown as { verifiers: Verifiers }).verifiers;
           return all.map(({ name, answer }) => {
             const { path: endpoint, request, nonce, feed } = answer;
             const body = Uint8Array.from(answer.body);
@@ -187,7 +187,7 @@ describeInBrowser('the table of answers in a browser', () => {
             const common = { nonce, feed, endpoint };
             const byLibrary = verifyAnswer({ ...common, request: new TextEncoder().encode(request), body, headers, ...known }, 'receipt');
             const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
-            const byConsole = judgeAnswer(
+            const byConsole = evaluateAnswer(
               {
                 ...common,
                 requestBody: request,

@@ -4,7 +4,7 @@ import { defineConfig } from 'vite';
 import { compressed } from './build/compressed.js';
 import { noEvaluation } from './build/no-evaluation.js';
 import { pageList } from './build/page-list.js';
-import { PATHS } from './src/pages/paths.js';
+import { PATHS } from './src/routing/paths.js';
 
 /** Where `npm run dev` finds a coordinator. */
 const COORDINATOR = process.env.COORDINATOR ?? 'http://127.0.0.1:8080';

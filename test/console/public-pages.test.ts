@@ -226,7 +226,7 @@ describeInBrowser('the console', () => {
     >;
     const shell = Object.values(manifest).filter(({ isEntry }) => isEntry);
     const withShell = new Set(shell.flatMap(({ file, imports = [] }) => [file, ...imports.map((name) => manifest[name]?.file ?? '')]));
-    const lazy = ['src/ui/chart-drawing.tsx', '../../packages/verifier/dist/index.js'].map((name) => manifest[name]?.file);
+    const lazy = ['src/ui/chart/chart-drawing.tsx', '../../packages/verifier/dist/index.js'].map((name) => manifest[name]?.file);
     for (const file of lazy) {
       expect(file, Object.keys(manifest).join(' ')).toBeDefined();
       expect(withShell.has(file as string)).toBe(false);

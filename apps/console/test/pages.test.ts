@@ -1,7 +1,7 @@
 /// <reference types="vite/client" />
 import { expect, it } from 'vitest';
-import { PAGES } from '../src/pages/index.js';
-import { PATHS } from '../src/pages/paths.js';
+import { PAGES } from '../src/pages/pages.js';
+import { PATHS } from '../src/routing/paths.js';
 
 it('every page has an address of its own among those that the coordinator serves', () => {
   const served: readonly string[] = Object.values(PATHS);

@@ -25,9 +25,9 @@ describe('import directions', () => {
   });
 
   it('lets the console import only types of the formats', () => {
-    expect(check('apps/console/src/app/session.tsx', '@inference/formats', true)).toBeNull();
-    expect(check('apps/console/src/app/session.tsx', '@inference/formats')).toMatch(/only types/);
-    expect(check('apps/console/src/app/session.tsx', '@inference/coordinator', true)).toMatch(/may use only/);
+    expect(check('apps/console/src/api/session.tsx', '@inference/formats', true)).toBeNull();
+    expect(check('apps/console/src/api/session.tsx', '@inference/formats')).toMatch(/only types/);
+    expect(check('apps/console/src/api/session.tsx', '@inference/coordinator', true)).toMatch(/may use only/);
     expect(check('apps/coordinator/src/app.ts', '@inference/console', true)).toMatch(/apps never/);
   });
 
@@ -41,6 +41,8 @@ describe('import directions', () => {
     ['apps/coordinator/src/app.ts', './providers/registry.js'],
     ['apps/coordinator/src/inference/run.ts', '../providers/registry.js'],
     ['apps/coordinator/src/routes/inference/models.ts', 'fastify'],
+    ['apps/console/src/pages/pages.ts', './client/routes.js'],
+    ['apps/console/src/pages/client/keys-page.tsx', '../../ui/forms/button.js'],
   ])('%s may import %s', (path, specifier) => {
     expect(check(path, specifier)).toBeNull();
   });
@@ -58,6 +60,10 @@ describe('import directions', () => {
     ['apps/provider/src/host/facts.ts', '@inference/formats', /may use only/],
     ['apps/provider/src/work/intake.ts', '../session/connection.js', /may use only/],
     ['apps/provider/src/work/intake.ts', '@inference/unheard-of', /no layer/],
+    ['apps/console/src/ui/chart/chart-drawing.tsx', '../../app/router.js', /may use only/],
+    ['apps/console/src/ui/feedback/error-state.tsx', '../../api/api-error.js', /may use only/],
+    ['apps/console/src/pages/account/sign-in-page.tsx', '../../app/router.js', /may use only/],
+    ['apps/console/src/pages/account/sign-in-page.tsx', '../client/keys-page.js', /may use only/],
   ])('%s may not import %s', (path, specifier, reason) => {
     expect(check(path, specifier)).toMatch(reason);
   });

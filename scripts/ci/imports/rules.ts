@@ -19,6 +19,10 @@ export interface Layer {
 const PURE = false;
 const NODE = true;
 
+/** Page folders of the console. None imports another, nor the router that loads them. */
+const CONSOLE_PAGE_ROOMS = ['account', 'admin', 'client', 'network', 'owner', 'playground'] as const;
+const pageRoom = (room: string): string => `console/pages/${room}`;
+
 export const LAYERS: readonly Layer[] = [
   { name: 'protocol', path: 'packages/protocol/src', uses: [], node: PURE },
   { name: 'protocol/crypto', path: 'packages/protocol/src/crypto', uses: ['protocol'], node: NODE },
@@ -281,7 +285,38 @@ export const LAYERS: readonly Layer[] = [
     node: PURE,
   },
 
-  { name: 'console', path: 'apps/console/src', uses: ['verifier', 'protocol'], usesTypesOf: ['formats'], node: PURE },
+  { name: 'console', path: 'apps/console/src', uses: ['console/app'], node: PURE },
+  {
+    name: 'console/app',
+    path: 'apps/console/src/app',
+    uses: ['console/pages', 'console/routing', 'console/api', 'console/ui'],
+    node: PURE,
+  },
+  {
+    name: 'console/pages',
+    path: 'apps/console/src/pages',
+    uses: [...CONSOLE_PAGE_ROOMS.map(pageRoom), 'console/routing'],
+    node: PURE,
+  },
+  ...CONSOLE_PAGE_ROOMS.map(
+    (room): Layer => ({
+      name: pageRoom(room),
+      path: `apps/console/src/pages/${room}`,
+      uses: ['console/features', 'console/routing', 'console/api', 'console/ui', 'verifier', 'protocol'],
+      usesTypesOf: ['formats'],
+      node: PURE,
+    }),
+  ),
+  {
+    name: 'console/features',
+    path: 'apps/console/src/features',
+    uses: ['console/routing', 'console/api', 'console/ui', 'protocol'],
+    usesTypesOf: ['formats'],
+    node: PURE,
+  },
+  { name: 'console/api', path: 'apps/console/src/api', uses: ['console/ui'], usesTypesOf: ['formats'], node: PURE },
+  { name: 'console/routing', path: 'apps/console/src/routing', uses: [], node: PURE },
+  { name: 'console/ui', path: 'apps/console/src/ui', uses: [], node: PURE },
 ];
 
 const PACKAGES: Readonly<Record<string, string>> = {
@@ -329,7 +364,7 @@ export function checkImport(layer: Layer, path: string, { specifier, typesOnly }
 
 /** Wiring files may import every folder of their own app and every package, but never another app. */
 function checkWiring(layer: Layer, target: Layer): string | null {
-  const isApp = (name: string): boolean => name.startsWith('coordinator') || name.startsWith('provider') || name === 'console';
+  const isApp = (name: string): boolean => name.startsWith('coordinator') || name.startsWith('provider') || name.startsWith('console');
   const sameApp = target.name === layer.name || target.name.startsWith(`${layer.name}/`);
   return sameApp || !isApp(target.name) ? null : 'apps never import each other';
 }

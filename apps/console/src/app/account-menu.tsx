@@ -3,11 +3,11 @@ import { Menu } from '@base-ui/react/menu';
 import { CircleUser, LogOut } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { PATHS } from '../pages/paths.js';
-import { Skeleton } from '../ui/skeleton.js';
-import { useToast } from '../ui/toast.js';
-import { api } from './api-client.js';
-import { useSession, useSessionChanged } from './session.js';
+import { api } from '../api/api-client.js';
+import { useSession, useSessionChanged } from '../api/session.js';
+import { PATHS } from '../routing/paths.js';
+import { Skeleton } from '../ui/feedback/skeleton.js';
+import { useToast } from '../ui/feedback/toast.js';
 
 /** `compact` shows a symbol only, for the bar of narrow screens. */
 export function AccountMenu({ compact = false }: { readonly compact?: boolean }) {

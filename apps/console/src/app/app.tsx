@@ -2,12 +2,12 @@
 import { CSPProvider } from '@base-ui/react/csp-provider';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ToastProvider } from '../ui/toast.js';
-import { createQueryClient } from './query.js';
+import { createQueryClient } from '../api/query-client.js';
+import { SessionProvider } from '../api/session.js';
+import { ToastProvider } from '../ui/feedback/toast.js';
+import { ThemeProvider } from '../ui/theme/theme.js';
 import { Pages } from './router.js';
-import { SessionProvider } from './session.js';
 import { Shell } from './shell.js';
-import { ThemeProvider } from './theme.js';
 
 export function App() {
   const [queryClient] = useState(createQueryClient);

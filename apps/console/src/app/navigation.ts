@@ -1,7 +1,8 @@
 /** What the navigation shows to whom. */
-import { PAGES } from '../pages/index.js';
-import { type PageRoute, SECTIONS, type Section } from '../pages/page-route.js';
-import type { Session } from './session.js';
+
+import type { Session } from '../api/session.js';
+import { PAGES } from '../pages/pages.js';
+import { type PageRoute, SECTIONS, type Section } from '../routing/page-route.js';
 
 export interface NavSection {
   readonly section: Section;

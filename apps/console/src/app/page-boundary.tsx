@@ -1,6 +1,6 @@
 /** Catches what a page throws, a file of it that cannot be loaded included, and offers to try again. */
 import { Component, type ReactNode } from 'react';
-import { ErrorState } from '../ui/error-state.js';
+import { ErrorState } from '../ui/feedback/error-state.js';
 
 interface State {
   readonly error: Error | null;

@@ -4,15 +4,16 @@
  */
 import { type ComponentType, lazy, Suspense, useEffect, useRef } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
-import { PAGES } from '../pages/index.js';
-import type { PageRoute } from '../pages/page-route.js';
-import { PATHS } from '../pages/paths.js';
-import { EmptyState } from '../ui/empty-state.js';
-import { ErrorState } from '../ui/error-state.js';
-import { LinkButton } from '../ui/link-button.js';
-import { PageSkeleton } from '../ui/skeleton.js';
+import { useSession } from '../api/session.js';
+import { PAGES } from '../pages/pages.js';
+import type { PageRoute } from '../routing/page-route.js';
+import { PATHS } from '../routing/paths.js';
+import { signInPath } from '../routing/sign-in-return.js';
+import { EmptyState } from '../ui/feedback/empty-state.js';
+import { ErrorState } from '../ui/feedback/error-state.js';
+import { PageSkeleton } from '../ui/feedback/skeleton.js';
+import { LinkButton } from '../ui/navigation/link-button.js';
 import { PageBoundary } from './page-boundary.js';
-import { useSession } from './session.js';
 
 const LOADED = new Map<PageRoute, ComponentType>(PAGES.map((page) => [page, lazyPage(page)]));
 
@@ -58,19 +59,6 @@ function Guarded({ page }: { readonly page: PageRoute }) {
       <Page key={who} />
     </Suspense>
   );
-}
-
-/** Where to sign in and come back to `next`, a path of this console. */
-export function signInPath(next: string): string {
-  return `${PATHS.signIn}?next=${encodeURIComponent(next)}`;
-}
-
-/** The path that `?next=` names, when it is one of this console; else the one given. Never another site. */
-export function nextPath(search: string, otherwise: string): string {
-  const next = new URLSearchParams(search).get('next');
-  if (next === null || !/^\/(?![/\\])/.test(next)) return otherwise;
-  const url = new URL(next, window.location.origin);
-  return url.origin === window.location.origin ? `${url.pathname}${url.search}` : otherwise;
 }
 
 /** Title at once; focus on the heading when it comes, but for the first page, where the browser's own start is right. */

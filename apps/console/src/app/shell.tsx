@@ -3,12 +3,12 @@ import { Dialog } from '@base-ui/react/dialog';
 import { Menu as MenuIcon, X } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { PATHS } from '../pages/paths.js';
-import { Note } from '../ui/note.js';
+import { useSession } from '../api/session.js';
+import { PATHS } from '../routing/paths.js';
+import { Note } from '../ui/feedback/note.js';
+import { ThemeSwitch } from '../ui/theme/theme-switch.js';
 import { AccountMenu } from './account-menu.js';
 import { isCurrent, navigationFor } from './navigation.js';
-import { useSession } from './session.js';
-import { ThemeSwitch } from './theme-switch.js';
 
 export function Shell({ children }: { readonly children: ReactNode }) {
   return (

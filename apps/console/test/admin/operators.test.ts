@@ -1,8 +1,8 @@
 import type { AdminProvider } from '@inference/formats';
 import { expect, it } from 'vitest';
-import { actionWords, outcomeWords } from '../../src/pages/admin/action-words.js';
-import { readHashes } from '../../src/pages/admin/file-hashes.js';
-import { filterProviders, type StateFilter } from '../../src/pages/admin/provider-filter.js';
+import { readHashes } from '../../src/pages/admin/models/file-hashes.js';
+import { filterProviders, type StateFilter } from '../../src/pages/admin/providers/provider-filter.js';
+import { actionWords, outcomeWords } from '../../src/pages/admin/system/action-texts.js';
 
 const provider = (serial_number: string, changes: Partial<AdminProvider> = {}): AdminProvider =>
   ({

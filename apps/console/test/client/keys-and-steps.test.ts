@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { firstSteps, nextStep } from '../../src/pages/client/first-steps.js';
+import { firstSteps, nextStep } from '../../src/features/account/first-steps.js';
 import { EMPTY_KEY_FORM, keyBody, keyForm } from '../../src/pages/client/key-form.js';
 import { imageSnippet, textSnippets } from '../../src/pages/client/snippets.js';
 

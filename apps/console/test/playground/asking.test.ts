@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { askWithKey } from '../../src/pages/playground/ask.js';
-import { askChat, type ChatOutcome } from '../../src/pages/playground/ask-chat.js';
-import { imagePaths, imageType } from '../../src/pages/playground/ask-images.js';
-import { newNonce } from '../../src/pages/playground/call.js';
-import { judgeAnswer } from '../../src/pages/playground/judge-answer.js';
-import type { ProviderFacts } from '../../src/pages/playground/provider-facts.js';
+import { newNonce } from '../../src/pages/playground/requests/call.js';
+import { askChat, type ChatOutcome } from '../../src/pages/playground/requests/chat-request.js';
+import { imagePaths, imageType } from '../../src/pages/playground/requests/image-request.js';
+import type { ProviderFacts } from '../../src/pages/playground/requests/provider-facts.js';
+import { askWithKey } from '../../src/pages/playground/requests/send-with-key.js';
+import { evaluateAnswer } from '../../src/pages/playground/verification/evaluate-answer.js';
 
 const SSE = { 'content-type': 'text/event-stream', 'x-provider-id': 'p1', 'x-provider-chip': 'Apple M4', 'x-inference-job-id': 'j1' };
 const chunk = (content: string): string => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
@@ -161,10 +161,10 @@ describe('the judgement of an answer', () => {
   const evidence = { requestBody: '{}', nonce: 'n', model: 'm', provider, answer: { kind: 'stream' as const, bytes: new Uint8Array() } };
 
   it('is "unknown" where there is no key to check with, and never "verified"', () => {
-    expect(judgeAnswer({ ...evidence, feed: null }, 0).state).toBe('unknown');
-    expect(judgeAnswer({ ...evidence, feed: { providers: [] } }, 0).state).toBe('unknown');
-    expect(judgeAnswer({ ...evidence, feed: 'nonsense' }, 0).state).toBe('unknown');
-    expect(judgeAnswer({ ...evidence, provider: null, feed: null }, 0).state).toBe('failed');
-    expect(judgeAnswer({ ...evidence, feed: { providers: [{ provider_id: 'p1' }] } }, 0).state).toBe('failed');
+    expect(evaluateAnswer({ ...evidence, feed: null }, 0).state).toBe('unknown');
+    expect(evaluateAnswer({ ...evidence, feed: { providers: [] } }, 0).state).toBe('unknown');
+    expect(evaluateAnswer({ ...evidence, feed: 'nonsense' }, 0).state).toBe('unknown');
+    expect(evaluateAnswer({ ...evidence, provider: null, feed: null }, 0).state).toBe('failed');
+    expect(evaluateAnswer({ ...evidence, feed: { providers: [{ provider_id: 'p1' }] } }, 0).state).toBe('failed');
   });
 });

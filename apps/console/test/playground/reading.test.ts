@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { chatEvents } from '../../src/pages/playground/chat-event.js';
-import { chatBody, conversation, isBusy, newAnswer, type Turn } from '../../src/pages/playground/conversation.js';
-import { EMPTY_PARAMETERS, readParameters } from '../../src/pages/playground/parameters.js';
-import { problemOfFailure } from '../../src/pages/playground/problems.js';
-import { SseReader } from '../../src/pages/playground/sse.js';
+import { chatBody, conversation, isBusy, newAnswer, type Turn } from '../../src/pages/playground/chat/conversation.js';
+import { EMPTY_PARAMETERS, readParameters } from '../../src/pages/playground/chat/parameters.js';
+import { chatEvents } from '../../src/pages/playground/requests/chat-event.js';
+import { problemOfFailure } from '../../src/pages/playground/requests/problems.js';
+import { SseReader } from '../../src/pages/playground/requests/sse-reader.js';
 
 describe('events of a stream', () => {
   const stream = ': hello\n\ndata: {"a":"ü€😀"}\n\n: keep-alive\n\ndata: 1\ndata: 2\n\nevent: x\n\ndata: [DONE]\n\ndata: cut';

@@ -1,5 +1,5 @@
 /** Fetches the next page of a list that is shown page after page. */
-import { Button } from '../../ui/button.js';
+import { Button } from '../../ui/forms/button.js';
 
 export interface Pages {
   readonly hasNextPage: boolean;

@@ -14,7 +14,7 @@ import type {
   ConsoleWithdrawalPage,
 } from '@inference/formats';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { api, type QueryValue } from '../../app/api-client.js';
+import { api, type QueryValue } from '../../api/api-client.js';
 
 export const ADMIN = ['admin'] as const;
 /** Milliseconds. */

@@ -1,7 +1,7 @@
 /** The pages of operators. */
 import { BookOpen, Cpu, Footprints, HandCoins, HeartPulse, PiggyBank, Tags, Users } from 'lucide-react';
-import type { PageRoute } from '../page-route.js';
-import { PATHS } from '../paths.js';
+import type { PageRoute } from '../../routing/page-route.js';
+import { PATHS } from '../../routing/paths.js';
 
 export const adminRoutes: readonly PageRoute[] = [
   { path: PATHS.admin, title: 'Operations', access: 'admin', load: () => import('./home-page.js') },
@@ -9,58 +9,58 @@ export const adminRoutes: readonly PageRoute[] = [
     path: PATHS.adminHealth,
     title: 'Health',
     access: 'admin',
-    load: () => import('./health-page.js'),
+    load: () => import('./system/health-page.js'),
     nav: { section: 'admin', label: 'Health', icon: HeartPulse },
   },
   {
     path: PATHS.adminProviders,
     title: 'Providers of the network',
     access: 'admin',
-    load: () => import('./providers-page.js'),
+    load: () => import('./providers/providers-page.js'),
     nav: { section: 'admin', label: 'All machines', icon: Cpu },
   },
-  { path: PATHS.adminProvider, title: 'Provider', access: 'admin', load: () => import('./provider-page.js') },
+  { path: PATHS.adminProvider, title: 'Provider', access: 'admin', load: () => import('./providers/provider-page.js') },
   {
     path: PATHS.adminAccounts,
     title: 'Accounts',
     access: 'admin',
-    load: () => import('./accounts-page.js'),
+    load: () => import('./accounts/accounts-page.js'),
     nav: { section: 'admin', label: 'Accounts', icon: Users },
   },
-  { path: PATHS.adminAccount, title: 'Account', access: 'admin', load: () => import('./account-page.js') },
+  { path: PATHS.adminAccount, title: 'Account', access: 'admin', load: () => import('./accounts/account-page.js') },
   {
     path: PATHS.adminDeposits,
     title: 'Deposits',
     access: 'admin',
-    load: () => import('./deposits-page.js'),
+    load: () => import('./payments/deposits-page.js'),
     nav: { section: 'admin', label: 'Deposits', icon: PiggyBank },
   },
   {
     path: PATHS.adminWithdrawals,
     title: 'Withdrawals',
     access: 'admin',
-    load: () => import('./withdrawals-page.js'),
+    load: () => import('./payments/withdrawals-page.js'),
     nav: { section: 'admin', label: 'Withdrawals', icon: HandCoins },
   },
   {
     path: PATHS.adminPrices,
     title: 'Prices',
     access: 'admin',
-    load: () => import('./prices-page.js'),
+    load: () => import('./models/prices-page.js'),
     nav: { section: 'admin', label: 'Prices', icon: Tags },
   },
   {
     path: PATHS.adminCatalogue,
     title: 'Model catalogue',
     access: 'admin',
-    load: () => import('./catalogue-page.js'),
+    load: () => import('./models/catalogue-page.js'),
     nav: { section: 'admin', label: 'Catalogue', icon: BookOpen },
   },
   {
     path: PATHS.adminActions,
     title: 'What operators did',
     access: 'admin',
-    load: () => import('./actions-page.js'),
+    load: () => import('./system/actions-page.js'),
     nav: { section: 'admin', label: 'Trail', icon: Footprints },
   },
 ];

@@ -3,10 +3,10 @@ import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useSearch } from 'wouter';
-import { api } from '../../app/api-client.js';
-import { formatUsd } from '../../ui/money.js';
-import { Note } from '../../ui/note.js';
-import { MONEY, useMoneyChanged } from './balance-query.js';
+import { api } from '../../api/api-client.js';
+import { MONEY, useMoneyChanged } from '../../features/account/balance.js';
+import { formatUsd } from '../../ui/display/money.js';
+import { Note } from '../../ui/feedback/note.js';
 
 const ASK_EVERY_MS = 2000;
 

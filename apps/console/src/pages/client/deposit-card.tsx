@@ -2,17 +2,17 @@
 import type { ConsoleNewDeposit } from '@inference/formats';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
-import { api } from '../../app/api-client.js';
-import { useSettings } from '../../app/session.js';
-import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { ErrorNote } from '../../ui/error-state.js';
-import { Field } from '../../ui/field.js';
-import { formatUsd } from '../../ui/money.js';
-import { Note } from '../../ui/note.js';
-import { useToast } from '../../ui/toast.js';
-import { readUsd } from '../usd.js';
-import { useMoneyChanged } from './balance-query.js';
+import { api } from '../../api/api-client.js';
+import { useSettings } from '../../api/session.js';
+import { useMoneyChanged } from '../../features/account/balance.js';
+import { readUsd } from '../../features/account/usd-amount.js';
+import { Card } from '../../ui/display/card.js';
+import { formatUsd } from '../../ui/display/money.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { Note } from '../../ui/feedback/note.js';
+import { useToast } from '../../ui/feedback/toast.js';
+import { Button } from '../../ui/forms/button.js';
+import { Field } from '../../ui/forms/field.js';
 
 const PRESETS = ['5', '20', '50'];
 

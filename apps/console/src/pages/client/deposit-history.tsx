@@ -1,16 +1,16 @@
 /** All deposits of the account, newest first. */
 import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { api } from '../../app/api-client.js';
-import { Badge } from '../../ui/badge.js';
-import { Card } from '../../ui/card.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorState } from '../../ui/error-state.js';
-import { formatUsd, Money } from '../../ui/money.js';
-import type { Tone } from '../../ui/note.js';
-import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
-import { MONEY } from './balance-query.js';
+import { api } from '../../api/api-client.js';
+import { MONEY } from '../../features/account/balance.js';
+import { Badge } from '../../ui/display/badge.js';
+import { Card } from '../../ui/display/card.js';
+import { formatUsd, Money } from '../../ui/display/money.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { Time } from '../../ui/display/time.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import type { Tone } from '../../ui/feedback/note.js';
 import { MoreButton } from './more-button.js';
 
 const PAGE = 20;

@@ -1,11 +1,11 @@
 /** How the table of keys shows one. */
 import type { ConsoleKey } from '@inference/formats';
-import { Badge } from '../../ui/badge.js';
-import { Button } from '../../ui/button.js';
-import { Money } from '../../ui/money.js';
-import type { Tone } from '../../ui/note.js';
-import type { Column } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
+import { Badge } from '../../ui/display/badge.js';
+import { Money } from '../../ui/display/money.js';
+import type { Column } from '../../ui/display/table.js';
+import { Time } from '../../ui/display/time.js';
+import type { Tone } from '../../ui/feedback/note.js';
+import { Button } from '../../ui/forms/button.js';
 
 const STATES: Readonly<Record<ConsoleKey['state'], readonly [Tone, string]>> = {
   active: ['good', 'Active'],

@@ -2,12 +2,12 @@
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
-import { api } from '../../app/api-client.js';
-import { Button } from '../../ui/button.js';
-import { Dialog, DialogActions } from '../../ui/dialog.js';
-import { ErrorNote } from '../../ui/error-state.js';
-import { Field } from '../../ui/field.js';
-import { Select } from '../../ui/select.js';
+import { api } from '../../api/api-client.js';
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { Button } from '../../ui/forms/button.js';
+import { Field } from '../../ui/forms/field.js';
+import { Select } from '../../ui/forms/select.js';
 import { EMPTY_KEY_FORM, type KeyForm, keyBody, keyForm } from './key-form.js';
 import { ModelChoice } from './model-choice.js';
 

@@ -1,6 +1,6 @@
 /** What somebody fills in for a key, and the body of the console API that it comes to. */
 import type { ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
-import { readUsd, typedUsd } from '../usd.js';
+import { readUsd, typedUsd } from '../../features/account/usd-amount.js';
 
 export interface KeyForm {
   readonly name: string;

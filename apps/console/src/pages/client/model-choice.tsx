@@ -1,5 +1,5 @@
 /** Chooses the models of a key: all of them, or those that are ticked. Models that nobody serves now stay choosable where they were chosen. */
-import { useModels } from './models.js';
+import { useModels } from '../../features/account/models.js';
 
 export interface ModelChoiceProps {
   /** Empty: all. */

@@ -1,5 +1,5 @@
 /** Fetches the next page of a list. Nothing where there is none. */
-import { Button } from '../../ui/button.js';
+import { Button } from '../../ui/forms/button.js';
 
 export interface MoreButtonProps {
   readonly more: boolean;

@@ -1,10 +1,10 @@
 /** Shows the text of a new key, this once. */
 import type { ConsoleNewKey } from '@inference/formats';
-import { Button } from '../../ui/button.js';
-import { CopyField } from '../../ui/copy-field.js';
-import { Dialog, DialogActions } from '../../ui/dialog.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { PATHS } from '../paths.js';
+import { PATHS } from '../../routing/paths.js';
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
+import { Button } from '../../ui/forms/button.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 
 export function NewKeyDialog({ made, onClose }: { readonly made: ConsoleNewKey | null; readonly onClose: () => void }) {
   return (

@@ -1,13 +1,13 @@
 /** The chart of use, with the choice of what it measures. */
 import type { ConsoleUsageDays } from '@inference/formats';
 import { useState } from 'react';
-import { Card } from '../../ui/card.js';
-import { Chart } from '../../ui/chart.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { formatUsd } from '../../ui/money.js';
-import { formatShort } from '../../ui/number.js';
-import { Segmented } from '../../ui/segmented.js';
-import { Skeleton } from '../../ui/skeleton.js';
+import { Chart } from '../../ui/chart/chart.js';
+import { Card } from '../../ui/display/card.js';
+import { formatUsd } from '../../ui/display/money.js';
+import { formatShort } from '../../ui/display/number.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { Segmented } from '../../ui/forms/segmented.js';
 import { type Measure, usageChart } from './usage-series.js';
 
 const MEASURES: readonly { readonly value: Measure; readonly label: string }[] = [

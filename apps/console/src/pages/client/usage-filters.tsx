@@ -1,11 +1,11 @@
 /** The filters of the usage page: a range of days, a model, a key. */
 import type { ConsoleKeyPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
-import { api } from '../../app/api-client.js';
-import { Field } from '../../ui/field.js';
-import { Segmented } from '../../ui/segmented.js';
-import { Select } from '../../ui/select.js';
-import { MONEY } from './balance-query.js';
+import { api } from '../../api/api-client.js';
+import { MONEY } from '../../features/account/balance.js';
+import { Field } from '../../ui/forms/field.js';
+import { Segmented } from '../../ui/forms/segmented.js';
+import { Select } from '../../ui/forms/select.js';
 import { lastDays, type UsageFilter } from './usage-filter.js';
 
 const RANGES = [

@@ -2,17 +2,17 @@
 import type { ConsoleUsageEntry, ConsoleUsagePage } from '@inference/formats';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { api } from '../../app/api-client.js';
-import { Card } from '../../ui/card.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorState } from '../../ui/error-state.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { Money } from '../../ui/money.js';
-import { Count } from '../../ui/number.js';
-import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
-import { PATHS } from '../paths.js';
-import { MONEY } from './balance-query.js';
+import { api } from '../../api/api-client.js';
+import { MONEY } from '../../features/account/balance.js';
+import { PATHS, pathWithId } from '../../routing/paths.js';
+import { Card } from '../../ui/display/card.js';
+import { Money } from '../../ui/display/money.js';
+import { Count } from '../../ui/display/number.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { Time } from '../../ui/display/time.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 import { MoreButton } from './more-button.js';
 
 const PAGE = 50;
@@ -29,7 +29,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
       provider_id === null ? (
         'unknown'
       ) : (
-        <Link href={PATHS.provider.replace(':id', encodeURIComponent(provider_id))} title={provider_id}>
+        <Link href={pathWithId(PATHS.provider, provider_id)} title={provider_id}>
           <code>{provider_id.slice(0, SHORT_ID)}</code>
         </Link>
       ),

@@ -1,5 +1,5 @@
 /** A list of counts, each with a bar of its share. The bar only repeats the number beside it. */
-import { formatCount } from '../../ui/number.js';
+import { formatCount } from '../../ui/display/number.js';
 import type { Share } from './summaries.js';
 
 /** More rows than these become one. */

@@ -1,17 +1,17 @@
 /** Who serves most: owners under their pseudonyms, by what they earned, wrote or answered. What is chosen stands in the address. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow } from '@inference/formats';
-import { Card } from '../../ui/card.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorState } from '../../ui/error-state.js';
-import { Money } from '../../ui/money.js';
-import { Count } from '../../ui/number.js';
-import { PageHeader } from '../../ui/page-header.js';
-import { Pager, usePages } from '../../ui/pages.js';
-import { Segmented } from '../../ui/segmented.js';
-import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
-import { useUrlChoice } from '../../ui/url-choice.js';
-import { LEADERBOARD_ENTRIES, useLeaderboard } from './data.js';
+import { Card } from '../../ui/display/card.js';
+import { Money } from '../../ui/display/money.js';
+import { Count } from '../../ui/display/number.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Pager, usePages } from '../../ui/display/pager.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { Time } from '../../ui/display/time.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Segmented } from '../../ui/forms/segmented.js';
+import { useUrlChoice } from '../../ui/navigation/url-state.js';
+import { LEADERBOARD_ENTRIES, useLeaderboard } from './queries.js';
 import './network.css';
 
 const METRICS = [

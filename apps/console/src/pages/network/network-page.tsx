@@ -1,22 +1,22 @@
 /** The first page: what the network does right now, who serves in it, and what it serves. */
 import type { Stats as NetworkStats } from '@inference/formats';
 import { useState } from 'react';
-import { Badge } from '../../ui/badge.js';
-import { Card } from '../../ui/card.js';
-import { Chart } from '../../ui/chart.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorNote, ErrorState } from '../../ui/error-state.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { Money } from '../../ui/money.js';
-import { Count, formatCount, formatShort } from '../../ui/number.js';
-import { PageHeader } from '../../ui/page-header.js';
-import { Segmented } from '../../ui/segmented.js';
-import { Skeleton } from '../../ui/skeleton.js';
-import { Stat, Stats } from '../../ui/stat.js';
-import { type Column, Table } from '../../ui/table.js';
-import { PATHS } from '../paths.js';
+import { PATHS } from '../../routing/paths.js';
+import { Chart } from '../../ui/chart/chart.js';
+import { Badge } from '../../ui/display/badge.js';
+import { Card } from '../../ui/display/card.js';
+import { Money } from '../../ui/display/money.js';
+import { Count, formatCount, formatShort } from '../../ui/display/number.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Stat, Stats } from '../../ui/display/stat.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { Segmented } from '../../ui/forms/segmented.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 import { Bars } from './bars.js';
-import { useStats, useTotals } from './data.js';
+import { useStats, useTotals } from './queries.js';
 import { byChip, byStatus, type ModelRow, modelRows } from './summaries.js';
 import './network.css';
 

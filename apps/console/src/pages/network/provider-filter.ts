@@ -1,7 +1,7 @@
 /** Narrows the list of providers, and tells what it can be narrowed by. Pure. */
 import type { ProviderSnapshot } from '@inference/formats';
-import type { SelectOption } from '../../ui/select.js';
-import { statusWords } from './words.js';
+import type { SelectOption } from '../../ui/forms/select.js';
+import { statusWords } from './status-badges.js';
 
 export interface ProviderChoice {
   /** Part of an id, a chip or a model; any case. */

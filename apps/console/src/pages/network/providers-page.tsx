@@ -1,21 +1,21 @@
 /** Every connected provider, to be searched and narrowed. What is chosen stands in the address. */
 import type { ProviderSnapshot } from '@inference/formats';
 import { Link } from 'wouter';
-import { Card } from '../../ui/card.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorState } from '../../ui/error-state.js';
-import { Field } from '../../ui/field.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { Count, formatCount, formatRate } from '../../ui/number.js';
-import { PageHeader } from '../../ui/page-header.js';
-import { Pager, usePages } from '../../ui/pages.js';
-import { Select } from '../../ui/select.js';
-import { type Column, Table } from '../../ui/table.js';
-import { useUrlText } from '../../ui/url-choice.js';
-import { PATHS } from '../paths.js';
-import { useStats } from './data.js';
+import { PATHS, pathWithId } from '../../routing/paths.js';
+import { Card } from '../../ui/display/card.js';
+import { Count, formatCount, formatRate } from '../../ui/display/number.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Pager, usePages } from '../../ui/display/pager.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Field } from '../../ui/forms/field.js';
+import { Select } from '../../ui/forms/select.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
+import { useUrlText } from '../../ui/navigation/url-state.js';
 import { chosen, optionsOf } from './provider-filter.js';
-import { StatusBadge, shortId, TRUST_WORDS, TrustBadge } from './words.js';
+import { useStats } from './queries.js';
+import { StatusBadge, shortId, TRUST_WORDS, TrustBadge } from './status-badges.js';
 import './network.css';
 
 const PAGE_SIZE = 50;
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<ProviderSnapshot>[] = [
     header: 'Provider',
     rowHeader: true,
     cell: ({ id }) => (
-      <Link href={PATHS.provider.replace(':id', id)} className="provider-id" title={id}>
+      <Link href={pathWithId(PATHS.provider, id)} className="provider-id" title={id}>
         <span className="visually-hidden">Provider </span>
         {shortId(id)}
       </Link>

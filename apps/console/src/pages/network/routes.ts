@@ -1,7 +1,7 @@
 /** The public pages: what the network does, who serves in it, and how to check that. */
 import { Activity, BadgeCheck, Laptop, Trophy } from 'lucide-react';
-import type { PageRoute } from '../page-route.js';
-import { PATHS } from '../paths.js';
+import type { PageRoute } from '../../routing/page-route.js';
+import { PATHS } from '../../routing/paths.js';
 
 export const networkRoutes: readonly PageRoute[] = [
   {

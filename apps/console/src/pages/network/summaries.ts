@@ -1,6 +1,6 @@
 /** Sums over the connected providers, as the first page shows them. Pure. */
 import type { ProviderSnapshot, Stats } from '@inference/formats';
-import { statusWords } from './words.js';
+import { statusWords } from './status-badges.js';
 
 export interface Share {
   readonly label: string;

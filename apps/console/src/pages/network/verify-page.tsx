@@ -1,10 +1,10 @@
 /** Checks a record that somebody saved or was given, in this browser: chosen as a file, or pasted. */
 import { FileUp } from 'lucide-react';
 import { useRef, useState } from 'react';
-import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { CheckField, TextAreaField } from '../../ui/field.js';
-import { PageHeader } from '../../ui/page-header.js';
+import { Card } from '../../ui/display/card.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Button } from '../../ui/forms/button.js';
+import { CheckField, TextAreaField } from '../../ui/forms/field.js';
 import { NotARecordError } from './verify/run-verification.js';
 import { useVerification } from './verify/use-verification.js';
 import { VerificationView } from './verify/verification-view.js';

@@ -1,8 +1,8 @@
 /** Where the code of a machine is typed. */
 import { useForm } from 'react-hook-form';
-import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { Field } from '../../ui/field.js';
+import { Card } from '../../ui/display/card.js';
+import { Button } from '../../ui/forms/button.js';
+import { Field } from '../../ui/forms/field.js';
 import { readUserCode } from './user-code.js';
 
 export interface CodeFormProps {

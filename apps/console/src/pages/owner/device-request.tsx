@@ -3,17 +3,17 @@ import type { ConsoleDeviceCode } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { CircleCheck, CircleSlash, ClockAlert, SearchX } from 'lucide-react';
 import { useState } from 'react';
-import { api } from '../../app/api-client.js';
-import { ApiError } from '../../app/api-error.js';
-import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorNote, ErrorState } from '../../ui/error-state.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { Note } from '../../ui/note.js';
-import { Skeleton } from '../../ui/skeleton.js';
-import { Time } from '../../ui/time.js';
-import { PATHS } from '../paths.js';
+import { api } from '../../api/api-client.js';
+import { ApiError } from '../../api/api-error.js';
+import { PATHS } from '../../routing/paths.js';
+import { Card } from '../../ui/display/card.js';
+import { Time } from '../../ui/display/time.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Note } from '../../ui/feedback/note.js';
+import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { Button } from '../../ui/forms/button.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 import { deviceCodePath, MACHINES, useDeviceCode } from './queries.js';
 
 export interface DeviceRequestProps {

@@ -3,24 +3,24 @@ import type { ConsoleEarningDays } from '@inference/formats';
 import { Download } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
-import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { Chart } from '../../ui/chart.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorNote, ErrorState } from '../../ui/error-state.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { formatUsd, Money } from '../../ui/money.js';
-import { Count } from '../../ui/number.js';
-import { PageHeader } from '../../ui/page-header.js';
-import { Segmented } from '../../ui/segmented.js';
-import { Skeleton } from '../../ui/skeleton.js';
-import { Stat, Stats } from '../../ui/stat.js';
-import { type Column, Table } from '../../ui/table.js';
-import { PATHS } from '../paths.js';
+import { machineName, shortId } from '../../features/machines/machine-name.js';
+import { PATHS, pathWithId } from '../../routing/paths.js';
+import { Chart } from '../../ui/chart/chart.js';
+import { Card } from '../../ui/display/card.js';
+import { formatUsd, Money } from '../../ui/display/money.js';
+import { Count } from '../../ui/display/number.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Stat, Stats } from '../../ui/display/stat.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { Button } from '../../ui/forms/button.js';
+import { Segmented } from '../../ui/forms/segmented.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 import { dayLabel, eachDay, lastDays, shortDay } from './days.js';
 import { download } from './download.js';
 import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from './earnings.js';
-import { machineName, shortId } from './machine-name.js';
 import { useBalance, useEarnings, useMachines } from './queries.js';
 import { Withdraw } from './withdraw.js';
 import { WithdrawalHistory } from './withdrawal-history.js';
@@ -166,7 +166,7 @@ function DayTable({ earnings, nameOf }: ByDayProps) {
       key: 'machine',
       header: 'Machine',
       rowHeader: true,
-      cell: ({ provider_id }) => <Link href={PATHS.machine.replace(':id', provider_id)}>{nameOf(provider_id)}</Link>,
+      cell: ({ provider_id }) => <Link href={pathWithId(PATHS.machine, provider_id)}>{nameOf(provider_id)}</Link>,
     },
     { key: 'jobs', header: 'Jobs', numeric: true, cell: ({ jobs }) => <Count value={jobs} /> },
     { key: 'tokens', header: 'Tokens', numeric: true, cell: ({ tokens }) => <Count value={tokens} /> },

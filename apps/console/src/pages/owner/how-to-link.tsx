@@ -1,7 +1,8 @@
 /** How a Mac comes into this list: install the agent, sign it in, approve the code that it shows. */
-import { CopyField } from '../../ui/copy-field.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { PATHS } from '../paths.js';
+
+import { PATHS } from '../../routing/paths.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 
 export function HowToLink() {
   return (

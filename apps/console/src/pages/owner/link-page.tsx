@@ -1,7 +1,7 @@
 /** `/link`: the owner types the code that a machine shows, sees what asks, and approves or denies it (RFC 8628, section 3.3). */
 import { useLocation, useSearch } from 'wouter';
-import { PageHeader } from '../../ui/page-header.js';
-import { PATHS } from '../paths.js';
+import { PATHS } from '../../routing/paths.js';
+import { PageHeader } from '../../ui/display/page-header.js';
 import { CodeForm } from './code-form.js';
 import { DeviceRequest } from './device-request.js';
 import { readUserCode } from './user-code.js';

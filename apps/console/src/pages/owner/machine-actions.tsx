@@ -5,14 +5,14 @@ import { Pencil, Unlink } from 'lucide-react';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
 import { useLocation } from 'wouter';
-import { api } from '../../app/api-client.js';
-import { Button } from '../../ui/button.js';
-import { ConfirmDialog } from '../../ui/confirm-dialog.js';
-import { Dialog, DialogActions } from '../../ui/dialog.js';
-import { ErrorNote } from '../../ui/error-state.js';
-import { Field } from '../../ui/field.js';
-import { useToast } from '../../ui/toast.js';
-import { PATHS } from '../paths.js';
+import { api } from '../../api/api-client.js';
+import { PATHS } from '../../routing/paths.js';
+import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
+import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { useToast } from '../../ui/feedback/toast.js';
+import { Button } from '../../ui/forms/button.js';
+import { Field } from '../../ui/forms/field.js';
 import { MACHINES, machineKey, machinePath } from './queries.js';
 
 interface MachineActionsProps {

@@ -1,10 +1,10 @@
 /** A machine that is not connected: what was last known of it, and how it comes back. */
 import type { ConsoleMachineView } from '@inference/formats';
-import { Card } from '../../ui/card.js';
-import { CopyField } from '../../ui/copy-field.js';
-import { counted } from '../../ui/number.js';
-import { Time } from '../../ui/time.js';
-import { leftWords, trustLevel } from './words.js';
+import { leftWords, trustLevel } from '../../features/machines/status-texts.js';
+import { Card } from '../../ui/display/card.js';
+import { counted } from '../../ui/display/number.js';
+import { Time } from '../../ui/display/time.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
 
 export function MachineAway({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {
   return (

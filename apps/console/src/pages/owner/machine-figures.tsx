@@ -1,8 +1,8 @@
 /** The numbers of one machine: what it gets of the traffic, how fast it is, what it earned. */
 import type { ConsoleMachineView } from '@inference/formats';
-import { Money } from '../../ui/money.js';
-import { counted, formatRate } from '../../ui/number.js';
-import { Stat, Stats } from '../../ui/stat.js';
+import { Money } from '../../ui/display/money.js';
+import { counted, formatRate, formatShare } from '../../ui/display/number.js';
+import { Stat, Stats } from '../../ui/display/stat.js';
 import { lastDays } from './days.js';
 import { sumOf } from './earnings.js';
 import { useEarnings } from './queries.js';
@@ -21,7 +21,7 @@ export function MachineFigures({ machine: { provider_id, status, last_seen } }: 
       />
       <Stat
         label="Share of the traffic"
-        value={status === null ? '—' : percent(status.share)}
+        value={status === null ? '—' : formatShare(status.share)}
         hint={status === null ? 'while it is connected' : `${counted(status.placements, 'request')} since it connected`}
       />
       <Stat
@@ -32,11 +32,4 @@ export function MachineFigures({ machine: { provider_id, status, last_seen } }: 
       <Stat label="Jobs now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
     </Stats>
   );
-}
-
-/** `null`: nothing was asked for yet. */
-export function percent(share: number | null): string {
-  if (share === null) return '—';
-  const value = share * 100;
-  return `${value >= 10 || value === 0 ? Math.round(value) : value.toFixed(1)} %`;
 }

@@ -1,23 +1,23 @@
 /** `/machines/:id`: one machine as it is at this moment, why it gets what it gets, and what its owner can do. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { useParams } from 'wouter';
-import { ApiError } from '../../app/api-error.js';
-import { EmptyState } from '../../ui/empty-state.js';
-import { ErrorNote, ErrorState } from '../../ui/error-state.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { Note } from '../../ui/note.js';
-import { PageHeader } from '../../ui/page-header.js';
-import { PageSkeleton } from '../../ui/skeleton.js';
-import { Time } from '../../ui/time.js';
-import { PATHS } from '../paths.js';
+import { ApiError } from '../../api/api-error.js';
+import { machineName } from '../../features/machines/machine-name.js';
+import { MachineStanding } from '../../features/machines/machine-status.js';
+import { StateBadge } from '../../features/machines/status-badge.js';
+import { statusWord } from '../../features/machines/status-texts.js';
+import { PATHS } from '../../routing/paths.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Time } from '../../ui/display/time.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Note } from '../../ui/feedback/note.js';
+import { PageSkeleton } from '../../ui/feedback/skeleton.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 import { MachineActions } from './machine-actions.js';
 import { MachineAway } from './machine-away.js';
 import { MachineFigures } from './machine-figures.js';
-import { machineName } from './machine-name.js';
-import { MachineStanding } from './machine-standing.js';
 import { useMachine } from './queries.js';
-import { StateBadge } from './state-badge.js';
-import { statusWord } from './words.js';
 
 export function Page() {
   const { id = '' } = useParams();

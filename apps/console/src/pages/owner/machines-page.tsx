@@ -2,30 +2,30 @@
 import type { ConsoleMachine } from '@inference/formats';
 import { Link2 } from 'lucide-react';
 import { Link } from 'wouter';
-import { Card } from '../../ui/card.js';
-import { ErrorNote, ErrorState } from '../../ui/error-state.js';
-import { LinkButton } from '../../ui/link-button.js';
-import { Money } from '../../ui/money.js';
-import { Count, formatRate } from '../../ui/number.js';
-import { PageHeader } from '../../ui/page-header.js';
-import { Stat, Stats } from '../../ui/stat.js';
-import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
-import { PATHS } from '../paths.js';
+import { machineName } from '../../features/machines/machine-name.js';
+import { StateBadge } from '../../features/machines/status-badge.js';
+import { statusWord } from '../../features/machines/status-texts.js';
+import { PATHS, pathWithId } from '../../routing/paths.js';
+import { Card } from '../../ui/display/card.js';
+import { Money } from '../../ui/display/money.js';
+import { Count, formatRate } from '../../ui/display/number.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Stat, Stats } from '../../ui/display/stat.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { Time } from '../../ui/display/time.js';
+import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 import { lastDays } from './days.js';
 import { sumOf } from './earnings.js';
 import { HowToLink } from './how-to-link.js';
-import { machineName } from './machine-name.js';
 import { useEarnings, useMachines } from './queries.js';
-import { StateBadge } from './state-badge.js';
-import { statusWord } from './words.js';
 
 const COLUMNS: readonly Column<ConsoleMachine>[] = [
   {
     key: 'name',
     header: 'Machine',
     rowHeader: true,
-    cell: (machine) => <Link href={PATHS.machine.replace(':id', machine.provider_id)}>{nameOf(machine)}</Link>,
+    cell: (machine) => <Link href={pathWithId(PATHS.machine, machine.provider_id)}>{nameOf(machine)}</Link>,
   },
   {
     key: 'state',

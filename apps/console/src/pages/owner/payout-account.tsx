@@ -1,10 +1,10 @@
 /** Where withdrawals are paid to: an account at the payment service, which asks its owner what it must know. */
 import type { ConsolePayoutAccount } from '@inference/formats';
 import { useState } from 'react';
-import { api } from '../../app/api-client.js';
-import { Button } from '../../ui/button.js';
-import { ErrorNote } from '../../ui/error-state.js';
-import { Note } from '../../ui/note.js';
+import { api } from '../../api/api-client.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { Note } from '../../ui/feedback/note.js';
+import { Button } from '../../ui/forms/button.js';
 
 export function PayoutAccount() {
   const [busy, setBusy] = useState(false);

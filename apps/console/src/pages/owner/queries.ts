@@ -8,7 +8,7 @@ import type {
   ConsoleWithdrawalPage,
 } from '@inference/formats';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { api } from '../../app/api-client.js';
+import { api } from '../../api/api-client.js';
 
 export const MACHINES = ['machines'] as const;
 export const EARNINGS = ['earnings'] as const;

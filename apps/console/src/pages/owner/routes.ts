@@ -1,7 +1,7 @@
 /** The pages of people whose machines serve: linking one, how each does, what they earn. */
 import { Coins, Computer, Link2 } from 'lucide-react';
-import type { PageRoute } from '../page-route.js';
-import { PATHS } from '../paths.js';
+import type { PageRoute } from '../../routing/page-route.js';
+import { PATHS } from '../../routing/paths.js';
 
 export const ownerRoutes: readonly PageRoute[] = [
   {

@@ -1,13 +1,13 @@
 /** What was asked to be paid out, and how far that is. */
 import type { ConsoleWithdrawal } from '@inference/formats';
-import { Button } from '../../ui/button.js';
-import { Card } from '../../ui/card.js';
-import { ErrorState } from '../../ui/error-state.js';
-import { Money } from '../../ui/money.js';
-import { type Column, Table } from '../../ui/table.js';
-import { Time } from '../../ui/time.js';
+import { WithdrawalState } from '../../features/account/withdrawal-state.js';
+import { Card } from '../../ui/display/card.js';
+import { Money } from '../../ui/display/money.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { Time } from '../../ui/display/time.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Button } from '../../ui/forms/button.js';
 import { useWithdrawals } from './queries.js';
-import { WithdrawalState } from './withdrawal-state.js';
 
 export function WithdrawalHistory() {
   const withdrawals = useWithdrawals();

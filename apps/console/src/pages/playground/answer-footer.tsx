@@ -1,13 +1,13 @@
 /** What stands under an answer: who gave it, how far it is trusted, what it took and cost, and the mark of its check. */
 import { Link } from 'wouter';
-import { Badge } from '../../ui/badge.js';
-import { Money } from '../../ui/money.js';
-import { formatCount } from '../../ui/number.js';
-import { PATHS } from '../paths.js';
-import type { AnswerCheck } from './answer-check.js';
-import { CheckMark } from './check-mark.js';
-import type { TokenUsage } from './conversation.js';
-import type { ProviderFacts } from './provider-facts.js';
+import { PATHS, pathWithId } from '../../routing/paths.js';
+import { Badge } from '../../ui/display/badge.js';
+import { Money } from '../../ui/display/money.js';
+import { formatCount } from '../../ui/display/number.js';
+import type { TokenUsage } from './chat/conversation.js';
+import type { ProviderFacts } from './requests/provider-facts.js';
+import type { AnswerCheck } from './verification/answer-check.js';
+import { CheckMark } from './verification/check-mark.js';
 
 export interface AnswerFooterProps {
   readonly provider: ProviderFacts | null;
@@ -25,7 +25,7 @@ export function AnswerFooter({ provider, usage, finishReason, costMicroUsd, chec
       <CheckMark check={check} provider={provider} />
       {provider === null ? null : (
         <>
-          <Link href={PATHS.provider.replace(':id', encodeURIComponent(provider.id))} className="answer-machine" title={provider.id}>
+          <Link href={pathWithId(PATHS.provider, provider.id)} className="answer-machine" title={provider.id}>
             {provider.chip} <code>{provider.id.slice(0, SHORT_ID)}</code>
           </Link>
           <Badge tone={check.state === 'verified' && check.enclave === 'certified' ? 'good' : 'neutral'}>

@@ -1,8 +1,8 @@
 /** Where a question is typed. Enter sends it, Shift and Enter begin a new line; while an answer comes, the button stops it. */
 import { ArrowUp, Square } from 'lucide-react';
 import { type KeyboardEvent, useState } from 'react';
-import { Button } from '../../ui/button.js';
-import { TextAreaField } from '../../ui/field.js';
+import { Button } from '../../ui/forms/button.js';
+import { TextAreaField } from '../../ui/forms/field.js';
 
 export interface ComposerProps {
   readonly label: string;

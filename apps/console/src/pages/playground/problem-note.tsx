@@ -1,8 +1,8 @@
 /** What went wrong, and the way on. A pause that was asked for is counted down before trying again is offered. */
 import { useEffect, useState } from 'react';
-import { Button } from '../../ui/button.js';
-import { LinkButton } from '../../ui/link-button.js';
-import type { Problem } from './problems.js';
+import { Button } from '../../ui/forms/button.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
+import type { Problem } from './requests/problems.js';
 
 export function ProblemNote({ problem, onRetry }: { readonly problem: Problem; readonly onRetry: (() => void) | null }) {
   const { remedy } = problem;

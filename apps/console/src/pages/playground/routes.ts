@@ -1,14 +1,14 @@
 /** The pages of this folder. */
 import { MessagesSquare } from 'lucide-react';
-import type { PageRoute } from '../page-route.js';
-import { PATHS } from '../paths.js';
+import type { PageRoute } from '../../routing/page-route.js';
+import { PATHS } from '../../routing/paths.js';
 
 export const playgroundRoutes: readonly PageRoute[] = [
   {
     path: PATHS.playground,
     title: 'Playground',
     access: 'account',
-    load: () => import('./playground.js'),
+    load: () => import('./playground-page.js'),
     nav: { section: 'use', label: 'Playground', icon: MessagesSquare },
   },
 ];

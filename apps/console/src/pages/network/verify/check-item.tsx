@@ -1,8 +1,8 @@
 /** One thing that was checked: what it is, what is claimed, what came out and why. */
 import { CircleCheck, CircleDashed, CircleX, type LucideIcon, MessageSquareQuote } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { Badge } from '../../../ui/badge.js';
-import type { Tone } from '../../../ui/note.js';
+import { Badge } from '../../../ui/display/badge.js';
+import type { Tone } from '../../../ui/feedback/note.js';
 
 const ICONS: Readonly<Record<Tone, LucideIcon>> = {
   good: CircleCheck,

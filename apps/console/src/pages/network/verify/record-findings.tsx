@@ -1,11 +1,11 @@
 /** What was found in one record, stage by stage, as it goes; and what came out in the end. */
 import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verifier';
-import { Badge } from '../../../ui/badge.js';
-import { Note } from '../../../ui/note.js';
-import { Progress } from '../../../ui/progress.js';
-import { sentence } from '../words.js';
+import { Badge } from '../../../ui/display/badge.js';
+import { Note } from '../../../ui/feedback/note.js';
+import { Progress } from '../../../ui/feedback/progress.js';
+import { sentence } from '../status-badges.js';
 import { CheckItem } from './check-item.js';
-import { CHAIN_STEPS, CLAIM_LABELS, RESULT_WORDS, STAGE_WORDS } from './claim-words.js';
+import { CHAIN_STEPS, CLAIM_LABELS, RESULT_WORDS, STAGE_WORDS } from './claim-texts.js';
 import type { RecordProgress } from './use-verification.js';
 
 const STAGES = 4;

@@ -1,9 +1,9 @@
 /** A verification that runs or has run: of one record in full, of several as a list to open. */
-import { Badge } from '../../../ui/badge.js';
-import { ErrorNote } from '../../../ui/error-state.js';
-import { Note } from '../../../ui/note.js';
-import { formatCount } from '../../../ui/number.js';
-import { Progress } from '../../../ui/progress.js';
+import { Badge } from '../../../ui/display/badge.js';
+import { formatCount } from '../../../ui/display/number.js';
+import { ErrorNote } from '../../../ui/feedback/error-state.js';
+import { Note } from '../../../ui/feedback/note.js';
+import { Progress } from '../../../ui/feedback/progress.js';
 import { NotProved } from './not-proved.js';
 import { type OutcomeKind, outcomeOf, RecordFindings } from './record-findings.js';
 import { NotARecordError } from './run-verification.js';

@@ -1,0 +1,113 @@
+/** Takes a new account by the hand until it has money, a verified answer and a key. Goes away by itself then. */
+import './first-steps.css';
+import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage } from '@inference/formats';
+import { useQuery } from '@tanstack/react-query';
+import { Check } from 'lucide-react';
+import { type ReactNode, useState } from 'react';
+import { api } from '../../api/api-client.js';
+import { useSettings } from '../../api/session.js';
+import { Card } from '../../ui/display/card.js';
+import { formatUsd } from '../../ui/display/money.js';
+import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { useToast } from '../../ui/feedback/toast.js';
+import { Button } from '../../ui/forms/button.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
+import { MONEY, useBalance, useMoneyChanged } from './balance.js';
+import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
+
+/** In development mode one click fills the balance. */
+const PLAY_MONEY = 10_000_000;
+
+/** The steps while any is left to take, null when all are done; undefined until that is known. */
+export function useFirstSteps(): readonly FirstStep[] | null | undefined {
+  const { data: balance, isError: noBalance } = useBalance();
+  const { data: facts, isError } = useQuery({
+    queryKey: [...MONEY, 'first-steps'],
+    queryFn: async ({ signal }) => {
+      const one = { query: { limit: 1 }, signal };
+      const [keys, usage, deposits] = await Promise.all([
+        api.get<ConsoleKeyPage>('/console/v1/keys', one),
+        api.get<ConsoleUsagePage>('/console/v1/usage', one),
+        api.get<ConsoleDepositPage>('/console/v1/deposits', one),
+      ]);
+      return {
+        keys: keys.data.length,
+        used: usage.data.length > 0,
+        deposited: deposits.data.some(({ state }) => state === 'paid'),
+      };
+    },
+  });
+  if (isError || (noBalance && balance === undefined)) return null;
+  if (balance === undefined || facts === undefined) return undefined;
+  const steps = firstSteps({ ...facts, balanceMicroUsd: balance.balance_micro_usd });
+  return nextStep(steps) === null ? null : steps;
+}
+
+/** Above what else a page shows, which waits until it is known whether this is there: nothing moves then. */
+export function AfterFirstSteps({ children }: { readonly children: ReactNode }) {
+  const steps = useFirstSteps();
+  if (steps === undefined) return <Skeleton height="32rem" />;
+  return (
+    <>
+      {steps === null ? null : <FirstSteps steps={steps} />}
+      {children}
+    </>
+  );
+}
+
+export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) {
+  const next = nextStep(steps);
+  return (
+    <Card title="First steps" about="From here to an answer that your browser has verified takes about a minute.">
+      <ol className="first-steps">
+        {steps.map((step, index) => (
+          <li key={step.id} className="step" data-state={step.done ? 'done' : step === next ? 'next' : 'later'}>
+            <span className="step-mark" aria-hidden="true">
+              {step.done ? <Check size={16} /> : index + 1}
+            </span>
+            <div className="step-text">
+              <strong>{step.title}</strong>
+              {step.done ? <span className="visually-hidden"> (done)</span> : null}
+              <p>{step.text}</p>
+            </div>
+            {step.done ? null : <StepAction step={step} next={step === next} />}
+          </li>
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+function StepAction({ step, next }: { readonly step: FirstStep; readonly next: boolean }) {
+  const settings = useSettings();
+  const kind = next ? 'primary' : 'secondary';
+  if (step.id === 'deposit' && settings?.deposits.includes('development')) return <PlayMoney kind={kind} />;
+  return (
+    <LinkButton href={step.href} kind={kind} size="small">
+      {step.action}
+    </LinkButton>
+  );
+}
+
+function PlayMoney({ kind }: { readonly kind: 'primary' | 'secondary' }) {
+  const [busy, setBusy] = useState(false);
+  const moneyChanged = useMoneyChanged();
+  const toast = useToast();
+  const add = async (): Promise<void> => {
+    setBusy(true);
+    try {
+      await api.post<ConsoleNewDeposit>('/console/v1/deposits/development', { amount_micro_usd: PLAY_MONEY });
+      await moneyChanged();
+      toast.success(`${formatUsd(PLAY_MONEY)} added`);
+    } catch (error) {
+      toast.failure('No money was added', error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Button kind={kind} size="small" busy={busy} onClick={() => void add()}>
+      {`Add ${formatUsd(PLAY_MONEY)} of play money`}
+    </Button>
+  );
+}

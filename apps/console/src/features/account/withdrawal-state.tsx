@@ -1,0 +1,14 @@
+/** How far a withdrawal is. */
+import type { ConsoleWithdrawal } from '@inference/formats';
+import { Badge } from '../../ui/display/badge.js';
+
+const WORDS = {
+  requested: { label: 'Asked for', tone: 'accent' },
+  paid: { label: 'Paid', tone: 'good' },
+  rejected: { label: 'Rejected', tone: 'warn' },
+} as const;
+
+export function WithdrawalState({ state }: { readonly state: ConsoleWithdrawal['state'] }) {
+  const { label, tone } = WORDS[state];
+  return <Badge tone={tone}>{label}</Badge>;
+}

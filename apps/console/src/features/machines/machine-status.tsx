@@ -1,0 +1,127 @@
+/** Why a connected machine gets what it gets: next steps, trust, models, the newest decisions. */
+import type { ProviderStatusAnswer } from '@inference/protocol';
+import { Card } from '../../ui/display/card.js';
+import { counted, formatRate, formatShare } from '../../ui/display/number.js';
+import { type Column, Table } from '../../ui/display/table.js';
+import { Time } from '../../ui/display/time.js';
+import { StateBadge, WordBadge } from './status-badge.js';
+import { conditionWords, gateWords, inWords, modelState, outcomeWord } from './status-texts.js';
+import { TrustParts } from './trust-parts.js';
+
+type Status = ProviderStatusAnswer;
+type Model = Status['models'][number];
+type Decision = Status['decisions'][number];
+
+export interface MachineStandingProps {
+  readonly status: Status;
+  /** Heading of what the owner can do, in the words of whoever reads it. */
+  readonly stepsTitle?: string;
+}
+
+export function MachineStanding({ status, stepsTitle = 'What you can do' }: MachineStandingProps) {
+  return (
+    <>
+      <Card title={stepsTitle} about="What helps most comes first.">
+        <ol className="next-steps">
+          {status.next_steps.map(({ code, text, model }) => (
+            <li key={`${code} ${model ?? ''}`}>
+              {model === undefined ? null : <code>{model}</code>} {text}
+            </li>
+          ))}
+        </ol>
+      </Card>
+      <Card title="Models" flush>
+        <Table
+          caption="Models of this machine"
+          columns={MODEL_COLUMNS}
+          rows={status.models}
+          rowKey={({ id }) => id}
+          empty={<p className="card-empty">No model is offered at the moment: it is being loaded, or cannot be.</p>}
+          stacked
+        />
+      </Card>
+      <TrustParts level={status.trust_level} parts={status.trust_parts} />
+      <Card
+        title="The newest decisions"
+        about="Each time a request was placed, and what that meant for this machine. A sample of those it did not get."
+        flush
+      >
+        <Table
+          caption="The newest decisions about this machine"
+          columns={DECISION_COLUMNS}
+          rows={status.decisions}
+          rowKey={decisionKey}
+          empty={<p className="card-empty">No request for its models was placed since it connected.</p>}
+          stacked
+        />
+      </Card>
+      <Card title="About this machine">
+        <dl className="facts">
+          <dt>Condition</dt>
+          <dd>{conditionWords(status.host)}</dd>
+          <dt>Record</dt>
+          <dd>{recordWords(status.reputation)}</dd>
+          <dt>Serial number</dt>
+          <dd>{status.serial_number}</dd>
+          <dt>Agent</dt>
+          <dd>
+            {status.agent.name} {status.agent.version}
+          </dd>
+          <dt>Provider id</dt>
+          <dd>
+            <code>{status.provider_id}</code>
+          </dd>
+        </dl>
+      </Card>
+    </>
+  );
+}
+
+const MODEL_COLUMNS: readonly Column<Model>[] = [
+  { key: 'id', header: 'Model', rowHeader: true, cell: ({ id }) => id },
+  { key: 'state', header: 'State', cell: ({ state }) => modelState(state) },
+  {
+    key: 'routable',
+    header: 'Requests may come',
+    cell: ({ routable, gate }) => (
+      <StateBadge word={routable ? { label: 'Yes', tone: 'good' } : { label: gate === null ? 'Not yet' : gateWords(gate), tone: 'warn' }} />
+    ),
+  },
+  { key: 'share', header: 'Share', numeric: true, cell: ({ share }) => formatShare(share) },
+  { key: 'placements', header: 'Got', numeric: true, cell: ({ placements }) => placements },
+  { key: 'asked', header: 'Asked in 5 min', numeric: true, cell: ({ demand }) => demand.requests_last_5_minutes },
+  {
+    key: 'decode',
+    header: 'Tokens/s',
+    numeric: true,
+    cell: ({ decode_tps, measured_jobs }) => `${formatRate(decode_tps)}${measured_jobs === 0 ? ' (guess)' : ''}`,
+  },
+];
+
+const DECISION_COLUMNS: readonly Column<Decision>[] = [
+  { key: 'outcome', header: 'Outcome', rowHeader: true, cell: ({ outcome }) => <WordBadge word={outcomeWord(outcome)} /> },
+  { key: 'text', header: 'Why', cell: ({ text }) => text },
+  { key: 'model', header: 'Model', cell: ({ model }) => model },
+  { key: 'count', header: 'Times', numeric: true, cell: ({ count }) => count },
+  { key: 'last', header: 'Last', cell: ({ last_at }) => <Time at={last_at} /> },
+];
+
+function decisionKey({ model, outcome, reason, first_at }: Decision): string {
+  return `${first_at} ${model} ${outcome} ${reason}`;
+}
+
+function recordWords({ state, reason, until, recent_failures }: Status['reputation']) {
+  if (state === 'well') return recent_failures === 0 ? 'Its jobs go well.' : `${counted(recent_failures, 'job')} failed lately.`;
+  return (
+    <>
+      {gateWords(state)}
+      {reason === null ? null : ` (${inWords(reason)})`}
+      {until === null ? null : (
+        <>
+          , until <Time at={until} as="date-time" />
+        </>
+      )}
+      .
+    </>
+  );
+}

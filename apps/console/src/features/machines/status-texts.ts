@@ -1,0 +1,141 @@
+/** The codes of the coordinator in words for people. A code that is not known here is shown as it is, without its underscores. */
+import type { Tone } from '../../ui/feedback/note.js';
+
+export interface Word {
+  readonly label: string;
+  readonly tone: Tone;
+}
+
+const STATUS: Readonly<Record<string, Word>> = {
+  online: { label: 'Takes jobs', tone: 'good' },
+  draining: { label: 'Stops taking jobs', tone: 'warn' },
+  quarantined: { label: 'Held back', tone: 'bad' },
+  cooling_down: { label: 'Left alone for a while', tone: 'warn' },
+  untrusted: { label: 'Not trusted now', tone: 'bad' },
+  below_min_trust_level: { label: 'Trust level too low', tone: 'bad' },
+  low_battery: { label: 'Battery is low', tone: 'warn' },
+  key_expired: { label: 'Key has expired', tone: 'bad' },
+  away: { label: 'Away', tone: 'neutral' },
+};
+
+/** The lasting state of a machine that is connected. */
+export function statusWord(status: string): Word {
+  return STATUS[status] ?? { label: inWords(status), tone: 'neutral' };
+}
+
+/** A machine that is not connected. */
+export const NOT_CONNECTED: Word = { label: 'Not connected', tone: 'neutral' };
+
+const GATES: Readonly<Record<string, string>> = {
+  no_free_slot: 'Busy: all places are taken',
+  held_off: 'Said that it is full, and is left alone for a moment',
+  on_probation: 'One job at a time, until one has gone well',
+  cooling_down: 'Left alone for a while, because jobs failed',
+  too_hot: 'Too hot',
+  no_memory: 'Out of memory',
+  low_battery: 'Battery is low',
+  quarantined: 'Held back',
+  draining: 'Takes no more jobs',
+  key_expired: 'Its key has expired',
+  untrusted: 'Not trusted now',
+  below_min_trust_level: 'Trust level too low for this network',
+  away: 'Away',
+};
+
+/** Why no job comes at this moment. */
+export function gateWords(gate: string): string {
+  return GATES[gate] ?? inWords(gate);
+}
+
+const PARTS: Readonly<Record<string, string>> = {
+  attestation: 'Attestation',
+  enclave: 'Secure Enclave',
+  posture: 'Protections of the system',
+  challenge: 'Challenges',
+  sealing_key: 'Sealing key',
+  device_management: 'Device management',
+  device_identity: 'Identity of the device',
+  device_chain: 'Certificate by Apple',
+  key_binding: 'Certificate binds the key',
+};
+
+export function partName(name: string): string {
+  return PARTS[name] ?? inWords(name);
+}
+
+const PART_STATES: Readonly<Record<string, Word>> = {
+  ok: { label: 'Holds', tone: 'good' },
+  missing: { label: 'Missing', tone: 'neutral' },
+  stale: { label: 'Too old', tone: 'warn' },
+  failed: { label: 'Failed', tone: 'bad' },
+};
+
+export function partState(state: string): Word {
+  return PART_STATES[state] ?? { label: inWords(state), tone: 'neutral' };
+}
+
+const LEVELS: Readonly<Record<string, Word>> = {
+  hardware: { label: 'Hardware', tone: 'good' },
+  self_signed: { label: 'Self-signed', tone: 'accent' },
+  none: { label: 'None', tone: 'bad' },
+};
+
+export function trustLevel(level: string): Word {
+  return LEVELS[level] ?? { label: inWords(level), tone: 'neutral' };
+}
+
+const OUTCOMES: Readonly<Record<string, Word>> = {
+  chosen: { label: 'Chosen', tone: 'good' },
+  not_chosen: { label: 'Not chosen', tone: 'neutral' },
+  gate: { label: 'Kept out', tone: 'warn' },
+  not_eligible: { label: 'Not eligible', tone: 'neutral' },
+};
+
+export function outcomeWord(outcome: string): Word {
+  return OUTCOMES[outcome] ?? { label: inWords(outcome), tone: 'neutral' };
+}
+
+const MODEL_STATES: Readonly<Record<string, string>> = {
+  ready: 'In memory',
+  loading: 'Being loaded',
+  on_demand: 'Loaded when asked for',
+};
+
+export function modelState(state: string): string {
+  return MODEL_STATES[state] ?? inWords(state);
+}
+
+const LEFT: Readonly<Record<string, string>> = {
+  closed: 'The machine closed the connection, or it broke.',
+  replaced: 'The machine had connected again.',
+  shutting_down: 'The coordinator was restarted.',
+};
+
+/** Why a connection ended. */
+export function leftWords(code: string): string {
+  return LEFT[code] ?? `The coordinator ended the connection: ${inWords(code)}.`;
+}
+
+const CONDITIONS: Readonly<Record<string, string>> = {
+  nominal: 'cool',
+  fair: 'warm',
+  serious: 'hot',
+  critical: 'critical',
+  normal: 'enough memory',
+  warning: 'short of memory',
+  mains: 'on mains',
+  battery: 'on battery',
+  low_battery: 'battery is low',
+};
+
+/** How a machine itself is, such as `cool, enough memory, on mains`. */
+export function conditionWords(host: { readonly thermal: string; readonly memory_pressure: string; readonly power: string }): string {
+  const memory =
+    host.memory_pressure === 'critical' ? 'out of memory' : (CONDITIONS[host.memory_pressure] ?? inWords(host.memory_pressure));
+  const thermal = host.thermal === 'critical' ? 'too hot' : (CONDITIONS[host.thermal] ?? inWords(host.thermal));
+  return [thermal, memory, CONDITIONS[host.power] ?? inWords(host.power)].join(', ');
+}
+
+export function inWords(code: string): string {
+  return code.replaceAll('_', ' ');
+}

@@ -1,0 +1,24 @@
+/** The frame of the pages where people sign in: one narrow card with one form. */
+import './account.css';
+import type { ReactNode } from 'react';
+
+export interface AuthCardProps {
+  readonly title: string;
+  readonly about?: ReactNode;
+  readonly children: ReactNode;
+  /** Ways to the other pages of this kind. */
+  readonly footer?: ReactNode;
+}
+
+export function AuthCard({ title, about, children, footer }: AuthCardProps) {
+  return (
+    <div className="auth">
+      <h1 tabIndex={-1}>{title}</h1>
+      {about === undefined ? null : <p className="page-about">{about}</p>}
+      <div className="card">
+        <div className="card-body">{children}</div>
+      </div>
+      {footer === undefined ? null : <div className="auth-footer">{footer}</div>}
+    </div>
+  );
+}

@@ -1,0 +1,19 @@
+/** Whether an account is open, and whose it is. */
+import type { AdminAccount } from '@inference/formats';
+import { Badge } from '../../../ui/display/badge.js';
+
+export function AccountBadges({ account }: { readonly account: AdminAccount }) {
+  const { deleted_at, suspended_at, is_admin } = account;
+  return (
+    <span className="row">
+      {deleted_at !== null ? (
+        <Badge>Closed</Badge>
+      ) : suspended_at !== null ? (
+        <Badge tone="bad">Suspended</Badge>
+      ) : (
+        <Badge tone="good">Open</Badge>
+      )}
+      {is_admin ? <Badge tone="accent">Operator</Badge> : null}
+    </span>
+  );
+}

@@ -1,0 +1,82 @@
+/** `/admin/accounts/:id`: what an account has, and what an operator may do to it. */
+import type { AdminAccountView } from '@inference/formats';
+import { Link, useParams } from 'wouter';
+import { ApiError } from '../../../api/api-error.js';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { Card } from '../../../ui/display/card.js';
+import { Money } from '../../../ui/display/money.js';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { Stat, Stats } from '../../../ui/display/stat.js';
+import { Time } from '../../../ui/display/time.js';
+import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { PageSkeleton } from '../../../ui/feedback/skeleton.js';
+import { LinkButton } from '../../../ui/navigation/link-button.js';
+import { DepositTable } from '../payments/deposit-table.js';
+import { WithdrawalTable } from '../payments/withdrawal-table.js';
+import { useAccount } from '../queries.js';
+import { ActionList } from '../system/action-list.js';
+import { AccountActions } from './account-actions.js';
+import { AccountBadges } from './account-badges.js';
+
+export function Page() {
+  const { id = '' } = useParams();
+  const { data, error, refetch } = useAccount(id);
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <EmptyState level={1} title="There is no such account" action={<LinkButton href={PATHS.adminAccounts}>All accounts</LinkButton>}>
+        The address may be mistyped.
+      </EmptyState>
+    );
+  }
+  if (data === undefined) {
+    return error === null ? <PageSkeleton /> : <ErrorState level={1} what="The account" error={error} onRetry={() => void refetch()} />;
+  }
+  return <Account account={data} />;
+}
+
+function Account({ account }: { readonly account: AdminAccountView }) {
+  return (
+    <>
+      <PageHeader
+        title={account.email ?? (account.name === '' ? 'Account' : account.name)}
+        about={
+          <span className="row">
+            <AccountBadges account={account} />
+            {account.email === null ? null : <span>{account.name}</span>}
+            <span>
+              made <Time at={account.created_at} as="date" />
+            </span>
+            <code>{account.id}</code>
+          </span>
+        }
+        actions={<AccountActions account={account} />}
+      />
+      <div className="stack">
+        <Stats>
+          <Stat label="Balance" value={<Money microUsd={account.balance_micro_usd} />} />
+          <Stat label="Held for running requests" value={<Money microUsd={account.reserved_micro_usd} />} />
+          <Stat label="May be withdrawn" value={<Money microUsd={account.withdrawable_micro_usd} />} />
+          <Stat label="Pending earnings" value={<Money microUsd={account.pending_micro_usd} />} />
+          <Stat label="Machines" value={account.machines.length} />
+        </Stats>
+        {account.machines.length === 0 ? null : (
+          <Card title="Machines">
+            <ul className="id-list">
+              {account.machines.map((id) => (
+                <li key={id}>
+                  <Link href={pathWithId(PATHS.adminProvider, id)}>
+                    <code>{id}</code>
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          </Card>
+        )}
+        <DepositTable title="Deposits" accountId={account.id} />
+        <WithdrawalTable title="Withdrawals" accountId={account.id} state={null} />
+        <ActionList title="What operators did here" subject={account.id} />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,66 @@
+/** `/admin/accounts`: finding an account by a part of its name or address. */
+import type { AdminAccount } from '@inference/formats';
+import { useDeferredValue, useState } from 'react';
+import { Link } from 'wouter';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { Card } from '../../../ui/display/card.js';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { Time } from '../../../ui/display/time.js';
+import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { Field } from '../../../ui/forms/field.js';
+import { MoreButton } from '../more-button.js';
+import { useAccounts } from '../queries.js';
+import { AccountBadges } from './account-badges.js';
+
+export function Page() {
+  const [text, setText] = useState('');
+  const accounts = useAccounts(useDeferredValue(text.trim()));
+  const rows = accounts.data?.pages.flatMap(({ data }) => data);
+  return (
+    <>
+      <PageHeader title="Accounts" about="Newest first." />
+      {rows === undefined && accounts.error !== null ? (
+        <ErrorState what="The accounts" error={accounts.error} onRetry={() => void accounts.refetch()} />
+      ) : (
+        <Card flush>
+          <div className="filters">
+            <Field
+              label="Search"
+              hint="A part of the name or the e-mail address, or a whole id"
+              type="search"
+              value={text}
+              onChange={(event) => setText(event.target.value)}
+            />
+          </div>
+          <Table
+            caption="Accounts"
+            columns={COLUMNS}
+            rows={rows}
+            rowKey={({ id }) => id}
+            empty={<EmptyState title="No account is like that">Search for a part of the name or the address.</EmptyState>}
+            stacked
+          />
+          <MoreButton pages={accounts} />
+        </Card>
+      )}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<AdminAccount>[] = [
+  {
+    key: 'email',
+    header: 'Account',
+    rowHeader: true,
+    cell: ({ id, email, name }) => (
+      <Link className="breakable" href={pathWithId(PATHS.adminAccount, id)}>
+        {email ?? (name === '' ? id : name)}
+      </Link>
+    ),
+  },
+  { key: 'name', header: 'Name', cell: ({ name }) => <span className="breakable">{name || '—'}</span> },
+  { key: 'state', header: 'State', cell: (account) => <AccountBadges account={account} /> },
+  { key: 'created', header: 'Made', cell: ({ created_at }) => <Time at={created_at} as="date" /> },
+];

@@ -1,0 +1,125 @@
+/** `/admin/catalogue`: the models that the operators know, and the files that may be served under their ids. */
+import type { AdminCatalogueEntry } from '@inference/formats';
+import { useQueryClient } from '@tanstack/react-query';
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import { api } from '../../../api/api-client.js';
+import { ConfirmDialog } from '../../../ui/dialogs/confirm-dialog.js';
+import { Card } from '../../../ui/display/card.js';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { Time } from '../../../ui/display/time.js';
+import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { useToast } from '../../../ui/feedback/toast.js';
+import { Button } from '../../../ui/forms/button.js';
+import { ADMIN, cataloguePath, useCatalogue } from '../queries.js';
+import { CatalogueDialog } from './catalogue-dialog.js';
+
+type Open = { readonly what: 'put' | 'remove'; readonly entry: AdminCatalogueEntry } | { readonly what: 'new' } | null;
+
+export function Page() {
+  const { data, error, refetch } = useCatalogue();
+  const [open, setOpen] = useState<Open>(null);
+  const toast = useToast();
+  const queryClient = useQueryClient();
+  const close = (): void => setOpen(null);
+  const remove = async ({ id }: AdminCatalogueEntry): Promise<void> => {
+    await api.delete(cataloguePath(id));
+    toast.success(`${id} is out of the catalogue`);
+    await queryClient.invalidateQueries({ queryKey: ADMIN });
+  };
+  const columns: readonly Column<AdminCatalogueEntry>[] = [
+    ...COLUMNS,
+    {
+      key: 'actions',
+      header: <span className="visually-hidden">Actions</span>,
+      cell: (entry) => (
+        <span className="cell-actions">
+          <Button size="small" aria-label={`Change ${entry.id}`} onClick={() => setOpen({ what: 'put', entry })}>
+            Change
+          </Button>
+          <Button size="small" kind="quiet" aria-label={`Take out ${entry.id}`} onClick={() => setOpen({ what: 'remove', entry })}>
+            Take out
+          </Button>
+        </span>
+      ),
+    },
+  ];
+  return (
+    <>
+      <PageHeader
+        title="Model catalogue"
+        about={
+          data === undefined
+            ? 'Models and the files that may be served under their ids.'
+            : data.exclusive
+              ? 'Only models of this catalogue are served. A machine whose file is another one is refused that model.'
+              : 'Other models are served, too. A machine whose file is another one is refused a model of this catalogue.'
+        }
+        actions={
+          <Button kind="primary" icon={<Plus size={16} aria-hidden="true" />} onClick={() => setOpen({ what: 'new' })}>
+            Add a model
+          </Button>
+        }
+      />
+      {data === undefined && error !== null ? (
+        <ErrorState what="The catalogue" error={error} onRetry={() => void refetch()} />
+      ) : (
+        <Card flush>
+          <Table
+            caption="Models of the catalogue"
+            columns={columns}
+            rows={data?.data}
+            rowKey={({ id }) => id}
+            empty={
+              <EmptyState title="The catalogue is empty">
+                {data?.exclusive ? 'No model is served until one is added.' : 'Machines may serve any file under any id.'}
+              </EmptyState>
+            }
+            stacked
+          />
+        </Card>
+      )}
+      {open?.what === 'new' ? <CatalogueDialog entry={null} onClose={close} /> : null}
+      {open?.what === 'put' ? <CatalogueDialog entry={open.entry} onClose={close} /> : null}
+      {open?.what === 'remove' ? (
+        <ConfirmDialog
+          open
+          onOpenChange={close}
+          title={`Take ${open.entry.id} out of the catalogue?`}
+          confirm="Take it out"
+          onConfirm={() => remove(open.entry)}
+        >
+          <p>
+            {data?.exclusive
+              ? 'No machine may serve it any more, at once.'
+              : 'From then on machines may serve any file under this id. Its price stays.'}
+          </p>
+        </ConfirmDialog>
+      ) : null}
+    </>
+  );
+}
+
+const TYPES: Readonly<Record<AdminCatalogueEntry['model_type'], string>> = { text: 'Text', embedding: 'Embeddings', image: 'Images' };
+
+const COLUMNS: readonly Column<AdminCatalogueEntry>[] = [
+  { key: 'id', header: 'Model', rowHeader: true, cell: ({ id }) => id },
+  { key: 'name', header: 'Name', cell: ({ display_name }) => display_name },
+  { key: 'type', header: 'Makes', cell: ({ model_type }) => TYPES[model_type] },
+  { key: 'quantization', header: 'Quantisation', cell: ({ quantization }) => quantization },
+  {
+    key: 'memory',
+    header: 'Memory',
+    numeric: true,
+    cell: ({ min_memory_bytes }) => (min_memory_bytes === null ? '—' : `${(min_memory_bytes / 2 ** 30).toFixed(1)} GB`),
+  },
+  {
+    key: 'files',
+    header: 'Files',
+    numeric: true,
+    cell: ({ file_sha256 }) => (file_sha256.length === 0 ? 'any' : file_sha256.length),
+  },
+  { key: 'updated', header: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} as="date" /> },
+];

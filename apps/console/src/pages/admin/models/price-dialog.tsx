@@ -1,0 +1,173 @@
+/** Setting a price: what it is, then the question whether that is meant. */
+import type { AdminPrice } from '@inference/formats';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useForm } from 'react-hook-form';
+import { api } from '../../../api/api-client.js';
+import { readUsd, typedUsd } from '../../../features/account/usd-amount.js';
+import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
+import { formatUsd } from '../../../ui/display/money.js';
+import { ErrorNote } from '../../../ui/feedback/error-state.js';
+import { useToast } from '../../../ui/feedback/toast.js';
+import { Button } from '../../../ui/forms/button.js';
+import { Field } from '../../../ui/forms/field.js';
+import { ADMIN, pricePath } from '../queries.js';
+import { modelName } from './model-name.js';
+
+interface PriceForm {
+  readonly model: string;
+  readonly prompt: string;
+  readonly completion: string;
+  readonly image: string;
+}
+
+interface Rates {
+  readonly prompt_per_million: number;
+  readonly completion_per_million: number;
+  readonly per_image: number;
+}
+
+interface Meant {
+  readonly model: string;
+  readonly rates: Rates;
+}
+
+/** As the admin API bounds them: 10,000 dollars for a million tokens, 1000 for an image. */
+const MAX_PER_MILLION = 10_000_000_000;
+const MAX_PER_IMAGE = 1_000_000_000;
+
+/** `price`: the one that is followed, or null for a model to be named. */
+export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | null; readonly onClose: () => void }) {
+  const [meant, setMeant] = useState<Meant | null>(null);
+  const { register, handleSubmit, formState } = useForm<PriceForm>({
+    defaultValues: {
+      model: price?.model ?? '',
+      prompt: price === null ? '' : typedUsd(price.prompt_per_million),
+      completion: price === null ? '' : typedUsd(price.completion_per_million),
+      image: price === null ? '0' : typedUsd(price.per_image),
+    },
+  });
+  if (meant !== null) return <Meant meant={meant} before={price} onBack={() => setMeant(null)} onClose={onClose} />;
+  const { errors } = formState;
+  const amount = (max: number) => ({
+    validate: (text: string) => {
+      const typed = readUsd(text, 6, { zero: true });
+      if (typed.kind === 'refused') return typed.problem;
+      return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
+    },
+  });
+  return (
+    <Dialog
+      open
+      onOpenChange={(open) => (open ? undefined : onClose())}
+      title={price === null ? 'Price a model' : `Price of ${modelName(price.model)}`}
+      description="In US dollars. It counts at once, for requests that begin from then on."
+    >
+      <form className="form" noValidate onSubmit={(event) => void handleSubmit((form) => setMeant(meantBy(form)))(event)}>
+        {price === null ? (
+          <Field
+            label="Model"
+            hint="Its id as clients send it, or * for every model without a price of its own."
+            autoComplete="off"
+            spellCheck={false}
+            error={errors.model?.message}
+            {...register('model', { validate: (model) => model.trim() !== '' || 'Name a model, or type *.' })}
+          />
+        ) : null}
+        <Field
+          label="Million prompt tokens"
+          inputMode="decimal"
+          suffix="USD"
+          autoComplete="off"
+          error={errors.prompt?.message}
+          {...register('prompt', amount(MAX_PER_MILLION))}
+        />
+        <Field
+          label="Million answer tokens"
+          inputMode="decimal"
+          suffix="USD"
+          autoComplete="off"
+          error={errors.completion?.message}
+          {...register('completion', amount(MAX_PER_MILLION))}
+        />
+        <Field
+          label="Image"
+          hint="Of 1024×1024 pixels."
+          inputMode="decimal"
+          suffix="USD"
+          autoComplete="off"
+          error={errors.image?.message}
+          {...register('image', amount(MAX_PER_IMAGE))}
+        />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary">
+            Go on
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+function meantBy({ model, prompt, completion, image }: PriceForm): Meant {
+  const micro = (text: string): number => {
+    const typed = readUsd(text, 6, { zero: true });
+    return typed.kind === 'amount' ? typed.microUsd : 0;
+  };
+  const rates = { prompt_per_million: micro(prompt), completion_per_million: micro(completion), per_image: micro(image) };
+  return { model: model.trim(), rates };
+}
+
+interface MeantProps {
+  readonly meant: Meant;
+  readonly before: AdminPrice | null;
+  readonly onBack: () => void;
+  readonly onClose: () => void;
+}
+
+function Meant({ meant: { model, rates }, before, onBack, onClose }: MeantProps) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<unknown>(null);
+  const toast = useToast();
+  const queryClient = useQueryClient();
+  const set = async (): Promise<void> => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      await api.put(pricePath(model), rates);
+      toast.success(`${modelName(model)} has a new price`);
+      await queryClient.invalidateQueries({ queryKey: ADMIN });
+      onClose();
+    } catch (error) {
+      setProblem(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Set this price for ${modelName(model)}?`} keepOpen>
+      <dl className="facts">
+        <Change label="Million prompt tokens" before={before?.prompt_per_million} after={rates.prompt_per_million} />
+        <Change label="Million answer tokens" before={before?.completion_per_million} after={rates.completion_per_million} />
+        <Change label="Image" before={before?.per_image} after={rates.per_image} />
+      </dl>
+      {problem === null ? null : <ErrorNote error={problem} title="The price was not set." />}
+      <DialogActions>
+        <Button onClick={onBack}>Back</Button>
+        <Button kind="danger" busy={busy} onClick={() => void set()}>
+          Set the price
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}
+
+function Change({ label, before, after }: { readonly label: string; readonly before: number | undefined; readonly after: number }) {
+  return (
+    <>
+      <dt>{label}</dt>
+      <dd>{before === undefined || before === after ? formatUsd(after) : `${formatUsd(before)} → ${formatUsd(after)}`}</dd>
+    </>
+  );
+}

@@ -1,0 +1,89 @@
+/** `/admin/prices`: what models cost, what they cost before, and setting it. */
+import type { AdminPrice } from '@inference/formats';
+import { Plus } from 'lucide-react';
+import { useState } from 'react';
+import { Card } from '../../../ui/display/card.js';
+import { Money } from '../../../ui/display/money.js';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { Button } from '../../../ui/forms/button.js';
+import { usePrices } from '../queries.js';
+import { modelName } from './model-name.js';
+import { PriceDialog } from './price-dialog.js';
+import { PriceHistoryDialog } from './price-history-dialog.js';
+import { ValidFrom } from './valid-from.js';
+
+type Open = { readonly what: 'set' | 'history'; readonly price: AdminPrice } | { readonly what: 'new' } | null;
+
+export function Page() {
+  const { data, error, refetch } = usePrices();
+  const [open, setOpen] = useState<Open>(null);
+  const close = (): void => setOpen(null);
+  const columns: readonly Column<AdminPrice>[] = [
+    ...COLUMNS,
+    {
+      key: 'actions',
+      header: <span className="visually-hidden">Actions</span>,
+      cell: (price) => (
+        <span className="cell-actions">
+          <Button size="small" aria-label={`Change the price of ${price.model}`} onClick={() => setOpen({ what: 'set', price })}>
+            Change
+          </Button>
+          <Button size="small" kind="quiet" aria-label={`History of ${price.model}`} onClick={() => setOpen({ what: 'history', price })}>
+            History
+          </Button>
+        </span>
+      ),
+    },
+  ];
+  return (
+    <>
+      <PageHeader
+        title="Prices"
+        about="In US dollars. A price is never changed, only followed by another; requests that run keep the one they began with."
+        actions={
+          <Button kind="primary" icon={<Plus size={16} aria-hidden="true" />} onClick={() => setOpen({ what: 'new' })}>
+            Price a model
+          </Button>
+        }
+      />
+      {data === undefined && error !== null ? (
+        <ErrorState what="The prices" error={error} onRetry={() => void refetch()} />
+      ) : (
+        <Card flush>
+          <Table
+            caption="Prices in force"
+            columns={columns}
+            rows={data?.data}
+            rowKey={({ id }) => id}
+            empty={<EmptyState title="No price was set yet">Models cost what the settings of the coordinator say.</EmptyState>}
+            stacked
+          />
+        </Card>
+      )}
+      {open?.what === 'set' ? <PriceDialog price={open.price} onClose={close} /> : null}
+      {open?.what === 'new' ? <PriceDialog price={null} onClose={close} /> : null}
+      {open?.what === 'history' ? <PriceHistoryDialog model={open.price.model} onClose={close} /> : null}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<AdminPrice>[] = [
+  { key: 'model', header: 'Model', rowHeader: true, cell: ({ model }) => modelName(model) },
+  {
+    key: 'prompt',
+    header: 'Million prompt tokens',
+    numeric: true,
+    cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} />,
+  },
+  {
+    key: 'completion',
+    header: 'Million answer tokens',
+    numeric: true,
+    cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} />,
+  },
+  { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
+  { key: 'from', header: 'Since', cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
+];

@@ -1,0 +1,85 @@
+/** Deposits, newest first: of one account, or of all. */
+import type { AdminDepositPage } from '@inference/formats';
+import { Link } from 'wouter';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { Badge } from '../../../ui/display/badge.js';
+import { Card } from '../../../ui/display/card.js';
+import { Money } from '../../../ui/display/money.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { Time } from '../../../ui/display/time.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { MoreButton } from '../more-button.js';
+import { useDeposits } from '../queries.js';
+
+type Deposit = AdminDepositPage['data'][number];
+
+export interface DepositTableProps {
+  readonly title?: string;
+  /** Null: of all accounts. */
+  readonly accountId: string | null;
+}
+
+export function DepositTable({ title, accountId }: DepositTableProps) {
+  const deposits = useDeposits(accountId);
+  const rows = deposits.data?.pages.flatMap(({ data }) => data);
+  if (rows === undefined && deposits.error !== null) {
+    return <ErrorState what="The deposits" error={deposits.error} onRetry={() => void deposits.refetch()} />;
+  }
+  return (
+    <Card {...(title === undefined ? {} : { title })} flush>
+      <Table
+        caption={title === undefined ? 'Deposits' : `${title}: the list`}
+        columns={accountId === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'account')}
+        rows={rows}
+        rowKey={({ id }) => id}
+        empty={<p className="card-empty">No deposit yet.</p>}
+        stacked
+      />
+      <MoreButton pages={deposits} />
+    </Card>
+  );
+}
+
+const SOURCES: Readonly<Record<Deposit['source'], string>> = {
+  stripe: 'Payment service',
+  development: 'Development',
+  admin: 'By hand',
+};
+
+const STATES: Readonly<Record<Deposit['state'], { readonly label: string; readonly tone: 'good' | 'neutral' | 'warn' | 'bad' }>> = {
+  open: { label: 'Not paid yet', tone: 'neutral' },
+  paid: { label: 'Paid', tone: 'good' },
+  expired: { label: 'Expired', tone: 'neutral' },
+  failed: { label: 'Failed', tone: 'warn' },
+};
+
+const COLUMNS: readonly Column<Deposit>[] = [
+  { key: 'at', header: 'When', cell: ({ created_at }) => <Time at={created_at} as="date-time" /> },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account_id }) => (
+      <Link href={pathWithId(PATHS.adminAccount, account_id)}>
+        <code>{account_id}</code>
+      </Link>
+    ),
+  },
+  { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
+  { key: 'source', header: 'From', cell: ({ source }) => SOURCES[source] },
+  {
+    key: 'state',
+    header: 'State',
+    cell: ({ state, refunded_micro_usd, disputed_at }) => (
+      <span className="row">
+        <Badge tone={STATES[state].tone}>{STATES[state].label}</Badge>
+        {refunded_micro_usd > 0 ? (
+          <Badge tone="bad">
+            Refunded <Money microUsd={refunded_micro_usd} />
+          </Badge>
+        ) : null}
+        {disputed_at === null ? null : <Badge tone="bad">Disputed</Badge>}
+      </span>
+    ),
+  },
+  { key: 'id', header: 'Id', rowHeader: true, cell: ({ id }) => <code>{id}</code> },
+];

@@ -1,0 +1,54 @@
+/** Owners who earn mostly from one account: the two may be the same person. */
+import type { AdminEarningsConcentration } from '@inference/formats';
+import { Link } from 'wouter';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { Card } from '../../../ui/display/card.js';
+import { formatUsd, Money } from '../../../ui/display/money.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { useEarningsConcentration } from '../queries.js';
+
+type Pair = AdminEarningsConcentration['data'][number];
+
+export function EarningsConcentration() {
+  const { data, error, refetch } = useEarningsConcentration();
+  if (error !== null && data === undefined) {
+    return <ErrorState what="Earnings by payer" error={error} onRetry={() => void refetch()} />;
+  }
+  if (data === undefined) return null;
+  const about = `Owners with at least ${data.min_share_percent}% of their earnings, and ${formatUsd(data.min_micro_usd)}, from one account since ${data.from}. Check these before you pay them.`;
+  return (
+    <Card title="Earnings from one payer" about={about} flush>
+      <Table
+        caption="Owners and the account that pays most of their earnings"
+        columns={COLUMNS}
+        rows={data.data}
+        rowKey={({ owner, provider_id, payer }) => `${owner?.id ?? provider_id} ${payer.id}`}
+        empty={<p className="card-empty">No owner earns mostly from one account.</p>}
+        stacked
+      />
+    </Card>
+  );
+}
+
+const COLUMNS: readonly Column<Pair>[] = [
+  {
+    key: 'owner',
+    header: 'Owner',
+    rowHeader: true,
+    cell: ({ owner, provider_id }) =>
+      owner === null ? (
+        <Link href={pathWithId(PATHS.adminProvider, provider_id ?? '')}>unclaimed machine</Link>
+      ) : (
+        <AccountLink account={owner} />
+      ),
+  },
+  { key: 'payer', header: 'Payer', cell: ({ payer }) => <AccountLink account={payer} /> },
+  { key: 'earned', header: 'Earned from payer', numeric: true, cell: ({ earned_micro_usd }) => <Money microUsd={earned_micro_usd} /> },
+  { key: 'share', header: 'Of owner’s earnings', numeric: true, cell: ({ owner_share_percent }) => `${owner_share_percent}%` },
+  { key: 'payer-share', header: 'Of payer’s spending', numeric: true, cell: ({ payer_share_percent }) => `${payer_share_percent}%` },
+];
+
+function AccountLink({ account: { id, name, email } }: { readonly account: Pair['payer'] }) {
+  return <Link href={pathWithId(PATHS.adminAccount, id)}>{email ?? (name === '' ? id : name)}</Link>;
+}

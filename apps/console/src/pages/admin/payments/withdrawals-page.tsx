@@ -1,0 +1,35 @@
+/** `/admin/withdrawals`: what owners asked to be paid. */
+import { useState } from 'react';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { Segmented } from '../../../ui/forms/segmented.js';
+import { useAdminWithdrawals } from '../queries.js';
+import { EarningsConcentration } from './earnings-concentration.js';
+import { WithdrawalTable } from './withdrawal-table.js';
+
+const STATES = [
+  { value: 'requested', label: 'To be paid' },
+  { value: 'paid', label: 'Paid' },
+  { value: 'rejected', label: 'Rejected' },
+  { value: 'all', label: 'All' },
+] as const;
+type Shown = (typeof STATES)[number]['value'];
+
+export function Page() {
+  const [state, setState] = useState<Shown>('requested');
+  const shown = state === 'all' ? null : state;
+  const { data } = useAdminWithdrawals(shown, null);
+  return (
+    <>
+      <PageHeader
+        title="Withdrawals"
+        about="Newest first. The amounts have left the balances already; whoever ends one first decides how."
+        actions={<Segmented label="State" value={state} options={STATES} onValue={setState} />}
+      />
+      <div className="stack">
+        <WithdrawalTable accountId={null} state={shown} />
+        {/* The table above changes its height until it is loaded. */}
+        {data === undefined ? null : <EarningsConcentration />}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,107 @@
+/** `/admin/providers/:id`: one machine as its owner sees it, who that is, and taking it out of routing. */
+import type { AdminProviderView } from '@inference/formats';
+import { Link, useParams } from 'wouter';
+import { ApiError } from '../../../api/api-error.js';
+import { shortId } from '../../../features/machines/machine-name.js';
+import { MachineStanding } from '../../../features/machines/machine-status.js';
+import { StateBadge } from '../../../features/machines/status-badge.js';
+import { gateWords, inWords, leftWords, statusWord } from '../../../features/machines/status-texts.js';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { Card } from '../../../ui/display/card.js';
+import { counted } from '../../../ui/display/number.js';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { Time } from '../../../ui/display/time.js';
+import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { ErrorNote, ErrorState } from '../../../ui/feedback/error-state.js';
+import { Note } from '../../../ui/feedback/note.js';
+import { PageSkeleton } from '../../../ui/feedback/skeleton.js';
+import { LinkButton } from '../../../ui/navigation/link-button.js';
+import { useProvider } from '../queries.js';
+import { ActionList } from '../system/action-list.js';
+import { ProviderActions } from './provider-actions.js';
+
+export function Page() {
+  const { id = '' } = useParams();
+  const { data, error, refetch } = useProvider(id);
+  if (error instanceof ApiError && (error.status === 404 || error.status === 400)) {
+    return (
+      <EmptyState
+        level={1}
+        title="Nothing is known of this machine"
+        action={<LinkButton href={PATHS.adminProviders}>All machines</LinkButton>}
+      >
+        It is not connected, belongs to nobody and was never held back. The address may be mistyped.
+      </EmptyState>
+    );
+  }
+  if (data === undefined) {
+    return error === null ? <PageSkeleton /> : <ErrorState level={1} what="The machine" error={error} onRetry={() => void refetch()} />;
+  }
+  return <Provider view={data} error={error} />;
+}
+
+function Provider({ view, error }: { readonly view: AdminProviderView; readonly error: Error | null }) {
+  const { provider_id, provider, status, last_seen, hold, reputation, owner } = view;
+  const serial = provider?.serial_number ?? last_seen?.serial_number;
+  return (
+    <>
+      <PageHeader
+        title={serial ?? `Machine ${shortId(provider_id)}`}
+        about={
+          <span className="row">
+            <StateBadge word={status === null ? null : statusWord(status.status)} />
+            {owner === null ? (
+              <span>of nobody</span>
+            ) : (
+              <span>
+                of <Link href={pathWithId(PATHS.adminAccount, owner.account_id)}>{owner.email ?? owner.account_id}</Link>
+              </span>
+            )}
+            {provider === null ? null : <span>{counted(provider.requests_served, 'request')} served on this connection</span>}
+          </span>
+        }
+        actions={<ProviderActions view={view} />}
+      />
+      <div className="stack">
+        {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+        {hold === null ? null : (
+          <Note tone="bad" title="Held back by an operator">
+            <p>“{hold.reason}”</p>
+            <p>
+              Since <Time at={hold.since} as="date-time" />, by <code>{hold.by}</code>. Its owner reads the reason.
+            </p>
+          </Note>
+        )}
+        {reputation.state === 'well' ? null : (
+          <Note tone="warn" title={gateWords(reputation.state)}>
+            <p>
+              {[reputation.reason === null ? null : inWords(reputation.reason), reputation.detail]
+                .filter((text) => text !== null)
+                .join(': ')}
+              {reputation.until === null ? null : (
+                <>
+                  , until <Time at={reputation.until} as="date-time" />
+                </>
+              )}
+            </p>
+          </Note>
+        )}
+        {status === null ? (
+          <Card title="It is not connected">
+            {last_seen === null ? (
+              <p>Nothing is known of an earlier connection.</p>
+            ) : (
+              <p>
+                Last seen <Time at={last_seen.at} as="date-time" /> with agent {last_seen.agent.version}.{' '}
+                {last_seen.left === null ? null : leftWords(last_seen.left)}
+              </p>
+            )}
+          </Card>
+        ) : (
+          <MachineStanding status={status} stepsTitle="What its owner is told to do" />
+        )}
+        <ActionList title="What operators did here" subject={provider_id} />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,161 @@
+/** `/admin/providers`: all machines of the network that are connected, and those that are held back. */
+import type { AdminProvider, AdminProviderList } from '@inference/formats';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { shortId } from '../../../features/machines/machine-name.js';
+import { StateBadge, WordBadge } from '../../../features/machines/status-badge.js';
+import { gateWords, inWords, statusWord, trustLevel } from '../../../features/machines/status-texts.js';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { Badge } from '../../../ui/display/badge.js';
+import { Card } from '../../../ui/display/card.js';
+import { formatRate } from '../../../ui/display/number.js';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { Time } from '../../../ui/display/time.js';
+import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { ErrorNote, ErrorState } from '../../../ui/feedback/error-state.js';
+import { Button } from '../../../ui/forms/button.js';
+import { Field } from '../../../ui/forms/field.js';
+import { Select } from '../../../ui/forms/select.js';
+import { useProviders } from '../queries.js';
+import { filterProviders, STATES, type StateFilter } from './provider-filter.js';
+
+/** Rows shown at first, and with each click. */
+const ROWS = 100;
+
+export function Page() {
+  const { data, error, refetch } = useProviders();
+  const [text, setText] = useState('');
+  const [state, setState] = useState<StateFilter>('all');
+  const [max, setMax] = useState(ROWS);
+  const found = data === undefined ? undefined : filterProviders(data.providers, { text, state });
+  return (
+    <>
+      <PageHeader title="All machines" about="Machines that are connected to this coordinator, and those that are held back." />
+      {data === undefined && error !== null ? (
+        <ErrorState what="The machines" error={error} onRetry={() => void refetch()} />
+      ) : (
+        <div className="stack">
+          {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+          <HeldBack list={data} />
+          <Card title={data === undefined ? 'Connected' : `Connected: ${data.providers.length}`} flush>
+            <div className="filters">
+              <Field
+                label="Search"
+                hint="Serial number, provider id, model, or agent"
+                type="search"
+                value={text}
+                onChange={(event) => setText(event.target.value)}
+              />
+              <Select label="State" options={STATES} value={state} onValue={setState} />
+            </div>
+            <Table
+              caption="Machines that are connected"
+              columns={COLUMNS}
+              rows={found?.slice(0, max)}
+              rowKey={({ session_id }) => session_id}
+              empty={
+                data?.providers.length === 0 ? (
+                  <EmptyState title="No machine is connected">Requests wait, or are refused, until one is.</EmptyState>
+                ) : (
+                  <EmptyState title="No machine is like that">Search for something else, or choose another state.</EmptyState>
+                )
+              }
+              stacked
+            />
+            {found !== undefined && found.length > max ? (
+              <p className="card-more">
+                <Button onClick={() => setMax(max + ROWS)}>Show more of {found.length}</Button>
+              </p>
+            ) : null}
+          </Card>
+        </div>
+      )}
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<AdminProvider>[] = [
+  {
+    key: 'serial',
+    header: 'Machine',
+    rowHeader: true,
+    cell: ({ provider_id, serial_number }) => (
+      <Link className="breakable" href={pathWithId(PATHS.adminProvider, provider_id)}>
+        {serial_number}
+      </Link>
+    ),
+  },
+  { key: 'state', header: 'State', cell: (provider) => <StateBadge word={statusWord(provider.status)} /> },
+  {
+    key: 'trust',
+    header: 'Trust',
+    cell: ({ trust_level, simulated }) => (
+      <span className="row">
+        <WordBadge word={trustLevel(trust_level ?? 'none')} />
+        {simulated ? <Badge>Simulated</Badge> : null}
+      </span>
+    ),
+  },
+  { key: 'models', header: 'Models', cell: ({ models }) => models.join(', ') || '—' },
+  { key: 'jobs', header: 'Jobs', numeric: true, cell: ({ running_jobs, slots }) => `${running_jobs} of ${slots}` },
+  { key: 'rate', header: 'Tokens/s', numeric: true, cell: ({ decode_tps }) => (decode_tps === null ? '—' : formatRate(decode_tps)) },
+  {
+    key: 'reputation',
+    header: 'Record',
+    cell: ({ reputation: { state, recent_failures } }) =>
+      state === 'well' ? (recent_failures === 0 ? 'well' : `${recent_failures} failures`) : gateWords(state),
+  },
+  { key: 'agent', header: 'Agent', cell: ({ agent }) => agent.version },
+  { key: 'since', header: 'Connected', cell: ({ registered_at }) => <Time at={registered_at} /> },
+];
+
+interface HeldRow {
+  readonly provider_id: string;
+  readonly by: 'An operator' | 'Its record';
+  readonly why: string;
+  readonly since: string | number | null;
+  readonly until: number | null;
+}
+
+function HeldBack({ list }: { readonly list: AdminProviderList | undefined }) {
+  return (
+    <Card title="Held back" about="By an operator until one lets them in again, or because of what their jobs came to, for a time." flush>
+      <Table
+        caption="Machines that are held back"
+        columns={HELD_COLUMNS}
+        rows={list === undefined ? [] : heldRows(list)}
+        rowKey={({ provider_id, by }) => `${provider_id} ${by}`}
+        empty={<p className="card-empty">{list === undefined ? '…' : 'None.'}</p>}
+        stacked
+      />
+    </Card>
+  );
+}
+
+function heldRows({ held, restrained }: AdminProviderList): HeldRow[] {
+  return [
+    ...held.map(({ provider_id, reason, since }): HeldRow => ({ provider_id, by: 'An operator', why: reason, since, until: null })),
+    ...restrained.map(({ provider_id, state, reason, detail, since, until }): HeldRow => {
+      const why = [gateWords(state), reason === null ? null : inWords(reason), detail].filter((text) => text !== null).join(': ');
+      return { provider_id, by: 'Its record', why, since, until };
+    }),
+  ];
+}
+
+const HELD_COLUMNS: readonly Column<HeldRow>[] = [
+  {
+    key: 'machine',
+    header: 'Machine',
+    rowHeader: true,
+    cell: ({ provider_id }) => (
+      <Link href={pathWithId(PATHS.adminProvider, provider_id)}>
+        <code>{shortId(provider_id)}</code>
+      </Link>
+    ),
+  },
+  { key: 'by', header: 'By', cell: ({ by }) => by },
+  { key: 'why', header: 'Why', cell: ({ why }) => why },
+  { key: 'since', header: 'Since', cell: ({ since }) => (since === null ? '—' : <Time at={since} />) },
+  { key: 'until', header: 'Until', cell: ({ until }) => (until === null ? 'an operator lets it in' : <Time at={until} as="date-time" />) },
+];

@@ -1,0 +1,53 @@
+/** What operators did, newest first; with a subject, what they did to it. */
+import type { AdminAction } from '@inference/formats';
+import { Link } from 'wouter';
+import { PATHS, pathWithId } from '../../../routing/paths.js';
+import { Card } from '../../../ui/display/card.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { Time } from '../../../ui/display/time.js';
+import { ErrorState } from '../../../ui/feedback/error-state.js';
+import { MoreButton } from '../more-button.js';
+import { useActions } from '../queries.js';
+import { actionWords, outcomeWords } from './action-texts.js';
+
+export interface ActionListProps {
+  /** An id of an account, a machine, a withdrawal or a model; null: all of them. */
+  readonly subject: string | null;
+  readonly title?: string;
+}
+
+export function ActionList({ subject, title }: ActionListProps) {
+  const actions = useActions(subject);
+  const rows = actions.data?.pages.flatMap(({ data }) => data);
+  if (rows === undefined && actions.error !== null) {
+    return <ErrorState what="What operators did" error={actions.error} onRetry={() => void actions.refetch()} />;
+  }
+  return (
+    <Card {...(title === undefined ? {} : { title })} flush>
+      <Table
+        caption={title === undefined ? 'What operators did' : `${title}: the list`}
+        columns={subject === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'subject')}
+        rows={rows}
+        rowKey={({ id }) => id}
+        empty={<p className="card-empty">Nothing yet.</p>}
+        stacked
+      />
+      <MoreButton pages={actions} />
+    </Card>
+  );
+}
+
+const COLUMNS: readonly Column<AdminAction>[] = [
+  { key: 'at', header: 'When', cell: ({ at }) => <Time at={at} as="date-time" /> },
+  { key: 'operator', header: 'Who', cell: ({ operator, operator_name }) => operator_name ?? operator },
+  { key: 'action', header: 'What', rowHeader: true, cell: actionWords },
+  { key: 'subject', header: 'To what', cell: (action) => <Subject action={action} /> },
+  { key: 'outcome', header: 'How it ended', cell: ({ outcome }) => outcomeWords(outcome) },
+];
+
+function Subject({ action: { action, subject } }: { readonly action: AdminAction }) {
+  if (subject === null) return '—';
+  const path = action.includes('/providers/') ? PATHS.adminProvider : action.includes('/accounts/') ? PATHS.adminAccount : null;
+  const text = <code>{subject}</code>;
+  return path === null ? text : <Link href={pathWithId(path, subject)}>{text}</Link>;
+}

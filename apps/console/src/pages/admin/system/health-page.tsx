@@ -1,0 +1,229 @@
+/** `/admin/health`: how this coordinator is, at this moment and in the last hour. */
+import type { AdminHealth } from '@inference/formats';
+import type { ReactNode } from 'react';
+import { inWords } from '../../../features/machines/status-texts.js';
+import { Card } from '../../../ui/display/card.js';
+import { formatUsd } from '../../../ui/display/money.js';
+import { Count, counted } from '../../../ui/display/number.js';
+import { PageHeader } from '../../../ui/display/page-header.js';
+import { Stat, Stats } from '../../../ui/display/stat.js';
+import { type Column, Table } from '../../../ui/display/table.js';
+import { Time } from '../../../ui/display/time.js';
+import { ErrorNote, ErrorState } from '../../../ui/feedback/error-state.js';
+import { Note } from '../../../ui/feedback/note.js';
+import { Skeleton } from '../../../ui/feedback/skeleton.js';
+import { useHealth } from '../queries.js';
+
+export function Page() {
+  const { data, error, refetch } = useHealth();
+  return (
+    <>
+      <PageHeader title="Health" about="Of the coordinator that answered. What lies in the database is of all coordinators." />
+      {data === undefined && error !== null ? (
+        <ErrorState what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
+      ) : (
+        <div className="stack">
+          {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+          <Readiness health={data} />
+          <Figures health={data} />
+          <div className="columns">
+            <LedgerCard health={data} />
+            <ProcessCard health={data} />
+          </div>
+          <RecentCards health={data} />
+        </div>
+      )}
+    </>
+  );
+}
+
+interface Part {
+  /** Undefined: it is being fetched. */
+  readonly health: AdminHealth | undefined;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  draining: 'It was told to end: running jobs finish, new requests are refused.',
+  database_unreachable: 'The database gave no answer within two seconds. Requests fail with “billing_unavailable” meanwhile.',
+  database_migrations_missing: 'The database has not all migrations of this program. Was an older copy restored?',
+};
+
+function Readiness({ health }: Part) {
+  if (health === undefined) {
+    return (
+      <Note title="Asking the coordinator">
+        <p>How it is, stands here in a moment.</p>
+      </Note>
+    );
+  }
+  if (health.ready && (health.ledger?.problems.length ?? 0) === 0) {
+    return (
+      <Note tone="good" title="It is ready, and the ledger sums up">
+        <p>
+          Version {health.version}, started <Time at={health.started_at} />.
+        </p>
+      </Note>
+    );
+  }
+  return (
+    <Note tone="bad" title={health.ready ? 'The ledger does not sum up' : 'It takes no requests'}>
+      {health.ready ? (
+        <p>See below, and run “npm run ledger-check” for the whole proof.</p>
+      ) : (
+        <p>{REASONS[health.reason ?? ''] ?? inWords(health.reason ?? 'unknown')}</p>
+      )}
+    </Note>
+  );
+}
+
+/** What is read of the answer, or the place of it. */
+function shown<Value>(value: Value | undefined | null, read: (value: Value) => ReactNode): ReactNode {
+  return value === undefined || value === null ? <Skeleton width="7rem" height="1.25rem" /> : read(value);
+}
+
+function Figures({ health }: Part) {
+  const of = (read: (health: AdminHealth) => ReactNode): ReactNode | undefined => (health === undefined ? undefined : read(health));
+  const hint = (read: (health: AdminHealth) => string): string => (health === undefined ? '…' : read(health));
+  return (
+    <Stats>
+      <Stat label="Jobs that run" value={of(({ queues }) => <Count value={queues.running_jobs} />)} hint="on machines and in the queue" />
+      <Stat
+        label="Requests that wait"
+        value={of(({ queues }) => <Count value={queues.waiting_requests + queues.waiting_for_images} />)}
+        hint={hint(({ queues }) => `${queues.waiting_for_images} of them for images`)}
+      />
+      <Stat
+        label="Machines that take jobs"
+        value={of(({ fleet }) => (
+          <>
+            <Count value={fleet.routable} /> of <Count value={fleet.providers} />
+          </>
+        ))}
+        hint={hint(({ fleet }) => `${fleet.held} held back, ${fleet.restrained} restrained`)}
+      />
+      <Stat
+        label="Places in use"
+        value={of(({ fleet }) => (
+          <>
+            <Count value={fleet.used_slots} /> of <Count value={fleet.slots} />
+          </>
+        ))}
+        hint={hint(({ fleet }) => counted(fleet.models, 'model'))}
+      />
+    </Stats>
+  );
+}
+
+function LedgerCard({ health }: Part) {
+  const ledger = health?.ledger;
+  return (
+    <Card title="Ledger" about={ledger ? <>Short check {<Time at={ledger.checked_at} />}</> : 'Short check'}>
+      <div className="stack-small">
+        {ledger === null ? <Note tone="bad">The database did not answer.</Note> : null}
+        {ledger?.problems.map((problem) => (
+          <Note key={problem} tone="bad">
+            {problem}
+          </Note>
+        ))}
+        <dl className="facts">
+          <dt>Owed to accounts and machines</dt>
+          <dd>{shown(ledger, ({ owed_micro_usd, accounts }) => `${formatUsd(owed_micro_usd)} in ${counted(accounts, 'balance')}`)}</dd>
+          <dt>Held for running jobs</dt>
+          <dd>
+            {shown(ledger, ({ held_micro_usd, running_holds }) => `${formatUsd(held_micro_usd)} in ${counted(running_holds, 'hold')}`)}
+          </dd>
+          <dt>Requested withdrawals</dt>
+          <dd>{shown(ledger, (sums) => formatUsd(sums.requested_withdrawals_micro_usd))}</dd>
+          <dt>Fees of the network</dt>
+          <dd>{shown(ledger, ({ fees_micro_usd }) => formatUsd(fees_micro_usd))}</dd>
+        </dl>
+      </div>
+    </Card>
+  );
+}
+
+function ProcessCard({ health }: Part) {
+  return (
+    <Card title="Process and database" about="Of this coordinator">
+      <dl className="facts">
+        <dt>Version</dt>
+        <dd>{shown(health, ({ version, node_version }) => `${version}, Node ${node_version.replace(/^v/, '')}`)}</dd>
+        <dt>Started</dt>
+        <dd>
+          {shown(health, ({ started_at }) => (
+            <Time at={started_at} as="date-time" />
+          ))}
+        </dd>
+        <dt>Memory</dt>
+        <dd>{shown(health, ({ memory_bytes }) => megabytes(memory_bytes))}</dd>
+        <dt>Request bodies</dt>
+        <dd>{shown(health, ({ queues }) => `${megabytes(queues.held_request_bytes)} of ${megabytes(queues.most_held_request_bytes)}`)}</dd>
+        <dt>Database</dt>
+        <dd>
+          {shown(health, ({ database: { kind, state, answer_ms } }) =>
+            [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', inWords(state), `answered in ${answer_ms} ms`].join(', '),
+          )}
+        </dd>
+        <dt>Sockets of machines</dt>
+        <dd>
+          {shown(health, ({ fleet }) => (
+            <Count value={fleet.connections} />
+          ))}
+        </dd>
+      </dl>
+    </Card>
+  );
+}
+
+type Counted = AdminHealth['recent']['jobs'][number];
+
+function RecentCards({ health }: Part) {
+  const minutes = health?.recent.minutes ?? 60;
+  return (
+    <div className="columns">
+      <Card title={`How jobs ended in ${minutes} minutes`} flush>
+        <Table
+          caption={`Ends of jobs in the last ${minutes} minutes`}
+          columns={columns('End')}
+          rows={health?.recent.jobs}
+          rowKey={({ code }) => code}
+          loadingRows={1}
+          empty={<p className="card-empty">No job has ended in this time.</p>}
+        />
+      </Card>
+      <Card title={`What went wrong in ${minutes} minutes`} flush>
+        <Table
+          caption={`Problems in the last ${minutes} minutes`}
+          columns={columns('Problem')}
+          rows={health?.recent.problems}
+          rowKey={({ code }) => code}
+          loadingRows={1}
+          empty={<p className="card-empty">Nothing: no machine was tried in vain, none was ended, and the ledger took every step.</p>}
+        />
+      </Card>
+    </div>
+  );
+}
+
+function columns(header: string): readonly Column<Counted>[] {
+  return [
+    { key: 'code', header, rowHeader: true, cell: ({ code }) => codeWords(code) },
+    { key: 'count', header: 'Times', numeric: true, cell: ({ count }) => <Count value={count} /> },
+  ];
+}
+
+const PROBLEMS: Readonly<Record<string, string>> = {
+  attempt_failed: 'A machine was tried in vain',
+  provider_ended: 'The coordinator ended a connection',
+  ledger_failed: 'The ledger failed at a step',
+};
+
+/** Codes are `what` or `what:why`. */
+function codeWords(code: string): string {
+  const [what = '', why] = code.split(':', 2);
+  return why === undefined ? inWords(what) : `${PROBLEMS[what] ?? inWords(what)}: ${inWords(why)}`;
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1_048_576).toFixed(bytes < 10_485_760 ? 1 : 0)} MB`;
+}

@@ -1,0 +1,51 @@
+/** What the account has, how to add to it, and what was added. */
+import './client.css';
+import { useMe } from '../../api/session.js';
+import { useBalance } from '../../features/account/balance.js';
+import { AfterFirstSteps } from '../../features/account/first-steps-panel.js';
+import { PATHS } from '../../routing/paths.js';
+import { Money } from '../../ui/display/money.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { Stat, Stats } from '../../ui/display/stat.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
+import { CheckoutReturn } from './checkout-return.js';
+import { DepositCard } from './deposit-card.js';
+import { DepositHistory } from './deposit-history.js';
+
+export function Page() {
+  useMe();
+  const { data, error, refetch } = useBalance();
+  return (
+    <>
+      <PageHeader
+        title="Balance"
+        about="Requests are paid from here. While one runs, the most that it could cost is held."
+        actions={
+          <LinkButton href={PATHS.usage} kind="secondary">
+            Where it went
+          </LinkButton>
+        }
+      />
+      <div className="stack">
+        <CheckoutReturn />
+        <AfterFirstSteps>
+          {error === null || data !== undefined ? (
+            <Stats>
+              <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
+              <Stat label="Held for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
+              <Stat label="Earned, to withdraw" value={data && <Money microUsd={data.withdrawable_micro_usd} />} />
+              {data === undefined || data.pending_micro_usd === 0 ? null : (
+                <Stat label="Earned, pending" value={<Money microUsd={data.pending_micro_usd} />} />
+              )}
+            </Stats>
+          ) : (
+            <ErrorState error={error} what="The balance" onRetry={() => void refetch()} />
+          )}
+          <DepositCard />
+          <DepositHistory />
+        </AfterFirstSteps>
+      </div>
+    </>
+  );
+}

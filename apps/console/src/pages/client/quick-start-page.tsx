@@ -1,0 +1,140 @@
+/** The address, a model, a key and a first request in many languages, ready to be copied. */
+import './client.css';
+import type { ConsoleNewKey } from '@inference/formats';
+import { useState } from 'react';
+import { api } from '../../api/api-client.js';
+import { useMe } from '../../api/session.js';
+import { useMoneyChanged } from '../../features/account/balance.js';
+import { AfterFirstSteps } from '../../features/account/first-steps-panel.js';
+import { imageModels, type ModelEntry, modelName, textModels, useModels } from '../../features/account/models.js';
+import { Card } from '../../ui/display/card.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { EmptyState } from '../../ui/feedback/empty-state.js';
+import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { Button } from '../../ui/forms/button.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
+import { Select } from '../../ui/forms/select.js';
+import { Tabs } from '../../ui/navigation/tabs.js';
+import { imageSnippet, KEY_PLACEHOLDER, type Snippet, textSnippets } from './snippets.js';
+
+export function Page() {
+  useMe();
+  const { data, error, refetch } = useModels();
+  const [secret, setSecret] = useState<string | null>(null);
+  return (
+    <>
+      <PageHeader title="Quick start" about="Every client of the OpenAI or the Anthropic format works: change the address and the key." />
+      <div className="stack">
+        <AfterFirstSteps>
+          <Card title="Address and key">
+            <div className="stack-small">
+              <CopyField label="Base address, OpenAI format" value={`${window.location.origin}/v1`} />
+              <CopyField label="Base address, Anthropic format" value={window.location.origin} />
+              <QuickKey secret={secret} onMade={setSecret} />
+            </div>
+          </Card>
+          {data === undefined ? (
+            error === null ? (
+              <Card title="First request">
+                <Skeleton height="16rem" />
+              </Card>
+            ) : (
+              <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
+            )
+          ) : (
+            <FirstRequest models={data} secret={secret} />
+          )}
+        </AfterFirstSteps>
+      </div>
+    </>
+  );
+}
+
+function QuickKey({ secret, onMade }: { readonly secret: string | null; readonly onMade: (secret: string) => void }) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<unknown>(null);
+  const moneyChanged = useMoneyChanged();
+  const make = async (): Promise<void> => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      const made = await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' });
+      onMade(made.secret);
+      await moneyChanged();
+    } catch (error) {
+      setProblem(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (secret !== null) {
+    return (
+      <>
+        <CopyField label="API key" value={secret} />
+        <p className="field-hint">Copy it now: when you leave this page it is gone. The requests below hold it, too.</p>
+      </>
+    );
+  }
+  return (
+    <div className="stack-small">
+      {problem === null ? null : <ErrorNote error={problem} />}
+      <div>
+        <Button busy={busy} onClick={() => void make()}>
+          Make a key and put it in
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function FirstRequest({ models, secret }: { readonly models: readonly ModelEntry[]; readonly secret: string | null }) {
+  const texts = textModels(models);
+  const [wanted, setWanted] = useState<string | null>(null);
+  const model = texts.find(({ id }) => id === wanted) ?? texts[0];
+  const [image] = imageModels(models);
+  if (model === undefined) {
+    return (
+      <Card title="First request">
+        <EmptyState title="Nobody serves a text model now">
+          Models come and go with the machines of the network. This page looks again by itself.
+        </EmptyState>
+      </Card>
+    );
+  }
+  const facts = { base: window.location.origin, key: secret ?? KEY_PLACEHOLDER };
+  const snippets: readonly Snippet[] = [
+    ...textSnippets({ ...facts, model: model.id }),
+    ...(image === undefined ? [] : [imageSnippet({ ...facts, model: image.id })]),
+  ];
+  return (
+    <Card
+      title="First request"
+      actions={
+        texts.length < 2 ? undefined : (
+          <Select
+            label="Model"
+            hideLabel
+            value={model.id}
+            options={texts.map((one) => ({ value: one.id, label: modelName(one) }))}
+            onValue={setWanted}
+          />
+        )
+      }
+    >
+      <Tabs
+        label="Languages"
+        tabs={snippets.map(({ id, title, before, code }) => ({
+          value: id,
+          label: title,
+          content: (
+            <div className="stack-small">
+              {before === null ? null : /^(?:npm|pip) /.test(before) ? <CopyField label="Install" value={before} /> : <p>{before}</p>}
+              <CopyField label={title} hideLabel value={code} multiline />
+            </div>
+          ),
+        }))}
+      />
+    </Card>
+  );
+}

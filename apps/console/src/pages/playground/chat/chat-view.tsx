@@ -1,0 +1,119 @@
+/** The chat of the playground. */
+import { useEffect, useId, useRef, useState } from 'react';
+import { type ModelEntry, textModels } from '../../../features/account/models.js';
+import { EmptyState } from '../../../ui/feedback/empty-state.js';
+import { Button } from '../../../ui/forms/button.js';
+import { Composer } from '../composer.js';
+import { ChatSettingsPanel } from './chat-settings.js';
+import { isBusy, type Turn } from './conversation.js';
+import { EMPTY_PARAMETERS, type ParameterForm, readParameters } from './parameters.js';
+import { TurnView } from './turn-view.js';
+import { type ChatSettings, useChat } from './use-chat.js';
+
+const SUGGESTIONS = ['What is the capital of France?', 'Explain digital signatures to a child.', 'Write a haiku about apples.'];
+
+export function ChatView({ models }: { readonly models: readonly ModelEntry[] }) {
+  const chat = useChat();
+  const heading = useId();
+  const [wanted, setWanted] = useState<string | null>(null);
+  const [form, setForm] = useState<ParameterForm>(EMPTY_PARAMETERS);
+  const texts = textModels(models);
+  const model = texts.find(({ id }) => id === wanted) ?? texts[0];
+  const read = readParameters(form);
+  const refused = read.kind === 'refused' ? read : null;
+  const busy = isBusy(chat.turns);
+  const settings: ChatSettings | null =
+    model === undefined || read.kind === 'refused' ? null : { model: model.id, system: form.system, parameters: read.parameters };
+  if (model === undefined && chat.turns.length === 0) {
+    return (
+      <EmptyState title="Nobody serves a text model now">Models come and go with the machines. This page looks again by itself.</EmptyState>
+    );
+  }
+  const ask = (text: string): void => {
+    if (settings !== null) chat.ask(text, settings);
+  };
+  return (
+    <div className="playground">
+      <section className="conversation" aria-labelledby={heading}>
+        <h2 id={heading} className="visually-hidden">
+          Conversation
+        </h2>
+        {chat.turns.length === 0 ? (
+          <EmptyState title="Ask something">
+            <p>The machine that answers signs every byte. This browser checks the signature.</p>
+            <div className="suggestions">
+              {SUGGESTIONS.map((text) => (
+                <Button key={text} size="small" disabled={settings === null} onClick={() => ask(text)}>
+                  {text}
+                </Button>
+              ))}
+            </div>
+          </EmptyState>
+        ) : (
+          <Turns turns={chat.turns} onRetry={settings === null || busy ? null : (answer) => chat.again(answer, settings)} />
+        )}
+        <Composer
+          label="Your message"
+          placeholder="Ask something. Enter sends, Shift+Enter begins a new line."
+          send="Send"
+          busy={busy}
+          disabled={settings === null}
+          onSend={ask}
+          onStop={chat.stop}
+        />
+        <p role="status" className="visually-hidden">
+          {statusOf(chat.turns)}
+        </p>
+      </section>
+      <div className="playground-side">
+        <ChatSettingsPanel models={texts} model={model?.id ?? ''} onModel={setWanted} form={form} onForm={setForm} refused={refused} />
+        <Button disabled={chat.turns.length === 0} onClick={chat.clear}>
+          New conversation
+        </Button>
+        <p className="field-hint">
+          The conversation lives in this page alone, and is gone with it. Requests cost what they cost through the API.
+        </p>
+      </div>
+    </div>
+  );
+}
+
+function Turns({ turns, onRetry }: { readonly turns: readonly Turn[]; readonly onRetry: Parameters<typeof TurnView>[0]['onRetry'] }) {
+  const end = useRef<HTMLDivElement>(null);
+  const last = turns.at(-1);
+  // Follows what is being said, unless somebody has scrolled up to read.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it follows what the conversation comes to
+  useEffect(() => {
+    const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
+    if (last?.role === 'user' || scrollHeight - scrollTop - clientHeight < 240) end.current?.scrollIntoView({ block: 'nearest' });
+  }, [turns]);
+  return (
+    <>
+      <ol className="turns" aria-label="Messages">
+        {turns.map((turn) => (
+          <TurnView key={turn.id} turn={turn} onRetry={turn === last ? onRetry : null} />
+        ))}
+      </ol>
+      <div ref={end} className="turns-end" />
+    </>
+  );
+}
+
+/** For screen readers: that an answer has come and what became of it, not each of its words. */
+function statusOf(turns: readonly Turn[]): string {
+  const last = turns.at(-1);
+  if (last === undefined || last.role === 'user') return '';
+  switch (last.state) {
+    case 'waiting':
+    case 'streaming':
+      return 'The answer is coming.';
+    case 'stopped':
+      return 'The answer was stopped.';
+    case 'failed':
+      return '';
+    case 'complete':
+      if (last.check.state === 'verified') return 'The answer is complete and verified.';
+      if (last.check.state === 'failed') return 'The answer is complete, and failed its check.';
+      return 'The answer is complete.';
+  }
+}

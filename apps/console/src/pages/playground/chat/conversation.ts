@@ -1,0 +1,91 @@
+/** A conversation of the playground: what was said, how each answer ended, and what was found when it was checked. */
+
+import type { Problem } from '../requests/problems.js';
+import type { ProviderFacts } from '../requests/provider-facts.js';
+import type { AnswerCheck } from '../verification/answer-check.js';
+import type { Parameters } from './parameters.js';
+
+export interface TokenUsage {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+export interface Question {
+  readonly id: string;
+  readonly role: 'user';
+  readonly text: string;
+}
+
+export interface Answer {
+  readonly id: string;
+  readonly role: 'assistant';
+  readonly text: string;
+  readonly model: string;
+  readonly state: 'waiting' | 'streaming' | 'complete' | 'stopped' | 'failed';
+  readonly provider: ProviderFacts | null;
+  readonly usage: TokenUsage | null;
+  /** Why the model ended: `stop`, `length`, … */
+  readonly finishReason: string | null;
+  readonly problem: Problem | null;
+  readonly check: AnswerCheck;
+  /** Null while it is not known. */
+  readonly costMicroUsd: number | null;
+}
+
+export type Turn = Question | Answer;
+
+export type ConversationEvent =
+  | { readonly type: 'asked'; readonly question: Question | null; readonly answer: Answer }
+  | { readonly type: 'grew'; readonly id: string; readonly delta: string }
+  | { readonly type: 'changed'; readonly id: string; readonly changes: Partial<Omit<Answer, 'id' | 'role'>> }
+  /** Back to the question, to ask it again. */
+  | { readonly type: 'withdrawn'; readonly id: string }
+  | { readonly type: 'cleared' };
+
+export function conversation(turns: readonly Turn[], event: ConversationEvent): readonly Turn[] {
+  switch (event.type) {
+    case 'asked':
+      return [...turns, ...(event.question === null ? [] : [event.question]), event.answer];
+    case 'grew':
+      return turns.map((turn) =>
+        turn.id === event.id && turn.role === 'assistant' ? { ...turn, state: 'streaming', text: turn.text + event.delta } : turn,
+      );
+    case 'changed':
+      return turns.map((turn) => (turn.id === event.id && turn.role === 'assistant' ? { ...turn, ...event.changes } : turn));
+    case 'withdrawn':
+      return turns.filter((turn) => turn.id !== event.id);
+    case 'cleared':
+      return [];
+  }
+}
+
+export function newAnswer(id: string, model: string): Answer {
+  return {
+    id,
+    role: 'assistant',
+    text: '',
+    model,
+    state: 'waiting',
+    provider: null,
+    usage: null,
+    finishReason: null,
+    problem: null,
+    check: { state: 'none' },
+    costMicroUsd: null,
+  };
+}
+
+export function isBusy(turns: readonly Turn[]): boolean {
+  return turns.some((turn) => turn.role === 'assistant' && (turn.state === 'waiting' || turn.state === 'streaming'));
+}
+
+/** The body of a chat request, as the exact text that is sent. Answers that failed are no part of what the model is shown. */
+export function chatBody(model: string, system: string, turns: readonly Turn[], parameters: Parameters): string {
+  const messages = [
+    ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),
+    ...turns
+      .filter((turn) => turn.role === 'user' || (turn.text !== '' && (turn.state === 'complete' || turn.state === 'stopped')))
+      .map(({ role, text }) => ({ role, content: text })),
+  ];
+  return JSON.stringify({ model, messages, ...parameters, stream: true, stream_options: { include_usage: true } });
+}

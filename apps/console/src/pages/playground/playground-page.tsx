@@ -1,0 +1,63 @@
+/** Try the models of the network, and see each answer checked in the browser. */
+import './playground.css';
+import { useState } from 'react';
+import { useMe } from '../../api/session.js';
+import { useBalance } from '../../features/account/balance.js';
+import { FirstSteps, useFirstSteps } from '../../features/account/first-steps-panel.js';
+import { useModels } from '../../features/account/models.js';
+import { Money } from '../../ui/display/money.js';
+import { PageHeader } from '../../ui/display/page-header.js';
+import { ErrorState } from '../../ui/feedback/error-state.js';
+import { Skeleton } from '../../ui/feedback/skeleton.js';
+import { Segmented } from '../../ui/forms/segmented.js';
+import { ChatView } from './chat/chat-view.js';
+import { ImagesView } from './images/images-view.js';
+
+type Mode = 'chat' | 'images';
+
+export function Page() {
+  useMe();
+  const { data: models, error, refetch } = useModels();
+  const { data: balance } = useBalance();
+  const steps = useFirstSteps();
+  const [mode, setMode] = useState<Mode>('chat');
+  return (
+    <>
+      <PageHeader
+        title="Playground"
+        about={
+          balance === undefined ? (
+            'Balance: …'
+          ) : (
+            <>
+              Balance: <Money microUsd={balance.balance_micro_usd} />
+            </>
+          )
+        }
+        actions={
+          <Segmented<Mode>
+            label="Kind"
+            value={mode}
+            options={[
+              { value: 'chat', label: 'Chat' },
+              { value: 'images', label: 'Images' },
+            ]}
+            onValue={setMode}
+          />
+        }
+      />
+      <div className="stack">
+        {error !== null && models === undefined ? (
+          <ErrorState error={error} what="The models" onRetry={() => void refetch()} />
+        ) : models === undefined || steps === undefined ? (
+          <Skeleton height="24rem" />
+        ) : (
+          <>
+            {steps !== null && balance !== undefined && balance.balance_micro_usd <= 0 ? <FirstSteps steps={steps} /> : null}
+            {mode === 'chat' ? <ChatView models={models} /> : <ImagesView models={models} />}
+          </>
+        )}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,97 @@
+/** Asks a model and reads its answer as it comes, keeping the exact bytes, which are what was signed. */
+
+import type { TokenUsage } from '../chat/conversation.js';
+import { type Call, call, type Deadline, lost } from './call.js';
+import { chatEvents } from './chat-event.js';
+import { CUT_OFF, NO_ANSWER, type Problem, problemInStream } from './problems.js';
+import { type ProviderFacts, providerFacts } from './provider-facts.js';
+import { SseReader } from './sse-reader.js';
+
+/** The coordinator says something every ten seconds. */
+const MAX_SILENCE_MS = 45_000;
+/** An answer of more bytes is none that anyone reads here. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+export interface ChatListener {
+  /** The answer has begun. */
+  onProvider(provider: ProviderFacts | null): void;
+  onText(delta: string): void;
+}
+
+export type ChatOutcome =
+  | {
+      readonly kind: 'complete';
+      /** Every byte of the body, in order. */
+      readonly bytes: Uint8Array;
+      readonly usage: TokenUsage | null;
+      readonly finishReason: string | null;
+    }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };
+
+export async function askChat(request: Omit<Call, 'path'>, listener: ChatListener): Promise<ChatOutcome> {
+  const called = await call({ ...request, path: '/v1/chat/completions' });
+  if (called.kind !== 'answer') return called;
+  const { response, deadline } = called;
+  if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream') || response.body === null) {
+    deadline.clear();
+    await response.body?.cancel();
+    return { kind: 'failed', status: null, problem: NO_ANSWER };
+  }
+  listener.onProvider(providerFacts(response.headers));
+  const reader = response.body.getReader();
+  try {
+    return await readAnswer(reader, listener, deadline);
+  } catch {
+    return lost(request.signal, deadline);
+  } finally {
+    deadline.clear();
+    // What is left unread is not wanted: this ends the connection where it has not ended.
+    await reader.cancel().catch(() => {});
+  }
+}
+
+async function readAnswer(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  listener: ChatListener,
+  deadline: Deadline,
+): Promise<ChatOutcome> {
+  const parts: Uint8Array[] = [];
+  const sse = new SseReader();
+  let [size, signed, ended] = [0, false, false];
+  let usage: TokenUsage | null = null;
+  let finishReason: string | null = null;
+  for (;;) {
+    deadline.move(MAX_SILENCE_MS);
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    size += value.length;
+    if (size > MAX_BYTES) return { kind: 'failed', status: null, problem: NO_ANSWER };
+    let delta = '';
+    for (const event of sse.read(value).flatMap(chatEvents)) {
+      if (event.type === 'text') delta += event.text;
+      else if (event.type === 'finish') finishReason = event.reason;
+      else if (event.type === 'usage') usage = event.usage;
+      else if (event.type === 'signature') signed = true;
+      else if (event.type === 'end') ended = true;
+      else if (event.type === 'error') {
+        if (delta !== '') listener.onText(delta);
+        return { kind: 'failed', status: null, problem: problemInStream(event.message) };
+      }
+    }
+    if (delta !== '') listener.onText(delta);
+  }
+  if (!signed && !ended) return { kind: 'failed', status: null, problem: CUT_OFF };
+  return { kind: 'complete', bytes: joined(parts, size), usage, finishReason };
+}
+
+function joined(parts: readonly Uint8Array[], size: number): Uint8Array {
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
+}

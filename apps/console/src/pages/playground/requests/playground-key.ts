@@ -1,0 +1,30 @@
+/** The key that this page asks with: made for it, good for an hour, and kept in its memory alone. */
+import type { ConsolePlaygroundKey } from '@inference/formats';
+import { type QueryClient, useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { api } from '../../../api/api-client.js';
+import type { KeySource } from './send-with-key.js';
+
+const KEY = ['playground-key'] as const;
+/** A little less than it is good for. */
+const FRESH_MS = 55 * 60_000;
+
+export function usePlaygroundKey(): KeySource {
+  const queryClient = useQueryClient();
+  return useMemo(() => playgroundKey(queryClient), [queryClient]);
+}
+
+function playgroundKey(queryClient: QueryClient): KeySource {
+  return {
+    async secret() {
+      const { secret } = await queryClient.fetchQuery({
+        queryKey: KEY,
+        queryFn: () => api.post<ConsolePlaygroundKey>('/console/v1/playground-key'),
+        staleTime: FRESH_MS,
+        gcTime: FRESH_MS,
+      });
+      return secret;
+    },
+    forget: () => queryClient.removeQueries({ queryKey: KEY }),
+  };
+}

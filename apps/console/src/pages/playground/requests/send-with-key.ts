@@ -1,0 +1,47 @@
+/** Asks with the playground's key; one that is refused is replaced, once. */
+import { ApiError } from '../../../api/api-error.js';
+import { NETWORK_LOST, type Problem, problemOfFailure } from './problems.js';
+
+export interface KeySource {
+  /** Makes one unless a good one is there. Rejects with what the console API said. */
+  secret(): Promise<string>;
+  /** It was refused or has spent its limit: the next request gets another. */
+  forget(): void;
+}
+
+interface Failed {
+  readonly kind: 'failed';
+  readonly status: number | null;
+  readonly problem: Problem;
+}
+
+/** `send` asks with the secret that it is given. */
+export async function askWithKey<Outcome extends { readonly kind: string }>(
+  key: KeySource,
+  send: (secret: string) => Promise<Outcome | Failed>,
+): Promise<Outcome | Failed> {
+  for (let tries = 1; ; tries++) {
+    let secret: string;
+    try {
+      secret = await key.secret();
+    } catch (error) {
+      return { kind: 'failed', status: null, problem: problemOfKey(error) };
+    }
+    const outcome = await send(secret);
+    const refused = outcome.kind === 'failed' && ((outcome as Failed).status === 401 || (outcome as Failed).status === 402);
+    if (refused) key.forget();
+    if (!refused || (outcome as Failed).status !== 401 || tries > 1) return outcome;
+  }
+}
+
+function problemOfKey(error: unknown): Problem {
+  if (!(error instanceof ApiError)) return NETWORK_LOST;
+  if (error.status === 401) {
+    return {
+      title: 'You are signed out',
+      text: 'Sign in again to go on.',
+      remedy: { kind: 'link', href: '/sign-in?next=/playground', label: 'Sign in' },
+    };
+  }
+  return problemOfFailure(error);
+}

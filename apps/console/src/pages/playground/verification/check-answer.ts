@@ -1,0 +1,24 @@
+/** Checks answers while the page goes on: fetches the attestation feed as an answer begins, and the cryptography with the first. */
+import { api } from '../../../api/api-client.js';
+import type { AnswerCheck } from './answer-check.js';
+import type { Evidence } from './evaluate-answer.js';
+
+/** The feed as it is now; null when it cannot be had. Never rejects. */
+export async function downloadFeed(): Promise<unknown> {
+  try {
+    return await api.get<unknown>('/v1/providers/attestation');
+  } catch {
+    return null;
+  }
+}
+
+/** Never rejects: what goes wrong is a check that could not be made. */
+export async function checkAnswer(evidence: Omit<Evidence, 'feed'>, feed: Promise<unknown>): Promise<AnswerCheck> {
+  try {
+    const [{ evaluateAnswer }, downloaded] = await Promise.all([import('./evaluate-answer.js'), feed]);
+    return evaluateAnswer({ ...evidence, feed: downloaded }, Date.now());
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { state: 'unknown', reason: `The check itself failed: ${why}` };
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Checks an answer of the playground as an outsider would: the key comes from the attestation feed, the record of the feed
+ * is verified by its own evidence, and hash, signature and receipt are computed over the exact bytes that came. Loaded when
+ * the first answer is there, because the cryptography is large.
+ */
+import type { AttestationFeed } from '@inference/protocol';
+import { type AnswerVerdict, FeedError, type ReceivedAnswer, verifyAnswer } from '@inference/verifier';
+import { headersOf, type ProviderFacts } from '../requests/provider-facts.js';
+import type { AnswerCheck, CheckLine } from './answer-check.js';
+
+export interface Evidence {
+  /** What was sent, byte for byte. */
+  readonly requestBody: string;
+  readonly nonce: string | null;
+  /** Path of the endpoint that was asked. Left out: it is not compared. */
+  readonly endpoint?: string;
+  readonly provider: ProviderFacts | null;
+  /** The attestation feed as it was downloaded while the answer came. Null: it could not be. */
+  readonly feed: unknown;
+  readonly answer:
+    | { readonly kind: 'stream'; readonly bytes: Uint8Array }
+    | {
+        readonly kind: 'plain';
+        readonly bytes: Uint8Array;
+        readonly headers: Pick<Headers, 'get'>;
+        /** Fetched from the URLs of the answer. */
+        readonly images?: readonly Uint8Array[];
+      };
+}
+
+/** `now` in milliseconds. */
+export function evaluateAnswer(evidence: Evidence, now: number): AnswerCheck {
+  const { provider, feed } = evidence;
+  if (provider === null) return failed([{ ok: false, text: 'The answer does not say which machine gave it.' }]);
+  if (feed === null) {
+    return { state: 'unknown', reason: 'The attestation feed could not be downloaded, so there is no key to check the answer with.' };
+  }
+  const { providers } = feed as Partial<AttestationFeed>;
+  const isListed = Array.isArray(providers) && providers.some(({ provider_id }) => provider_id === provider.id);
+  if (!isListed) return NOT_IN_FEED;
+  let verdict: AnswerVerdict;
+  try {
+    verdict = verifyAnswer(receivedAnswer(evidence, provider), now);
+  } catch (error) {
+    if (error instanceof FeedError) return failed([{ ok: false, text: error.message }]);
+    throw error;
+  }
+  if (verdict.enclave === null) return NOT_IN_FEED;
+  return {
+    state: verdict.verified ? 'verified' : 'failed',
+    lines: verdict.checks.map(({ result, explanation }) => ({ ok: result === 'ok', text: explanation })),
+    enclave: verdict.enclave,
+    jobId: verdict.receipt?.job_id ?? provider.jobId,
+  };
+}
+
+const NOT_IN_FEED: AnswerCheck = {
+  state: 'unknown',
+  reason: 'The machine is not in the attestation feed (any more), so there is no key to check its answer with.',
+};
+
+function receivedAnswer({ requestBody, nonce, endpoint, feed, answer }: Evidence, provider: ProviderFacts): ReceivedAnswer {
+  const common = {
+    request: new TextEncoder().encode(requestBody),
+    endpoint: endpoint ?? null,
+    nonce,
+    feed: onlyOf(feed, provider.id),
+    body: answer.bytes,
+  };
+  if (answer.kind === 'plain')
+    return { ...common, headers: answer.headers, ...(answer.images === undefined ? {} : { images: answer.images }) };
+  return { ...common, headers: { 'content-type': 'text/event-stream', ...headersOf(provider) } };
+}
+
+/** The feed with this provider's record alone: the records of others need no checking, and may be thousands. */
+function onlyOf(feed: unknown, providerId: string): unknown {
+  const all = feed as Partial<AttestationFeed>;
+  return Array.isArray(all.providers) ? { ...all, providers: all.providers.filter(({ provider_id }) => provider_id === providerId) } : feed;
+}
+
+function failed(lines: readonly CheckLine[]): AnswerCheck {
+  return { state: 'failed', lines, enclave: 'claimed', jobId: null };
+}

@@ -1,0 +1,43 @@
+/**
+ * The addresses of all pages, as the router spells them. The build writes them beside the console, so that whoever serves it
+ * answers exactly these with the page and nothing else.
+ */
+export const PATHS = {
+  network: '/',
+  leaderboard: '/leaderboard',
+  providers: '/providers',
+  provider: '/providers/:id',
+  verify: '/verify',
+
+  signIn: '/sign-in',
+  signUp: '/sign-up',
+  resetPassword: '/reset-password',
+  account: '/account',
+  balance: '/balance',
+  usage: '/usage',
+  keys: '/keys',
+  quickStart: '/quick-start',
+  playground: '/playground',
+
+  link: '/link',
+  machines: '/machines',
+  machine: '/machines/:id',
+  earnings: '/earnings',
+
+  admin: '/admin',
+  adminCatalogue: '/admin/catalogue',
+  adminAccount: '/admin/accounts/:id',
+  adminProvider: '/admin/providers/:id',
+  adminActions: '/admin/actions',
+  adminPrices: '/admin/prices',
+  adminAccounts: '/admin/accounts',
+  adminDeposits: '/admin/deposits',
+  adminWithdrawals: '/admin/withdrawals',
+  adminProviders: '/admin/providers',
+  adminHealth: '/admin/health',
+} as const;
+
+/** Path of the page of one thing: `pathWithId(PATHS.machine, id)`. */
+export function pathWithId(path: Extract<(typeof PATHS)[keyof typeof PATHS], `${string}/:id`>, id: string): string {
+  return path.replace(':id', encodeURIComponent(id));
+}

@@ -1,0 +1,87 @@
+/**
+ * A chart with its numbers as a table, one press away: who does not see the picture, or wants the numbers, loses nothing. What
+ * draws is fetched when the first chart is shown; its place is held until then.
+ */
+import { ChartColumn, Table2 } from 'lucide-react';
+import { lazy, Suspense, useId, useState } from 'react';
+import { formatCount } from '../display/number.js';
+import { Button } from '../forms/button.js';
+import type { ChartProps } from './chart-props.js';
+
+const Drawing = lazy(() => import('./chart-drawing.js').then(({ ChartDrawing }) => ({ default: ChartDrawing })));
+
+export function Chart(props: ChartProps) {
+  const { title, series, height = '15rem' } = props;
+  const [asTable, setAsTable] = useState(false);
+  const id = useId();
+  return (
+    <figure className="chart" aria-labelledby={id}>
+      <figcaption id={id} className="visually-hidden">
+        {title}
+      </figcaption>
+      <div className="chart-head">
+        <ul className="chart-legend">
+          {series.map(({ label }, index) => (
+            <li key={label}>
+              <span className="chart-swatch" data-series={(index % COLOURS) + 1} aria-hidden="true" />
+              {label}
+            </li>
+          ))}
+        </ul>
+        <Button
+          size="small"
+          kind="quiet"
+          aria-pressed={asTable}
+          icon={asTable ? <ChartColumn size={16} aria-hidden="true" /> : <Table2 size={16} aria-hidden="true" />}
+          onClick={() => setAsTable(!asTable)}
+        >
+          {asTable ? 'Show as a chart' : 'Show as a table'}
+        </Button>
+      </div>
+      <div className="chart-body" style={{ height }}>
+        {asTable ? (
+          <ChartTable {...props} />
+        ) : (
+          <Suspense fallback={<div className="chart-waiting" />}>
+            <Drawing {...props} />
+          </Suspense>
+        )}
+      </div>
+    </figure>
+  );
+}
+
+/** So many series have a colour of their own. */
+const COLOURS = 6;
+
+function ChartTable({ title, labels, series, format = formatCount, labelHeading = 'Time' }: ChartProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1)
+    <section className="chart-table" aria-label={title} tabIndex={0}>
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">{labelHeading}</th>
+            {series.map(({ label }) => (
+              <th key={label} scope="col" data-numeric="true">
+                {label}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {labels.map((label, index) => (
+            <tr key={label}>
+              <th scope="row">{label}</th>
+              {series.map((one) => (
+                <td key={one.label} data-numeric="true">
+                  {format(one.values[index] ?? 0)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

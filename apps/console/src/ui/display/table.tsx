@@ -1,0 +1,89 @@
+/**
+ * A table of rows with named columns. On narrow screens it scrolls by itself, with the keyboard too, or, with `stacked`, each row
+ * becomes a block with the names of its columns. Without rows it shows `empty`; while loading, rows of the right height.
+ */
+import type { ReactNode } from 'react';
+import { Skeleton } from '../feedback/skeleton.js';
+
+export interface Column<Row> {
+  readonly key: string;
+  readonly header: ReactNode;
+  readonly cell: (row: Row) => ReactNode;
+  /** Numbers stand at the end, in digits of one width. */
+  readonly numeric?: boolean;
+  /** Names the row for screen readers. One column of each table. */
+  readonly rowHeader?: boolean;
+}
+
+export interface TableProps<Row> {
+  /** What the table lists, for screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  /** Undefined: they are being fetched. */
+  readonly rows: readonly Row[] | undefined;
+  readonly rowKey: (row: Row) => string;
+  readonly empty: ReactNode;
+  readonly stacked?: boolean;
+  readonly loadingRows?: number;
+}
+
+export function Table<Row>({ caption, columns, rows, rowKey, empty, stacked = false, loadingRows = 4 }: TableProps<Row>) {
+  if (rows?.length === 0) return <>{empty}</>;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1)
+    <section className="table-frame" aria-label={caption} tabIndex={0} aria-busy={rows === undefined || undefined}>
+      <table className="table" data-stacked={stacked || undefined}>
+        <caption className="visually-hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ key, header, numeric }) => (
+              <th key={key} scope="col" data-numeric={numeric}>
+                {header}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows === undefined
+            ? Array.from({ length: loadingRows }, (_, index) => `loading-${index}`).map((key) => <LoadingRow key={key} columns={columns} />)
+            : rows.map((row) => (
+                <tr key={rowKey(row)}>
+                  {columns.map((column) => (
+                    <Cell key={column.key} column={column} row={row} />
+                  ))}
+                </tr>
+              ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }) {
+  const content = column.cell(row);
+  const label = typeof column.header === 'string' ? column.header : undefined;
+  if (column.rowHeader) {
+    return (
+      <th scope="row" data-numeric={column.numeric} data-label={label}>
+        {content}
+      </th>
+    );
+  }
+  return (
+    <td data-numeric={column.numeric} data-label={label}>
+      {content}
+    </td>
+  );
+}
+
+function LoadingRow<Row>({ columns }: { readonly columns: readonly Column<Row>[] }) {
+  return (
+    <tr>
+      {columns.map(({ key, numeric, header }) => (
+        <td key={key} data-numeric={numeric} data-label={typeof header === 'string' ? header : undefined}>
+          <Skeleton width={numeric ? '3.5rem' : '7rem'} />
+        </td>
+      ))}
+    </tr>
+  );
+}

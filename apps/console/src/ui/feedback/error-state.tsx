@@ -1,0 +1,69 @@
+/** Says what went wrong and what to do: in place of what could not be shown, or as a note beside what was tried. */
+import { TriangleAlert } from 'lucide-react';
+import { Button } from '../forms/button.js';
+import { DisplayableError } from './displayable-error.js';
+
+export interface ErrorStateProps {
+  readonly error: unknown;
+  readonly onRetry?: () => void;
+  /** What could not be shown, such as "The providers". */
+  readonly what?: string;
+  readonly level?: 1;
+}
+
+export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateProps) {
+  const title = `${what} could not be shown`;
+  return (
+    <div className="empty-state" role="alert">
+      <TriangleAlert size={28} strokeWidth={1.5} aria-hidden="true" />
+      {level === 1 ? (
+        <h1 className="empty-title" tabIndex={-1}>
+          {title}
+        </h1>
+      ) : (
+        <p className="empty-title">{title}</p>
+      )}
+      <div className="empty-text">
+        <ErrorText error={error} />
+      </div>
+      {onRetry === undefined ? null : (
+        <Button kind="primary" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** A line that tells why something was not done, as above the buttons of a form. */
+export function ErrorNote({ error, title }: { readonly error: unknown; readonly title?: string }) {
+  return (
+    <div className="note" data-tone="bad" role="alert">
+      <TriangleAlert size={18} aria-hidden="true" />
+      <div>
+        {title === undefined ? null : <strong>{title} </strong>}
+        <ErrorText error={error} />
+      </div>
+    </div>
+  );
+}
+
+function ErrorText({ error }: { readonly error: unknown }) {
+  const supportId = error instanceof DisplayableError ? error.supportId : null;
+  return (
+    <>
+      <p>{errorText(error)}</p>
+      {supportId === null ? null : (
+        <p className="small">
+          If the problem persists, send the operator this request ID: <code>{supportId}</code>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Text for the user about any thrown value. */
+export function errorText(error: unknown): string {
+  if (error instanceof DisplayableError) return error.displayText;
+  return error instanceof Error ? error.message : String(error);
+}
