@@ -1,47 +1,36 @@
-/**
- * Wires what counts money: ledger, prices, the billing of jobs, the sweeper of forgotten holds and the pruning of old usage
- * rows. Called once by app.ts, which owns the database.
- */
+/** Opens the ledger with prices, the billing of jobs, the sweeper of abandoned reservations, and payments. */
 
 import type { Ledger } from '../billing/ledger/ledger.js';
-import { observedLedger, type StepListener } from '../billing/ledger/observed-ledger.js';
+import { observedLedger } from '../billing/ledger/observed-ledger.js';
 import { openLedger } from '../billing/ledger/sql-ledger.js';
 import { UsageRetention } from '../billing/ledger/usage-retention.js';
 import { microUsd } from '../billing/micro-usd.js';
+import { Deposits } from '../billing/payments/deposits.js';
+import type { PaymentProcessor } from '../billing/payments/payment-processor.js';
+import type { StripeSettings } from '../billing/payments/stripe-processor.js';
+import { Withdrawals } from '../billing/payments/withdrawals.js';
 import { PriceRepository } from '../billing/prices/price-repository.js';
-import type { Config } from '../config/config.js';
+import type { AccountRepository } from '../database/accounts/account-repository.js';
 import { pruneHistory } from '../database/ledger/prune-history.js';
+import { PaymentRepository } from '../database/payment-repository.js';
 import type { Database } from '../database/tables.js';
+import type { BillingProblem } from '../inference/bill.js';
 import { Billing } from '../inference/billing.js';
 import { startSweeper } from '../inference/sweeper.js';
-import type { JobTimings } from '../inference/timings.js';
-import type { Log } from '../log.js';
-import { logBilling } from '../log-billing.js';
-
-export interface BillingOptions {
-  readonly config: Config;
-  readonly database: Database;
-  readonly timings: JobTimings;
-  /** Tests put a ledger that fails in front of the real one. */
-  readonly wrapLedger: ((ledger: Ledger) => Ledger) | undefined;
-  /** Hears how each step of the ledger went. */
-  readonly onStep: StepListener;
-  readonly log: Log;
-  readonly now: () => number;
-  readonly onError: (error: unknown) => void;
-}
+import { errorFacts, type Log } from '../log.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import type { StartContext } from './start-context.js';
 
 export interface BillingServices {
   readonly ledger: Ledger;
   readonly prices: PriceRepository;
   readonly billing: Billing;
-  /** Releases what a crash left reserved, now and from time to time. */
+  /** Releases what a crash left reserved, now and periodically. */
   startSweeping(): Promise<void>;
-  close(): Promise<void>;
 }
 
-export async function openBilling(parts: BillingOptions): Promise<BillingServices> {
-  const { config, database, timings, log, now, onError } = parts;
+export async function openBilling(context: StartContext, database: Database, metrics: Metrics): Promise<BillingServices> {
+  const { config, options, log, now, jobTimings, onWriteError: onError, disposal } = context;
   const { promptPerMillion, completionPerMillion, perImage } = config.defaultPrices;
   const defaults = {
     promptPerMillion: microUsd(promptPerMillion),
@@ -50,9 +39,9 @@ export async function openBilling(parts: BillingOptions): Promise<BillingService
   };
   const { providerSharePercent, ownMachinesFree, earningsMaturityDays: maturityDays } = config;
   const prices = await PriceRepository.open({ database, defaults, now, onError });
-  const opened = await openLedger({ database, providerSharePercent, ownMachinesFree, maturityDays, onError, now });
-  const ledger = observedLedger(parts.wrapLedger?.(opened) ?? opened, parts.onStep);
-  const billing = new Billing({ ledger, prices, timings, now, onProblem: (problem) => logBilling(log, problem) });
+  const sqlLedger = await openLedger({ database, providerSharePercent, ownMachinesFree, maturityDays, onError, now });
+  const ledger = observedLedger(options.wrapLedger?.(sqlLedger) ?? sqlLedger, (step, outcome, ms) => metrics.ledgerStep(step, outcome, ms));
+  const billing = new Billing({ ledger, prices, timings: jobTimings, now, onProblem: (problem) => logBillingProblem(log, problem) });
   const retention = new UsageRetention({
     days: config.usageRetentionDays,
     now,
@@ -61,6 +50,12 @@ export async function openBilling(parts: BillingOptions): Promise<BillingService
     onError,
   });
   let stopSweeper = async (): Promise<void> => {};
+  disposal.defer(async () => {
+    await retention.close();
+    await stopSweeper();
+    prices.close();
+    await ledger.close();
+  });
   return {
     ledger,
     prices,
@@ -70,15 +65,59 @@ export async function openBilling(parts: BillingOptions): Promise<BillingService
         ledger,
         liveJobs: () => billing.liveJobs,
         now,
-        onSwept: (released) => log.warn({ released }, 'holds of jobs that nobody runs were released'),
+        onSwept: (released) => log.warn({ released }, 'reservations of jobs that no longer run were released'),
         onError,
       });
     },
-    close: async () => {
-      await retention.close();
-      await stopSweeper();
-      prices.close();
-      await ledger.close();
-    },
   };
+}
+
+/** Logs money that did not move as it should: ids, counts and codes, never content. */
+function logBillingProblem(log: Log, problem: BillingProblem): void {
+  switch (problem.type) {
+    case 'reserve_failed':
+    case 'release_failed':
+    case 'settle_failed':
+      log.error({ job: problem.jobId, problem: problem.type, error: errorFacts(problem.error) }, 'ledger step failed');
+      return;
+    case 'unsettled': {
+      // Enough to settle the job by hand.
+      const { jobId, providerId, promptTokens, completionTokens } = problem.settlement;
+      const counts = { prompt_tokens: promptTokens, completion_tokens: completionTokens };
+      log.error(
+        { job: jobId, provider: providerId, problem: problem.type, reason: problem.reason, ...counts },
+        'delivered and not settled',
+      );
+      return;
+    }
+    default:
+      problem satisfies never;
+  }
+}
+
+export interface PaymentServices {
+  readonly payments: PaymentRepository;
+  readonly deposits: Deposits;
+  readonly withdrawals: Withdrawals;
+  /** Null without a payment provider. */
+  readonly processor: PaymentProcessor | null;
+}
+
+export async function openPayments(
+  { config, now }: StartContext,
+  { database, ledger, accounts }: { readonly database: Database; readonly ledger: Ledger; readonly accounts: AccountRepository },
+): Promise<PaymentServices> {
+  const book = new PaymentRepository(database);
+  return {
+    payments: book,
+    deposits: new Deposits({ book, ledger, accounts, now }),
+    withdrawals: new Withdrawals({ book, ledger, now }),
+    processor: config.stripe === null ? null : await openStripe(config.stripe, now),
+  };
+}
+
+/** Imported on demand: the Stripe client is half of the code that a coordinator would load at its start. */
+async function openStripe(settings: StripeSettings, now: () => number): Promise<PaymentProcessor> {
+  const { StripeProcessor } = await import('../billing/payments/stripe-processor.js');
+  return new StripeProcessor(settings, now);
 }

@@ -1,53 +1,42 @@
 /**
- * Wires device management to the fleet and to HTTP: evidence is at hand for as long as its provider is registered, changes of it
- * reach the session at once, and providers may ask for an enrolment profile. Called once by app.ts.
+ * Connects device management to the provider registry. Evidence is loaded while its provider is registered, a change of evidence
+ * reaches the session at once, and providers can request an enrolment profile.
  */
 import { readFileSync } from 'node:fs';
 import { fromHex, providerIdFromKeyHash } from '@inference/protocol';
-import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import type { Config } from '../config/config.js';
 import { errorReason, StartupError } from '../config/startup-error.js';
 import type { Database } from '../database/tables.js';
-import type { ScheduleRules } from '../devices/command-policy.js';
 import { type DeviceManagement, startDeviceManagement } from '../devices/device-management.js';
 import { type ProfileSigner, profileSigner } from '../devices/profile-signer.js';
 import type { DeviceManagementSettings } from '../devices/settings.js';
-import { errorFacts, type Log } from '../log.js';
+import { errorFacts } from '../log.js';
 import type { ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
 import type { EnrolmentService } from '../providers/session/enrolment-requests.js';
 import type { ProviderSession } from '../providers/session/provider-session.js';
 import { APPLE_TRUST_ANCHOR, parseSimulatedAnchor, type TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
-import { addDeviceOperations, addDevices, PROFILE_PATH } from '../routes/devices/devices.js';
-import type { RateLimits } from '../routes/plugins/rate-limits.js';
-
-export interface DevicesOptions {
-  readonly config: Config;
-  readonly database: Database;
-  readonly now: () => number;
-  readonly log: Log;
-  /** Where this coordinator listens, once it does. */
-  readonly address: () => string;
-  /** Tests shorten these. */
-  readonly rules?: Partial<ScheduleRules>;
-  readonly tickMs?: number;
-}
+import { PROFILE_PATH } from '../routes/devices/devices.js';
+import type { StartContext } from './start-context.js';
 
 export interface ManagedDevices {
   readonly management: DeviceManagement;
-  /** The root that managed-device chains must end at. */
+  /** Trust anchor of managed-device certificate chains. */
   readonly anchor: TrustAnchor;
-  /** Answers providers that ask for a profile. */
+  /** Answers providers that request an enrolment profile. */
   readonly enrol: EnrolmentService;
-  /** Takes in the fleet's events. */
   readonly onProviderEvent: (event: ProviderEvent) => void;
-  /** From now on changes of evidence reach this fleet. */
-  notifyProviders(fleet: ProviderRegistry): void;
-  addRoutes(server: FastifyInstance, adminGuard: onRequestHookHandler, limits: RateLimits): void;
+  /** Sends later changes of evidence to the sessions of this registry. */
+  notifyProviders(providers: ProviderRegistry): void;
+}
+
+export interface DevicesDeps {
+  readonly database: Database;
+  /** Address of the HTTP server; empty until it listens. */
+  readonly address: () => string;
 }
 
 /** Throws StartupError for a simulated authority or a signing certificate that cannot be used. */
-export function openDevices(parts: DevicesOptions): ManagedDevices {
-  const { config, database, now, log, address, rules, tickMs } = parts;
+export function openDevices({ config, options, now, log }: StartContext, { database, address }: DevicesDeps): ManagedDevices {
+  const { deviceRules: rules, deviceIntervalMs: tickMs } = options;
   const anchor = deviceAnchor(config.simulatedDeviceAuthority);
   const management = startDeviceManagement({
     database,
@@ -60,30 +49,27 @@ export function openDevices(parts: DevicesOptions): ManagedDevices {
     ...(rules === undefined ? {} : { rules }),
     ...(tickMs === undefined ? {} : { tickMs }),
   });
-  const { book, managed } = management;
+  const { book } = management;
   return {
     management,
     anchor,
     enrol: enrolmentHandler(management),
     onProviderEvent: providerFollower(management),
-    notifyProviders: (fleet) => book.onChange((key) => fleet.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), book.forKey(key))),
-    addRoutes: (server, adminGuard, limits) => {
-      if (managed !== null) addDevices(server, managed, limits, now);
-      addDeviceOperations(server, adminGuard, management);
-    },
+    notifyProviders: (providers) =>
+      book.onChange((key) => providers.setDeviceEvidence(providerIdFromKeyHash(fromHex(key)), book.forKey(key))),
   };
 }
 
-/** Keeps evidence at hand for as long as its provider is registered. Gives the listener for the fleet's events. */
+/** Returns a listener that loads evidence while its provider is registered. */
 function providerFollower({ book }: DeviceManagement): (event: ProviderEvent) => void {
-  // A session that was refused at the last step leaves without having joined.
+  // A session that is refused at the last step leaves without having joined.
   const followed = new Set<ProviderSession>();
   return (event) => {
     if (event.type === 'joined') {
       const { publicKeySha256 } = event.session.registration.identity;
       followed.add(event.session);
       void book.watch(publicKeySha256);
-      // Who knows what happened to the machine while it was away.
+      // The device may have changed while it was disconnected.
       book.doubt(publicKeySha256);
     }
     if (event.type === 'left' && followed.delete(event.session) && event.session.registration !== null) {
@@ -92,7 +78,7 @@ function providerFollower({ book }: DeviceManagement): (event: ProviderEvent) =>
   };
 }
 
-/** The signer of enrolment profiles, where the operator has given one. */
+/** The signer of enrolment profiles, if the operator configured a certificate. */
 function signerFor(settings: DeviceManagementSettings | null, now: () => number): { readonly sign?: ProfileSigner } {
   if (settings?.signing == null) return {};
   const { certificateFile, keyFile } = settings.signing;
@@ -111,7 +97,7 @@ function enrolmentHandler(devices: DeviceManagement): EnrolmentService {
   };
 }
 
-/** The root that managed-device chains must end at: the maker's, or the one of a simulation. */
+/** Trust anchor of device certificate chains: Apple's, or that of a simulated authority. */
 function deviceAnchor(path: string | null): TrustAnchor {
   if (path === null) return APPLE_TRUST_ANCHOR;
   try {

@@ -19,10 +19,8 @@ import type { EndOutcome, Withdrawals } from '../../billing/payments/withdrawals
 import type { AccountRepository, ListedAccount } from '../../database/accounts/account-repository.js';
 import type { PaymentRepository, Withdrawal } from '../../database/payment-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
-import type { Database } from '../../database/tables.js';
 import { errorFacts, type Log } from '../../log.js';
 import { depositBody, withdrawalBody } from '../billing/console-billing.js';
-import { addEarningsConcentration } from '../billing/earnings-concentration.js';
 import { isoTime, isoTimeOrNull, readPageQuery, toPage } from '../parameters/pagination.js';
 import { parseProviderId } from '../parameters/provider-id.js';
 import { readTextFilter } from '../parameters/text-filter.js';
@@ -34,7 +32,6 @@ export interface AdminRoutes {
   readonly book: PaymentRepository;
   readonly deposits: Deposits;
   readonly withdrawals: Withdrawals;
-  readonly database: Database;
   readonly ledger: Pick<Ledger, 'balance' | 'linkProvider' | 'pendingEarnings'>;
   readonly machines: OwnedProviderRepository;
   readonly processor: PaymentProcessor | null;
@@ -51,7 +48,6 @@ export function addAdminRoutes(server: FastifyInstance, guard: onRequestHookHand
   const options = { onRequest: guard, bodyLimit: MAX_CONSOLE_BODY_BYTES };
   addAccounts(server, options, routes);
   addMoney(server, options, routes);
-  addEarningsConcentration(server, guard, routes);
   const linkOf = bodyReader(LinkMachineSchema);
   server.post<ById>('/admin/v1/providers/:id/link', options, async (request) => {
     const providerId = parseProviderId(request.params.id);

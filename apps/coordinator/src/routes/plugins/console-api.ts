@@ -50,7 +50,6 @@ export class ConsoleApi {
 
   constructor(server: FastifyInstance, door: ConsoleAccess) {
     this.#server = server;
-    server.decorateRequest('entered', null);
     this.#guards = [
       door.limits.publicRoutes,
       async (request, reply) => {

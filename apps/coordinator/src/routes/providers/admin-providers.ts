@@ -1,37 +1,24 @@
 /** For those who run the coordinator: what every provider is doing, and why some take no jobs. */
-import { type AdminHold, type AdminProvider, type AdminProviderList, apiError, openAiError } from '@inference/formats';
+import { type AdminHold, type AdminProvider, type AdminProviderList, apiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { WaitingRoom } from '../../inference/waiting-room.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
-import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import { isoTime } from '../parameters/pagination.js';
 import { sendError } from '../plugins/send-error.js';
-import { acceptsHtml, type ConsoleFiles } from '../system/console-files.js';
 
 export interface AdminProviderListRoutes {
   readonly fleet: ProviderRegistry;
   readonly waitingRoom: WaitingRoom;
   readonly holds: Pick<QuarantineRepository, 'of' | 'all'>;
-  /** Null: no console is served. */
-  readonly consoleFiles: ConsoleFiles | null;
 }
 
 export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: AdminProviderListRoutes): void {
-  const { fleet, waitingRoom, holds, consoleFiles } = routes;
-  // Clients of the messages format probe the base address with HEAD; people open it in a browser.
-  server.get('/', (request, reply) => {
-    if (consoleFiles !== null && acceptsHtml(request)) return consoleFiles.sendPage(reply);
-    return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
-  });
-  server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
-    const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
-    reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);
-  });
+  const { fleet, waitingRoom, holds } = routes;
   server.get(
     '/admin/v1/providers',
     { onRequest: adminGuard },

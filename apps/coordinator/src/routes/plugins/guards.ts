@@ -1,13 +1,35 @@
-/** Guards of what a key or a session opens: a session is asked for only where no key was sent. */
+/** Guards of routes. All run before the body is read. A session is consulted only if the request carries no API key. */
 import { apiError } from '@inference/formats';
 import type { FastifyRequest, onRequestHookHandler } from 'fastify';
 import { COOKIE_PREFIX } from '../../accounts/auth.js';
-import { type ApiKeyAuth, authenticateKey, keyOf, presentedKey } from './api-key-auth.js';
+import { type ApiKeyAuth, authenticateKey, keyOf, presentedKey, requireApiKey } from './api-key-auth.js';
 import { authenticateSession, type ConsoleAccess } from './console-api.js';
+import type { RateLimits } from './rate-limits.js';
 import { sendError } from './send-error.js';
 
-/** Who may operate: an admin key, or somebody signed in whose account has the admin flag. */
-export function requireAdmin(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHookHandler {
+/** Admission to routes: every room of routes gets it from the wiring. */
+export interface RouteAccess {
+  readonly limits: RateLimits;
+  readonly consoleAccess: ConsoleAccess;
+  /** Admits an API key. */
+  readonly apiKeyGuard: onRequestHookHandler;
+  /** Admits an account to its own data: an API key, or a session. For routes that change nothing. */
+  readonly accountGuard: onRequestHookHandler;
+  /** Admits operators: an admin key, or a session of an account with the admin flag. */
+  readonly adminGuard: onRequestHookHandler;
+}
+
+export function createRouteAccess(keys: ApiKeyAuth, consoleAccess: ConsoleAccess): RouteAccess {
+  return {
+    limits: keys.limits,
+    consoleAccess,
+    apiKeyGuard: requireApiKey(keys, 'api'),
+    accountGuard: requireAccount(keys, consoleAccess),
+    adminGuard: requireAdmin(keys, consoleAccess),
+  };
+}
+
+function requireAdmin(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHookHandler {
   return async (request, reply) => {
     if (!hasSessionCookieOnly(request)) {
       if (!(await authenticateKey(keys, 'admin', request, reply))) return reply;
@@ -25,8 +47,7 @@ export function requireAdmin(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHo
   };
 }
 
-/** Who may read what is an account's own: any of its API keys, or its owner. For addresses that change nothing. */
-export function requireAccount(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHookHandler {
+function requireAccount(keys: ApiKeyAuth, door: ConsoleAccess): onRequestHookHandler {
   return async (request, reply) => {
     if (!hasSessionCookieOnly(request)) {
       if (!(await authenticateKey(keys, 'api', request, reply))) return reply;
@@ -38,7 +59,7 @@ export function requireAccount(keys: ApiKeyAuth, door: ConsoleAccess): onRequest
   };
 }
 
-/** A session's cookie and no key. Cookies of others, such as a proxy's, say nothing about who is calling. */
+/** Whether the request carries our session cookie and no API key. Other cookies, such as a proxy's, do not count. */
 function hasSessionCookieOnly(request: FastifyRequest): boolean {
   return presentedKey(request) === null && SESSION_COOKIE.test(request.headers.cookie ?? '');
 }

@@ -1,0 +1,64 @@
+/** Routes of accounts: sign-in, sessions, API keys, the device authorization grant, and accounts as operators see them. */
+import type { ConsoleSettings } from '@inference/formats';
+import type { FastifyPluginAsync } from 'fastify';
+import type { Auth } from '../../accounts/auth.js';
+import type { KnownBrowsers } from '../../accounts/known-browsers.js';
+import type { SignInQueue } from '../../accounts/passwords/sign-in-queue.js';
+import type { ProviderLinks } from '../../accounts/provider-links.js';
+import type { Ledger } from '../../billing/ledger/ledger.js';
+import type { Deposits } from '../../billing/payments/deposits.js';
+import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
+import type { Withdrawals } from '../../billing/payments/withdrawals.js';
+import type { AccountRepository } from '../../database/accounts/account-repository.js';
+import type { DeviceCodeRepository } from '../../database/accounts/device-code-repository.js';
+import type { OwnedKeyRepository } from '../../database/accounts/owned-key-repository.js';
+import type { PlaygroundKeyRepository } from '../../database/accounts/playground-key-repository.js';
+import type { PaymentRepository } from '../../database/payment-repository.js';
+import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import type { Log } from '../../log.js';
+import { ConsoleApi } from '../plugins/console-api.js';
+import type { RouteAccess } from '../plugins/guards.js';
+import { addAdminRoutes } from './admin-accounts.js';
+import { addKeyRoutes } from './api-keys.js';
+import { addOAuth } from './device-authorization.js';
+import { addDeviceCodeRoutes } from './device-codes.js';
+import { addMeRoutes, addSession, addSettings } from './me.js';
+import { addPlaygroundKey } from './playground-key.js';
+import { addAuthRoutes } from './sign-in.js';
+
+export interface AccountRoutesDeps {
+  readonly access: RouteAccess;
+  readonly auth: Auth;
+  readonly accounts: AccountRepository;
+  readonly machines: OwnedProviderRepository;
+  readonly deviceCodes: DeviceCodeRepository;
+  readonly accountKeys: OwnedKeyRepository;
+  readonly playgroundKeys: PlaygroundKeyRepository;
+  readonly signInQueue: SignInQueue;
+  readonly knownBrowsers: KnownBrowsers;
+  readonly providerLinks: ProviderLinks;
+  readonly ledger: Ledger;
+  readonly payments: PaymentRepository;
+  readonly deposits: Deposits;
+  readonly withdrawals: Withdrawals;
+  readonly processor: PaymentProcessor | null;
+  readonly settings: ConsoleSettings;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+export const accountRoutes: FastifyPluginAsync<AccountRoutesDeps> = async (server, deps) => {
+  const { access, auth, accounts, machines, deviceCodes, playgroundKeys, providerLinks, settings, log, now } = deps;
+  const { payments, deposits, withdrawals, processor, ledger } = deps;
+  const { adminGuard, limits, consoleAccess } = access;
+  addAuthRoutes(server, { auth, door: consoleAccess, queue: deps.signInQueue, devices: deps.knownBrowsers, mail: settings.mail, log });
+  addSettings(server, limits, settings);
+  addSession(server, consoleAccess);
+  addOAuth(server, { codes: deviceCodes, links: providerLinks, limits, publicOrigin: consoleAccess.publicOrigin });
+  const api = new ConsoleApi(server, consoleAccess);
+  addMeRoutes(api, auth, playgroundKeys);
+  addPlaygroundKey(api, playgroundKeys);
+  addKeyRoutes(api, deps.accountKeys, now);
+  addDeviceCodeRoutes(api, { codes: deviceCodes, now });
+  addAdminRoutes(server, adminGuard, { accounts, machines, book: payments, deposits, withdrawals, ledger, processor, now, log });
+};

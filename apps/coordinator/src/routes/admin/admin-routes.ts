@@ -1,0 +1,23 @@
+/** Routes for operators that belong to no other room: health, metrics and the audit log. */
+import type { FastifyPluginAsync } from 'fastify';
+import type { OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
+import type { Metrics } from '../../telemetry/metrics.js';
+import type { RouteAccess } from '../plugins/guards.js';
+import { addAuditLogRoutes } from '../plugins/operator-audit-log.js';
+import { type AdminHealthRoutes, addAdminHealth } from './health.js';
+import { addMetrics } from './metrics.js';
+
+export interface AdminRoutesDeps {
+  readonly access: RouteAccess;
+  readonly metrics: Metrics;
+  readonly auditLog: OperatorAuditLog;
+  /** Names of operators, by `account:<id>` and `key:<id>`. */
+  readonly namesOf: (operators: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  readonly health: AdminHealthRoutes;
+}
+
+export const adminRoutes: FastifyPluginAsync<AdminRoutesDeps> = async (server, { access, metrics, auditLog, namesOf, health }) => {
+  addAuditLogRoutes(server, access.adminGuard, { trail: auditLog, namesOf });
+  addAdminHealth(server, access.adminGuard, health);
+  addMetrics(server, access.adminGuard, metrics);
+};

@@ -1,0 +1,50 @@
+/** Routes of billing: balance and usage by API key and in the console, prices, earnings, deposits and withdrawals. */
+import type { FastifyPluginAsync } from 'fastify';
+import type { Ledger } from '../../billing/ledger/ledger.js';
+import type { Deposits } from '../../billing/payments/deposits.js';
+import type { PaymentProcessor } from '../../billing/payments/payment-processor.js';
+import type { Withdrawals } from '../../billing/payments/withdrawals.js';
+import type { PriceRepository } from '../../billing/prices/price-repository.js';
+import type { PaymentRepository } from '../../database/payment-repository.js';
+import type { Database } from '../../database/tables.js';
+import type { Log } from '../../log.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import { ConsoleApi } from '../plugins/console-api.js';
+import type { RouteAccess } from '../plugins/guards.js';
+import { addMoneyRoutes } from './console-billing.js';
+import { addUsageRoutes } from './console-usage.js';
+import { addEarningsConcentration } from './earnings-concentration.js';
+import { addPayments } from './payments.js';
+import { addPrices } from './prices.js';
+import { addMachineEarnings } from './provider-earnings.js';
+import { addPaymentWebhook } from './stripe-webhook.js';
+
+export interface BillingRoutesDeps {
+  readonly access: RouteAccess;
+  readonly database: Database;
+  readonly ledger: Ledger;
+  readonly prices: PriceRepository;
+  readonly payments: PaymentRepository;
+  readonly deposits: Deposits;
+  readonly withdrawals: Withdrawals;
+  /** Null without a payment provider. */
+  readonly processor: PaymentProcessor | null;
+  readonly providers: ProviderRegistry;
+  /** In development mode deposits cost nothing. */
+  readonly development: boolean;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+export const billingRoutes: FastifyPluginAsync<BillingRoutesDeps> = async (server, deps) => {
+  const { access, database, ledger, prices, payments, deposits, withdrawals, processor, providers, development, log, now } = deps;
+  const { accountGuard, adminGuard, limits, consoleAccess } = access;
+  addPayments(server, accountGuard, { database, ledger });
+  addPrices(server, adminGuard, { prices, fleet: providers, now });
+  addEarningsConcentration(server, adminGuard, { database, now });
+  addMachineEarnings(server, { database, ledger, limits, now });
+  const api = new ConsoleApi(server, consoleAccess);
+  addMoneyRoutes(api, { database, ledger, book: payments, deposits, withdrawals, processor, development, now, log });
+  addUsageRoutes(api, { database, now });
+  if (processor !== null) addPaymentWebhook(server, { processor, deposits, limits, log });
+};

@@ -1,0 +1,70 @@
+/** Routes of inference: the endpoints of every format, images, the model list, receipts and the model catalogue. */
+import type { FastifyPluginAsync } from 'fastify';
+import type { PriceRepository } from '../../billing/prices/price-repository.js';
+import type { CatalogueRepository } from '../../database/providers/catalogue-repository.js';
+import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
+import type { HeldReceipts } from '../../images/held-receipts.js';
+import type { ImageStore } from '../../images/image-store.js';
+import { CountTokensLimit } from '../../inference/count-tokens-limit.js';
+import type { ImageSupply } from '../../inference/image-supply.js';
+import type { JobRunner } from '../../inference/job-runner.js';
+import type { Tracer } from '../../inference/job-trace.js';
+import { PrefixHashes } from '../../inference/prefix-hashes.js';
+import type { JobTimings } from '../../inference/timings.js';
+import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { Log } from '../../log.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { Metrics } from '../../telemetry/metrics.js';
+import type { RouteAccess } from '../plugins/guards.js';
+import { addCatalogue } from './catalogue.js';
+import { addInference } from './endpoints.js';
+import { addImageFiles } from './image-files.js';
+import { addImages } from './image-generations.js';
+import { addModels } from './models.js';
+import { addReceipts } from './receipts.js';
+
+export interface InferenceRoutesDeps {
+  readonly access: RouteAccess;
+  readonly runner: JobRunner;
+  readonly waitingRoom: WaitingRoom;
+  readonly imageSupply: ImageSupply;
+  readonly imageStore: ImageStore;
+  readonly receipts: ReceiptRepository;
+  readonly heldReceipts: HeldReceipts;
+  readonly providers: ProviderRegistry;
+  readonly catalogue: CatalogueRepository;
+  readonly prices: PriceRepository;
+  readonly timings: JobTimings;
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Models outside the catalogue are not served. */
+  readonly catalogueOnly: boolean;
+  /** Bytes per account whose tokens may be counted without charge. */
+  readonly countTokensBytesPerMinute: number;
+  /** Maximum wait for an image provider, in milliseconds. */
+  readonly imageQueueMs: number;
+  /** Origin of image URLs, such as `https://gateway.example`; null: the one that the client used. */
+  readonly publicOrigin: string | null;
+}
+
+export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (server, deps) => {
+  const { access, runner, receipts, heldReceipts, timings, log, now, metrics, tracer, providers } = deps;
+  const { apiKeyGuard, accountGuard, adminGuard, limits } = access;
+  const inference = { runner, receipts, timings, prefixHashes: new PrefixHashes(), log, now, metrics, tracer };
+  const countTokensLimit = new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute });
+  addInference(server, apiKeyGuard, { ...inference, countTokensLimit });
+  addImages(server, apiKeyGuard, {
+    ...inference,
+    store: deps.imageStore,
+    heldReceipts,
+    supply: deps.imageSupply,
+    queueMs: deps.imageQueueMs,
+    publicOrigin: deps.publicOrigin,
+  });
+  addImageFiles(server, limits.publicRoutes, { store: deps.imageStore, metrics, now });
+  addModels(server, accountGuard, providers, deps.waitingRoom);
+  addReceipts(server, accountGuard, heldReceipts);
+  addCatalogue(server, adminGuard, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
+};

@@ -1,0 +1,60 @@
+/** Routes of providers: attestation, own status, agent releases, the machines of an account, and providers as operators see them. */
+import { apiError, openAiError } from '@inference/formats';
+import type { FastifyPluginAsync } from 'fastify';
+import type { ProviderLinks } from '../../accounts/provider-links.js';
+import type { AccountRepository } from '../../database/accounts/account-repository.js';
+import type { LastSeenRepository } from '../../database/providers/last-seen-repository.js';
+import type { MachineCodeRepository } from '../../database/providers/machine-code-repository.js';
+import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
+import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
+import type { Database } from '../../database/tables.js';
+import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import { ConsoleApi } from '../plugins/console-api.js';
+import type { RouteAccess } from '../plugins/guards.js';
+import { addAdminProviders } from './admin-provider.js';
+import { addOperations } from './admin-providers.js';
+import type { AgentReleaseFile } from './agent-release-file.js';
+import { addAgentReleases } from './agent-releases.js';
+import { addAttestation } from './attestation.js';
+import { addProviderMe, providerStatusOf } from './own-status.js';
+import { addMachineView } from './owned-provider.js';
+import { addMachineRoutes } from './owned-providers.js';
+
+export interface ProviderRoutesDeps {
+  readonly access: RouteAccess;
+  readonly providers: ProviderRegistry;
+  readonly waitingRoom: WaitingRoom;
+  readonly database: Database;
+  readonly holds: QuarantineRepository;
+  readonly lastSeen: LastSeenRepository;
+  readonly accounts: AccountRepository;
+  readonly machines: OwnedProviderRepository;
+  readonly machineCodes: MachineCodeRepository;
+  readonly providerLinks: ProviderLinks;
+  readonly releases: AgentReleaseFile;
+  readonly now: () => number;
+  /** Hears of a ledger read that failed; the response then lacks the earnings. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
+  const { access, providers: fleet, waitingRoom, database, holds, lastSeen, accounts, machines, now, onFailure } = deps;
+  const { adminGuard, limits, consoleAccess } = access;
+  const statusSources = { fleet, waitingRoom, database, now, onFailure };
+  const statusOf = (session: OnlineSession) => providerStatusOf(statusSources, session);
+  addAttestation(server, fleet);
+  addProviderMe(server, { ...statusSources, limits });
+  addAgentReleases(server, deps.releases);
+  addOperations(server, adminGuard, { fleet, waitingRoom, holds });
+  addAdminProviders(server, adminGuard, { fleet, holds, lastSeen, statusOf, machines, accounts });
+  const api = new ConsoleApi(server, consoleAccess);
+  addMachineRoutes(api, { machines, lastSeen, fleet, codes: deps.machineCodes, links: deps.providerLinks });
+  addMachineView(api, { fleet, machines, lastSeen, statusOf });
+  server.get(PROVIDER_SOCKET_PATH, (_request, reply) => {
+    const { body } = openAiError(apiError('invalid_request', { message: 'This address takes WebSocket connections only.' }));
+    reply.code(426).headers({ upgrade: 'websocket', 'content-type': 'application/json; charset=utf-8' }).send(body);
+  });
+};

@@ -1,0 +1,30 @@
+/** Routes of the service itself: its root, health, statistics and the OpenAPI document. */
+import type { FastifyPluginAsync } from 'fastify';
+import type { DatabaseState } from '../../database/connection/database-state.js';
+import type { PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
+import { acceptsHtml, type ConsoleFiles } from './console-files.js';
+import { addHealth } from './health.js';
+import { addOpenApi } from './openapi.js';
+import { addStatistics } from './statistics.js';
+
+export interface SystemRoutesDeps {
+  readonly statistics: PublicStatistics;
+  readonly isDraining: () => boolean;
+  /** Never rejects. */
+  readonly databaseState: () => Promise<DatabaseState>;
+  /** Null without a built console. */
+  readonly consoleFiles: ConsoleFiles | null;
+  readonly now: () => number;
+}
+
+export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server, deps) => {
+  const { statistics, isDraining, databaseState, consoleFiles, now } = deps;
+  // Clients of the Messages format probe the base address with HEAD; people open it in a browser.
+  server.get('/', (request, reply) => {
+    if (consoleFiles !== null && acceptsHtml(request)) return consoleFiles.sendPage(reply);
+    return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
+  });
+  addStatistics(server, statistics);
+  addOpenApi(server);
+  addHealth(server, { isDraining, database: databaseState, now });
+};

@@ -1,0 +1,61 @@
+/** Options and handle of a coordinator: the public surface of `startApp`, for the program and for tests. */
+
+import type { Ledger } from '../billing/ledger/ledger.js';
+import type { PriceRepository } from '../billing/prices/price-repository.js';
+import type { Config } from '../config/config.js';
+import type { ApiKeyCache } from '../database/accounts/api-key-cache.js';
+import type { DevelopmentKeys } from '../database/accounts/development-keys.js';
+import type { MachineCodeRepository } from '../database/providers/machine-code-repository.js';
+import type { Database } from '../database/tables.js';
+import type { ScheduleRules } from '../devices/command-policy.js';
+import type { DeviceManagement } from '../devices/device-management.js';
+import type { JobTimings } from '../inference/timings.js';
+import type { Log } from '../log.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { SessionTimings } from '../providers/session/session-timings.js';
+
+/** Everything except `config` and `log` is for tests, which shorten times and replace parts. */
+export interface AppOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly providerTimings?: Partial<SessionTimings>;
+  readonly jobTimings?: Partial<JobTimings>;
+  /** Length of the request queue of one model. */
+  readonly maxWaitingPerModel?: number;
+  /** Maximum time for a client to send its request, in milliseconds. */
+  readonly requestMs?: number;
+  /** Time within which some bytes of a request body must arrive, in milliseconds. */
+  readonly bodyWindowMs?: number;
+  /** Puts a failing ledger in front of the real one. */
+  readonly wrapLedger?: (ledger: Ledger) => Ledger;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  readonly random?: () => number;
+  /** Maximum wait for another process that holds the lock of the database file, in milliseconds. */
+  readonly databaseBusyMs?: number;
+  readonly deviceRules?: Partial<ScheduleRules>;
+  readonly deviceIntervalMs?: number;
+  /** Polling interval of an agent whose device code has not been approved yet, in milliseconds. */
+  readonly linkPollMs?: number;
+}
+
+export interface App {
+  /** `http://host:port` */
+  readonly address: string;
+  /** Null outside development mode. */
+  readonly developmentKeys: DevelopmentKeys | null;
+  readonly providers: ProviderRegistry;
+  readonly devices: DeviceManagement;
+  readonly apiKeyCache: ApiKeyCache;
+  readonly ledger: Ledger;
+  readonly prices: PriceRepository;
+  readonly database: Database;
+  readonly machineCodes: MachineCodeRepository;
+  /** Port of the separate metrics server; null without one. */
+  readonly metricsPort: number | null;
+  /**
+   * Refuses new requests, lets running jobs end within `graceMs` or until `abort`, disconnects providers and closes every resource.
+   * The server listens until the running jobs have ended, so that clients get 503 with `Retry-After` instead of a refused connection.
+   */
+  close(graceMs?: number, abort?: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,66 @@
+/** Opens the database and the repositories that several capabilities share. */
+import { join } from 'node:path';
+import { ApiKeyCache } from '../database/accounts/api-key-cache.js';
+import { OperatorAuditLog } from '../database/accounts/operator-audit-log.js';
+import { openDatabase } from '../database/connection/open-database.js';
+import { CatalogueRepository } from '../database/providers/catalogue-repository.js';
+import { LastSeenRepository } from '../database/providers/last-seen-repository.js';
+import { modelsOfLatestJobs } from '../database/providers/latest-models.js';
+import { QuarantineRepository } from '../database/providers/quarantine-repository.js';
+import { ReputationRepository } from '../database/providers/reputation-repository.js';
+import { sharedSecret } from '../database/secret-repository.js';
+import type { Database } from '../database/tables.js';
+import { CACHE_SCOPE_SECRET, CacheScopes } from '../inference/cache-scopes.js';
+import { errorFacts } from '../log.js';
+import { RECENTLY_SEEN_MS } from '../providers/placement/recently-seen-models.js';
+import type { StartContext } from './start-context.js';
+
+/** PostgreSQL at `DATABASE_URL`, else an SQLite file in the data directory. */
+export async function connectDatabase({ config, options, log, directory, disposal }: StartContext): Promise<Database> {
+  const database = await openDatabase(
+    config.databaseUrl === null
+      ? {
+          file: join(directory, 'coordinator.db'),
+          ...(options.databaseBusyMs === undefined ? {} : { busyMs: options.databaseBusyMs }),
+        }
+      : { url: config.databaseUrl, onConnectionLost: (error) => log.warn({ error: errorFacts(error) }, 'database connection lost') },
+  );
+  disposal.defer(() => database.destroy());
+  return database;
+}
+
+export interface Repositories {
+  readonly apiKeyCache: ApiKeyCache;
+  readonly reputations: ReputationRepository;
+  readonly lastSeen: LastSeenRepository;
+  /** Quarantines that operators have imposed. */
+  readonly holds: QuarantineRepository;
+  readonly catalogue: CatalogueRepository;
+  readonly auditLog: OperatorAuditLog;
+  readonly cacheScopes: CacheScopes;
+  /** Models of the jobs before this process started. */
+  readonly recentModels: readonly string[];
+}
+
+export async function openRepositories({ now, onWriteError, disposal }: StartContext, database: Database): Promise<Repositories> {
+  const apiKeyCache = new ApiKeyCache({ database, now, onWriteError });
+  disposal.defer(() => apiKeyCache.close());
+  const reputations = await ReputationRepository.open({ database, now, onWriteError });
+  disposal.defer(() => reputations.close());
+  const lastSeen = new LastSeenRepository({ database, onWriteError });
+  disposal.defer(() => lastSeen.close());
+  const holds = await QuarantineRepository.open({ database, now, onError: onWriteError });
+  disposal.defer(() => holds.close());
+  const catalogue = await CatalogueRepository.open({ database, now, onError: onWriteError });
+  disposal.defer(() => catalogue.close());
+  return {
+    apiKeyCache,
+    reputations,
+    lastSeen,
+    holds,
+    catalogue,
+    auditLog: new OperatorAuditLog({ database, now }),
+    cacheScopes: new CacheScopes(await sharedSecret(database, CACHE_SCOPE_SECRET)),
+    recentModels: await modelsOfLatestJobs(database, now() - RECENTLY_SEEN_MS),
+  };
+}

@@ -1,0 +1,81 @@
+/** Opens the HTTP server without routes: body limits, rate limits, the audit log, the console's files and the drain of responses. */
+import type { FastifyInstance } from 'fastify';
+import type { Ledger } from '../billing/ledger/ledger.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
+import type { ApiKeyAuth } from '../routes/plugins/api-key-auth.js';
+import { ResponseDrain } from '../routes/plugins/connections/response-drain.js';
+import { FundedAccounts } from '../routes/plugins/funded-accounts.js';
+import { recordOperatorActions } from '../routes/plugins/operator-audit-log.js';
+import { createRateLimits, type RateLimits } from '../routes/plugins/rate-limits.js';
+import { RequestBodies } from '../routes/plugins/request-bodies.js';
+import { createHttpServer } from '../routes/plugins/server.js';
+import { type ConsoleFiles, openConsoleFiles } from '../routes/system/console-files.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { readBodies } from '../telemetry/provider-gauges.js';
+import type { Repositories } from './database.js';
+import type { StartContext } from './start-context.js';
+
+/** Connections that wait to be accepted: thousands of clients reconnect at once after a pause. The system may allow fewer. */
+const BACKLOG = 4096;
+
+export interface HttpServices {
+  readonly server: FastifyInstance;
+  readonly bodies: RequestBodies;
+  readonly limits: RateLimits;
+  readonly keys: ApiKeyAuth;
+  /** Responses on their way to clients. */
+  readonly responses: ResponseDrain;
+  /** Null without a built console. */
+  readonly consoleFiles: ConsoleFiles | null;
+}
+
+export interface HttpDeps {
+  readonly ledger: Ledger;
+  readonly repositories: Repositories;
+  readonly metrics: Metrics;
+}
+
+export async function openHttpServer(context: StartContext, { ledger, repositories, metrics }: HttpDeps): Promise<HttpServices> {
+  const { config, options, log, now, jobTimings, onWriteError, isDraining } = context;
+  const { maxRequestBytes, trustedProxies, cors } = config;
+  const { requestMs, bodyWindowMs } = options;
+  const funded = new FundedAccounts(ledger);
+  const bodies = new RequestBodies({
+    maxBytes: config.maxHeldBytes,
+    maxRequestBytes,
+    isFunded: (accountId) => funded.isFunded(accountId),
+    ...(bodyWindowMs === undefined ? {} : { windowMs: bodyWindowMs }),
+  });
+  readBodies(metrics, bodies);
+  const consoleFiles = openConsoleFiles(config.consoleDir);
+  const server = createHttpServer({
+    maxRequestBytes,
+    bodies,
+    trustedProxies,
+    log,
+    cors,
+    isDraining,
+    ...(consoleFiles === null ? {} : { sendNotFoundPage: consoleFiles.sendNotFoundPage }),
+    ...(requestMs === undefined ? {} : { requestMs }),
+  });
+  const responses = new ResponseDrain(jobTimings.clientDrainMs);
+  responses.attach(server.server);
+  const limits = await createRateLimits(server, config.rateLimits);
+  const { apiKeyCache, auditLog } = repositories;
+  recordOperatorActions(server, auditLog, onWriteError);
+  return { server, bodies, limits, keys: { apiKeyCache, limits, now, onFailure: onWriteError }, responses, consoleFiles };
+}
+
+/** Returns the address, `http://host:port`. Throws StartupError where the port cannot be used. */
+export async function listen({ config, disposal }: StartContext, server: FastifyInstance): Promise<string> {
+  const { host, port } = config;
+  // Registered last, so that a failed start closes the server before the resources that its requests use.
+  disposal.defer(() => server.close());
+  try {
+    return await server.listen({ host, port, backlog: BACKLOG });
+  } catch (error) {
+    const reason = errorReason(error);
+    const explanation = reason === 'EADDRINUSE' ? 'the port is taken' : reason;
+    throw new StartupError(`The coordinator cannot listen on ${host}:${port}: ${explanation}.`, { cause: error });
+  }
+}

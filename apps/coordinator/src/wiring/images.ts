@@ -1,0 +1,37 @@
+/** Opens the image store and the receipts repository: receipts of images with URLs are written only after those URLs expire. */
+import { join } from 'node:path';
+import { ReceiptRepository } from '../database/providers/receipt-repository.js';
+import { sharedSecret } from '../database/secret-repository.js';
+import type { Database } from '../database/tables.js';
+import { HeldReceipts } from '../images/held-receipts.js';
+import { ImageStore } from '../images/image-store.js';
+import { errorFacts } from '../log.js';
+import type { StartContext } from './start-context.js';
+
+/** Name of the secret that authenticates image addresses. */
+const IMAGE_ADDRESS_SECRET = 'image-address';
+
+export interface ImageServices {
+  readonly receipts: ReceiptRepository;
+  readonly heldReceipts: HeldReceipts;
+  readonly imageStore: ImageStore;
+}
+
+export async function openImages(context: StartContext, database: Database): Promise<ImageServices> {
+  const { config, now, log, directory, onWriteError, disposal } = context;
+  const receipts = new ReceiptRepository({ database, onWriteError });
+  disposal.defer(() => receipts.close());
+  const heldReceipts = new HeldReceipts(receipts, now);
+  disposal.defer(() => heldReceipts.close());
+  const imageStore = await ImageStore.open({
+    directory: join(directory, 'images'),
+    maxBytes: config.images.storeBytes,
+    sharePercent: config.imageSharePercent,
+    lifetimeMs: config.images.urlMs,
+    codeKey: await sharedSecret(database, IMAGE_ADDRESS_SECRET),
+    now,
+    onError: (error) => log.error({ error: errorFacts(error) }, 'image store failed'),
+  });
+  disposal.defer(() => imageStore.close());
+  return { receipts, heldReceipts, imageStore };
+}

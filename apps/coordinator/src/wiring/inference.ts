@@ -1,0 +1,67 @@
+/** Opens what runs jobs: the request queue, the queue for image providers, prepared encapsulations and the job runner. */
+import type { TrustLevel } from '@inference/protocol';
+import { ImageSupply } from '../inference/image-supply.js';
+import { JobRunner } from '../inference/job-runner.js';
+import { Encapsulations } from '../inference/sealing/encapsulations.js';
+import { MAX_WAITING_PER_MODEL } from '../inference/timings.js';
+import { WaitingRoom } from '../inference/waiting-room.js';
+import { errorFacts } from '../log.js';
+import { readImages } from '../telemetry/image-gauges.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { readFleet } from '../telemetry/provider-gauges.js';
+import type { BillingServices } from './billing.js';
+import type { Repositories } from './database.js';
+import type { ImageServices } from './images.js';
+import type { ProviderServices } from './providers.js';
+import type { StartContext } from './start-context.js';
+
+export interface InferenceServices {
+  readonly waitingRoom: WaitingRoom;
+  readonly imageSupply: ImageSupply;
+  readonly runner: JobRunner;
+}
+
+export interface InferenceDeps {
+  readonly repositories: Repositories;
+  readonly billing: BillingServices;
+  readonly images: ImageServices;
+  readonly providers: ProviderServices;
+  readonly metrics: Metrics;
+}
+
+export function openInference(context: StartContext, deps: InferenceDeps): InferenceServices {
+  const { config, options, log, now, jobTimings, disposal } = context;
+  const { metrics } = deps;
+  const { providers, expectedModels, endedSessions } = deps.providers;
+  const trustFloor = trustFloorPolicy(config.hardwareOnlyModels);
+  const waitingRoom = new WaitingRoom(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
+  const imageSupply = new ImageSupply(providers, expectedModels);
+  const encapsulations = new Encapsulations({
+    onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
+  });
+  disposal.defer(() => encapsulations.close());
+  const runner = new JobRunner({
+    fleet: providers,
+    waitingRoom,
+    expected: expectedModels,
+    imageSupply,
+    billing: deps.billing.billing,
+    timings: jobTimings,
+    hedgePercent: config.hedgePercent,
+    trustFloor,
+    cacheScopes: deps.repositories.cacheScopes,
+    encapsulations,
+    now,
+    observer: metrics,
+    onKeepFailed: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
+  });
+  readFleet(metrics, providers, waitingRoom, endedSessions);
+  readImages(metrics, deps.images.imageStore, imageSupply);
+  return { waitingRoom, imageSupply, runner };
+}
+
+/** Minimum trust level of a model's providers (`HARDWARE_ONLY_MODELS`); null: any. */
+function trustFloorPolicy(models: readonly string[]): (model: string) => TrustLevel | null {
+  const hardwareOnly = new Set(models);
+  return (model) => (hardwareOnly.has('*') || hardwareOnly.has(model) ? 'hardware' : null);
+}

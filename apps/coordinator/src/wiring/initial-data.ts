@@ -1,0 +1,21 @@
+/** Writes what a new database needs before requests arrive: development keys with a deposit, and the operator's admin key. */
+import { join } from 'node:path';
+import type { Ledger } from '../billing/ledger/ledger.js';
+import { ensureDevelopmentDeposit } from '../billing/payments/development-deposit.js';
+import { ensureAdminKey } from '../database/accounts/admin-key.js';
+import { findKey, hashKey } from '../database/accounts/api-key-repository.js';
+import { type DevelopmentKeys, ensureDevelopmentKeys } from '../database/accounts/development-keys.js';
+import type { Database } from '../database/tables.js';
+import type { StartContext } from './start-context.js';
+
+/** Idempotent. Returns null outside development mode. */
+export async function ensureInitialData(context: StartContext, database: Database, ledger: Ledger): Promise<DevelopmentKeys | null> {
+  const { config, directory, now } = context;
+  const keys = config.development ? await ensureDevelopmentKeys(database, join(directory, 'development-keys.json'), now()) : null;
+  if (keys !== null) {
+    const key = await findKey(database, hashKey(keys.api_key));
+    if (key !== null) await ensureDevelopmentDeposit(ledger, key.accountId, now());
+  }
+  if (config.console.adminKey !== null) await ensureAdminKey(database, config.console.adminKey, now());
+  return keys;
+}

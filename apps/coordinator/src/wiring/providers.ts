@@ -1,0 +1,138 @@
+/** Opens the provider registry with device management, and connects both to the log, the metrics and the repositories. */
+
+import type { Server } from 'node:http';
+import { ProviderLinks } from '../accounts/provider-links.js';
+import type { LastFacts, LastSeenRepository } from '../database/providers/last-seen-repository.js';
+import type { Database } from '../database/tables.js';
+import type { Log } from '../log.js';
+import { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
+import { type ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
+import { evaluateOffers } from '../providers/session/offer-policy.js';
+import { openProviderServer } from '../providers/session/provider-server.js';
+import type { OnlineSession } from '../providers/session/provider-session.js';
+import type { SessionEnd } from '../providers/session/session-options.js';
+import { SESSION_TIMINGS } from '../providers/session/session-timings.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { EndedSessions } from '../telemetry/provider-gauges.js';
+import type { Repositories } from './database.js';
+import { type ManagedDevices, openDevices } from './devices.js';
+import type { StartContext } from './start-context.js';
+
+export interface ProviderServices {
+  readonly providers: ProviderRegistry;
+  readonly devices: ManagedDevices;
+  readonly providerLinks: ProviderLinks;
+  /** Models that clients may expect although no provider serves them now. */
+  readonly expectedModels: RecentlySeenModels;
+  readonly endedSessions: EndedSessions;
+}
+
+export interface ProviderDeps {
+  readonly database: Database;
+  readonly repositories: Repositories;
+  readonly metrics: Metrics;
+  /** Address of the HTTP server; empty until it listens. */
+  readonly address: () => string;
+}
+
+export function openProviders(context: StartContext, { database, repositories, metrics, address }: ProviderDeps): ProviderServices {
+  const { config, options, log, now, random, disposal } = context;
+  const { catalogue, holds, lastSeen, reputations, recentModels } = repositories;
+  const devices = openDevices(context, { database, address });
+  const endedSessions = new EndedSessions();
+  const providerLinks = new ProviderLinks({ database, now, onUnlink: (providerId) => providers.unlinked(providerId) });
+  const providers: ProviderRegistry = new ProviderRegistry({
+    rules: {
+      timings: { ...SESSION_TIMINGS, challengeIntervalMs: config.challengeIntervalMs, ...options.providerTimings },
+      allowSimulatedEnclave: config.allowSimulatedEnclave,
+      minTrustLevel: config.minTrustLevel,
+      anchor: devices.anchor,
+      now,
+      enrolments: devices.enrol,
+      links: (providerId, token) => providerLinks.link(providerId, token),
+      evaluateOffers: (offers) => evaluateOffers(offers, { catalogue: catalogue.entries, onlyCatalogued: config.catalogueOnly }),
+    },
+    random,
+    reputations,
+    holdOf: (providerId) => holds.of(providerId),
+    onEvent: (event) => {
+      logProviderEvent(log, event);
+      metrics.fleetEvent(event);
+      if (event.type === 'left') endedSessions.add(event.session.counters);
+      devices.onProviderEvent(event);
+      recordLastSeen(lastSeen, event, now());
+    },
+  });
+  devices.notifyProviders(providers);
+  catalogue.onChange = () => providers.reevaluateOffers();
+  reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
+  holds.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
+  const expectedModels = new RecentlySeenModels({ fleet: providers, catalogue, earlier: recentModels, now });
+  disposal.defer(() => expectedModels.close());
+  disposal.defer(() => devices.management.close());
+  return { providers, devices, providerLinks, expectedModels, endedSessions };
+}
+
+/** Accepts WebSocket connections of providers on this HTTP server. */
+export function acceptProviders({ config, disposal }: StartContext, providers: ProviderRegistry, server: Server): void {
+  const closeProviderServer = openProviderServer(server, providers, config.trustedProxies);
+  disposal.defer(closeProviderServer);
+  disposal.defer(() => providers.close());
+}
+
+function logProviderEvent(log: Log, event: ProviderEvent): void {
+  switch (event.type) {
+    case 'joined': {
+      const { identity, agentVersion, slots } = event.session.registration;
+      const models = event.session.models.map((model) => model.id);
+      log.info({ provider: identity.providerId, simulated: identity.simulated, agent: agentVersion, slots, models }, 'provider joined');
+      return;
+    }
+    case 'left': {
+      const provider = event.session.registration?.identity.providerId ?? null;
+      log.info({ provider, session: event.session.sessionId, ...event.end, message: undefined }, 'provider left');
+      return;
+    }
+    case 'standing': {
+      const { level, parts } = event.session.trust();
+      const gaps = parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => `${name} ${state}: ${reason}`);
+      const provider = event.session.registration.identity.providerId;
+      log.info({ provider, trust_level: level, status: event.status, gaps }, 'provider status sent');
+      return;
+    }
+    case 'quarantined':
+      log.error({ provider: event.providerId, reason: event.reason, until: event.until }, 'provider quarantined');
+      return;
+    case 'cooling_down':
+      log.warn({ provider: event.providerId, reason: event.reason, until: event.until }, 'provider cooling down');
+      return;
+    case 'reinstated':
+      log.warn({ provider: event.providerId }, 'provider reinstated');
+  }
+}
+
+/** Stores what is shown of a provider while it is disconnected. */
+function recordLastSeen(lastSeen: LastSeenRepository, event: ProviderEvent, at: number): void {
+  if (event.type !== 'joined' && event.type !== 'left') return;
+  const { registration } = event.session;
+  if (registration === null) return;
+  const facts = lastSeenFacts(event.session as OnlineSession, event.type === 'left' ? event.end : null);
+  lastSeen.note(registration.identity.providerId, { at, facts });
+}
+
+/** `end`: how the connection ended; null while it lasts. */
+function lastSeenFacts(session: OnlineSession, end: SessionEnd | null): LastFacts {
+  const { identity, agentName, agentVersion } = session.registration;
+  const { requestsServed, tokensGenerated, decodeTps } = session.statistics;
+  return {
+    serial_number: identity.attestation.serial_number,
+    chip_name: identity.attestation.chip_name,
+    agent: { name: agentName, version: agentVersion },
+    trust_level: session.trust().level ?? 'none',
+    models: session.models.map(({ id }) => id),
+    requests_served: requestsServed,
+    tokens_generated: tokensGenerated,
+    decode_tps: decodeTps,
+    left: end === null ? null : end.by === 'provider' ? 'closed' : end.code,
+  };
+}

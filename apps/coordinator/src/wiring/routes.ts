@@ -1,0 +1,173 @@
+/** Registers every room of routes with the services that its handlers call. */
+import type { ConsoleSettings } from '@inference/formats';
+import { MIN_PASSWORD_LENGTH } from '../accounts/auth.js';
+import type { Config } from '../config/config.js';
+import { operatorNames } from '../database/accounts/operator-names.js';
+import { databaseState } from '../database/connection/database-state.js';
+import { dialectOf } from '../database/connection/dialect.js';
+import { ledgerSummary } from '../database/ledger/ledger-summary.js';
+import type { Database } from '../database/tables.js';
+import { isProviderUpgrade } from '../providers/session/provider-server.js';
+import { accountRoutes } from '../routes/accounts/account-routes.js';
+import { adminRoutes } from '../routes/admin/admin-routes.js';
+import { billingRoutes } from '../routes/billing/billing-routes.js';
+import { MIN_DEPOSIT_MICRO_USD, MIN_WITHDRAWAL_MICRO_USD } from '../routes/billing/console-billing.js';
+import { deviceRoutes } from '../routes/devices/device-routes.js';
+import { inferenceRoutes } from '../routes/inference/inference-routes.js';
+import { serveUpgradesAsRequests } from '../routes/plugins/connections/unsupported-upgrades.js';
+import { AgentReleaseFile } from '../routes/providers/agent-release-file.js';
+import { providerRoutes } from '../routes/providers/provider-routes.js';
+import { programVersion } from '../routes/system/openapi.js';
+import { systemRoutes } from '../routes/system/system-routes.js';
+import { PublicStatistics } from '../telemetry/statistics/public-statistics.js';
+import type { AccountServices } from './accounts.js';
+import type { BillingServices } from './billing.js';
+import type { Repositories } from './database.js';
+import type { HttpServices } from './http.js';
+import type { ImageServices } from './images.js';
+import type { InferenceServices } from './inference.js';
+import type { ProviderServices } from './providers.js';
+import type { StartContext } from './start-context.js';
+import type { Telemetry } from './telemetry.js';
+
+/** A database that takes longer to answer is not ready. */
+const READY_TIMEOUT_MS = 2000;
+
+export interface RoutesDeps {
+  readonly database: Database;
+  readonly repositories: Repositories;
+  readonly telemetry: Telemetry;
+  readonly billing: BillingServices;
+  readonly images: ImageServices;
+  readonly providers: ProviderServices;
+  readonly inference: InferenceServices;
+  readonly http: HttpServices;
+  readonly accounts: AccountServices;
+}
+
+export async function registerRoutes(context: StartContext, deps: RoutesDeps): Promise<void> {
+  const { config, log, now, jobTimings: timings, onWriteError: onFailure, isDraining } = context;
+  const { database, accounts, inference } = deps;
+  const { server, bodies, consoleFiles } = deps.http;
+  const { metrics, tracer } = deps.telemetry;
+  const { ledger, prices } = deps.billing;
+  const { receipts, heldReceipts, imageStore } = deps.images;
+  const { catalogue, holds, lastSeen, auditLog } = deps.repositories;
+  const { providers, providerLinks, devices } = deps.providers;
+  const { runner, waitingRoom, imageSupply } = inference;
+  const { access, payments } = accounts;
+  const readDatabaseState = () => databaseState(database, READY_TIMEOUT_MS);
+
+  await server.register(accountRoutes, {
+    ...accounts,
+    ...payments,
+    providerLinks,
+    ledger,
+    settings: consoleSettings(config, accounts),
+    log,
+    now,
+  });
+  await server.register(inferenceRoutes, {
+    access,
+    runner,
+    waitingRoom,
+    imageSupply,
+    imageStore,
+    receipts,
+    heldReceipts,
+    providers,
+    catalogue,
+    prices,
+    timings,
+    metrics,
+    tracer,
+    log,
+    now,
+    catalogueOnly: config.catalogueOnly,
+    countTokensBytesPerMinute: config.countTokensBytesPerMinute,
+    imageQueueMs: config.images.queueMs,
+    publicOrigin: config.console.publicOrigin,
+  });
+  await server.register(billingRoutes, {
+    ...payments,
+    access,
+    database,
+    ledger,
+    prices,
+    providers,
+    development: config.development,
+    log,
+    now,
+  });
+  await server.register(providerRoutes, {
+    access,
+    providers,
+    waitingRoom,
+    database,
+    holds,
+    lastSeen,
+    accounts: accounts.accounts,
+    machines: accounts.machines,
+    machineCodes: accounts.machineCodes,
+    providerLinks,
+    releases: new AgentReleaseFile(config.agentReleases, (problem) =>
+      log.error({ path: config.agentReleases, problem }, 'the release file cannot be used'),
+    ),
+    now,
+    onFailure,
+  });
+  await server.register(deviceRoutes, { access, devices: devices.management, now });
+  await server.register(adminRoutes, {
+    access,
+    metrics,
+    auditLog,
+    namesOf: (operators) => operatorNames(database, operators),
+    health: {
+      version: programVersion(),
+      startedAt: now(),
+      isDraining,
+      dialect: dialectOf(database),
+      database: readDatabaseState,
+      ledger: () => ledgerSummary(database),
+      fleet: providers,
+      holds,
+      queues: () => ({
+        running_jobs: runner.running,
+        waiting_requests: waitingRoom.waiting,
+        waiting_for_images: imageSupply.waiting,
+        held_request_bytes: bodies.heldBytes,
+        most_held_request_bytes: config.maxHeldBytes,
+      }),
+      recentJobs: metrics.recentJobs,
+      recentProblems: metrics.recentProblems,
+      now,
+      onFailure,
+    },
+  });
+  await server.register(systemRoutes, {
+    statistics: new PublicStatistics({ database, fleet: providers, now }),
+    isDraining,
+    databaseState: readDatabaseState,
+    consoleFiles,
+    now,
+  });
+  if (consoleFiles === null) log.info('no web console: CONSOLE_DIR is not set and no build lies beside this program');
+  else await consoleFiles.addTo(server);
+  serveUpgradesAsRequests(server.server, isProviderUpgrade);
+}
+
+/** Settings that a console page reads before anyone has signed in. */
+function consoleSettings({ development, console }: Config, { payments, hasMailer }: AccountServices): ConsoleSettings {
+  const hasProcessor = payments.processor !== null;
+  return {
+    development,
+    deposits: [...(hasProcessor ? (['stripe'] as const) : []), ...(development ? (['development'] as const) : [])],
+    payouts: hasProcessor,
+    mail: hasMailer,
+    mail_in_log: hasMailer && console.mail === null,
+    email_verification_required: console.requireEmailVerification,
+    min_password_length: MIN_PASSWORD_LENGTH,
+    min_deposit_micro_usd: MIN_DEPOSIT_MICRO_USD,
+    min_withdrawal_micro_usd: MIN_WITHDRAWAL_MICRO_USD,
+  };
+}

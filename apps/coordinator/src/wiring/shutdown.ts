@@ -1,0 +1,52 @@
+/** Ends a coordinator: first the running jobs, then connections, then every resource in reverse order of its opening. */
+import type { FastifyInstance } from 'fastify';
+import type { Billing } from '../inference/billing.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
+import type { ResponseDrain } from '../routes/plugins/connections/response-drain.js';
+import type { InferenceServices } from './inference.js';
+import type { StartContext } from './start-context.js';
+
+/** Time for last responses, closing handshakes and settlements after the grace period, in milliseconds. */
+const FLUSH_MS = 750;
+
+export interface ShutdownDeps {
+  readonly server: FastifyInstance;
+  readonly responses: ResponseDrain;
+  readonly providers: ProviderRegistry;
+  readonly inference: InferenceServices;
+  readonly billing: Billing;
+}
+
+/** Closes a coordinator that listens. `abort` ends the grace period early. */
+export async function shutDown(context: StartContext, deps: ShutdownDeps, graceMs: number, abort?: AbortSignal): Promise<void> {
+  const { server, responses, providers, billing } = deps;
+  const { runner, waitingRoom, imageSupply } = deps.inference;
+  context.draining.abort();
+  providers.drain(() => runner.wanted());
+  waitingRoom.drain();
+  imageSupply.close();
+  // A job ends when its response is complete; its client may still be reading that response.
+  const allDelivered = runner.whenIdle().then(() => responses.whenDrained());
+  await Promise.race([allDelivered, pause(graceMs, abort)]);
+  const closed = server.close();
+  waitingRoom.close();
+  runner.stop();
+  providers.closeSessions();
+  await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);
+  await billing.close(FLUSH_MS);
+  server.server.closeAllConnections();
+  providers.close();
+  await closed;
+  await context.disposal.close();
+}
+
+function pause(ms: number, abort?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (abort?.aborted) return resolve();
+    const timer = setTimeout(resolve, ms).unref();
+    abort?.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

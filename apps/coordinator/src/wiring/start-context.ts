@@ -1,0 +1,56 @@
+/** Values that every wiring function reads, and the stack on which each registers how its resources are closed. */
+import { join } from 'node:path';
+import type { Config } from '../config/config.js';
+import { JOB_TIMINGS, type JobTimings } from '../inference/timings.js';
+import { errorFacts, type Log } from '../log.js';
+import type { AppOptions } from './app-options.js';
+
+export interface StartContext {
+  readonly options: AppOptions;
+  readonly config: Config;
+  readonly log: Log;
+  readonly now: () => number;
+  readonly random: () => number;
+  readonly jobTimings: JobTimings;
+  /** Folder for the files of this coordinator. */
+  readonly directory: string;
+  readonly disposal: DisposalStack;
+  /** Logs a failed database write that no request waits for. */
+  readonly onWriteError: (error: unknown) => void;
+  /** Aborted when the shutdown begins. */
+  readonly draining: AbortController;
+  readonly isDraining: () => boolean;
+}
+
+export function createStartContext(options: AppOptions): StartContext {
+  const { config, log, now = Date.now, random = Math.random } = options;
+  const draining = new AbortController();
+  return {
+    options,
+    config,
+    log,
+    now,
+    random,
+    jobTimings: { ...JOB_TIMINGS, ...options.jobTimings },
+    directory: join(config.dataDir, 'coordinator'),
+    disposal: new DisposalStack(),
+    onWriteError: (error) => log.error({ error: errorFacts(error) }, 'database write failed'),
+    draining,
+    isDraining: () => draining.signal.aborted,
+  };
+}
+
+/** Closes resources in reverse order of their registration, as `AsyncDisposableStack` does (Node.js 24). */
+export class DisposalStack {
+  readonly #closers: (() => unknown)[] = [];
+
+  /** Registers a function that runs before those registered earlier. */
+  defer(close: () => unknown): void {
+    this.#closers.push(close);
+  }
+
+  /** Stops at the first function that rejects, and rejects with the same error. */
+  async close(): Promise<void> {
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close();
+  }
+}

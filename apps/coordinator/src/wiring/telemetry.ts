@@ -1,0 +1,39 @@
+/** Opens traces and metrics. Each capability adds its own gauges to the metrics that are returned here. */
+import type { Config } from '../config/config.js';
+import { errorReason, StartupError } from '../config/startup-error.js';
+import type { Tracer } from '../inference/job-trace.js';
+import { errorFacts } from '../log.js';
+import { Metrics } from '../telemetry/metrics.js';
+import { type MetricsServer, startMetricsServer } from '../telemetry/metrics-server.js';
+import { openTracing } from '../telemetry/tracing.js';
+import type { StartContext } from './start-context.js';
+
+/** Maximum time for the last spans to be sent, in milliseconds. */
+const TRACE_FLUSH_MS = 750;
+
+export interface Telemetry {
+  readonly metrics: Metrics;
+  readonly tracer: Tracer;
+}
+
+export async function openTelemetry({ config, log, now, disposal }: StartContext): Promise<Telemetry> {
+  const tracing = await openTracing(config.tracing, (error) => log.warn({ error: errorFacts(error) }, 'traces were not sent'));
+  disposal.defer(() => tracing.close(TRACE_FLUSH_MS));
+  return { metrics: new Metrics(now), tracer: tracing.tracer };
+}
+
+/** Serves metrics on a port of their own where the configuration names one. Returns that port, or null. */
+export async function serveMetrics({ config, disposal }: StartContext, metrics: Metrics): Promise<number | null> {
+  if (config.metrics === null) return null;
+  const server = await listen(metrics, config.metrics);
+  disposal.defer(() => server.close());
+  return server.port;
+}
+
+async function listen(metrics: Metrics, { host, port }: NonNullable<Config['metrics']>): Promise<MetricsServer> {
+  try {
+    return await startMetricsServer(metrics, host, port);
+  } catch (error) {
+    throw new StartupError(`Metrics cannot be served at ${host}:${port}: ${errorReason(error)}.`, { cause: error });
+  }
+}
