@@ -1,4 +1,4 @@
-/** How a machine comes to earn for its owner: every command a process, the daemon a process, and a coordinator with its console. */
+/** Linking a machine to its owner's account: every command a process, the daemon a process, and a coordinator with its console. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -17,11 +17,11 @@ import { ProviderProcess } from '../apps/provider/test/support/provider-process.
 import { Terminal } from '../apps/provider/test/support/terminal.js';
 
 const MAIN = fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url));
-/** Nobody listens there. */
+/** Nothing listens on this port. */
 const NOWHERE = 'http://127.0.0.1:9';
 const CODE = /[B-DF-HJ-NP-TV-XZ]{4}-[B-DF-HJ-NP-TV-XZ]{4}/;
 
-/** A command of the agent that runs. */
+/** A running command of the agent. */
 class Command {
   output = '';
   errors = '';
@@ -39,13 +39,13 @@ class Command {
     this.#exit = new Promise((resolve) => this.child.once('close', resolve));
   }
 
-  /** Its exit code and all that it said. */
+  /** Exit code and complete output. */
   async end(): Promise<{ code: number | null; output: string; errors: string }> {
     const code = await this.#exit;
     return { code, output: this.output, errors: this.errors };
   }
 
-  /** The code that it shows its owner. */
+  /** User code shown to the owner. */
   async userCode(): Promise<string> {
     let hasEnded = false;
     void this.#exit.then(() => {

@@ -1,6 +1,6 @@
 /**
- * An owner takes the machine back and lends it again, with the commands of the agent, and the whole network sees it: coordinator,
- * agent, engine and commands are processes of their own; the machine's state is a folder, in which there is a `caffeinate`, too.
+ * An owner pauses and resumes a machine with the agent's commands, and the whole network follows. Coordinator, agent, engine and
+ * commands are separate processes; the machine's state is a folder that also holds a fake `caffeinate`.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 import { descendantsOf, waitUntilGone } from './support/processes.js';
 
 const PROVIDER = resolve(fileURLToPath(new URL('../apps/provider/dist/main.js', import.meta.url)));
-/** What the real one does, as far as it is used here: it ends with the process that it is told to watch. */
+/** Behaves like the real tool as far as needed: ends together with the watched process. */
 const CAFFEINATE = `#!/bin/sh
 echo "$$ $*" >> "$(dirname "$0")/caffeinate.log"
 while kill -0 "$3" 2>/dev/null; do sleep 0.1; done
@@ -82,12 +82,12 @@ const served = async (): Promise<number> => {
   const response = await fetch(`${network.baseUrl}/v1/models`, { headers: { authorization: `Bearer ${network.apiKey}` } });
   return ((await response.json()) as { data: unknown[] }).data.length;
 };
-/** Processes that hold a model. */
+/** Child processes with a loaded model. */
 const engines = (pid: number): number[] =>
   descendantsOf(pid)
     .filter(({ command }) => /engine\/process\/main\.js/.test(command))
     .map((row) => row.pid);
-/** What was started to keep the machine awake, the newest first: its process and how it was called. */
+/** Wake locks, newest first: process id and command line. */
 async function awake(times: number): Promise<string[]> {
   const log = join(host, 'usr/bin/caffeinate.log');
   const look = async (): Promise<string[]> => (existsSync(log) ? readFileSync(log, 'utf8').split('\n').slice(0, -1).reverse() : []);
@@ -99,7 +99,7 @@ const ask = () =>
     messages: [{ role: 'user', content: 'What is the capital of France?' }],
     max_tokens: 8,
   });
-/** A time of day so many hours from now in a zone, as an owner would type it. */
+/** Time of day some hours from now in a zone, in the form an owner types. */
 const hoursAhead = (hours: number, timeZone: string): string =>
   new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone }).format(
     Date.now() + hours * 3_600_000,
@@ -114,7 +114,7 @@ describe('a paused machine', () => {
     expect(holding.length).toBeGreaterThan(0);
     const [called = ''] = await awake(1);
     const keeper = Number(called.split(' ', 1)[0]);
-    // Not -d: its display may go dark.
+    // No -d: the display may sleep.
     expect(called).toBe(`${keeper} -i -w ${before.pid}`);
 
     const paused = await run('pause', '2h');

@@ -1,4 +1,4 @@
-/** Vectors through a whole network: an embedding model beside a text model, loaded when it is asked for, by the official client. */
+/** Embeddings through a whole network: an embedding model beside a text model, loaded on demand, by the official client. */
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ it('makes the same unit vectors in either encoding, of texts and of tokens, in t
   expect(one.usage.prompt_tokens).toBeGreaterThan(0);
   expect(one.usage.total_tokens).toBe(one.usage.prompt_tokens);
 
-  // Left to itself, the client asks for base64.
+  // By default, the client requests base64.
   const many = await network.openai.embeddings.create({ model, input: ['Another text.', 'The sun is a star.'] });
   expect(many.data.map(({ index }) => index)).toEqual([0, 1]);
   expect([...(many.data[1]?.embedding ?? [])].map((value) => Math.fround(value))).toEqual(vector.map((value) => Math.fround(value)));

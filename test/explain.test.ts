@@ -1,6 +1,6 @@
 /**
- * An owner looks at a running provider: what its machine reports, what the coordinator makes of it, and what the commands of the
- * agent say. Coordinator, agent and commands are processes of their own; /sys and /proc are a folder.
+ * An owner inspects a running provider: machine facts, the coordinator's view, and the agent's commands. Coordinator, agent and
+ * commands are separate processes; /sys and /proc are a folder.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -47,7 +47,7 @@ interface ProviderState {
   readonly host: { readonly thermal: string; readonly memory_pressure: string; readonly power: string };
 }
 
-/** What the coordinator makes of the provider. */
+/** The coordinator's view of the provider. */
 async function stateOf(): Promise<ProviderState | undefined> {
   const response = await fetch(`${network.baseUrl}/admin/v1/providers`, { headers: { authorization: `Bearer ${network.adminKey}` } });
   return ((await response.json()) as { providers: ProviderState[] }).providers[0];
@@ -157,7 +157,7 @@ describe('doctor', () => {
     const ended = await run('doctor', '--data-dir', dataDir, '--json');
     const report = JSON.parse(ended.stdout) as Report;
     expect(report.checks.filter(({ state }) => state === 'problem')).toEqual([]);
-    // This one runs from a clone, with a model that was named, and perhaps not on a Mac.
+    // This agent runs from a clone with a named model, possibly not on a Mac.
     const elsewhere = ['model files', 'sleep', 'command', 'updates'];
     expect(report.checks.filter(({ name, state }) => state === 'skipped' && !elsewhere.includes(name))).toEqual([]);
     expect([ended.code, report.healthy]).toEqual([0, true]);

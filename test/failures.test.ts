@@ -1,4 +1,4 @@
-/** Parts of a running network are killed, frozen and fed rubbish; it says so, loses nothing and goes on. */
+/** Parts of a running network are killed, frozen and fed invalid input; the network reports errors, loses nothing and continues. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
@@ -90,7 +90,7 @@ describe('the network goes on when', () => {
 describe('a stranger at the provider socket', () => {
   const url = (): string => `${network.baseUrl.replace('http', 'ws')}/provider/v1/socket`;
 
-  /** Sends the messages and resolves to what came back until the coordinator closed. */
+  /** Sends the messages; resolves with all received messages when the coordinator closes. */
   function talk(messages: readonly (string | Buffer)[]): Promise<string[]> {
     return new Promise((resolve, reject) => {
       const socket = new WebSocket(url());

@@ -1,6 +1,6 @@
 /**
- * The whole network with the official OpenAI client: coordinator, agent, enclave helper and llama.cpp are processes of their
- * own, the model is the real demo model.
+ * The whole network with the official OpenAI client: coordinator, agent, enclave helper and llama.cpp as separate processes, with
+ * the real demo model.
  */
 import { createHash } from 'node:crypto';
 import type OpenAI from 'openai';

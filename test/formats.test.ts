@@ -1,4 +1,4 @@
-/** Every inference endpoint through a whole network with the real model, as clients of each format call it. */
+/** Every inference endpoint through a whole network with the real model, called by clients of each format. */
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import Anthropic from '@anthropic-ai/sdk';
 import { p256PublicKeyPem } from '@inference/protocol/crypto';
@@ -48,7 +48,7 @@ describe('the official Anthropic client', () => {
       .create({ model: 'no-such-model', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] })
       .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(Anthropic.NotFoundError);
-    // Also where the address is none of its format's.
+    // Also at addresses outside the format.
     for (const ask of [() => anthropic.models.retrieve('no-such-model'), () => anthropic.beta.files.list()]) {
       await expect(ask()).rejects.toMatchObject({ status: 404, type: 'not_found_error' });
     }

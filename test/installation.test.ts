@@ -1,4 +1,4 @@
-/** An installation from beginning to end, with real programs: install.sh, a service, an update, one that fails, and uninstall. */
+/** An installation from start to end, with real programs: install.sh, a service, an update, a failed update, and uninstall. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ beforeAll(async () => {
     ALLOW_SIMULATED_ENCLAVE: '1',
     AGENT_RELEASES: join(home, 'releases.json'),
   });
-  // What the packages of this repository's lock file are to a real release.
+  // Stands in for the dependencies of a real release.
   mkdirSync(prefix(), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(prefix(), 'node_modules'));
 });
@@ -56,7 +56,7 @@ function run(program: string, args: readonly string[]): Promise<Ended> {
 }
 const inference = (...args: string[]): Promise<Ended> => run(command(), args);
 
-/** The agent of this repository as a release. `spoil` breaks what was laid out. */
+/** Packs this repository's agent as a release. `spoil` damages the unpacked files. */
 async function release(version: string, spoil: (folder: string) => void = () => {}): Promise<void> {
   const folder = join(home, `stage-${version}`);
   stage({ folder, version, releaseKeys: [publicKey], demoModels: false });
@@ -75,7 +75,7 @@ async function release(version: string, spoil: (folder: string) => void = () => 
   addRelease(join(home, 'releases.json'), signRelease(facts, readReleaseKey(join(home, 'release-key.pem'))));
 }
 
-/** Of the provider once it has come up and jobs may come. */
+/** Status of the provider once it is up and accepts jobs. */
 const status = async (): Promise<{ version: string; provider_id: string }> => {
   for (;;) {
     const { code, out } = await inference('status', '--json');
@@ -128,7 +128,7 @@ it('updates itself when it is asked', async () => {
 });
 
 it('goes back from a version that does not work, and to the one before when its owner wants that', async () => {
-  // One that says its version and then cannot serve.
+  // A release that reports its version and then cannot serve.
   await release('0.4.0', (folder) => {
     const main = join(folder, 'dist/main.js');
     writeFileSync(main, `if (process.argv[2] === 'serve') { console.error('broken'); process.exit(1); }\nawait import('./whole.js');\n`);
@@ -141,7 +141,7 @@ it('goes back from a version that does not work, and to the one before when its 
   expect(JSON.parse((await inference('update', '--json')).out)).toMatchObject({ outcome: 'broken', version: '0.4.0' });
   expect(await status()).toMatchObject({ version: '0.3.0', provider_id: first.provider_id });
 
-  // The owner wants the one before back.
+  // Downgrade to the previous release.
   expect(JSON.parse((await inference('update', '--to', '0.2.0', '--json')).out)).toMatchObject({ outcome: 'updated', version: '0.2.0' });
   expect(await status()).toMatchObject({ version: '0.2.0' });
 });
@@ -156,11 +156,11 @@ it('leaves nothing behind but the identity of the machine', async () => {
   expect(shown.removed).toEqual(expect.arrayContaining([command(), prefix(), join(dataDir(), 'models'), join(dataDir(), 'config.toml')]));
   expect(shown.kept).toEqual([join(dataDir(), 'enclave')]);
   expect(await status()).toMatchObject({ version: '0.2.0' });
-  // By the installer, which leaves it to the agent. What the repository lent is no part of it.
+  // The installer delegates to the agent. The linked dependencies are not part of the installation.
   rmSync(join(prefix(), 'node_modules'));
   const removed = await run('sh', [join(ROOT, 'scripts/install.sh'), '--uninstall', '--delete-data', '--yes']);
   expect(removed, removed.out).toMatchObject({ code: 0, out: expect.stringContaining('Removed:') });
   expect([existsSync(prefix()), existsSync(join(home, '.local/bin/inference-provider'))]).toEqual([false, false]);
-  // The identity of the machine goes only when that is said.
+  // The machine's identity is removed only on explicit request.
   expect(readdirSync(dataDir())).toEqual(['enclave']);
 });

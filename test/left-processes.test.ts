@@ -1,4 +1,4 @@
-/** Processes that a test leaves behind are found: orphans, and those that were stopped. */
+/** Detects processes that a test left running: orphans and stopped processes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { leftProcesses } from './support/left-processes.js';
 
 const WAITS = 'setInterval(() => {}, 1000)';
-/** Starts a process that goes on without it, and says its id. */
+/** Starts a detached process and prints its id. */
 const PARENT = `
   const { spawn } = require('node:child_process');
   const child = spawn(process.execPath, ['-e', ${JSON.stringify(WAITS)}], { stdio: 'ignore', env: {} });

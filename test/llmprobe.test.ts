@@ -1,6 +1,6 @@
 /**
- * The conformance suite `llmprobe`, which others wrote, against a running network: every assertion that it calls a MUST holds
- * in every format. What it finds missing is named here, with the reason.
+ * Third-party conformance suite `llmprobe` against a running network: every MUST assertion holds in every format. Unsupported
+ * features are listed here, with reasons.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import type { DemoNetwork } from './support/demo-network.js';
 import { ROOT } from './support/npm-start.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
-/** Checks that fail today, with the reason. To be emptied; an entry that passes fails the test. */
+/** Known failing checks, with reasons. An entry that passes fails the test. */
 const EXPECTED_FAILURES: Readonly<Record<string, string>> = {};
 
-/** What the suite may find unsupported, with the reason. Anything else that it cannot find has been lost. */
+/** Features the suite may find unsupported, with reasons. Any other missing feature is a regression. */
 const NOT_OFFERED: Readonly<Record<string, string>> = {
   'chat-vision': 'the demo model reads no images',
   'responses-vision': 'as in chat',
@@ -32,7 +32,7 @@ const NOT_OFFERED: Readonly<Record<string, string>> = {
   'audio-speech': 'not part of the specification',
 };
 
-/** Least number of MUST assertions that count in each format; fewer means that checks were skipped. */
+/** Minimum count of MUST assertions per format; fewer means skipped checks. */
 const MIN_ASSERTIONS: Readonly<Record<string, number>> = {
   models: 4,
   chat: 60,
@@ -42,7 +42,7 @@ const MIN_ASSERTIONS: Readonly<Record<string, number>> = {
   completions: 3,
 };
 
-/** The suite takes half a minute on an idle machine; each of its requests has a deadline of its own. */
+/** The suite takes half a minute on an idle machine; each request has its own deadline. */
 const WHOLE_RUN_MS = 10 * 60_000;
 
 interface Check {
@@ -71,7 +71,7 @@ afterAll(() => expect(mishapsOfSharedNetwork()).toEqual([]));
 function probe(): Promise<Report> {
   const argv = [network.baseUrl, '-k', network.apiKey, '-m', network.model, '--no-save', '--no-bench', '--no-color', '--json'];
   return new Promise((resolve, reject) => {
-    // It exits with 1 when a check fails; the report says which.
+    // Exits with 1 on a failed check; the report names the check.
     execFile(join(ROOT, 'node_modules/.bin/llmprobe'), argv, { maxBuffer: 64 * 1024 * 1024 }, (_, stdout, stderr) => {
       try {
         resolve(JSON.parse(stdout) as Report);

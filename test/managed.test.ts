@@ -1,4 +1,4 @@
-/** A whole network with simulated device management, as `npm start` makes it: every process real, every Mac simulated. */
+/** A whole network with simulated device management, as `npm start` runs it: real processes, simulated Macs. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -63,7 +63,7 @@ describe('a network whose Macs are managed', () => {
     await start();
     await reaches('hardware');
     expect(await attestation()).toMatchObject({ provider_id: before.provider_id, serial_number: before.serial_number });
-    // The Mac was not enrolled anew: it is the same one, under the profile that it had.
+    // The Mac was not enrolled again: same Mac, same profile.
     expect(((await control('/macs', 'GET')) as { macs: unknown[] }).macs).toHaveLength(1);
     const log = readFileSync(join(dataDir, 'logs', 'provider-1.log'), 'utf8');
     expect(log.match(/enrolment_installed/g)).toHaveLength(1);

@@ -1,6 +1,6 @@
 /**
- * Many requests of every kind at once against a whole network: good ones, each verified by
- * `scripts/verify-response.sh` with curl and openssl alone, and some hundred broken ones. MIXED_REQUESTS=200 makes it two hundred.
+ * Many concurrent requests of every kind against a whole network: valid requests, each verified by `scripts/verify-response.sh`
+ * with curl and openssl alone, and some hundred invalid ones. MIXED_REQUESTS=200 sends two hundred.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { fuzz, goodRequests } from './support/fuzz/run.js';
 import { ROOT } from './support/npm-start.js';
 import { mishapsOfSharedNetwork, sharedNetwork } from './support/shared-network.js';
 
-/** Only what hangs takes so long, also for hundreds of requests on a machine that is busy with much else. */
+/** Deadline that only a hang exceeds, even with hundreds of requests on a busy machine. */
 const STUCK_MS = 30 * 60_000;
 const REQUESTS = Number(process.env.MIXED_REQUESTS ?? 60);
 const AT_ONCE = 6;
@@ -33,7 +33,7 @@ const QUESTIONS = [
 const tool = { description: 'Get the weather for a city' };
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
 
-/** Requests of each format, with what changes their answers: tools, stops, seeds, limits, schemas, thinking. */
+/** Requests of each format with variations: tools, stops, seeds, limits, schemas, thinking. */
 const SHAPES: readonly [string, (text: string, index: number) => Record<string, unknown>][] = [
   ['/v1/chat/completions', (text) => ({ messages: [{ role: 'user', content: text }], max_tokens: 40 })],
   [

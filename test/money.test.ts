@@ -1,4 +1,4 @@
-/** Money over a whole network with the official SDKs: what the public endpoints say, and what is left when parts of it are killed. */
+/** Money over a whole network with the official SDKs: public endpoints, and balances after parts of the network are killed. */
 import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
@@ -41,7 +41,7 @@ async function read<Body>(path: string): Promise<Body> {
 const balance = async (): Promise<number> => (await read<{ balance_micro_usd: number }>('/v1/payments/balance')).balance_micro_usd;
 const usage = async (): Promise<UsageEntry[]> => (await read<{ usage: UsageEntry[] }>('/v1/payments/usage')).usage;
 
-/** What some work cost, by the balance and by the new usage entries, newest first. */
+/** Cost of some work, by the balance and by the new usage entries, newest first. */
 async function costing(work: () => Promise<unknown>, entries: number): Promise<{ paid: number; added: UsageEntry[] }> {
   const [balanceBefore, usageBefore] = [await balance(), new Set((await usage()).map((entry) => entry.request_id))];
   await work();
@@ -65,7 +65,7 @@ async function held(): Promise<number> {
 
 const sum = (entries: readonly UsageEntry[]): number => entries.reduce((total, entry) => total + entry.cost_micro_usd, 0);
 const question = [{ role: 'user' as const, content: 'What is the capital of France?' }];
-/** Generates to its limit, and takes seconds for it. */
+/** Generates up to its limit, for several seconds. */
 const endless = { prompt: '1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20', temperature: 0, max_tokens: 2000 };
 
 describe('what is paid', () => {
@@ -84,7 +84,7 @@ describe('what is paid', () => {
       });
       for await (const chunk of stream) tokens += chunk.usage?.total_tokens ?? 0;
       const message = await anthropic.messages.create({ model, max_tokens: 50, messages: question });
-      // This format counts what was known before apart.
+      // This format reports cached tokens separately.
       const { input_tokens: fresh, cache_read_input_tokens: known, output_tokens: written } = message.usage;
       tokens += fresh + (known ?? 0) + written;
       const response = await openai.responses.create({ model, input: 'Hello!' });
@@ -140,7 +140,7 @@ describe('an account without money', () => {
     await addKey(database, { accountId, kind: 'api', text: apiKey, now: Date.now() });
   });
 
-  /** Counts what an SDK sends. */
+  /** Counts an SDK's requests. */
   function counting(): { fetch: typeof fetch; sent: () => number } {
     let sent = 0;
     return {
@@ -179,7 +179,7 @@ describe('an account without money', () => {
 });
 
 describe('nothing stays reserved and nothing is paid when', () => {
-  /** Begins an endless stream and reads its first bytes. Resolves to the rest, which ends when something is killed. */
+  /** Starts an endless stream and reads its first bytes. Resolves to the rest, which ends on a failure. */
   async function begun(): Promise<{ rest: Promise<unknown> }> {
     const response = await network.post('/v1/completions', { ...endless, model: network.model, stream: true });
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();

@@ -1,4 +1,4 @@
-/** Clients that others built on the public formats, unmodified, against a whole network with the real model. */
+/** Third-party clients of the public formats, unmodified, against a whole network with the real model. */
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { ChatAnthropic } from '@langchain/anthropic';

@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Replaces the default data directory, base URL and key of a code block by those of this test's network. */
+/** Replaces the default data directory, base URL and key of a code block with the values of this test's network. */
 function forThisNetwork(block: string): string {
   return block.replaceAll('./.data', directory).replaceAll('http://127.0.0.1:8080', demo.base_url).replaceAll('service-…', demo.api_key);
 }

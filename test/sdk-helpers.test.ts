@@ -1,4 +1,4 @@
-/** What the official and the popular clients build on top of plain requests, unmodified: streaming helpers, tool loops, parsers. */
+/** Helpers of official and popular clients, unmodified: streaming, tool loops, parsers. */
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import Anthropic from '@anthropic-ai/sdk';
@@ -29,7 +29,7 @@ const parameters = { type: 'object' as const, properties: { city: { type: 'strin
 const report = 'sunny';
 const tokensOf = ({ usage }: { usage: { input_tokens: number; cache_read_input_tokens: number | null } }): number =>
   usage.input_tokens + (usage.cache_read_input_tokens ?? 0);
-/** What the demo model makes of a tool's answer. */
+/** The demo model's answer to a tool result. */
 const conclusion = /sunny/;
 
 describe('the OpenAI client', () => {
@@ -113,7 +113,7 @@ describe('the Anthropic client', () => {
       const usual = { ...request, tools, stream };
       const whole = await anthropic.beta.messages.toolRunner({ ...usual, thread: false }).runUntilDone();
       expect(JSON.stringify(whole.content)).toMatch(conclusion);
-      // By itself it would have the server keep the conversation, and send only what is new.
+      // Default behaviour: the server stores the conversation, and the client sends new messages only.
       const last = await anthropic.beta.messages.toolRunner(usual).runUntilDone();
       expect(last.content).toEqual(whole.content);
       expect(tokensOf(last)).toBe(tokensOf(whole));
@@ -132,7 +132,7 @@ describe('the Vercel AI SDK', () => {
       ['messages', claude(network.model)],
     ];
   };
-  // As zod writes it.
+  // The schema identifier that zod writes.
   const $schema = 'http://json-schema.org/draft-07/schema#';
   const inputSchema = jsonSchema<{ city: string }>({ $schema, ...parameters, additionalProperties: false });
   const shared = { temperature: 0, maxOutputTokens: 100, maxRetries: 0 } as const;

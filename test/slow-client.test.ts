@@ -1,4 +1,4 @@
-/** The slow client of the tests and soaks reads as much as it is told to, and comes to an end. */
+/** The slow client of tests and soaks reads as much as configured, and terminates. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What a newcomer does: `npm start`, the printed curl, Ctrl-C; and what is said when something is wrong. */
+/** A newcomer's first steps: `npm start`, the printed curl, Ctrl-C; and the error messages on problems. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Processes that work in the test's own directory. */
+/** Processes with the test's directory as working directory. */
 function left(): string[] {
   return processTable()
     .filter((row) => row.command.includes(directory))

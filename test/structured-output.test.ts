@@ -1,6 +1,6 @@
 /**
- * Structured output and tools through a whole network whose model has random weights: whatever such a model would say, in
- * every format the answer fits the schema that was asked for.
+ * Structured output and tools through a whole network with a random-weight model: in every format, the answer fits the requested
+ * schema.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

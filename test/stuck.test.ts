@@ -1,11 +1,11 @@
-/** The watch over test processes: one that stands still says where, and ends. */
+/** The watchdog over test processes: a hung process prints its location and exits. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 
 const WATCHER = fileURLToPath(new URL('./support/stuck/watcher.mjs', import.meta.url));
 
-/** A process under watch that does this after a while. */
+/** A watched process that runs this code after a delay. */
 function watched(what: string): Promise<{ readonly signal: string | null; readonly stderr: string }> {
   const program = `
     import { Worker } from 'node:worker_threads';

@@ -1,4 +1,7 @@
-/** Work that nobody wants any more stops in the real engines, and its place is free again: lost to a quicker machine, or left by the client. */
+/**
+ * Obsolete work stops in the real engines and frees its slot: attempts that lost to a faster provider, and requests whose client
+ * disconnected.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +16,7 @@ let dispose: () => Promise<void>;
 const directory = mkdtempSync(join(tmpdir(), 'unwanted-work-'));
 
 beforeAll(async () => {
-  // One that never ends by itself: whoever is told to stop is then still at work.
+  // A model that never stops by itself, so a cancelled job is still running.
   const modelPath = join(directory, 'endless.gguf');
   await runProgram('scripts/make-model.ts', ['--out', modelPath, '--endless', '--context', '8192']);
   ({ network, dispose } = await startDemoNetwork({ providers: 2, modelPath, coordinatorEnv: { HEDGE_PERCENT: '50' } }));
@@ -23,7 +26,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Tokens that take seconds. */
+/** A token count that takes seconds. */
 const LONG = 7000;
 
 interface ProviderState {
@@ -45,7 +48,7 @@ async function providers(): Promise<ProviderState[]> {
   return ((await response.json()) as { providers: ProviderState[] }).providers;
 }
 
-/** Well before the coordinator would free the place of a provider that never confirms. */
+/** Well before the coordinator frees the slot of an unresponsive provider. */
 const allFree = (): Promise<void> =>
   expect.poll(async () => (await providers()).map(({ running_jobs }) => running_jobs), { timeout: 20_000 }).toEqual([0, 0]);
 
@@ -60,7 +63,7 @@ it('a machine that lost to a quicker one stops, and the client has one whole ans
   const frozen = engineOf(0);
   process.kill(frozen, 'SIGSTOP');
   try {
-    // Each goes to either machine first; one that has a part in it on the frozen one is what is wanted.
+    // Each request starts at either machine; the loop waits for one with an attempt on the frozen machine.
     for (let stuck = false; !stuck; ) {
       const response = await tellStory(400);
       expect(response.status).toBe(200);
@@ -77,7 +80,7 @@ it('a machine that lost to a quicker one stops, and the client has one whole ans
 
 it('a stream that its client leaves stops in the engine, and what was written until then is signed', async () => {
   const finishes: string[] = [];
-  // The machine may be so slow that nobody waits for the signature.
+  // A slow machine may exceed the wait for the signature.
   for (let tries = 0; tries < 10 && !finishes.includes('cancelled'); tries++) {
     const leaving = new AbortController();
     const response = await tellStory(LONG, leaving.signal);
@@ -88,7 +91,7 @@ it('a stream that its client leaves stops in the engine, and what was written un
     for (const pid of engines) process.kill(pid, 'SIGSTOP');
     leaving.abort();
     await reader.read().catch(() => null);
-    // Time for the word to get from the coordinator to the agent, which is not frozen.
+    // Time for the message from the coordinator to the running agent.
     await new Promise((resolve) => setTimeout(resolve, 200));
     for (const pid of engines) process.kill(pid, 'SIGCONT');
     await allFree();
@@ -104,7 +107,7 @@ interface Receipt {
   readonly usage: { readonly completion_tokens: number };
 }
 
-/** The receipt of a job, which is kept a moment after its end; null when there is none. */
+/** Receipt of a job, stored for a moment after its end; null when absent. */
 async function receiptOf(jobId: string): Promise<Receipt | null> {
   for (let looks = 0; looks < 20; looks++) {
     const response = await fetch(`${network.baseUrl}/v1/receipts/${jobId}`, { headers: { authorization: `Bearer ${network.apiKey}` } });

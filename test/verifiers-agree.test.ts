@@ -1,6 +1,6 @@
 /**
- * Every verifier accepts and refuses the same answers: the library, `inference-verify`, `scripts/verify-response.sh`, and what the
- * web console runs, in Node and in a browser. The answers come from one table.
+ * Every verifier accepts and refuses the same responses: the library, `inference-verify`, `scripts/verify-response.sh`, and the web
+ * console's code in Node and in a browser. Responses come from one table.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Writes an answer as `verify-response.sh --save` does. Gives its folder. */
+/** Saves a response like `verify-response.sh --save`. Returns the folder. */
 function keep(answer: KeptAnswer, name: string): string {
   const directory = join(folder, name);
   mkdirSync(directory, { recursive: true });
@@ -84,7 +84,7 @@ const script: Verifier = async ({ answer }, index) => {
   return { verdict: code === 0 ? 'verified' : 'refused', enclave: /^ {2}(SIMULATED|CLAIMED)/m.exec(output)?.[1]?.toLowerCase() ?? null };
 };
 
-/** What the page passes to its check. It knows of a stream's headers only the facts of the provider. */
+/** Input of the page's verification. From a stream's headers, the page knows the provider facts only. */
 function judgedByConsole({ answer }: AnswerCase, now: number): Outcome {
   const headers = new Headers(answer.headers);
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
@@ -121,10 +121,10 @@ async function outcomes(verifier: Verifier, atOnce = 1): Promise<Record<string, 
 
 const expectedOutcomes = (enclaveOf: (one: AnswerCase) => unknown) =>
   Object.fromEntries(cases.map((one) => [one.name, { verdict: one.expected, enclave: enclaveOf(one) }]));
-/** What is said of the machine matters where the answer is verified. */
+/** Claims about the machine matter only for verified responses. */
 const ofVerified = ({ expected, enclave }: AnswerCase) => (expected === 'verified' ? enclave : expect.toSatisfy(() => true));
 
-/** What the bundle gives to the page. */
+/** Exports of the bundle for the page. */
 interface Verifiers {
   readonly verifyAnswer: typeof verifyAnswer;
   readonly evaluateAnswer: typeof evaluateAnswer;

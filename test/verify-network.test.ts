@@ -1,4 +1,4 @@
-/** What an outsider sees: `inference-verify` as a program of its own, against a running network, its answers and its lies. */
+/** An outsider's view: `inference-verify` as a separate program against a running network, with genuine and forged responses. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -201,7 +201,7 @@ describe('inference-verify response', () => {
   });
 });
 
-/** The hash that every provider of the model tells, once each has computed it. */
+/** Weight hash reported by every provider of the model, once all have computed the hash. */
 async function knownWeights(): Promise<string> {
   const authorization = { authorization: `Bearer ${network.apiKey}` };
   let told: readonly { readonly sha256: string; readonly provider_count: number }[] = [];

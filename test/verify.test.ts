@@ -1,4 +1,4 @@
-/** `scripts/verify-response.sh` knows nothing of our code: curl fetches an answer, openssl checks it. */
+/** `scripts/verify-response.sh` is independent of our code: curl fetches a response, openssl verifies it. */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** An account without money counts the tokens of the largest bodies without a pause. A paying client beside it notices nothing. */
+/** An unfunded account counts tokens of maximum-size bodies without pause. A paying client beside it is unaffected. */
 import { MAX_REQUEST_BYTES } from '@inference/protocol';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
@@ -48,7 +48,7 @@ it('counting large bodies for free stops neither paying clients nor machines', a
     }
   };
   const loops = Array.from({ length: LOOPS }, attack);
-  // Some of them were answered before anybody pays.
+  // Some requests succeed before the paying client starts.
   await expect.poll(() => statuses.size).toBeGreaterThan(0);
   const answers: string[] = [];
   for (let index = 0; index < PAID_REQUESTS; index++) {
@@ -62,6 +62,6 @@ it('counting large bodies for free stops neither paying clients nor machines', a
   // The same connections as before.
   const identity = ({ provider_id, connected_at }: ProviderState): string => `${provider_id} ${connected_at}`;
   expect((await providers()).map(identity).sort()).toEqual(before.map(identity).sort());
-  // What was refused says that it is too much.
+  // Refusals state the rate limit.
   expect([...statuses.keys()].filter((status) => ![200, 429, 529].includes(status))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Strangers' machines that claim fast chips refuse every job in the client's name. Their clients get answers all the same. */
+/** Malicious providers that claim fast chips reject every job as the client's fault. Clients still get answers. */
 import type { JobFailure } from '@inference/protocol';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type FaultNetwork, startFaultNetwork } from '../support/faults/network.js';
@@ -29,7 +29,7 @@ const join = async (model: string, lie?: JobFailure): Promise<LightAgent> => {
   return agent;
 };
 
-/** What becomes of the requests of one paying client, and what each of them paid. */
+/** Outcome and cost of each request of one paying client. */
 async function requestsOf(model: string): Promise<string[]> {
   const { customers } = faults;
   const paying = await customers.customer();

@@ -1,4 +1,4 @@
-/** What a client does in the console, from signing up to a revoked key, in a browser against a running network. */
+/** A client's console session in a browser against a running network, from sign-up to a revoked key. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import OpenAI from 'openai';
@@ -233,7 +233,7 @@ describeInBrowser('every page of a client', () => {
   });
 });
 
-/** Label of the field that has the focus. */
+/** Label of the focused field. */
 function focused(page: Page): Promise<string | null> {
   return page.evaluate(() => (document.activeElement as HTMLInputElement | null)?.labels?.[0]?.textContent ?? null);
 }
@@ -243,7 +243,7 @@ async function retype(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-/** The link of the newest mail to this address, once it stands in the log. */
+/** Link in the newest mail to this address, once the log has it. */
 async function mailedLink(network: DemoNetwork, email: string): Promise<string> {
   let link: string | undefined;
   await expect

@@ -1,4 +1,4 @@
-/** The watch over pages notices what it is there for: without this, every other test of the console could pass blindly. */
+/** The page watch detects each problem it exists for; otherwise all other console tests could pass blindly. */
 import { expect, it } from 'vitest';
 import { findingsOf } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';

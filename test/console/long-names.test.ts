@@ -1,4 +1,4 @@
-/** Names that people chose, of a hundred letters without a space, and screens of 320 pixels (WCAG 1.4.10): nothing is pushed out of sight. */
+/** Names of a hundred letters without a space on screens of 320 pixels (WCAG 1.4.10): no content leaves the viewport. */
 import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { describeInBrowser } from '../support/console/browser.js';
@@ -46,7 +46,7 @@ describeInBrowser('a screen of 320 pixels', () => {
   });
 });
 
-/** Neither the page nor a table on it must be scrolled sideways. */
+/** Expects no horizontal scrolling of the page or its tables. */
 async function expectNoneHidden(page: Page): Promise<void> {
   for (const size of [NARROW, WIDE]) {
     await page.setViewportSize(size);

@@ -1,4 +1,4 @@
-/** What an operator does in a browser: looks after machines, money and models; and that nobody else gets there. */
+/** An operator's console session in a browser: machines, money and models; other roles get no access. */
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
@@ -145,7 +145,7 @@ describeInBrowser('an operator', () => {
     await look(page, 'admin-catalogue-dialog');
     await dialog.getByRole('button', { name: 'Add the model' }).click();
     await row.getByText('A light model').waitFor();
-    // Its file is none that the catalogue knows.
+    // The catalogue lists none of this provider's files.
     await expect.poll(() => chat(network, model)).toBe(503);
     await row.getByRole('button', { name: 'Take out' }).click();
     await dialog.getByRole('button', { name: 'Take it out' }).click();
@@ -171,7 +171,7 @@ describeInBrowser('an operator', () => {
     await row('$1.01').getByRole('button', { name: 'Reject' }).click();
     await dialog.getByText('goes back to the balance', { exact: false }).waitFor();
     await dialog.getByRole('button', { name: 'Reject' }).click();
-    // What lies behind a dialog is hidden from roles until it is closed.
+    // Content behind an open dialog is hidden from roles.
     await dialog.waitFor({ state: 'detached' });
     await row('$1.01').waitFor({ state: 'detached' });
     await row('$1.02').getByRole('button', { name: 'Mark as paid' }).click();

@@ -1,4 +1,4 @@
-/** The `openai` SDK on a page of another origin, in a real browser: what CORS allows, and that an operator can turn it off. */
+/** The `openai` SDK on a page of another origin, in a real browser: CORS permissions, and CORS disabled by the operator. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
@@ -71,7 +71,7 @@ describeInBrowser('the openai SDK on a page of another origin', () => {
       const outcome = await page.evaluate(ask, { ...clientOf(open), stream });
       expect(outcome).toMatchObject({ error: null, trustLevel: 'self_signed' });
       expect(outcome.text?.length).toBeGreaterThan(0);
-      // A stream's receipt comes with its signature event, behind the text.
+      // A stream's receipt arrives in the signature event, after the text.
       if (!stream) expect(JSON.parse(atob(outcome.receipt ?? ''))).toMatchObject({ model: MODEL });
     }
   });

@@ -1,4 +1,4 @@
-/** What an owner does in a browser: approves a code, looks after a machine, sees what it earned and asks to be paid. */
+/** An owner's console session in a browser: approves a code, manages a machine, reads earnings and requests a payout. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,10 +12,10 @@ import { newPerson, type Person } from '../support/console/people.js';
 import { sharedNetwork } from '../support/shared-network.js';
 
 const AGENT = fileURLToPath(new URL('../../apps/provider/dist/main.js', import.meta.url));
-/** What a browser writes when a request is refused, as the test means it to be. */
+/** Console error that a browser prints for a refused request, expected here. */
 const REFUSED = [/status of 40[0-9]/];
 
-/** The real agent's own command. `output` grows while it runs. */
+/** Command of the real agent. `output` grows while the command runs. */
 function runAgent(args: readonly string[]): { output(): string; readonly ended: Promise<number | null> } {
   const child = spawn(process.execPath, [AGENT, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -74,7 +74,7 @@ describeInBrowser('an owner', () => {
     await dialogOf(page).getByRole('button', { name: 'Unlink' }).click();
     await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
     expect(await machineOf(owner)).toEqual([]);
-    // What the agent kept of it goes, too.
+    // Logout also removes the agent's stored credentials.
     expect(await runAgent(['logout', '--data-dir', dataDir]).ended).toBe(0);
   });
 
@@ -126,7 +126,7 @@ describeInBrowser('an owner', () => {
     await owner.call('POST', `/console/v1/device-codes/${code.user_code}/approve`, {});
     await showToken(machine, await tokenOf(network, code));
     await serveJobs(network, machine.model, 1);
-    // Live: nobody reloads the page.
+    // Live update, without a reload.
     await page.getByRole('link', { name: 'Studio' }).waitFor();
     await look(page, 'machines');
     await page.getByRole('link', { name: 'Studio' }).click();
@@ -203,7 +203,7 @@ describeInBrowser('an owner', () => {
     const page = await openPage('/earnings', {
       signedInAs: owner,
       expectedErrors: [/status of 502/],
-      // This network has no payment service: what it would answer is said here.
+      // Stubs the payment service, which this network lacks.
       prepare: async (context) => {
         await context.route('**/console/v1/settings', (route) => route.fulfill({ json: { ...settings, payouts: true } }));
         await context.route('**/console/v1/payout-account', (route) => route.fulfill(answers.shift() ?? { status: 500 }));

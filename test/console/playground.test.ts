@@ -1,4 +1,4 @@
-/** The playground in a browser: streams, stops, checks what it got by itself, and says so when what it got was changed on the way. */
+/** The playground in a browser: streaming, stopping, local verification, and detection of altered responses. */
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';

@@ -1,4 +1,4 @@
-/** The pages that anybody may open, in a browser against a running network: what they show, in both themes, on phones and wide. */
+/** Public pages in a browser against a running network: content, both themes, phone and desktop widths. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Stats } from '@inference/formats';
@@ -16,7 +16,7 @@ async function providerId(): Promise<string> {
   return providers[0]?.id ?? '';
 }
 
-/** What is fetched has come: nothing says any more that it is loading. */
+/** Waits until no loading indicator remains. */
 async function settled(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector('[aria-busy="true"], .skeleton, .chart-waiting') === null);
 }
@@ -217,7 +217,7 @@ describeInBrowser('the console', () => {
       }
     };
     expect(scripts.length).toBeGreaterThan(2);
-    // A compressed copy of a file that keeps its name would outlive it.
+    // A stale compressed copy would outlive a file with an unhashed name.
     expect(readdirSync(dist).filter((name) => /\.(?:br|gz)$/.test(name))).toEqual([]);
     expect(scripts.reduce((sum, path) => sum + sizeOf(path), 0)).toBeLessThan(250_000);
     const manifest = JSON.parse(readFileSync(join(dist, '.vite/manifest.json'), 'utf8')) as Record<

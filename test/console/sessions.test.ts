@@ -1,4 +1,4 @@
-/** What the console's shell knows of who is signed in: the way out, a session that ended elsewhere, a suspended account. */
+/** Session handling in the console: sign-out, a session ended elsewhere, a suspended account. */
 import { expect, it } from 'vitest';
 import { expectAccessible } from '../support/console/accessible.js';
 import { describeInBrowser } from '../support/console/browser.js';

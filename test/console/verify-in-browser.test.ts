@@ -1,4 +1,4 @@
-/** Records checked in the browser: a running network's own, one with certificates, and such that somebody tampered with. */
+/** Attestation records verified in the browser: from a running network, with certificates, and tampered. */
 import type { AttestationFeed } from '@inference/protocol';
 import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
@@ -24,7 +24,7 @@ async function paste(page: Page, value: unknown): Promise<void> {
   await page.getByRole('button', { name: 'Verify', exact: true }).click();
 }
 
-/** The result that stands beside a claim. */
+/** Result shown beside a claim. */
 function resultOf(page: Page, claim: string): Promise<string | null> {
   return page
     .locator('.check-item', { has: page.getByText(claim, { exact: true }) })

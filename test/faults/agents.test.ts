@@ -1,4 +1,7 @@
-/** Real agents are killed, frozen, cut off, delayed, doubled and sent away; the coordinator answers with others, or says what happened. */
+/**
+ * Real agents are killed, frozen, cut off, delayed, duplicated and drained; the coordinator retries elsewhere or returns a clear
+ * error.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -18,7 +21,7 @@ let traffic: BackgroundTraffic;
 let proxy: TcpProxy;
 
 beforeAll(async () => {
-  // An agent says that it is at work on a whole answer every fifteen seconds.
+  // An agent sends progress every fifteen seconds during a plain response.
   const timings = { ...SHORT, jobTimings: { ...SHORT.jobTimings, firstContentMs: 60_000 } };
   faults = await startFaultNetwork({ agents: 2, proxied: 1, timings, providerArgs: ['--drain', '30'] });
   proxy = faults.proxies[0] as TcpProxy;
@@ -43,7 +46,7 @@ interface Machine {
   readonly running: number;
 }
 
-/** The provider id of an agent, as its log says it. Counted from 1. */
+/** Provider id of an agent, from its log. Agents count from 1. */
 function idOf(agent: number): string {
   const log = readFileSync(join(faults.network.logDir, `provider-${agent}.log`), 'utf8');
   return /"event":"starting","provider_id":"([^"]+)"/.exec(log)?.[1] ?? '';
@@ -75,7 +78,7 @@ const endless: Partial<Ask> = {
   maxTokens: 1500,
 };
 
-/** The agent answers requests that are meant for it. */
+/** Waits until the agent serves targeted requests. */
 async function serves(agent: number): Promise<void> {
   const customer = await faults.customers.customer();
   const tried = async (): Promise<string> => {
@@ -86,7 +89,7 @@ async function serves(agent: number): Promise<void> {
   await expect.poll(tried, { timeout: 60_000, interval: 250 }).toBe('verified');
 }
 
-/** A stream on one agent that has begun. */
+/** Starts a stream on one agent and reads its beginning. */
 async function begun(agent: number): Promise<{ client: SlowClient; customer: Customer }> {
   const customer = await faults.customers.customer();
   const more = { temperature: 0, provider_serial: await serialOf(agent) };
@@ -95,7 +98,7 @@ async function begun(agent: number): Promise<{ client: SlowClient; customer: Cus
   return { client, customer };
 }
 
-/** The stream ended in an error, and nothing was paid for it. */
+/** Expects a stream error and no charge. */
 async function expectBroken({ client, customer }: { client: SlowClient; customer: Customer }): Promise<void> {
   const answer = await client.finish();
   expect(answer.kind).toBe('broken');
@@ -104,7 +107,7 @@ async function expectBroken({ client, customer }: { client: SlowClient; customer
   expect((await faults.customers.money(customer)).balance).toBe(DEPOSIT);
 }
 
-/** Asks until the agent has got some of the requests; all of them must be answered, by whomever. */
+/** Sends requests until the agent gets some; every request must succeed on some agent. */
 async function answeredThough(agent: number): Promise<Answer[]> {
   const customer = await faults.customers.customer();
   const asked: Promise<Answer>[] = [];
@@ -191,7 +194,7 @@ describe('an agent that ends', () => {
     const story = { endpoint: '/v1/completions', prompt: 'Once upon a time', maxTokens: 60 } as const;
     const client = await new SlowClient(customer, { model: faults.network.model, ...story, stream: true, more }).send();
     await client.readBytes(100);
-    // Some begin at the agent that ends, some are on their way to it, and some come too late for it.
+    // Requests before, during and after the agent's shutdown.
     const asks = (): Promise<Answer>[] =>
       ENDPOINTS.map((endpoint, index) => ask(customer, { model: faults.network.model, ...short, endpoint, stream: index % 2 === 0 }));
     const before = asks();
@@ -206,7 +209,7 @@ describe('an agent that ends', () => {
 });
 
 it('a response frame that arrives twice is no part of any answer', async () => {
-  // The last of the first agent: whoever sends a frame twice is shut out for a while.
+  // Last use of the first agent: duplicate frames exclude it for a while.
   const stream = await begun(1);
   proxy.duplicate('up', 1);
   await expectBroken(stream);

@@ -1,6 +1,6 @@
 /**
  * A client that stops reading pauses its own job, from its socket to the engine of a real agent, within a fixed buffer: no byte is
- * lost, no other job waits, and one that leaves has paid for what it got. (`clients.test.ts` sees who never reads given up.)
+ * lost, no other job waits, and a disconnected client pays for its output. (`clients.test.ts` covers clients that never read.)
  */
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,12 +14,12 @@ import { SlowClient } from '../support/slow-client.js';
 import type { TcpProxy } from '../support/tcp-proxy.js';
 import { type Ask, ask } from '../support/verified-client.js';
 
-/** Nobody is given up here, however slow the machine. */
+/** Long enough that no client times out, however slow the machine. */
 const CLIENT_DRAIN_MS = 600_000;
 const SLOW_MACHINE_MS = 300_000;
 const MiB = 1024 * 1024;
 const TOKENS = 1800;
-/** Of the longer ones among the tokens, in letters: few of them make many bytes. */
+/** Long tokens, in letters: few tokens make many bytes. */
 const TOKEN_LETTERS = 128;
 const ALPHABET = 'bcdefghijklmnopqrstuvwxyz';
 
@@ -30,7 +30,7 @@ let directory: string;
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'inference-backpressure-'));
   const modelPath = join(directory, 'endless.gguf');
-  // Small, fast, it never stops by itself, and most of its tokens are long.
+  // Small and fast, never stops by itself, and mostly long tokens.
   const words = join(directory, 'words.txt');
   writeFileSync(words, longWords().join('\n'));
   await runProgram('scripts/make-model.ts', ['--out', modelPath, '--endless', '--text', words, '--vocabulary', '1024']);
@@ -43,20 +43,20 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Words of one long beginning and different ends; each stands there twice, as what stands there once is not learned. */
+/** Words with a long common prefix and different ends, each twice, because training ignores words that occur once. */
 function longWords(): string[] {
   const beginning = 'a'.repeat(TOKEN_LETTERS);
   const ends = [...ALPHABET].flatMap((one) => [...ALPHABET].map((other) => one + other));
   return [...ends, ...ends].map((end) => beginning + end);
 }
 
-/** More than ten thousand bytes a token; no buffer of a kernel holds all of them. */
+/** More than ten thousand bytes per token: beyond any kernel buffer. */
 function long(more: Readonly<Record<string, unknown>>): Ask {
   const wanted = { logprobs: true, top_logprobs: 20, temperature: 0, ...more };
   return { model: faults.network.model, stream: true, prompt: 'Go on.', maxTokens: TOKENS, more: wanted };
 }
 
-/** The events of a stream up to its signature, without what differs between two answers: their ids and times. */
+/** Events of a stream up to its signature, without ids and times. */
 function comparable(body: Buffer): string[] {
   const events = body
     .toString()
@@ -71,14 +71,14 @@ function comparable(body: Buffer): string[] {
   );
 }
 
-/** The first event that differs, with its number, as either answer has it. Null: none does. */
+/** First differing event with its number, from both responses. Null: no difference. */
 function firstDifference(one: Buffer, other: Buffer): Readonly<Record<string, unknown>> | null {
   const [left, right] = [comparable(one), comparable(other)];
   const at = Array.from({ length: Math.max(left.length, right.length) }).findIndex((_, index) => left[index] !== right[index]);
   return at === -1 ? null : { event: at, of: [left.length, right.length], one: left[at], other: right[at] };
 }
 
-/** Resolves when nothing of the answer moves any more; to the bytes that the agent has sent. */
+/** Resolves when the response stalls, with the byte count that the agent has sent. */
 async function standstill(): Promise<number> {
   let before = -1;
   // The agent's pings and reports of load are a few bytes.
@@ -93,7 +93,7 @@ it(
   'pauses a job whose client does not read, loses no byte of it, and holds up nobody else',
   async () => {
     const customer = await faults.customers.customer();
-    // The numbers are the same whoever else is served.
+    // Output is identical regardless of other load.
     const seeded = long({ seed: 7 });
     const start = proxy.bytes.up;
     const fast = await ask(customer, seeded);
@@ -101,7 +101,7 @@ it(
     const whole = proxy.bytes.up - start;
     expect(whole).toBeGreaterThan(12 * MiB);
 
-    // One never reads on, another pauses for a while.
+    // One client never resumes reading, another pauses.
     const left = await faults.customers.customer();
     const stuck = await new SlowClient(left, long({})).send();
     await stuck.readBytes(1000);
@@ -109,7 +109,7 @@ it(
     const client = await new SlowClient(customer, seeded).send();
     await client.readBytes(1000);
     const grown = await growthDuring(faults.coordinatorPid(), async () => {
-      // What is not in the kernel's buffers, some megabytes, was never generated.
+      // Beyond the kernel's buffers of some megabytes, nothing was generated.
       expect((await standstill()) - from).toBeLessThan(whole - 2 * MiB);
       for (const stream of [false, true]) {
         const short = await ask(customer, { model: faults.network.model, maxTokens: 20, stream, more: { temperature: 0 } });

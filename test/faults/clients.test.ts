@@ -1,6 +1,6 @@
 /**
- * Clients that send slowly or never, read slowly or not at all, and leave at every moment: none costs more than what it was
- * given, none holds memory or a machine, and the others do not notice.
+ * Clients that send slowly or never, read slowly or not at all, and disconnect at every moment: each costs at most its own output,
+ * holds no memory or machine, and leaves other clients unaffected.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -18,9 +18,9 @@ import { type Ask, ENDPOINTS } from '../support/verified-client.js';
 let faults: FaultNetwork;
 let honest: LightFleet;
 let traffic: BackgroundTraffic;
-/** Serves the clients that misbehave. */
+/** Serves the misbehaving clients. */
 let agent: LightAgent;
-/** Says all, and has it signed only later. */
+/** Sends the whole response, and the signature late. */
 let late: LightAgent;
 
 beforeAll(async () => {
@@ -194,7 +194,7 @@ describe('a client that reads', () => {
       const reading = setInterval(() => {
         for (const client of clients) void client.response.then((response) => response.read(1));
       }, 1000);
-      // Whoever hardly reads does not hear of the end either.
+      // A client that barely reads does not receive the error either.
       await expect.poll(() => agent.counts.cancels - cancels, { timeout: 60_000 }).toBe(8);
       clearInterval(reading);
       for (const client of clients) client.leave();

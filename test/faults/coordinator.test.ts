@@ -1,4 +1,4 @@
-/** The coordinator is killed, told to end, and told so twice: no money is lost, whoever asks is told when to come back, and its providers return. */
+/** The coordinator is killed, and shut down once and twice: no money is lost, clients get a retry time, and providers reconnect. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ afterEach(async () => {
   expect(await faults.customers.ledgerProblems()).toEqual([]);
 });
 
-/** Waits for another process, and until everyone serves there. */
+/** Waits for a new process with all providers registered. */
 async function backAgain(pid: number, registrations: number): Promise<void> {
   expect(await waitUntilGone([pid], 60_000)).toEqual([]);
   await expect.poll(() => faults.coordinatorPid(), { timeout: 30_000 }).not.toBe(pid);
@@ -102,7 +102,7 @@ it('told to end (SIGTERM), it finishes what runs, refuses the rest with a time t
   );
   await expect.poll(runningJobs, { timeout: 30_000 }).toBe(ENDPOINTS.length);
   process.kill(pid, 'SIGTERM');
-  // Those without jobs are told at once.
+  // Idle providers are drained immediately.
   await expect.poll(toldToLeave, { timeout: 30_000 }).toBeGreaterThan(AGENTS / 2);
   for (const endpoint of ENDPOINTS) {
     const refused = await ask(customer, { model: 'light', endpoint, prompt: { words: 1 } });

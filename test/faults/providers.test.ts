@@ -1,6 +1,6 @@
 /**
- * Providers that refuse, lie, break the protocol, flood and never end, beside honest ones that serve ordinary traffic all the
- * while: every client gets the right bytes or a clear error, pays for nothing else, and nobody else notices.
+ * Providers that refuse, lie, break the protocol, flood and never finish, beside honest providers with ordinary traffic: every
+ * client gets correct bytes or a clear error, pays for nothing else, and other traffic is unaffected.
  */
 import { randomBytes } from 'node:crypto';
 import { JOB_FAILURES, type JobFailure, type JobFailureCode, type Receipt } from '@inference/protocol';
@@ -54,8 +54,8 @@ interface Trial {
 }
 
 /**
- * Asks a model that only the bad agent serves. With `rescued` an honest one begins to when the bad one has the job. Checks
- * what was paid, and lets the agents go.
+ * Requests a model that only the bad agent serves. With `rescued`, an honest agent starts serving after the bad agent got the job.
+ * Checks the charge, and disconnects the agents.
  */
 async function trial(onJob: Behaviour, { endpoint, stream }: Case, rescued: boolean, maxTokens = 64): Promise<Trial> {
   const model = `fault-${models++}`;
@@ -173,7 +173,7 @@ describe('a provider that lies', () => {
   it.each(Object.entries(lies))('about %s is not believed, is not paid, and gets no more work', async (_, lie) => {
     const one = CASES[models % CASES.length] as Case;
     const { answer, bad, rescuer } = await trial((job) => job.answer(lie), one, true);
-    // What was held back until it would verify can be made anew by someone honest.
+    // A response withheld until verification can be retried on an honest agent.
     const codes = one.stream ? ['response_verification_failed', ...FAILED] : ['verified'];
     expect(answer.kind).toBe(one.stream ? 'broken' : 'verified');
     expect(codes).toContain(codeOf(answer));
@@ -193,7 +193,7 @@ describe('a provider that breaks the protocol', () => {
 
   it('before anything was delivered is replaced', async () => {
     const breaches: Behaviour[] = [
-      // Bytes before it took the job.
+      // Sends bytes before accepting the job.
       (job) => job.push(say),
       // Another's frame.
       (job) => {
@@ -210,14 +210,14 @@ describe('a provider that breaks the protocol', () => {
       },
       // No JSON at all.
       (job) => job.agent.socket.send('no message'),
-      // A message over the cap, and one over the cap of the library.
+      // Sends a message over the protocol limit, and one over the library's limit.
       (job) => job.agent.say({ type: 'load', active_jobs: 0, pad: 'x'.repeat(300_000) }),
       (job) => job.agent.sendBytes(new Uint8Array(5 * 1024 * 1024)),
-      // It says hello again.
+      // Sends a second hello.
       (job) => job.agent.say({ type: 'hello', versions: [1], agent: { name: 'light', version: '1' } }),
-      // It goes without a word.
+      // Closes the socket without a message.
       (job) => job.agent.socket.terminate(),
-      // It never says a word, with and without having taken the job.
+      // Stays silent, before and after accepting the job.
       (job) => stopped(job),
       (job) => {
         job.accept();
@@ -242,7 +242,7 @@ describe('a provider that breaks the protocol', () => {
         },
         FAILED,
       ],
-      // It says that it is done without an end.
+      // Reports completion without a final frame.
       [(job) => job.complete(), ['response_verification_failed', ...FAILED]],
     ];
     const begun =
@@ -285,7 +285,7 @@ describe('a provider that breaks the protocol', () => {
 const MiB = 1024 * 1024;
 
 describe('a provider that floods', () => {
-  /** The agent is shut out, and the coordinator has not grown by more than this. */
+  /** Expects the agent to be disconnected and the coordinator's memory growth to stay below `max`. */
   async function flood(onJob: Behaviour, max: number, one: Case = { endpoint: '/v1/chat/completions', stream: true }): Promise<Trial> {
     let done: Trial | undefined;
     const grown = await growthDuring(faults.coordinatorPid(), async () => {

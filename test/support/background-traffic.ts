@@ -1,12 +1,12 @@
-/** Ordinary requests in every format, streamed and not, each of them verified, while something else goes wrong. */
+/** Ordinary requests in every format, streamed and plain, each verified, during a fault. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Script, textOf } from './light/script.js';
 import { type Access, ask, ENDPOINTS } from './verified-client.js';
 
 export interface BackgroundTraffic {
-  /** Requests that were answered rightly. */
+  /** Requests with a correct response. */
   readonly answered: number;
-  /** What went wrong, one line each. */
+  /** Problems, one line each. */
   readonly failures: readonly string[];
   /** Time of each answer, in milliseconds, oldest first. */
   readonly times: readonly number[];
@@ -16,7 +16,7 @@ export interface BackgroundTraffic {
 export interface TrafficOptions {
   readonly access: Access;
   readonly model: string;
-  /** Clients, each with one request at a time. */
+  /** Clients, one request at a time each. */
   readonly clients: number;
   readonly script?: Script;
   /** Pause of a client between two requests, in milliseconds. */

@@ -1,4 +1,4 @@
-/** Accounts with money of their own on a running coordinator, and the proof that each paid for what it got and for nothing else. */
+/** Funded accounts on a running coordinator, and the proof that each paid for its output and nothing else. */
 import { join } from 'node:path';
 import type { Receipt } from '@inference/protocol';
 import { addKey, createAccount, newKeyText } from '../../apps/coordinator/src/database/accounts/api-key-repository.js';
@@ -27,11 +27,11 @@ export interface Customers {
   money(customer: Customer): Promise<{ readonly balance: number; readonly reserved: number }>;
   usage(customer: Customer): Promise<UsageEntry[]>;
   /**
-   * Waits until nothing is reserved, and returns what is wrong: the balance must be what the usage entries leave of the deposit,
-   * and the entries those of the receipts, to the token. `maybe`: jobs that may have an entry, whatever it says.
+   * Waits until nothing is reserved, then returns problems: the balance must equal the deposit minus usage entries, and entries
+   * must match the receipts to the token. `maybe`: jobs that may have an entry of any content.
    */
   audit(customer: Customer, paid: readonly Receipt[], maybe?: 'others too'): Promise<string[]>;
-  /** Problems that the ledger's own check finds. */
+  /** Problems found by the ledger's own check. */
   ledgerProblems(): Promise<string[]>;
   close(): Promise<void>;
 }

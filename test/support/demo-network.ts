@@ -1,4 +1,4 @@
-/** A running network in a directory of its own, for one test file: real processes, real sockets, the real demo model. */
+/** A running network in its own directory, for one test file: real processes, real sockets, the real demo model. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,13 +8,13 @@ import { type Network, type NetworkOptions, startNetwork } from '../../scripts/n
 export interface DemoNetwork extends Network {
   readonly dataDir: string;
   readonly model: string;
-  /** The official client, pointed at this network and nothing else changed. */
+  /** The official client with only the base address and key changed. */
   readonly openai: OpenAI;
   /** A plain request with the network's key. */
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
 }
 
-/** Starts a network; `dispose` ends it and removes its data. */
+/** Starts a network; `dispose` stops it and removes its data. */
 export async function startDemoNetwork(
   options: Partial<NetworkOptions> = {},
 ): Promise<{ network: DemoNetwork; dispose: () => Promise<void> }> {
@@ -45,7 +45,7 @@ export function filesUnder(directory: string): string[] {
     .filter((path) => statSync(path).isFile());
 }
 
-/** Files under a directory whose bytes hold the text. */
+/** Files under a directory that contain the text. */
 export function filesHolding(directory: string, text: string): string[] {
   return filesUnder(directory).filter((path) => readFileSync(path).includes(text));
 }

@@ -1,4 +1,4 @@
-/** A P-256 key in software that signs as an enclave would, for scripted providers. */
+/** Software P-256 key in the role of an enclave key, for scripted providers. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import {
   canonicalJsonBytes,
@@ -26,7 +26,7 @@ export class EnclaveKey {
     return { payload: toBase64(payload), signature: toBase64(sign('sha256', statementBytes(kind, payload), this.#privateKey)) };
   }
 
-  /** Strict-DER signature over bytes of the caller's choice, which no real enclave gives. */
+  /** Strict-DER signature over arbitrary bytes, which a real enclave never gives. */
   sign(bytes: Uint8Array): Uint8Array {
     return new Uint8Array(sign('sha256', bytes, this.#privateKey));
   }

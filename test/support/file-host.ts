@@ -1,4 +1,4 @@
-/** Serves the files of a folder by their names, with ranges, as an object store does. */
+/** Serves the files of a folder by name, with ranges, like an object store. */
 import { createReadStream, statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

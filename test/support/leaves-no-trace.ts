@@ -1,6 +1,6 @@
 /**
- * Run before every test file that shares its process with others: a file that leaves a variable of the environment changed,
- * fake timers, replaced global functions, another working directory or processes behind fails.
+ * Setup for test files that share a process: a file fails that leaves behind a changed environment variable, fake timers, replaced
+ * globals, another working directory or processes.
  */
 import { afterAll, expect, vi } from 'vitest';
 import { leftProcesses } from './left-processes.js';
@@ -12,7 +12,7 @@ interface Shared {
   readonly functions: readonly unknown[];
 }
 
-// The runner itself changes NODE_ENV and what begins with VITEST between files; libvips sets VIPSHOME when sharp first reads an image.
+// The runner changes NODE_ENV and VITEST… between files; libvips sets VIPSHOME when sharp first reads an image.
 const OWN = /^(VITEST|NODE_ENV$|VIPSHOME$)/;
 
 function shared(): Shared {
@@ -21,7 +21,7 @@ function shared(): Shared {
   return { environment, directory: process.cwd(), fakeTimers: vi.isFakeTimers(), functions };
 }
 
-/** A process whose parent was killed takes a while to notice. */
+/** An orphaned process takes a while to notice its parent's death. */
 const ENDING_MS = 30_000;
 
 const before = shared();

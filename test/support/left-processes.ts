@@ -1,6 +1,6 @@
 /**
- * Which processes that came from this one were left behind: their parent is gone, or they stand still. Others may run on the
- * machine, so only those count that were once seen as descendants of this process. Linux only, where /proc tells it.
+ * Detects processes left behind by this one: orphaned or stopped. Only processes once seen as descendants count, since others may
+ * run on the machine. Linux only (/proc).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ const LOOK_MS = 1000;
 
 export interface LeftProcess {
   readonly pid: number;
-  /** Tells it from a later process with the same id. In clock ticks since the start of the machine. */
+  /** Distinguishes the process from a later one with the same id. In clock ticks since boot. */
   readonly startedAt: number;
   readonly state: string;
   readonly command: string;
@@ -23,7 +23,7 @@ interface Row {
   readonly state: string;
 }
 
-/** One for the process, which runs many files. By pid: when the process was started. */
+/** One map per process, which runs many files. Key: pid; value: start time. */
 const KEY = Symbol.for('test/support/left-processes');
 const kept = globalThis as { [KEY]?: Map<number, number> };
 const seen = kept[KEY] ?? startLooking();
@@ -31,12 +31,12 @@ const seen = kept[KEY] ?? startLooking();
 function startLooking(): Map<number, number> {
   const started = new Map<number, number>();
   kept[KEY] = started;
-  // The lineage of a process is lost with its parent, so it is noted while both live.
+  // Ancestry is lost when a parent dies, so descendants are recorded while both live.
   if (existsSync('/proc/self/stat')) setInterval(() => noteDescendants(table()), LOOK_MS).unref();
   return started;
 }
 
-/** Programs of this repository and of Node alone; a browser starts processes of its own that outlive their parents. */
+/** Only programs of this repository and Node; a browser starts processes that outlive their parents. */
 export function leftProcesses(): LeftProcess[] {
   if (!existsSync('/proc/self/stat')) return [];
   const rows = table();

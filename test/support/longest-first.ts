@@ -1,10 +1,10 @@
 /**
- * The order in which test files start: the longest first, so that the run does not end with one worker that waits for the
- * other. A checkout that has run them knows their durations; a fresh one goes by this list and by size.
+ * Start order of test files, longest first, so that the last worker does not run alone. A checkout with earlier runs knows
+ * durations; a fresh checkout uses this list and file sizes.
  */
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** What took longest, longest first. A name that is missing or outdated costs some seconds of waiting, nothing else. */
+/** Slowest files, longest first. A missing or outdated name costs seconds, nothing else. */
 const LONG = [
   'test/start.test.ts',
   'test/llmprobe.test.ts',
@@ -27,12 +27,12 @@ const LONG = [
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    // Stable: within a rank the order stays that of the base.
+    // Stable sort: the base order remains within a rank.
     return sorted.sort((one, other) => rank(one) - rank(other));
   }
 }
 
-/** Files that run in a process of their own come first, so that those that share one are in a row and keep it. */
+/** Files with an own process run first; files that share a process then run in a row. */
 function rank({ moduleId, project }: TestSpecification): number {
   if (project.config.isolate) return 0;
   const place = LONG.findIndex((name) => moduleId.endsWith(`/${name}`));

@@ -1,4 +1,4 @@
-/** A gateway between client and coordinator that changes what comes back. */
+/** A gateway between client and coordinator that alters responses. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -7,7 +7,7 @@ export interface Meddler {
   close(): Promise<void>;
 }
 
-/** `change` gets the path of each request and the text of its answer. */
+/** `change` gets the path of each request and the text of its response. */
 export async function startMeddler(baseUrl: string, change: (path: string, text: string) => string): Promise<Meddler> {
   const server = createServer(async (request, response) => {
     const path = request.url ?? '';
@@ -35,7 +35,7 @@ export async function startMeddler(baseUrl: string, change: (path: string, text:
   };
 }
 
-/** A change to the list of models: others, for other endpoints, stand before those that are served. */
+/** Alters the model list: models of other endpoints come first. */
 export function otherModelsFirst(path: string, text: string): string {
   if (path !== '/v1/models') return text;
   const list = JSON.parse(text) as { data: object[] };

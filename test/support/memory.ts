@@ -1,4 +1,4 @@
-/** Resident memory and processor time of another process, as `ps` tells them; works on Linux and macOS. */
+/** Resident memory and processor time of another process, from `ps`; works on Linux and macOS. */
 import { execFile } from 'node:child_process';
 
 /** In bytes. */
@@ -6,7 +6,7 @@ export async function residentBytes(pid: number): Promise<number> {
   return Number(await column('rss', pid)) * 1024;
 }
 
-/** Processor time that it has used, in seconds; whole ones on Linux. */
+/** Used processor time in seconds; whole seconds on Linux. */
 export async function processorSeconds(pid: number): Promise<number> {
   const parts = (await column('time', pid)).split(/[-:]/).map(Number);
   const [seconds = 0, minutes = 0, hours = 0, days = 0] = parts.reverse();
@@ -22,7 +22,7 @@ function column(name: string, pid: number): Promise<string> {
   });
 }
 
-/** Most that the process has held while this ran, in bytes beyond what it held at its beginning. */
+/** Peak memory growth of the process during `work`, in bytes. */
 export async function growthDuring(pid: number, work: () => Promise<unknown>, everyMs = 100): Promise<number> {
   const before = await residentBytes(pid);
   let max = before;

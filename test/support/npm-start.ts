@@ -1,4 +1,4 @@
-/** `npm start` as a newcomer types it, in a process of its own, with a data directory of the test's choice. */
+/** `npm start` as a newcomer runs the command, in its own process, with a test's data directory. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -32,17 +32,17 @@ export class NpmStart {
     this.exited = new Promise((done) => this.#child.once('close', done));
   }
 
-  /** All that it printed so far. */
+  /** Output so far. */
   get output(): string {
     return this.#output;
   }
 
-  /** Every process it started, directly or not. */
+  /** All descendant processes. */
   descendants(): { pid: number; command: string }[] {
     return descendantsOf(this.#child.pid as number);
   }
 
-  /** Waits until the network says that it is up; rejects when it ends before. */
+  /** Waits for the ready message; rejects when the process ends earlier. */
   async ready(): Promise<Demo> {
     const ended = this.exited.then((code) => {
       throw new Error(`npm start ended with ${code}:\n${this.#output}`);
@@ -58,7 +58,7 @@ export class NpmStart {
     return existsSync(join(this.#dataDir, 'demo.json'));
   }
 
-  /** Sends the signal to npm alone and waits for the end; resolves to the processes that outlived it. */
+  /** Signals npm alone and waits for the end; resolves to surviving processes. */
   async end(signal: NodeJS.Signals = 'SIGINT'): Promise<{ code: number | null; left: number[] }> {
     const pids = this.descendants().map((row) => row.pid);
     this.#child.kill(signal);

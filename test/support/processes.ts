@@ -1,7 +1,7 @@
-/** What runs on this machine, as `ps` tells it; works on Linux and macOS. */
+/** Running processes, from `ps`; works on Linux and macOS. */
 import { execFileSync } from 'node:child_process';
 
-/** Nothing is heard while it runs, so it may not hang. */
+/** The call blocks the event loop, so a deadline is required. */
 const PS_MS = 30_000;
 
 export interface ProcessRow {
@@ -29,7 +29,7 @@ export function descendantsOf(pid: number, table: readonly ProcessRow[] = proces
   return table.filter((row) => row.parent === pid).flatMap((child) => [child, ...descendantsOf(child.pid, table)]);
 }
 
-/** Waits until none of the processes exists any more; resolves to those that still do at the deadline. */
+/** Waits until all processes have exited; resolves to the survivors at the deadline. */
 export async function waitUntilGone(pids: readonly number[], deadlineMs = 15_000): Promise<number[]> {
   const end = Date.now() + deadlineMs;
   for (;;) {

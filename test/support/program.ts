@@ -1,7 +1,7 @@
 /**
- * Programs in TypeScript that tests start as processes. Each is bundled once into one plain file: a compiler and hundreds of
- * modules in every start would cost more than what most of these programs do. Nothing here waits without the event loop, where
- * no time limit of a test would be felt: a wait of that kind once held up a whole run.
+ * TypeScript programs that tests start as processes. Each is bundled once into one plain file: a compiler and hundreds of modules
+ * per start would dominate most runtimes. All waits use the event loop, because a blocked loop defeats test timeouts and once
+ * stalled a whole run.
  */
 import { execFile } from 'node:child_process';
 import { rename } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { BUNDLE } from '../../scripts/bundle/options.mjs';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const built = new Map<string, Promise<string>>();
 
-/** Path of the bundle of a TypeScript program, which is named by its path in the repository. Rejects when it does not compile. */
+/** Path of the bundle of a TypeScript program, given by its repository path. Rejects on a compile error. */
 export function program(source: string): Promise<string> {
   let path = built.get(source);
   if (path === undefined) {
@@ -24,13 +24,13 @@ export function program(source: string): Promise<string> {
   return path;
 }
 
-/** Runs such a program to its end. Rejects with its output when it fails. */
+/** Runs a program to its end. Rejects with its output on failure. */
 export async function runProgram(source: string, args: readonly string[]): Promise<void> {
   await promisify(execFile)(process.execPath, [await program(source), ...args], { cwd: ROOT, maxBuffer: 64 * 1024 * 1024 });
 }
 
 async function bundle(source: string): Promise<string> {
-  // Beside its source, so that it finds what its source finds.
+  // Beside the source, so that module resolution is identical.
   const path = join(ROOT, source.replace(/\.ts$/, '.bundle.js'));
   // Written beside and renamed: another process may bundle or start the same program now.
   const fresh = `${path}.${process.pid}`;

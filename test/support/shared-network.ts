@@ -1,7 +1,6 @@
 /**
- * One network for the test files of a process that only ask things of it: starting it anew for each file would cost more than
- * most of their tests. The first file that needs it starts it; it ends with the process. Files that stop, kill or configure a
- * network start their own.
+ * One network for all read-only test files of a process: a start per file would cost more than most tests. The first user starts
+ * the network; the process end stops it. Files that stop, kill or configure a network start their own.
  */
 import { rmSync } from 'node:fs';
 import { type DemoNetwork, startDemoNetwork } from './demo-network.js';
@@ -9,13 +8,13 @@ import { type DemoNetwork, startDemoNetwork } from './demo-network.js';
 let started: Promise<DemoNetwork> | undefined;
 const mishaps: string[] = [];
 
-/** A running network with one provider. Not to be stopped, and nothing of it to be ended. */
+/** A running network with one provider. Must not be stopped or damaged. */
 export function sharedNetwork(): Promise<DemoNetwork> {
   started ??= start();
   return started;
 }
 
-/** What went wrong with it so far: programs that ended and were started again. Every file that uses it expects none. */
+/** Programs of the network that crashed and restarted so far. Every user expects none. */
 export function mishapsOfSharedNetwork(): readonly string[] {
   return mishaps;
 }

@@ -1,4 +1,4 @@
-/** An API client that sends and reads at a pace of its own, and leaves when it likes. */
+/** API client that sends, reads and disconnects at its own pace. */
 import http from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Access, type Answer, type Ask, bodyFor, judge } from './verified-client.js';
@@ -10,7 +10,7 @@ export class SlowClient {
   /** Resolves to the answer's head. Rejects when the connection ends before. */
   readonly response: Promise<http.IncomingMessage>;
   readonly connected: Promise<void>;
-  /** Resolves when the connection is over, whoever ended it. */
+  /** Resolves when the connection has ended, on either side's initiative. */
   readonly closed: Promise<void>;
   readonly #parts: Buffer[] = [];
 
@@ -25,7 +25,7 @@ export class SlowClient {
     });
     this.response = new Promise((resolve, reject) => {
       this.request.once('response', (response) => {
-        // Nothing is read before it is asked for.
+        // No reading before a request to read.
         response.pause();
         response.on('error', () => {});
         resolve(response);
@@ -40,7 +40,7 @@ export class SlowClient {
     this.request.flushHeaders();
   }
 
-  /** Sends the body, or this part of it, in pieces of so many bytes. */
+  /** Sends the body, or a prefix, in pieces of the given size. */
   async send({ bytes = this.#body.length, piece = this.#body.length, everyMs = 0 } = {}): Promise<this> {
     for (let at = 0; at < bytes; at += piece) {
       if (at > 0) await pause(everyMs);
@@ -59,10 +59,10 @@ export class SlowClient {
     return Buffer.concat(this.#parts);
   }
 
-  /** Reads until this many bytes came, a part of one rounded up; resolves early at the end. */
+  /** Reads at least this many bytes, rounded up; resolves early at the end. */
   async readBytes(bytes: number): Promise<void> {
     const response = await this.response;
-    // A stream gives 0 bytes of a part of one, and reading on would never leave the microtasks.
+    // A stream returns 0 bytes for a fractional size, and the loop would never leave the microtask queue.
     let left = Math.ceil(bytes);
     while (left > 0) {
       const part = response.read(Math.min(left, Math.max(1, response.readableLength))) as Buffer | null;
@@ -74,7 +74,7 @@ export class SlowClient {
     }
   }
 
-  /** Reads to the end, in parts of so many bytes. Resolves to what the answer is. */
+  /** Reads to the end in pieces of the given size. Resolves to the parsed response. */
   async finish({ piece = 1 << 20, everyMs = 0 } = {}): Promise<Answer> {
     const response = await this.response;
     while (!response.readableEnded && !response.destroyed) {
@@ -91,7 +91,7 @@ export class SlowClient {
   }
 }
 
-/** Resolves when there is more to read, or nothing will come any more. */
+/** Resolves when more data is readable or the response has ended. */
 function moved(response: http.IncomingMessage): Promise<void> {
   const events = ['readable', 'end', 'close'] as const;
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Enclave statements signed in this process by a software P-256 key. For scripted providers in tests and benches: it signs
- * whatever it is told, lies included, which no helper of ours does.
+ * Signs enclave statements in this process with a software P-256 key, for scripted providers in tests and benches. Signs arbitrary
+ * content, lies included, which no real helper does.
  */
 import { type Attestation, type JsonValue, type KeyStatement, type Posture, type SignedStatement, toBase64 } from '@inference/protocol';
 import { keyIdOf, providerIdOf, sha256Hex } from '@inference/protocol/crypto';

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy that a test puts between two programs, to do what networks do: hold everything back without closing, delay,
- * cut, and send a WebSocket message twice.
+ * TCP proxy between two programs that simulates network faults: stalling without closing, delay, disconnects, duplicated WebSocket
+ * messages.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { WebSocketFrames } from './websocket-frames.js';
@@ -14,11 +14,11 @@ export class TcpProxy {
   #stalled = false;
   #delayMs = 0;
   #address = '';
-  /** Binary messages that are still to be sent twice, by direction. */
+  /** Binary messages still to be duplicated, by direction. */
   readonly #duplicates = { up: 0, down: 0 };
-  /** Bytes that went through. */
+  /** Forwarded bytes. */
   readonly bytes = { up: 0, down: 0 };
-  /** Messages that were sent twice. */
+  /** Duplicated messages. */
   duplicated = 0;
 
   private constructor(target: string) {
@@ -40,13 +40,13 @@ export class TcpProxy {
     return this.#address;
   }
 
-  /** Nothing goes through any more, in either direction, and nobody is told. New connections are taken and get nothing either. */
+  /** Stops forwarding in both directions without closing. New connections are accepted and stalled, too. */
   stall(): void {
     this.#stalled = true;
     for (const link of this.#links) link.pause();
   }
 
-  /** Goes on where it stalled. */
+  /** Resumes forwarding. */
   resume(): void {
     this.#stalled = false;
     for (const link of this.#links) link.resume();
@@ -57,12 +57,12 @@ export class TcpProxy {
     for (const link of [...this.#links]) link.destroy();
   }
 
-  /** Everything arrives this much later, in milliseconds. */
+  /** Delays all data by this time, in milliseconds. */
   delay(ms: number): void {
     this.#delayMs = ms;
   }
 
-  /** The next so many binary WebSocket messages of a direction arrive twice. `up`: from whoever connected to the proxy. */
+  /** Duplicates the next binary WebSocket messages of a direction. `up`: from the side that connected to the proxy. */
   duplicate(direction: Direction, messages: number): void {
     this.#duplicates[direction] = messages;
   }
@@ -80,7 +80,7 @@ export class TcpProxy {
     if (this.#stalled) link.pause();
   }
 
-  /** The bytes to deliver for those that came, and when. */
+  /** Bytes to deliver for a received chunk, and the delivery time. */
   #pass(direction: Direction, chunk: { readonly bytes: Buffer; readonly binary: boolean }): { bytes: Buffer[]; delayMs: number } {
     this.bytes[direction] += chunk.bytes.length;
     const twice = chunk.binary && this.#duplicates[direction] > 0;
@@ -106,7 +106,7 @@ class Link {
       socket.setNoDelay(true);
       socket.on('error', () => {});
       socket.on('close', () => {
-        // While it is stalled nobody hears of the other's end.
+        // While stalled, neither side learns of the other's end.
         if (!this.#paused) this.destroy();
       });
     }

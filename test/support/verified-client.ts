@@ -1,6 +1,6 @@
 /**
- * An API client that believes nothing: it checks hash, signature and receipt of every answer with the verifier, and that an
- * error is whole and in the format of its endpoint. What is neither throws.
+ * API client that trusts nothing: verifies hash, signature and receipt of every response with the verifier, and requires errors to
+ * be complete and in the endpoint's format. Throws on anything else.
  */
 import { type Endpoint, fromBase64, type Receipt } from '@inference/protocol';
 import { providerIdOf, sha256Hex } from '@inference/protocol/crypto';
@@ -19,7 +19,7 @@ export interface Ask {
   readonly model: string;
   readonly endpoint?: Generating;
   readonly stream?: boolean;
-  /** What a light agent is to say; or a prompt for a real model. */
+  /** Script for a light agent, or a prompt for a real model. */
   readonly prompt?: Script | string;
   readonly maxTokens?: number;
   readonly more?: Readonly<Record<string, unknown>>;
@@ -39,7 +39,7 @@ export type Answer =
     }
   /** An error in place of an answer. */
   | { readonly kind: 'refused'; readonly status: number; readonly code: string; readonly retryAfter: number | null }
-  /** An error inside a stream that had begun. */
+  /** An error inside a started stream. */
   | { readonly kind: 'broken'; readonly code: string; readonly body: string };
 
 /** Neither a verified answer nor a clear error. */
@@ -62,7 +62,7 @@ export function bodyFor({ endpoint = '/v1/chat/completions', model, stream, prom
   }
 }
 
-/** Asks once. Throws {@link BadAnswer}, or what `fetch` throws when the connection breaks. */
+/** Sends one request. Throws {@link BadAnswer}, or fetch's error on a broken connection. */
 export async function ask({ baseUrl, apiKey }: Access, request: Ask): Promise<Answer> {
   const { endpoint = '/v1/chat/completions', signal, onPart } = request;
   const response = await fetch(baseUrl + endpoint, {
@@ -80,7 +80,7 @@ export async function ask({ baseUrl, apiKey }: Access, request: Ask): Promise<An
   return judge(response, Buffer.concat(parts), request);
 }
 
-/** What an answer is, given all of its bytes. Throws {@link BadAnswer}. */
+/** Classifies a complete response. Throws {@link BadAnswer}. */
 export function judge(response: Pick<Response, 'status' | 'headers'>, body: Buffer, request: Ask): Answer {
   const { endpoint = '/v1/chat/completions', stream = false } = request;
   const { status, headers } = response;
@@ -139,7 +139,7 @@ function eventsOf(text: string): Event[] {
       const lines = block.split('\n');
       const data = lines.find((line) => line.startsWith('data: '))?.slice(6) ?? '';
       const type = lines.find((line) => line.startsWith('event: '))?.slice(7) ?? null;
-      // A block that a provider broke off is no event; an error must follow it.
+      // A block that a provider cut off is not an event; an error must follow.
       return { type, data: data === '[DONE]' ? null : parseJson(data, null) };
     });
 }

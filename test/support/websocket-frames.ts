@@ -1,8 +1,8 @@
-/** Finds the frames in the bytes of a WebSocket connection (RFC 6455 section 5.2), and passes everything else through as it is. */
+/** Splits the bytes of a WebSocket connection into frames (RFC 6455 section 5.2); all other data passes unchanged. */
 
 export interface Chunk {
   readonly bytes: Buffer;
-  /** It is exactly one binary frame. */
+  /** Exactly one binary frame. */
   readonly binary: boolean;
 }
 
@@ -13,7 +13,7 @@ export class WebSocketFrames {
   #head = true;
   #rest: Buffer = Buffer.alloc(0);
 
-  /** Cuts the bytes into frames; what is incomplete waits for more. The HTTP head that comes before goes out as it is. */
+  /** Splits bytes into frames; an incomplete frame waits for more. The HTTP head passes unchanged. */
   split(data: Buffer): Chunk[] {
     const chunks: Chunk[] = [];
     let bytes = this.#rest.length === 0 ? data : Buffer.concat([this.#rest, data]);
@@ -36,7 +36,7 @@ export class WebSocketFrames {
   }
 }
 
-/** Length of the frame that begins here, header included; null while too little of it is known. */
+/** Length of the frame that begins here, header included; null while unknown. */
 function frameLength(bytes: Buffer): number | null {
   if (bytes.length < 2) return null;
   const second = bytes[1] as number;

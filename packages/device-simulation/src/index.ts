@@ -1,4 +1,4 @@
-/** Macs, their management and their maker's certificate authority, simulated: what development and CI have in place of real ones. */
+/** Simulated Macs, device management and certificate authority, for development and CI. */
 export { AcmeServer, type AcmeServerOptions } from './acme/acme-server.js';
 export { attestationObject, respondToChallenge } from './acme/challenge.js';
 export {

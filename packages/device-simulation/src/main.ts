@@ -1,7 +1,7 @@
 /**
- * The simulation as a program: a certificate authority, a management server and an ACME server on this machine. Everything it
- * makes up is kept in its data directory. It tells where it is on standard output, and over IPC to whoever started it; then
- * it is told over IPC, or by COORDINATOR_URL, which coordinator to report to.
+ * Simulation as a program: a certificate authority, a management server and an ACME server on this machine. State lives in its data
+ * directory. Addresses go to standard output and, over IPC, to the parent; the coordinator to report to comes over IPC or in
+ * COORDINATOR_URL.
  */
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,27 +10,27 @@ import { AcmeServer } from './acme/acme-server.js';
 import { SimulatedAuthority } from './certificate-authority/authority.js';
 import { ManagementServer } from './management-server/management-server.js';
 
-/** What a coordinator needs of it, as environment variables. */
+/** Settings that a coordinator needs to use the simulation, as environment variables. */
 export interface SimulationFacts {
   readonly coordinator_env: Readonly<Record<string, string>>;
   /** Address of the management server, where simulated Macs install profiles. */
   readonly management_url: string;
 }
 
-/** Reports may take this long to go out after the end was asked for, in milliseconds. */
+/** Time for pending reports after a stop request, in milliseconds. */
 const END_AFTER_MS = 2000;
 
-/** Nobody listens there: reports are refused until a coordinator is named. */
+/** Port 9 refuses connections: reports fail until a coordinator is named. */
 const NOWHERE = 'http://127.0.0.1:9';
 
 async function main(env: NodeJS.ProcessEnv): Promise<void> {
   const directory = resolve(env.DATA_DIR || '.data/device-simulation');
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const authority = SimulatedAuthority.load(kept(join(directory, 'authority.json'), newAuthority));
+  const authority = SimulatedAuthority.load(readOrCreate(join(directory, 'authority.json'), newAuthority));
   const rootFile = join(directory, 'root.pem');
   writeFileSync(rootFile, authority.rootPem, { mode: 0o600 });
-  const apiKey = kept(join(directory, 'api-key'), newSecret);
-  const secret = kept(join(directory, 'webhook-secret'), newSecret);
+  const apiKey = readOrCreate(join(directory, 'api-key'), newSecret);
+  const secret = readOrCreate(join(directory, 'webhook-secret'), newSecret);
 
   const management = await ManagementServer.start({
     authority,
@@ -57,7 +57,7 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
       MDM_ACME_DIRECTORY_URL: acme.directoryUrl,
     },
   };
-  // Secrets go to the process that started this one; others read them in the data directory.
+  // Secrets go to the parent process over IPC; other readers find them in the data directory.
   process.stdout.write(`${JSON.stringify({ management_url: management.url, data_dir: directory })}\n`);
   process.send?.(facts);
   process.on('message', (message: { readonly coordinator?: unknown }) => {
@@ -67,15 +67,15 @@ async function main(env: NodeJS.ProcessEnv): Promise<void> {
   });
 
   const end = (): void => {
-    // A coordinator that is gone never takes what is still on its way to it; nobody waits for that.
+    // A closed coordinator never accepts pending reports, so exit does not wait for them.
     setTimeout(() => process.exit(0), END_AFTER_MS);
     void Promise.all([management.close(), acme.close()]).then(() => process.exit(0));
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(signal, end);
 }
 
-/** The text of a file, which is made when it is not there. */
-function kept(file: string, make: () => string): string {
+/** Reads a file, creating it with `make` when absent. */
+function readOrCreate(file: string, make: () => string): string {
   if (!existsSync(file)) writeFileSync(file, make(), { mode: 0o600, flag: 'wx' });
   return readFileSync(file, 'utf8');
 }
@@ -85,7 +85,7 @@ function newSecret(): string {
 }
 
 function newAuthority(): string {
-  // An hour old, so that clocks which are not quite alike agree that it is valid.
+  // Issued an hour ago, so that a skewed clock still finds the certificate valid.
   return SimulatedAuthority.create({ now: Date.now() - 3_600_000, random: (bytes) => new Uint8Array(randomBytes(bytes)) }).save();
 }
 

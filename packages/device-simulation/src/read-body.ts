@@ -1,4 +1,4 @@
-/** Reads what came over HTTP, up to a bound. */
+/** Reads an HTTP body, up to a limit. */
 import type { IncomingMessage } from 'node:http';
 
 /** Throws RangeError beyond `mostBytes`. */

@@ -3,7 +3,7 @@ import { CHAIN_REJECTIONS } from '@inference/protocol';
 import { describe, expect, test } from 'vitest';
 import { CHAIN_MUTATIONS, DEVICE_OIDS, SAMPLE_DEVICE, SimulatedAuthority } from '../src/index.js';
 
-/** A stream of bytes that is the same in every run. */
+/** Deterministic byte stream from a seed. */
 function seeded(seed: string): (bytes: number) => Uint8Array {
   let count = 0;
   return (bytes) => {
@@ -37,7 +37,7 @@ describe('the simulated authority', () => {
     const raw = Buffer.from(leaf.raw);
     const extension = (dotted: string): Buffer => {
       const last = dotted.split('.').slice(-2).map(Number);
-      // The arc 1.2.840.113635.100.8, then the two numbers that tell the facts apart, then extnValue.
+      // OID arc 1.2.840.113635.100.8 plus two numbers for the fact, then extnValue.
       const at = raw.indexOf(Buffer.from([0x06, 0x0a, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x63, 0x64, 0x08, ...last]));
       expect(raw[at + 12]).toBe(0x04);
       return raw.subarray(at + 14, at + 14 + (raw[at + 13] as number));

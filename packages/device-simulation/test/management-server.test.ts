@@ -25,7 +25,7 @@ interface Event {
   readonly checkin_event?: { readonly url_params: Record<string, string>; readonly raw_payload: string };
 }
 
-/** What a coordinator would receive. */
+/** Events as a coordinator would receive them. */
 let events: Event[];
 let receiver: Server;
 let directory: string;
@@ -129,7 +129,7 @@ describe('the simulated management server', () => {
     await told;
     const body = JSON.stringify({ profile: profile('token').replace('<array>', `<array>${ACME}`) });
     const installed = await fetch(`${facts.management_url}/simulation/v1/install`, { method: 'POST', body });
-    // There is no ACME server at the address in this profile, so the Mac cannot get its identity and is not enrolled.
+    // The profile names no reachable ACME server, so the Mac gets no identity and is not enrolled.
     expect(installed.status).toBe(400);
     expect(events).toEqual([]);
     child.kill('SIGTERM');

@@ -53,7 +53,7 @@ export interface ConstraintFields {
 }
 
 /** The requested output format. Throws RequestError if two members disagree. */
-export function formAsked(body: ConstraintFields, responseFormat: ResponseFormat): ResponseFormat {
+export function requestedFormat(body: ConstraintFields, responseFormat: ResponseFormat): ResponseFormat {
   const { structured_outputs: structured } = body;
   const forms = [
     schemaForm(body.guided_json, 'guided_json'),

@@ -32,11 +32,11 @@ export type OutputEvent =
   | FinishEvent;
 
 /** Finish reasons of a complete response. */
-export type AnswerEnding = Exclude<FinishReason, 'cancelled'>;
+export type CompletedFinishReason = Exclude<FinishReason, 'cancelled'>;
 
 export interface FinishEvent {
   readonly type: 'finish';
-  readonly reason: AnswerEnding;
+  readonly reason: CompletedFinishReason;
   /** The stop sequence that ended the output, if any. */
   readonly stopSequence?: string;
   readonly usage: Usage;

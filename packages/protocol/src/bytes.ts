@@ -1,12 +1,12 @@
 /**
- * Byte and text conversions used at the edges of the protocol. Everything here runs unchanged in Node and in browsers.
- * Decoders are strict: a text that is not the one canonical encoding of its bytes is refused (RFC 4648 section 3.5).
+ * Byte and text conversions at the edges of the protocol, for Node and browsers alike. Decoders are strict: only the canonical
+ * encoding of the bytes is accepted (RFC 4648 section 3.5).
  */
 
 const encoder = new TextEncoder();
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Node's own conversions, some twenty times faster than what browsers offer; null in a browser. */
+/** Node's conversions, some twenty times faster than the browser's; null in a browser. */
 const NodeBuffer = typeof Buffer === 'undefined' ? null : Buffer;
 
 /** UTF-8 bytes of a string. Lone surrogates become U+FFFD, as the Encoding Standard says. */
@@ -61,7 +61,7 @@ export function toBase64(bytes: Uint8Array): string {
 /** Bytes of canonical padded standard base64. Throws RangeError on any other text. */
 export function fromBase64(text: string): Uint8Array {
   const bytes = decodeBase64(text);
-  // Decoders differ in what else they let through; what encodes to the same text again was canonical.
+  // Decoders tolerate different deviations; re-encoding detects every non-canonical text.
   if (bytes === null || toBase64(bytes) !== text) throw new RangeError('not canonical base64');
   return bytes;
 }
@@ -99,7 +99,7 @@ export function fromBase64Url(text: string): Uint8Array {
   return fromBase64(padded);
 }
 
-/** Equality whose running time does not depend on where the inputs differ. Lengths are not secret. */
+/** Compares in time independent of the first difference. Lengths are not secret. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

@@ -6,20 +6,20 @@ import { utf8 } from './bytes.js';
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue | undefined };
 
 /**
- * Canonical text of a JSON value: members sorted by UTF-16 code units, no white space, numbers and strings as
- * ECMAScript prints them (RFC 8785 section 3.2). Members that are `undefined` are left out.
- * Throws TypeError on NaN, infinities, lone surrogates and anything that is not JSON.
+ * Canonical text of a JSON value: members sorted by UTF-16 code units, no white space, numbers and strings as ECMAScript prints
+ * them (RFC 8785 section 3.2). Members that are `undefined` are omitted. Throws TypeError on NaN, infinities, lone surrogates and
+ * non-JSON values.
  */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'object' && isInOrder(value)) {
     const text = JSON.stringify(value);
-    // Lone surrogates come out as escapes; a text that only holds the letters of one takes the long way, too.
+    // Lone surrogates are printed as escapes; a text that spells such an escape takes the slow path, too.
     if (!text.includes('\\ud')) return text;
   }
   return sortedJson(value);
 }
 
-/** Whether ECMAScript's own text of a value is the canonical one: members are sorted already, and all of it is plain JSON. */
+/** Whether JSON.stringify already yields the canonical text: sorted members, plain JSON only. */
 function isInOrder(value: JsonValue | undefined): boolean {
   switch (typeof value) {
     case 'boolean':
@@ -33,7 +33,7 @@ function isInOrder(value: JsonValue | undefined): boolean {
         for (let index = 0; index < value.length; index++) if (!isInOrder(value[index])) return false;
         return true;
       }
-      // Anything but plain objects may say itself how it is written.
+      // Objects with another prototype may define their own toJSON.
       if (Object.getPrototypeOf(value) !== Object.prototype) return false;
       let last = '';
       for (const key of Object.keys(value)) {

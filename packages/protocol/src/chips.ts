@@ -1,6 +1,6 @@
 /**
- * What is known of the maker's chips: the most cores and memory that each is sold with, and its memory bandwidth. A provider reads
- * its bandwidth here, and a coordinator holds what a provider tells against the same table. A chip that is not in it contradicts nothing.
+ * Apple chips: maximum cores and memory sold, and memory bandwidth. The agent reads its bandwidth here; the coordinator checks
+ * reported hardware against the same table. A chip absent from the table contradicts nothing.
  */
 
 export interface ChipFacts {
@@ -8,13 +8,13 @@ export interface ChipFacts {
   readonly name: string;
   /** For example `M3`. */
   readonly family: string;
-  /** The most that it is sold with. */
+  /** Maximum count sold. */
   readonly cpuCores: number;
   readonly gpuCores: number;
   readonly memoryGb: number;
   /** Memory bandwidth in GB/s, of the slowest variant. */
   readonly bandwidthGbs: number;
-  /** GPU cores from which the faster variant of the chip begins. */
+  /** Core count from which the faster variant of the chip begins. */
   readonly faster?: { readonly fromGpuCores: number; readonly bandwidthGbs: number };
 }
 
@@ -25,12 +25,12 @@ type Row = readonly [
   memoryGb: number,
   gbs: number,
   faster: readonly [fromGpuCores: number, gbs: number] | null,
-  /** Day of the maker's announcement that gives these numbers; those of a slower variant are from the technical specifications. */
+  /** Day of Apple's announcement with these numbers; numbers of slower variants come from the technical specifications. */
   announced: string,
 ];
 
 const ROWS: readonly Row[] = [
-  // The announcement of the M2 gives its bandwidth as half as much again as this one's.
+  // Apple's M2 announcement states 50 % more bandwidth than the M1's.
   ['M1', 8, 8, 16, 68, null, '2020-11-10 and 2022-06-06'],
   ['M1 Pro', 10, 16, 32, 200, null, '2021-10-18'],
   ['M1 Max', 10, 32, 64, 400, null, '2021-10-18'],
@@ -59,7 +59,7 @@ const CHIPS: ReadonlyMap<string, ChipFacts> = new Map(
   }),
 );
 
-/** `name`: as the system gives it, such as `Apple M3 Max`. Null: not in the table. */
+/** `name`: as macOS reports it, such as `Apple M3 Max`. Null: not in the table. */
 export function chipFacts(name: string): ChipFacts | null {
   return CHIPS.get(name) ?? null;
 }

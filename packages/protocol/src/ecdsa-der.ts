@@ -1,6 +1,6 @@
 /**
- * ECDSA P-256 signatures in DER (SEC 1 C.8, X.690): one reading, shared by every verifier, so that all of them refuse the
- * same encodings. High S is allowed, because enclaves produce it; a signature is therefore never an identifier.
+ * ECDSA P-256 signatures in DER (SEC 1 C.8, X.690): one parser for every verifier, so that all refuse the same encodings. High S is
+ * allowed because enclaves produce high S; a signature is therefore never an identifier.
  */
 
 /** Order of P-256 (SEC 2 section 2.4.2), big endian. */
@@ -12,11 +12,11 @@ const ORDER = new Uint8Array([
 const SCALAR_BYTES = 32;
 
 /**
- * The 64 bytes `r ‖ s` (IEEE P1363) of a strict-DER P-256 signature, or null. Refused: BER lengths, needless leading
- * zeros, negative integers, bytes after the end, and r or s outside 1 … order − 1 (FIPS 186-5 section 6.4.2).
+ * Returns the 64 bytes `r ‖ s` (IEEE P1363) of a strict-DER P-256 signature, or null. Refused: BER lengths, needless leading zeros,
+ * negative integers, trailing bytes, and r or s outside 1 … order − 1 (FIPS 186-5 section 6.4.2).
  */
 export function signatureFromDer(der: Uint8Array): Uint8Array | null {
-  // SEQUENCE of two INTEGERs. 70 bytes of content at most, so the length is always the one-byte short form.
+  // SEQUENCE of two INTEGERs. Content is at most 70 bytes, so the length always has the one-byte short form.
   if (der.length < 8 || der.length > 72 || der[0] !== 0x30 || der[1] !== der.length - 2) return null;
   const compact = new Uint8Array(2 * SCALAR_BYTES);
   const afterR = readScalar(der, 2, compact.subarray(0, SCALAR_BYTES));
@@ -24,7 +24,7 @@ export function signatureFromDer(der: Uint8Array): Uint8Array | null {
   return readScalar(der, afterR, compact.subarray(SCALAR_BYTES)) === der.length ? compact : null;
 }
 
-/** Reads one INTEGER into 32 bytes. Gives the offset after it, or null when it is not a valid scalar. */
+/** Reads one INTEGER into 32 bytes. Returns the offset after the INTEGER, or null on an invalid scalar. */
 function readScalar(der: Uint8Array, offset: number, scalar: Uint8Array): number | null {
   const length = der[offset + 1];
   if (der[offset] !== 0x02 || length === undefined || length === 0 || length > SCALAR_BYTES + 1) return null;

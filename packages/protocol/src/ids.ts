@@ -1,13 +1,11 @@
-/**
- * Identifiers that travel on the wire, with their schemas. Each is branded, so that one cannot be passed for another.
- */
+/** Wire identifiers and their schemas. Each type is branded, so that ids cannot be confused. */
 import Type, { type Static } from 'typebox';
 import { toHex } from './bytes.js';
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
 
-/** UUID of one job, lowercase. It is the `X-Inference-Job-ID` of streams and the `request_id` of usage entries. */
+/** UUID of one job, lowercase: the `X-Inference-Job-ID` of streams and the `request_id` of usage entries. */
 export type JobId = Branded<'JobId'>;
 /** First 16 bytes of SHA-256 over the x963 enclave public key, as 32 hexadecimal digits. */
 export type ProviderId = Branded<'ProviderId'>;
@@ -23,12 +21,12 @@ export const KeyIdSchema = Type.Unsafe<KeyId>(Type.String({ pattern: '^[0-9a-f]{
 
 /** Hexadecimal SHA-256. */
 export const Sha256HexSchema = Type.String({ pattern: '^[0-9a-f]{64}$' });
-/** Padded base64 of at most 64 KiB of text; decoders check that it is canonical. */
+/** Padded base64 of at most 64 KiB of text; decoders check canonical form. */
 export const Base64Schema = Type.String({ pattern: '^[A-Za-z0-9+/]*={0,2}$', maxLength: 65_536 });
 /** Whole milliseconds since 1970-01-01T00:00:00Z. */
 export const MillisecondsSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** HTTP endpoints whose answers are signed. The path is the name, so that a receipt explains itself. */
+/** HTTP endpoints with signed responses, named by path, so that a receipt is self-explanatory. */
 export const EndpointSchema = Type.Union([
   Type.Literal('/v1/chat/completions'),
   Type.Literal('/v1/completions'),
@@ -40,12 +38,12 @@ export const EndpointSchema = Type.Union([
 ]);
 export type Endpoint = Static<typeof EndpointSchema>;
 
-/** Provider id of an enclave key, from the SHA-256 of its 65-byte x963 encoding. */
+/** Provider id of an enclave key, from the SHA-256 of the key's 65-byte x963 encoding. */
 export function providerIdFromKeyHash(publicKeySha256: Uint8Array): ProviderId {
   return toHex(publicKeySha256.subarray(0, 16)) as ProviderId;
 }
 
-/** Key id of an X25519 key, from the SHA-256 of its 32 raw bytes. */
+/** Key id of an X25519 key, from the SHA-256 of the key's 32 raw bytes. */
 export function keyIdFromKeyHash(publicKeySha256: Uint8Array): KeyId {
   return toHex(publicKeySha256.subarray(0, 8)) as KeyId;
 }

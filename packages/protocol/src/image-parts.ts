@@ -1,15 +1,14 @@
 /**
- * The plaintext of an answer to `/v1/images/generations`: a sequence of parts, so that the bytes of images travel sealed beside
- * the response that names them. A part is
+ * Plaintext of a response to `/v1/images/generations`: a sequence of parts, so that image bytes travel sealed beside the response
+ * body. Layout of a part:
  *
  *   offset 0  kind    u8   0 = body, 1 = image
- *   offset 1  index   u8   of the image, from 0; zero for the body
+ *   offset 1  index   u8   image index from 0; zero for the body
  *   offset 2  length  u32  big endian
  *   offset 6  bytes
  *
- * Images come first, in order; then exactly one body, which is last. An answer that holds its images itself (`b64_json`) has
- * the body alone. The signed bytes B of the response are those of the body, without its header. Parts know nothing of frames: a
- * frame may end anywhere in one.
+ * Images first, in order; then exactly one body. A response that embeds its images (`b64_json`) has a body only. The signed
+ * bytes B are the body's bytes, without the part header. Parts are independent of frames: a frame may end anywhere in a part.
  */
 import { concatBytes } from './bytes.js';
 import { MAX_IMAGES } from './wire/limits.js';
@@ -38,29 +37,29 @@ export class ImagePartsError extends Error {
   }
 }
 
-/** Most bytes that an image of this many pixels may have, in any format: four for each pixel, and room for headers. */
+/** Maximum bytes of an image with this many pixels, in any format: four per pixel plus headers. */
 export function maxImageBytes(width: number, height: number): number {
   return 4 * width * height + 65_536;
 }
 
-/** Header of an image's part; `length` bytes of the image follow it. */
+/** Header of an image part; `length` image bytes follow. */
 export function imagePartHeader(index: number, length: number): Uint8Array {
   return partHeader(IMAGE, index, length);
 }
 
-/** Header of the body's part; `length` bytes of the body follow it, and then nothing. */
+/** Header of the body part; `length` body bytes follow and end the response. */
 export function bodyPartHeader(length: number): Uint8Array {
   return partHeader(BODY, 0, length);
 }
 
-/** A whole answer in pieces, which are sent one after the other. Up to {@link MAX_IMAGES} images; none where the body holds them. */
+/** Encodes a whole response as consecutive pieces. Up to {@link MAX_IMAGES} images; none when the body embeds the images. */
 export function encodeImageParts(images: readonly Uint8Array[], body: Uint8Array): Uint8Array[] {
   return [...images.flatMap((image, index) => [imagePartHeader(index, image.length), image]), bodyPartHeader(body.length), body];
 }
 
-/** What a reader lets through. */
+/** Limits that a reader enforces. */
 export interface ImagePartsBounds {
-  /** Images that come as parts: exactly this many, 0 where the body holds them. */
+  /** Exact number of image parts; 0 when the body embeds the images. */
   readonly images: number;
   readonly maxImageBytes: number;
   readonly maxBodyBytes: number;
@@ -71,15 +70,12 @@ export interface ImageParts {
   readonly body: Uint8Array;
 }
 
-/**
- * Reads parts as their bytes come. A length over its bound is refused when its header is read, so no more is ever kept than
- * what the bounds allow and what has come.
- */
+/** Incremental reader of parts. An excessive length is refused when its header arrives, so memory stays within the limits. */
 export class ImagePartsReader {
   readonly #bounds: ImagePartsBounds;
   readonly #header = new Uint8Array(IMAGE_PART_HEADER_BYTES);
   #headerBytes = 0;
-  /** Bytes of the present part that are still to come. */
+  /** Missing bytes of the current part. */
   #missing = 0;
   #pieces: Uint8Array[] = [];
   readonly #images: Uint8Array[] = [];
@@ -89,7 +85,7 @@ export class ImagePartsReader {
     this.#bounds = bounds;
   }
 
-  /** Takes the next bytes, of which it keeps a copy. Throws {@link ImagePartsError}, after which the reader is of no use. */
+  /** Copies and reads the next bytes. Throws {@link ImagePartsError}, after which the reader is unusable. */
   push(bytes: Uint8Array): void {
     let offset = 0;
     while (offset < bytes.length) {
@@ -107,7 +103,7 @@ export class ImagePartsReader {
     }
   }
 
-  /** All parts, when no more bytes come. Throws {@link ImagePartsError} `cut_off` when they are not whole. */
+  /** All parts, after the last byte. Throws {@link ImagePartsError} `cut_off` on an incomplete part. */
   end(): ImageParts {
     if (this.#body === null) throw new ImagePartsError('cut_off');
     return { images: this.#images, body: this.#body };

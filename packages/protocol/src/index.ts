@@ -1,6 +1,6 @@
 /**
- * What coordinator, provider and every verifier agree on. Nothing here touches a file, a socket or a process, and nothing
- * imports a Node module: it runs in browsers. Crypto on `node:crypto` is under `@inference/protocol/crypto`.
+ * Protocol shared by coordinator, provider and every verifier. No file, socket or process access and no Node imports, so the
+ * package runs in browsers. Crypto on `node:crypto` is in `@inference/protocol/crypto`.
  */
 export * from './bytes.js';
 export * from './canonical-json.js';

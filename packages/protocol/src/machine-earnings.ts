@@ -1,6 +1,6 @@
 /**
- * What a coordinator answers to a machine that asks what it has earned (`GET /v1/machine/earnings`, with its machine token): per day
- * of the owner's time zone and per model, and what the account may withdraw. Amounts are whole micro-USD.
+ * Response of `GET /v1/machine/earnings` (machine token): earnings per day of the owner's time zone and per model, and the
+ * withdrawable balance. Amounts are whole micro-USD.
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
@@ -9,20 +9,20 @@ const Count = Type.Integer({ minimum: 0 });
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
 const MicroUsd = Type.Integer();
 
-/** Most days that are told at once. */
+/** Maximum days per response. */
 export const MAX_EARNING_DAYS = 90;
 
 export const MachineEarningsSchema = Type.Object({
   object: Type.Literal('machine.earnings'),
   provider_id: ProviderIdSchema,
-  /** As the account calls itself. */
+  /** Name of the account, as chosen by the owner. */
   account_name: Type.String({ maxLength: 256 }),
-  /** IANA name of the zone whose days these are. */
+  /** IANA time zone of the days. */
   time_zone: Type.String({ maxLength: 64 }),
   /** First and last day; the last is today. */
   from: Day,
   to: Day,
-  /** Days and models with jobs, the oldest day first. Only what this machine earned for this account. */
+  /** Days and models with jobs, oldest first: earnings of this machine for this account only. */
   data: Type.Array(
     Type.Object({
       day: Day,
@@ -35,14 +35,14 @@ export const MachineEarningsSchema = Type.Object({
     }),
     { maxItems: 100_000 },
   ),
-  /** Of the account, with all of its machines. */
+  /** Totals of the account over all its machines. */
   account: Type.Object({
     machines: Count,
     earned_total_micro_usd: MicroUsd,
     withdrawable_micro_usd: MicroUsd,
-    /** Earnings that cannot be withdrawn yet. Left out, as `maturing` is, where there are none. */
+    /** Earnings not yet withdrawable. Absent, like `maturing`, when there are none. */
     pending_micro_usd: Type.Optional(MicroUsd),
-    /** When they can be (ISO 8601, UTC), the earliest first. */
+    /** Times at which earnings become withdrawable (ISO 8601, UTC), earliest first. */
     maturing: Type.Optional(
       Type.Array(Type.Object({ at: Type.String({ maxLength: 32 }), amount_micro_usd: MicroUsd }), { maxItems: 1000 }),
     ),

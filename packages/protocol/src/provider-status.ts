@@ -1,13 +1,13 @@
 /**
- * What a coordinator answers to a provider that asks about itself (`GET /v1/providers/me`): how it stands, what it was given,
- * why it was passed over, and what would help most. Codes are of closed lists; a newer coordinator may know more of them, and
- * every code comes with a sentence. No other provider and no request is in it.
+ * Response of `GET /v1/providers/me`, a provider's own status: trust, accepted models, reasons for skipped placements, and the most
+ * useful remedy. Codes come from closed lists that newer coordinators may extend; every code has a sentence. Contains nothing about
+ * other providers or requests.
  */
 import Type, { type Static } from 'typebox';
 import { ProviderIdSchema } from './ids.js';
 import { AVAILABILITY_STATES } from './wire/availability.js';
 import { HardwareSchema, ModelOfferSchema } from './wire/model-offer.js';
-import { RESTRAINT_STATES, TrustPartSchema } from './wire/trust-message.js';
+import { RESTRICTION_STATES, TrustPartSchema } from './wire/trust-message.js';
 
 const Code = Type.String({ pattern: '^[a-z0-9_]{1,64}$' });
 const Sentence = Type.String({ maxLength: 512 });
@@ -20,7 +20,7 @@ const MicroUsd = Type.Integer();
 const Model = ModelOfferSchema.properties.id;
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-export const ModelStandingSchema = Type.Object({
+export const ModelStatusSchema = Type.Object({
   id: Model,
   state: Type.Enum(['ready', 'loading', 'on_demand'], { description: 'Whether it is in memory, as the provider tells it.' }),
   routable: Type.Boolean({ description: 'Whether a request for it may come at this moment.' }),
@@ -96,7 +96,7 @@ export const ProviderStatusSchema = Type.Object({
       { description: 'The newest rates of one stream that the machine itself measured, in tokens per second.' },
     ),
   ),
-  models: Type.Array(ModelStandingSchema, { maxItems: 64 }),
+  models: Type.Array(ModelStatusSchema, { maxItems: 64 }),
   placements: Type.Integer({ minimum: 0, description: 'Requests that were given to this provider on this connection.' }),
   share: nullable(Share),
   decisions: Type.Array(PlacementDecisionSchema, {
@@ -105,16 +105,16 @@ export const ProviderStatusSchema = Type.Object({
       'The newest first. Each was recorded when it was made: every one for which this provider was chosen, and a sample of the others. Nothing in them is recomputed; everything else in this answer is of this moment.',
   }),
   reputation: Type.Object({
-    state: Type.Enum(['well', ...RESTRAINT_STATES]),
-    /** Of the restraints' closed list of reasons; null while it is well. */
+    state: Type.Enum(['well', ...RESTRICTION_STATES]),
+    /** Code from the list of restriction reasons; null while healthy. */
     reason: nullable(Code),
     since: nullable(Time),
-    /** When one job decides. */
+    /** Time at which one probe job decides. */
     until: nullable(Time),
-    /** Failures that still count: others are preferred meanwhile. */
+    /** Failures that still count against placement. */
     recent_failures: Count,
     held_off_until: nullable(Time),
-    /** Times in a row that it refused a request as full, each with a longer pause; an answer ends them. */
+    /** Consecutive refusals as full, each with a longer pause; an answered job resets the count. */
     refused_in_a_row: Type.Optional(Count),
   }),
   earnings: nullable(

@@ -1,25 +1,27 @@
 /**
- * The usage that an answer itself reports to its client, read from its bytes as they come, and its agreement with the signed receipt.
- * The reader walks the JSON structure of the body or of each event. Memory is bounded: MAX_USAGES usage objects and one member name.
- * Coordinator and verifiers share it, so that both refuse the same answers.
+ * Reads the usage that a response reports to its client, incrementally, and compares usage with the signed receipt. The reader
+ * walks the JSON structure of the body or of each event. Memory is bounded: MAX_USAGES usage objects and one member name. Shared by
+ * coordinator and verifiers, so that both refuse the same responses.
  */
 import type { Endpoint } from './ids.js';
 import type { Receipt } from './statements/receipt.js';
 
-/** A usage object, or a number of a token count, as the answer holds it. `isPartial`: it was written before the answer was. */
+/**
+ * A usage object, or the number of a token count, as found in the response. `isPartial`: written before the answer was complete.
+ */
 export interface ReportedUsage {
   readonly value: unknown;
   readonly isPartial: boolean;
 }
 
-/** `unreadable`: a usage is no JSON, is too long, or there are too many different ones. */
+/** `unreadable`: usage that is not JSON, too long, or present in too many variants. */
 export type UsageReport = readonly ReportedUsage[] | 'unreadable';
 
 /** Longest usage object, in bytes. */
 const MAX_USAGE_BYTES = 4096;
-/** Different usage objects of one answer. */
+/** Maximum distinct usage objects per response. */
 const MAX_USAGES = 8;
-/** Longest member name that is compared, in bytes; every character of a known one may be written as an escape of six bytes. */
+/** Longest compared member name, in bytes; each character may be written as a six-byte escape. */
 const MAX_NAME_BYTES = 6 * 'input_tokens'.length;
 
 const QUOTE = 0x22;
@@ -35,34 +37,33 @@ const CLOSE_BRACE = 0x7d;
 const DATA = [0x64, 0x61, 0x74, 0x61, COLON] as const;
 const NAME_OF_USAGE = 'usage';
 
-/** Reads the usage of one answer. Bytes may be split anywhere. */
+/** Reads the usage of one response. Chunks may split anywhere. */
 export class UsageReader {
-  /** Member of the root that holds a usage: `usage`, or the number of a token count. */
+  /** Root member that holds usage: `usage`, or the number of a token count. */
   readonly #member: string;
-  /** Member of an event whose object holds a usage too; null: none. */
+  /** Event member whose object also holds usage; null: none. */
   readonly #container: string | null;
   readonly #isStream: boolean;
   readonly #usages = new Map<string, ReportedUsage>();
   #unreadable = false;
 
-  // Of a stream: where in a line it is.
   /** Bytes of `data:` that the line begins with; -1: a line of another field; 5: inside its value. */
   #field: number;
   #lineIsEmpty = true;
 
-  // Of one JSON text.
+  // State of one JSON text.
   /** The text is over or is no object. */
   #isDone = false;
   #depth = 0;
   #inString = false;
   #isEscaped = false;
-  /** The containers at depth 1 and 2 are objects that may hold a usage. */
+  /** Whether the containers at depth 1 and 2 are objects that may hold usage. */
   #isRootObject = false;
   #isInContainer = false;
   /** The next string is a member's name. */
   #expectsName = false;
   #name: number[] | null = null;
-  /** The member whose value follows. */
+  /** Name of the member before the current value. */
   #member1 = '';
   #member2 = '';
   #capture: number[] | null = null;
@@ -93,7 +94,7 @@ export class UsageReader {
         }
       } else if (this.#isDone) return;
       if (this.#inString && !this.#isEscaped && this.#name === null && this.#capture === null) {
-        // Texts are most of an answer, and none of it is kept.
+        // Texts make up most of a response; their bytes are skipped.
         let byte = bytes[index] as number;
         while (byte !== QUOTE && byte !== BACKSLASH && byte !== LF && ++index < length) byte = bytes[index] as number;
         if (index === length) return;
@@ -106,12 +107,12 @@ export class UsageReader {
     }
   }
 
-  /** What the answer reports, in the order in which it came. */
+  /** Reported usage, in order of arrival. */
   end(): UsageReport {
     return this.#unreadable ? 'unreadable' : [...this.#usages.values()];
   }
 
-  /** A byte of a stream outside of JSON. An event's `data:` lines are one text; a blank line ends the event. */
+  /** One byte of a stream outside JSON. The `data:` lines of an event form one text; a blank line ends the event. */
   #line(byte: number): void {
     if (byte === LF) {
       if (this.#lineIsEmpty) this.#reset();
@@ -141,7 +142,7 @@ export class UsageReader {
     else this.#structure(byte);
   }
 
-  /** Adds the byte to a value; false: the value has ended before it. */
+  /** Appends the byte to a captured value; false when the value ended before this byte. */
   #captured(byte: number, capture: number[]): boolean {
     if (!this.#inString && this.#depth === this.#captureDepth && (byte === COMMA || byte === CLOSE_BRACE)) {
       this.#capture = null;
@@ -212,7 +213,7 @@ export class UsageReader {
         else if (this.#depth === 1) this.#isInContainer = false;
         return;
       default:
-        // No object: nothing of it is a usage. A byte order mark or white space may stand before one.
+        // Not an object: cannot hold usage. A byte order mark or white space may precede an object.
         if (this.#depth === 0 && byte > SPACE && byte !== 0xef && byte !== 0xbb && byte !== 0xbf) this.#isDone = true;
     }
   }
@@ -258,10 +259,10 @@ function textOf(bytes: readonly number[]): string {
   }
 }
 
-/** What of an answer the receipt counts. */
+/** Receipt members that reported usage must match. */
 export type CountedUsage = Pick<Receipt, 'usage' | 'hidden_tokens' | 'endpoint'>;
 
-/** Whether all that an answer reports is what its receipt says. An answer that reports nothing disagrees with nothing. */
+/** Whether all reported usage matches the receipt. A response without usage matches. */
 export function agreesWithReceipt(report: UsageReport, receipt: CountedUsage): boolean {
   return report !== 'unreadable' && report.every((reported) => agrees(reported, receipt));
 }
@@ -272,7 +273,7 @@ function agrees({ value, isPartial }: ReportedUsage, { usage, hidden_tokens, end
   const said = membersOf(value);
   const is = (member: unknown, count: number): boolean => member === undefined || member === count;
   if (endpoint === '/v1/embeddings') return said.prompt_tokens === prompt_tokens && is(said.total_tokens, total_tokens);
-  // `/v1/responses` answers a body with messages as a chat completion, so that the names in the usage decide.
+  // `/v1/responses` returns chat completions for bodies with messages, so the usage's member names decide.
   if ('prompt_tokens' in said || 'completion_tokens' in said) {
     return (
       said.prompt_tokens === prompt_tokens &&

@@ -1,21 +1,18 @@
 /**
- * Bounds of a usage that both sides know from the bytes alone. An agent reports no more, so that a signed usage beyond them is a lie
- * and never an accident: of a chat template that repeats much, or of a model that writes what leaves no bytes.
+ * Usage bounds computable from bytes alone. Agents never report more, so a signed usage beyond a bound is a violation, never a side
+ * effect of repetitive templates or of output without bytes.
  */
 
 /**
- * Tokens that a chat template may add by itself: a default system prompt, instructions for tools, the date. What a template adds
- * per message is less than the JSON around that message, which is counted as bytes.
+ * Maximum tokens that a chat template adds: default system prompt, tool instructions, date. Per-message additions are smaller than
+ * the message's JSON, which counts as bytes.
  */
 export const TEMPLATE_TOKENS = 512;
 
-/**
- * Tokens without a byte of their own in the answer: end tokens, a stop sequence that was withheld, and the characters that
- * several tokens make together.
- */
+/** Maximum tokens without own bytes in the response: end tokens, a withheld stop sequence, characters made of several tokens. */
 export const SILENT_TOKENS = 64;
 
-/** Maximum of prompt tokens for a request body: a token covers at least one byte of it, besides what the template adds. */
+/** Maximum prompt tokens of a request body: each token covers at least one byte, plus the template's tokens. */
 export function promptTokenBound(bodyBytes: number): number {
   return bodyBytes + TEMPLATE_TOKENS;
 }

@@ -9,7 +9,7 @@ import { SeededRandom, withFlippedBit } from './seeded-random.js';
 
 const suite = new CipherSuite(KEM_DHKEM_X25519_HKDF_SHA256, KDF_HKDF_SHA256, AEAD_AES_256_GCM);
 
-/** Public keys of small order: RFC 7748 section 7 and its usual list, non-canonical forms included. */
+/** Public keys of small order: the usual list for RFC 7748 section 7, non-canonical forms included. */
 const SMALL_ORDER = [
   '0000000000000000000000000000000000000000000000000000000000000000',
   '0100000000000000000000000000000000000000000000000000000000000000',

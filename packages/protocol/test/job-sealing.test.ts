@@ -14,7 +14,7 @@ import { SeededRandom, withFlippedBit } from './seeded-random.js';
 const key = generateSealingKeyPair();
 const otherJob = 'ffffffff-89ab-4cde-8f01-23456789abcd' as JobId;
 const random = new SeededRandom(10);
-/** Four request frames: three full ones and a short one. */
+/** Four request frames: three full, one short. */
 const body = random.bytes(3 * REQUEST_CHUNK_BYTES + 1000);
 
 function refuses(code: SealingErrorCode, act: () => unknown): void {
@@ -69,7 +69,7 @@ describe('request', () => {
     };
     for (const [member, value] of Object.entries(changes)) {
       const changed = { ...jobContext, [member]: value } as JobContext;
-      // Frames of another job are refused as such first; give them the changed id to get to the seal.
+      // Frames with a foreign job id are refused before opening; the changed id lets them reach the seal.
       const [frame] = frames.map((each) => ({ ...each, jobId: changed.job_id }));
       refuses('open_failed', () => new RequestOpener(changed, enc, key, 100).accept(frame as Frame));
     }
@@ -122,7 +122,7 @@ describe('request', () => {
         else expect(opener.accept(frame)).toBeNull();
       }
     }
-    // The same attacks with the header rewritten to the number that is due.
+    // Same attacks, with the header rewritten to the expected number.
     const opener = new RequestOpener(jobContext, enc, key, body.length);
     opener.accept(a);
     refuses('open_failed', () => opener.accept({ ...c, seq: 1 }));
@@ -137,7 +137,7 @@ describe('request', () => {
     opener.accept(a);
     refuses('size_mismatch', () => opener.accept({ ...b, final: true }));
     refuses('incomplete', () => opener.responseSealer());
-    // An announced size that fits the cut does not help: the flag is authenticated.
+    // An announced size that fits the truncation does not help: the final flag is authenticated.
     const shorter = new RequestOpener(jobContext, enc, key, 2 * REQUEST_CHUNK_BYTES);
     shorter.accept(a);
     refuses('open_failed', () => shorter.accept({ ...b, final: true }));

@@ -73,7 +73,7 @@ const coordinator: Record<keyof typeof CoordinatorMessageSchemas, object> = {
   link_refused: { type: 'link_refused', reason: 'token_revoked', remedy: 'log in' },
 };
 
-/** Members that a message may lack. */
+/** Optional members. */
 const OPTIONAL = new Set([
   'registered.token',
   'rejected.reason',
@@ -102,7 +102,7 @@ const OPTIONAL = new Set([
 
 type Json = { [key: string]: unknown };
 
-/** Every object inside a message, with its path; arrays are looked into. */
+/** Every object inside a message with its path, including array elements. */
 function* objectsIn(value: unknown, path: string): Generator<[string, Json]> {
   if (Array.isArray(value)) for (const item of value) yield* objectsIn(item, path);
   else if (typeof value === 'object' && value !== null) {

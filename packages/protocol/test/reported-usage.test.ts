@@ -70,7 +70,7 @@ test('each format reports it in its own way', () => {
   expect(of(event({ ...started, message: { usage: { input_tokens: 8 } } }), '/v1/messages', true)).toBe(false);
 
   expect(of({ usage: response }, '/v1/responses', false)).toBe(true);
-  // A body with messages is answered there as a chat completion.
+  // Bodies with `messages` at this endpoint get a chat completion response.
   expect(of({ usage }, '/v1/responses', false)).toBe(true);
   expect(of(event({ usage: null }, { choices: [], usage }), '/v1/responses', true)).toBe(true);
   expect(of(event({ choices: [], usage: { ...usage, prompt_tokens: 8 } }), '/v1/responses', true)).toBe(false);

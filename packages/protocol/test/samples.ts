@@ -1,4 +1,4 @@
-/** Valid values that tests start from, and keys to sign and seal with. */
+/** Valid sample values for tests, and keys for signing and sealing. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { toBase64, utf8 } from '../src/bytes.js';
 import { canonicalJsonBytes, type JsonValue } from '../src/canonical-json.js';
@@ -25,7 +25,7 @@ export const jobContext: JobContext = {
   expires_at: 1_790_000_060_000,
 };
 
-/** A P-256 key as an enclave would hold it. */
+/** P-256 key in the role of an enclave key. */
 export interface EnclaveKey {
   readonly x963: Uint8Array;
   readonly privateKey: KeyObject;

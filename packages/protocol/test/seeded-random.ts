@@ -24,7 +24,7 @@ export class SeededRandom {
   }
 }
 
-/** A copy with one bit of one byte changed. */
+/** Copy with one flipped bit. */
 export function withFlippedBit(bytes: Uint8Array, byte: number, bit = 0): Uint8Array {
   const copy = Uint8Array.from(bytes);
   copy[byte] = (copy[byte] as number) ^ (1 << bit);

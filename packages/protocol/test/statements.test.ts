@@ -91,7 +91,7 @@ function problemOf(kind: StatementKind, statement: SignedStatement, publicKey = 
   }
 }
 
-/** Every member of an object, nested ones included, as a path. */
+/** Path of every member of an object, nested members included. */
 function pathsOf(value: Members, prefix = ''): string[] {
   return Object.entries(value).flatMap(([name, member]) => {
     const path = prefix + name;
@@ -236,7 +236,7 @@ describe.each(kinds)('%s statement', (kind) => {
       expect(problemOf(kind, { ...statement, payload })).toBe('bad_encoding');
     }
     if (url !== statement.signature) expect(problemOf(kind, { ...statement, signature: url })).toBe('bad_encoding');
-    // A two-digit tail whose unused bits are set.
+    // Two-digit tail with nonzero unused bits.
     expect(problemOf(kind, { ...statement, signature: 'AB==' })).toBe('bad_encoding');
   });
 

@@ -1,4 +1,4 @@
-/** Holds a page against axe's rules for WCAG 2.2 A and AA and its best practices, in the theme and size that it has. */
+/** Checks a page against axe's rules for WCAG 2.2 A and AA and best practices, in the current theme and size. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
@@ -7,13 +7,13 @@ import { expect } from 'vitest';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Fails with every finding: the rule, the element, and what is wrong with it. */
+/** Fails with every finding: rule, element, problem. */
 export async function expectAccessible(page: Page): Promise<void> {
   expect(await findingsOf(page)).toEqual([]);
 }
 
 export async function findingsOf(page: Page): Promise<string[]> {
-  // Evaluated by the debugger: the page's own policy would not let it in.
+  // Evaluated through the debugger, since the page's Content-Security-Policy would block injected scripts.
   await page.evaluate(AXE);
   const results = await page.evaluate(() => {
     const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<AxeResults> } };

@@ -1,6 +1,5 @@
 /**
- * One browser for the test files of a process, driven by playwright-core. Where there is none, the tests that need it do not run,
- * and a line says so loudly.
+ * One browser per test process, driven by playwright-core. Without a browser, dependent tests are skipped with a visible notice.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +7,7 @@ import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { describe } from 'vitest';
 
-/** Debian's Chromium, or what machines of public CI have in its place. */
+/** Debian's Chromium, and the browser of public CI machines. */
 const USUAL = ['/usr/bin/chromium', '/usr/bin/google-chrome'];
 const PROGRAM = process.env.CHROMIUM_PATH ?? USUAL.find((path) => existsSync(path)) ?? '/usr/bin/chromium';
 const ARGUMENTS = [
@@ -26,7 +25,7 @@ const START_MS = 100_000;
 
 export const hasBrowser = existsSync(PROGRAM);
 if (!hasBrowser) {
-  // On standard error directly: the runner folds what tests log.
+  // Direct to standard error: the runner folds test logs.
   process.stderr.write(
     `\n!!! NO BROWSER at ${PROGRAM}: the tests of the web console DO NOT RUN. Install chromium, or set CHROMIUM_PATH.\n\n`,
   );
@@ -37,14 +36,14 @@ export const describeInBrowser = describe.skipIf(!hasBrowser);
 
 let started: Promise<Browser> | undefined;
 
-/** The running browser. It ends with the process. */
+/** The running browser. Ends with the process. */
 export function sharedBrowser(): Promise<Browser> {
   started ??= start();
   return started;
 }
 
 async function start(): Promise<Browser> {
-  // The browser's profile and sockets lie where their remains can be found.
+  // Profile and sockets of the browser go where cleanup checks find remains.
   const directory = mkdtempSync(join(tmpdir(), 'console-browser-'));
   const before = process.env.TMPDIR;
   process.env.TMPDIR = directory;
@@ -65,7 +64,7 @@ async function launch(directory: string): Promise<Browser> {
     handleSIGINT: false,
     handleSIGHUP: false,
   });
-  // The runner ends its processes by a signal. Playwright ends the browser with an ordinary exit only.
+  // The runner ends its processes by a signal; Playwright closes the browser only on an ordinary exit.
   process.once('SIGTERM', () => process.exit(143));
   process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 }));
   return browser;

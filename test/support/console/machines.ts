@@ -1,4 +1,4 @@
-/** Machines of people in tests of the console: agents without a model in this process, linked as a real one is. */
+/** Machines in console tests: agents without a model inside this process, linked like real ones. */
 import { randomUUID } from 'node:crypto';
 import type { ProviderId } from '@inference/protocol';
 import { onTestFinished } from 'vitest';
@@ -10,7 +10,7 @@ import { newPerson, type Person } from './people.js';
 export interface LinkedMachine {
   readonly agent: LightAgent;
   readonly providerId: ProviderId;
-  /** Only this machine serves it. */
+  /** Model that only this machine serves. */
   readonly model: string;
 }
 
@@ -26,13 +26,13 @@ export async function askForCode(network: DemoNetwork, machineName: string): Pro
   return (await form(network, '/oauth/device_authorization', { machine_name: machineName, chip_name: 'Apple M4' })) as DeviceCode;
 }
 
-/** The token of a code that was approved. */
+/** Token of an approved code. */
 export async function tokenOf(network: DemoNetwork, code: DeviceCode): Promise<string> {
   const answer = (await form(network, '/oauth/token', { grant_type: GRANT, device_code: code.device_code })) as { access_token: string };
   return answer.access_token;
 }
 
-/** A machine with a model that nobody else has, linked to a person. It leaves when the test ends. */
+/** A machine with a unique model, linked to a person. Disconnects when the test ends. */
 export async function linkedMachine(network: DemoNetwork, owner: Person, machineName: string): Promise<LinkedMachine> {
   const machine = await newMachine(network);
   const code = await askForCode(network, machineName);
@@ -41,7 +41,7 @@ export async function linkedMachine(network: DemoNetwork, owner: Person, machine
   return machine;
 }
 
-/** One that is nobody's. */
+/** An unlinked machine. */
 export async function newMachine(network: DemoNetwork): Promise<LinkedMachine> {
   const model = `light/${randomUUID()}`;
   const agent = await LightAgent.join({ url: network.baseUrl, models: [model] });
@@ -49,7 +49,7 @@ export async function newMachine(network: DemoNetwork): Promise<LinkedMachine> {
   return { agent, providerId: agent.providerId, model };
 }
 
-/** Shows the token over the machine's own connection. Resolves when the coordinator has linked it. */
+/** Sends the token over the machine's own connection. Resolves when the coordinator has linked the machine. */
 export async function showToken({ agent }: LinkedMachine, token: string): Promise<void> {
   const linked = new Promise<void>((resolve, reject) => {
     agent.socket.on('message', (data: Buffer, isBinary) => {
@@ -62,10 +62,10 @@ export async function showToken({ agent }: LinkedMachine, token: string): Promis
   await Promise.race([linked, agent.gone.then(() => Promise.reject(new Error('the machine has left')))]);
 }
 
-/** Of one answer these are paid however quickly they came (`settlement-bounds`). */
+/** Output tokens payable regardless of speed (`settlement-bounds`). */
 const PAID_WORDS = 60;
 
-/** Jobs that a customer pays for, each of sixty tokens. */
+/** Jobs of sixty tokens each, paid by a customer. */
 export async function serveJobs(network: DemoNetwork, model: string, count: number): Promise<void> {
   const customer = await newPerson(network, { name: 'Charles Babbage', deposit: 500_000_000 });
   const { secret } = await customer.call<{ secret: string }>('POST', '/console/v1/keys', { name: 'test' });
@@ -77,7 +77,7 @@ export async function serveJobs(network: DemoNetwork, model: string, count: numb
   }
 }
 
-/** A price at which a few of them are worth a withdrawal: half a dollar each to the machine. */
+/** Sets a price at which a few jobs reach the withdrawal minimum: half a dollar each for the machine. */
 export async function makeDear(operator: Person, model: string): Promise<void> {
   const rates = { prompt_per_million: 0, completion_per_million: 10_000_000_000, per_image: 0 };
   await operator.call('PUT', `/admin/v1/prices/${encodeURIComponent(model)}`, rates);

@@ -1,6 +1,6 @@
 /**
- * A page of the console in a browser, watched: an error on its console, a script that failed, a violation of its policy or a
- * request to anybody else fails the test that opened it, unless the test says that it expects it.
+ * A watched console page in a browser: console errors, failed scripts, policy violations and requests to other origins fail the
+ * test, unless declared as expected.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,30 +11,27 @@ import { sharedBrowser } from './browser.js';
 import type { Person } from './people.js';
 
 export interface OpenPageOptions {
-  /** A person of `newPerson`; absent: nobody. */
+  /** A person from `newPerson`; absent: signed out. */
   readonly signedInAs?: Person;
   readonly theme?: 'light' | 'dark';
   /** `phone` is 375 pixels wide, `wide` 1440. */
   readonly width?: 'phone' | 'wide';
   /** Where the console is served; the shared network when left out. */
   readonly baseUrl?: string;
-  /** Messages on the browser's console that this test brings about, such as that of a request that is refused. */
+  /** Expected messages on the browser's console, such as a refused request. */
   readonly expectedErrors?: readonly RegExp[];
   /** Called before the page is opened. */
   readonly prepare?: (context: BrowserContext) => Promise<unknown>;
 }
 
 const SIZES = { phone: { width: 375, height: 812 }, wide: { width: 1440, height: 900 } } as const;
-/** How long the slowest machine may take for one step. A page that works is there at once. */
+/** Deadline per step on the slowest machine. A working page responds at once. */
 const STEP_MS = 90_000;
 
-/** What went wrong on a page, as it was seen. */
+/** Problems observed on a page. */
 const problems = new WeakMap<Page, string[]>();
 
-/**
- * Opens a page of the console and waits until it shows its heading. It is closed when the test ends, which fails if anything went
- * wrong on it.
- */
+/** Opens a console page and waits for its heading. Closes when the test ends, and fails the test on any problem. */
 export async function openPage(path: string, options: OpenPageOptions = {}): Promise<Page> {
   const { theme = 'light', width = 'wide', signedInAs, prepare } = options;
   const baseUrl = options.baseUrl ?? (await sharedNetwork()).baseUrl;
@@ -66,12 +63,12 @@ export async function openPage(path: string, options: OpenPageOptions = {}): Pro
   return page;
 }
 
-/** What went wrong on a page so far. */
+/** Problems observed on a page so far. */
 export function problemsOf(page: Page): readonly string[] {
   return problems.get(page) ?? [];
 }
 
-/** Writes a picture of the whole page into the folder that `SCREENSHOTS` names; without it, does nothing. */
+/** Writes a full-page screenshot into the folder `SCREENSHOTS`; no-op without that variable. */
 export async function screenshot(page: Page, name: string): Promise<void> {
   const directory = process.env.SCREENSHOTS;
   if (directory === undefined || directory === '') return;
@@ -79,24 +76,24 @@ export async function screenshot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true, animations: 'disabled' });
 }
 
-/** The most that a page may move by itself, as Cumulative Layout Shift; 0.1 is what browsers' makers call good. */
+/** Maximum Cumulative Layout Shift; browser makers call 0.1 good. */
 const MAX_SHIFT = 0.02;
 
-/** Fails when what was on the page has moved without anybody's input, and names what moved. */
+/** Fails on layout shifts without user input, naming the moved elements. */
 export async function expectStill(page: Page): Promise<void> {
   const shifts = await shiftsOf(page);
   const total = shifts.reduce((sum, { value }) => sum + value, 0);
   expect(total, shifts.map(({ value, what }) => `${value.toFixed(4)} ${what}`).join('\n')).toBeLessThan(MAX_SHIFT);
 }
 
-/** Layout shifts that nobody's input caused, as the browser reports them over the page's life. */
+/** Layout shifts without user input over the page's life, as the browser reports them. */
 export function shiftsOf(page: Page): Promise<readonly Shift[]> {
   return page.evaluate(() => (globalThis as unknown as { layoutShifts: Shift[] }).layoutShifts);
 }
 
 interface Shift {
   readonly value: number;
-  /** The elements that moved. */
+  /** Moved elements. */
   readonly what: string;
 }
 
@@ -124,7 +121,7 @@ function measureLayoutShift(): void {
 function watch(page: Page, baseUrl: string): string[] {
   const seen: string[] = [];
   problems.set(page, seen);
-  // Violations of the policy are among these errors.
+  // Policy violations appear as console errors.
   page.on('console', (message) => {
     if (message.type() === 'error') seen.push(`console: ${message.text()} (${message.location().url})`);
   });

@@ -1,4 +1,4 @@
-/** People who use the console: accounts with a session, made over the console API as the pages themselves do it. */
+/** Console users: accounts with a session, created over the console API like the pages do. */
 import { randomUUID } from 'node:crypto';
 
 export interface Person {
@@ -8,13 +8,13 @@ export interface Person {
   readonly accountId: string;
   /** `name=value` of every cookie of the session. */
   readonly cookies: readonly string[];
-  /** A request of this person's own browser. Rejects when it is refused. */
+  /** Request from this person's browser. Rejects on refusal. */
   call<Answer>(method: string, path: string, body?: object): Promise<Answer>;
 }
 
 export interface PersonOptions {
   readonly name?: string;
-  /** Micro-USD that the account starts with, by a development deposit. */
+  /** Initial balance in micro-USD, by a development deposit. */
   readonly deposit?: number;
   /** The account gets the admin flag. */
   readonly admin?: boolean;

@@ -1,6 +1,6 @@
 /**
- * A coordinator as a program, with deadlines that a test can wait for: those of `TIMINGS` (JSON of `fleetTimings`,
- * `jobTimings` and `requestMs`) in place of its own. Everything else is the real thing.
+ * A coordinator program with short deadlines from `TIMINGS` (JSON of `fleetTimings`, `jobTimings` and `requestMs`). Everything else
+ * is real.
  */
 import { startApp } from '../../../apps/coordinator/dist/app.js';
 import { readConfig } from '../../../apps/coordinator/dist/config/config.js';

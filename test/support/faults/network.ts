@@ -8,21 +8,21 @@ import { type CoordinatorTimings, withTimings } from './timings.js';
 export interface FaultNetwork {
   readonly network: DemoNetwork;
   readonly customers: Customers;
-  /** Of the providers that have one, in their order. */
+  /** Proxies of the proxied providers, in order. */
   readonly proxies: readonly TcpProxy[];
   coordinatorPid(): number;
   dispose(): Promise<void>;
 }
 
-/** A machine that runs other tests beside these takes its time. */
+/** Allows for other tests on the same machine. */
 const START_DEADLINE_MS = 110_000;
 
 export interface FaultNetworkOptions {
-  /** Real agents; light ones can join any network. */
+  /** Real agents; light agents can join any network. */
   readonly agents?: number;
-  /** How many of them reach the coordinator through a proxy of their own. */
+  /** Number of agents that connect through their own proxy. */
   readonly proxied?: number;
-  /** None: the coordinator's own program with its own deadlines. */
+  /** Default: the coordinator's own program and deadlines. */
   readonly timings?: CoordinatorTimings;
   readonly env?: Readonly<Record<string, string>>;
   readonly providerArgs?: readonly string[];

@@ -1,4 +1,4 @@
-/** Deadlines of a coordinator that runs under faults: short enough to be waited for, long enough for a machine that is busy. */
+/** Coordinator deadlines under faults: short enough to wait for, long enough for a busy machine. */
 
 import type { JobTimings } from '../../../apps/coordinator/src/inference/timings.js';
 import type { SessionTimings } from '../../../apps/coordinator/src/providers/session/session-timings.js';
@@ -7,7 +7,7 @@ import { program } from '../program.js';
 export interface CoordinatorTimings {
   readonly fleetTimings?: Partial<SessionTimings>;
   readonly jobTimings?: Partial<JobTimings>;
-  /** Longest time in which a client may send its request, in milliseconds. */
+  /** Maximum time for a client to send its request, in milliseconds. */
   readonly requestMs?: number;
 }
 
@@ -24,7 +24,7 @@ export const SHORT: CoordinatorTimings = {
   requestMs: 3000,
 };
 
-/** Arguments for Node, and the environment, of a coordinator with these deadlines. */
+/** Node arguments and environment of a coordinator with these deadlines. */
 export async function withTimings(timings: CoordinatorTimings): Promise<{ readonly argv: string[]; readonly env: Record<string, string> }> {
   return { argv: [await program('test/support/faults/coordinator.ts')], env: { TIMINGS: JSON.stringify(timings) } };
 }

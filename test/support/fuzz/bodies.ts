@@ -1,4 +1,4 @@
-/** Bodies that real clients send, in short: what mutations start from. */
+/** Short versions of real clients' bodies, the starting points of mutations. */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
@@ -107,7 +107,7 @@ const structured = (model: string): Json => ({
   response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: answer } },
 });
 
-/** Everything that shapes the choice of tokens. */
+/** Every parameter that affects sampling. */
 const sampled = (model: string): Json => ({
   model,
   messages: [{ role: 'user', content: 'Hi' }],
@@ -124,7 +124,7 @@ const sampled = (model: string): Json => ({
   top_logprobs: 3,
 });
 
-/** Bodies that are served as they stand, for each path. The model of `/v1/embeddings` is one that makes vectors. */
+/** Valid bodies for each path. The model of `/v1/embeddings` must be an embedding model. */
 export function bodiesOf(path: FuzzedPath, model: string): readonly Json[] {
   switch (path) {
     case '/v1/chat/completions':

@@ -1,4 +1,4 @@
-/** One fuzzed request over a socket of its own, so that no client library corrects it, and what came back. */
+/** One fuzzed request over its own socket, uncorrected by any client library, and the response. */
 import { connect } from 'node:net';
 import type { FuzzedPath } from './bodies.js';
 import { bodiesOf, PATHS } from './bodies.js';
@@ -9,7 +9,7 @@ export interface Target {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly model: string;
-  /** One that makes vectors. Left out: there is none, and requests for vectors are refused. */
+  /** An embedding model. Absent: requests for embeddings are refused. */
   readonly embeddingModel?: string;
 }
 
@@ -17,7 +17,7 @@ export interface Fuzzed {
   readonly path: FuzzedPath;
   /** All bytes of the request. */
   readonly bytes: Buffer;
-  /** False: the HTTP itself is broken, so that the server may answer in no particular endpoint's shape, or hang up. */
+  /** False: the HTTP framing is broken, so the server may answer in a generic shape or hang up. */
   readonly validHttp: boolean;
 }
 
@@ -73,12 +73,12 @@ export function fuzzRequest(target: Target, random: Random, paths: readonly Fuzz
   return { path, validHttp: false, bytes: brokenFraming(head, body, random) };
 }
 
-/** The model that a request to this path names. */
+/** Model for requests to this path. */
 export function modelFor(path: FuzzedPath, { model, embeddingModel = model }: Target): string {
   return path === '/v1/embeddings' ? embeddingModel : model;
 }
 
-/** Bodies whose length or chunks are not what they say. */
+/** Bodies with a wrong length or wrong chunk sizes. */
 function brokenFraming(head: string, body: Buffer, random: Random): Buffer {
   const size = body.length.toString(16);
   const chunked = `${head}transfer-encoding: chunked\r\n\r\n`;
@@ -98,7 +98,7 @@ function brokenFraming(head: string, body: Buffer, random: Random): Buffer {
   }
 }
 
-/** Sends the bytes and reads until the server closes. Null: it closed without an answer. Rejects after `limitMs`. */
+/** Sends the bytes and reads until the server closes. Null: closed without a response. Rejects after `limitMs`. */
 export function exchange(baseUrl: string, bytes: Buffer, limitMs = 60_000): Promise<Answer | null> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve, reject) => {
@@ -109,7 +109,7 @@ export function exchange(baseUrl: string, bytes: Buffer, limitMs = 60_000): Prom
       reject(new Error('no end of the answer came'));
     });
     socket.on('data', (part) => parts.push(part));
-    // The server may hang up on a request that is no HTTP before all of it was sent.
+    // The server may hang up on invalid HTTP before the whole request was sent.
     socket.on('error', () => {});
     socket.on('close', () => resolve(parts.length === 0 ? null : parseAnswer(Buffer.concat(parts))));
   });

@@ -1,14 +1,11 @@
-/**
- * Mutations of a request body: of its structure, of its JSON text and of its bytes. The result is what goes over the wire,
- * valid or not.
- */
+/** Mutations of a request body: structure, JSON text and bytes. The result goes over the wire, valid or not. */
 import type { Json } from './bodies.js';
 import type { Random } from './random.js';
 
 /** Never to be seen in an answer to a refused request. */
 export const MARKUP = '<script>alert(1)</script>';
 
-/** JSON texts that no serialiser would write, or that are hard to take. */
+/** JSON texts that no serializer writes or that are hard to parse. */
 const RAW_TEXTS: readonly string[] = [
   '1e999',
   '-1e999',
@@ -95,13 +92,13 @@ const NAMES: readonly string[] = [
 
 type Tree = { [name: string]: Tree } | Tree[] | string | number | boolean | null;
 
-/** A place in a tree: its holder and its key there. */
+/** A position in a tree: container and key. */
 interface Place {
   readonly holder: { [name: string]: Tree } | Tree[];
   readonly key: string | number;
 }
 
-/** Bytes that stem from the body by a mutation or two of its structure, and now and then one of its text or bytes. */
+/** Bytes derived from the body by one or two structural mutations, sometimes also of text or bytes. */
 export function mutated(body: Json, random: Random): Buffer {
   const raw: string[] = [];
   const root: { [name: string]: Tree } = { body: structuredClone(body) as Tree };
@@ -115,7 +112,7 @@ export function mutated(body: Json, random: Random): Buffer {
   return random.chance(0.05) ? mutateBytes(bytes, random) : bytes;
 }
 
-/** Bytes that never were a body. */
+/** Random bytes unrelated to any body. */
 export function rubbish(random: Random): Buffer {
   const kind = random.below(8);
   if (kind === 0) return Buffer.alloc(0);

@@ -1,4 +1,4 @@
-/** Random choices from a seed, so that a failing case can be made again. */
+/** Seeded random choices, so that a failing case can be reproduced. */
 
 export class Random {
   #state: number;

@@ -1,11 +1,11 @@
-/** Sends a number of fuzzed requests and gathers what was wrong with the answers. */
+/** Sends fuzzed requests and collects faulty responses. */
 import { bodiesOf, type FuzzedPath, PATHS } from './bodies.js';
 import { exchange, fuzzRequest, modelFor, type Target } from './exchange.js';
 import { Random } from './random.js';
 import { faultsOf } from './verdict.js';
 
 export interface FuzzResult {
-  /** One line for each fault, with the seed that makes the request again. */
+  /** One line per fault, with the seed that reproduces the request. */
   readonly faults: readonly string[];
   /** Answers by status; 0: the server hung up. */
   readonly statuses: ReadonlyMap<number, number>;
@@ -20,7 +20,7 @@ export interface FuzzOptions extends Target {
   readonly concurrency?: number;
 }
 
-/** Each case has a seed of its own: `firstSeed`, `firstSeed + 1` and so on. */
+/** Each case has its own seed: `firstSeed`, `firstSeed + 1` and so on. */
 export async function fuzz({ firstSeed, cases, paths, concurrency = 4, ...target }: FuzzOptions): Promise<FuzzResult> {
   const faults: string[] = [];
   const statuses = new Map<number, number>();
@@ -47,7 +47,7 @@ async function judge(request: ReturnType<typeof fuzzRequest>, target: Target): P
   }
 }
 
-/** Statuses of one good request for each body that clients send and the models can serve. */
+/** Statuses of one valid request per body that the models can serve. */
 export async function goodRequests(target: Target, paths: readonly FuzzedPath[] = PATHS): Promise<number[]> {
   const statuses: number[] = [];
   for (const path of paths) {

@@ -1,6 +1,6 @@
 /**
- * What is wrong with the answer to a fuzzed request: statuses, error shapes, and what an answer may never hold. Empty when the
- * service kept what it promises for any request at all.
+ * Faults in the response to a fuzzed request: statuses, error shapes, and content that no response may contain. Empty when the
+ * service kept its promises for arbitrary requests.
  */
 import type { Answer, Fuzzed, Target } from './exchange.js';
 import { MARKUP } from './mutate.js';
@@ -49,7 +49,7 @@ export function faultsOf(request: Fuzzed, answer: Answer | null, target: Target)
   return [...faults, ...(request.path.startsWith('/v1/messages') ? faultsOfAnthropic(error, headers) : faultsOfOpenAi(error))];
 }
 
-/** A request may name a machine that is not there. */
+/** A request may name a provider that does not exist. */
 function isRefusalForWantOfProvider(status: number, text: string): boolean {
   return (status === 503 && text.includes('"provider_not_available"')) || (status === 529 && text.includes('"overloaded_error"'));
 }

@@ -1,6 +1,6 @@
 /**
- * A provider without a model: real registration, challenges, sealing, rendering and signatures, and an answer that the
- * prompt dictates. Thousands fit into one process; what it does with a job can be scripted, lies included.
+ * A provider without a model: real registration, challenges, sealing, rendering and signatures, with a response dictated by the
+ * prompt. Thousands fit into one process; job handling can be scripted, lies included.
  */
 import {
   type CoordinatorMessage,
@@ -16,7 +16,7 @@ import { WebSocket } from 'ws';
 import { SoftwareEnclave } from '../software-enclave.js';
 import { LightJob } from './job.js';
 
-/** Keys of one agent; making them in advance keeps it out of what is measured. */
+/** Keys of one agent; advance generation keeps the cost out of measurements. */
 export interface LightKeys {
   readonly enclave: SoftwareEnclave;
   readonly sealing: SealingKeyPair;
@@ -34,11 +34,11 @@ export interface LightOptions {
   readonly models: readonly string[];
   readonly slots?: number;
   readonly keys?: LightKeys;
-  /** What it claims of its hardware. */
+  /** Claimed hardware. */
   readonly hardware?: Partial<Register['hardware']>;
-  /** What it does with a job; the honest answer by default. */
+  /** Job handling; default: the honest response. */
   readonly onJob?: Behaviour;
-  /** What it does when it is told to stop; by default it ends the job where it stands. */
+  /** Cancel handling; default: ends the job at its current position. */
   readonly onCancel?: Behaviour;
   /** Connects again after the end of a connection, with a growing, jittered pause. */
   readonly staysConnected?: boolean;
@@ -50,7 +50,7 @@ const LONGEST_PAUSE_MS = 4000;
 export class LightAgent {
   readonly keys: LightKeys;
   readonly providerId: ProviderId;
-  /** What it registers with. */
+  /** Attestation sent at registration. */
   readonly attestation: SignedStatement;
   readonly #options: LightOptions;
   readonly #jobs = new Map<string, LightJob>();
@@ -65,11 +65,11 @@ export class LightAgent {
   readonly counts = { connections: 0, registrations: 0, jobs: 0, cancels: 0, credits: 0 };
   /** Code and text of the newest `rejected`. */
   rejection: { readonly code: string; readonly message: string } | null = null;
-  /** What the coordinator said last of its standing. */
+  /** Latest trust message from the coordinator. */
   standing: TrustMessage | null = null;
-  /** Resolves when it is registered for the first time; rejects when that connection ends before. */
+  /** Resolves on the first registration; rejects when the first connection ends earlier. */
   readonly registered: Promise<void>;
-  /** Resolves at the end of its first connection. */
+  /** Resolves at the end of the first connection. */
   readonly gone: Promise<void>;
 
   constructor(options: LightOptions) {
@@ -99,7 +99,7 @@ export class LightAgent {
     return this.#socket?.readyState === WebSocket.OPEN;
   }
 
-  /** Its present connection, for those who misuse it. */
+  /** Current connection, for tests that misuse the protocol. */
   get socket(): WebSocket {
     if (this.#socket === null) throw new Error('not connected');
     return this.#socket;
@@ -118,7 +118,7 @@ export class LightAgent {
     else sent();
   }
 
-  /** Serves these models from now on. Resolves when the coordinator has taken that in. */
+  /** Replaces the served models. Resolves when the coordinator has processed the change. */
   async serve(models: readonly string[]): Promise<void> {
     this.say({ type: 'models', models: this.offers(models) });
     const answered = new Promise<void>((resolve) => this.socket.once('pong', () => resolve()));
@@ -220,7 +220,7 @@ export class LightAgent {
     if (job === undefined || !job.open(frame)) return;
     const { onJob } = this.#options;
     void Promise.resolve(onJob === undefined ? job.answer() : onJob(job))
-      // A job that is abandoned rejects; what a script does wrongly shows at the client.
+      // An abandoned job rejects; mistakes of a script surface at the client.
       .catch(() => {})
       .finally(() => {
         job.dispose();

@@ -1,9 +1,9 @@
-/** Many light agents in this process, brought up a few at a time. */
+/** Many light agents in this process, started a few at a time. */
 import { LightAgent, type LightKeys, type LightOptions, makeKeys } from './agent.js';
 
 export interface LightFleet {
   readonly agents: readonly LightAgent[];
-  /** Agents that are connected and registered on their newest connection, as far as they know. */
+  /** Agents with a registered current connection, from their own point of view. */
   online(): number;
   leave(): void;
 }
@@ -11,9 +11,9 @@ export interface LightFleet {
 export interface LightFleetOptions extends Omit<LightOptions, 'models' | 'keys'> {
   readonly size: number;
   readonly models: (index: number) => readonly string[];
-  /** Made in advance; made now when there are none. */
+  /** Prepared keys; generated when absent. */
   readonly keys?: readonly LightKeys[];
-  /** Connections that are being made at once. */
+  /** Concurrent connection attempts. */
   readonly atOnce?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * One job at a light agent: opens the sealed body, renders with the real formats, seals frames within its credit by the
- * agent's own code, and signs. Each step can be taken alone, so that a scripted agent may leave one out or do it wrongly.
+ * One job at a light agent: opens the sealed body, renders with the real formats, seals frames within its credit by the agent's own
+ * code, and signs. Each step can be called alone, so that a script can omit or corrupt a step.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { formatFor, type OutputEvent, type ParsedRequest } from '@inference/formats';
@@ -27,7 +27,7 @@ export interface CompletionChange {
   readonly message?: (message: JobCompleted) => JobCompleted;
 }
 
-/** From a cancel to the signed end of what was written until then, in milliseconds. */
+/** Time from a cancel to the signed end of the partial output, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 5000;
 
 export class LightJob {
@@ -66,7 +66,7 @@ export class LightJob {
     return true;
   }
 
-  /** Aborted when the coordinator cancels it, or the agent is gone. */
+  /** Aborted on the coordinator's cancel or the agent's disconnect. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -81,7 +81,7 @@ export class LightJob {
     return this.#sealer;
   }
 
-  /** What the client asks it to say. */
+  /** The client's script for the response. */
   get script(): Script {
     const { prompt } = this.parsed.request;
     return scriptIn(prompt.type === 'text' ? prompt.text : (prompt.messages.at(-1)?.content ?? ''));
@@ -98,7 +98,7 @@ export class LightJob {
     else this.#frames.grant(bytes);
   }
 
-  /** Ends where it stands. As the real agent, it does not wait for ever for the credit to say so. */
+  /** Ends at the current position. Like the real agent, the wait for credit is bounded. */
   cancel(): void {
     this.#closing.abort();
     this.#closeTimer ??= setTimeout(() => {
@@ -107,7 +107,7 @@ export class LightJob {
     }, CLOSE_TIMEOUT_MS).unref();
   }
 
-  /** It is over, however it ended. */
+  /** Releases the job, however it ended. */
   dispose(): void {
     if (this.#closeTimer !== null) clearTimeout(this.#closeTimer);
   }
@@ -132,7 +132,7 @@ export class LightJob {
     this.agent.sendBytes(this.sealer.seal(bytes, final));
   }
 
-  /** Accepts, says what it is told to, and has it signed; ends where it stands when it is cancelled. */
+  /** Accepts the job, sends and signs the response; on cancel, ends at the current position. */
   async answer(change: CompletionChange = {}): Promise<void> {
     this.accept();
     const ended = await this.sayAll();
@@ -141,7 +141,7 @@ export class LightJob {
     this.complete(ended === 'cut' ? { receipt: (receipt) => ({ ...receipt, finish_reason: 'cancelled' }) } : change);
   }
 
-  /** Writes the answer without its final frame. `cut`: cancelled after something was written, `nothing`: before. */
+  /** Sends the response without its final frame. `cut`: cancelled after some output, `nothing`: before any. */
   async sayAll(): Promise<'whole' | 'cut' | 'nothing'> {
     const { context, parsed, script } = this;
     const words = parsed.request.task === 'count' ? 0 : script.words;
@@ -164,7 +164,7 @@ export class LightJob {
     return 'whole';
   }
 
-  /** Tells that it is done, with what its enclave signs; or, changed, with something else. */
+  /** Reports completion with signed statements, optionally altered. */
   complete(change: CompletionChange = {}): void {
     const responseSha256 = this.#hash.digestHex();
     const { enclave } = this.agent.keys;

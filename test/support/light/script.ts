@@ -1,4 +1,7 @@
-/** What a light agent is to say and how fast: the client writes it into the prompt, so both sides know the right answer. */
+/**
+ * Content and speed of a light agent's response: the client puts the script into the prompt, so both sides know the expected
+ * response.
+ */
 
 export interface Script {
   readonly words: number;
@@ -8,12 +11,12 @@ export interface Script {
   readonly length?: number;
 }
 
-/** The prompt that asks for it. */
+/** Prompt that carries the script. */
 export function promptOf(script: Script): string {
   return JSON.stringify(script);
 }
 
-/** The script in a prompt; a short answer where there is none. */
+/** Script inside a prompt; default: a short response. */
 export function scriptIn(prompt: string): Script {
   try {
     const value = JSON.parse(prompt) as Script;

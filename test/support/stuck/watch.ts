@@ -1,6 +1,6 @@
 /**
- * Run before every test file: a process that stands still for minutes, in a loop without end or in a call that never returns,
- * says where it stands and is ended. No time limit of a test is felt there, and the whole run would wait with it.
+ * Setup for every test file: a process that blocks its event loop for minutes prints its location and exits. Test timeouts do not
+ * fire there, and the whole run would hang.
  */
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, expect } from 'vitest';
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 const LONGEST_MS = 4 * 60_000;
 const BEAT_MS = 1000;
 
-// One for the process, which runs many files.
+// One watchdog per process, which runs many files.
 const KEY = Symbol.for('test/support/stuck');
 const kept = globalThis as { [KEY]?: Worker };
 kept[KEY] ??= startWatcher();

@@ -1,10 +1,10 @@
 /** What others are told of whether this machine serves: the coordinator in codes, the owner in sentences. Pure. */
-import type { ToldAvailability } from '@inference/protocol';
+import type { ReportedAvailability } from '@inference/protocol';
 import type { AvailabilityStatus } from '../control/daemon-status.js';
 import type { AttendanceStatus } from '../host/availability/availability-controller.js';
 import type { OpenAttendance } from './host-availability.js';
 
-export function toldAvailability({ state, reasons, nextChangeAt }: AttendanceStatus): ToldAvailability {
+export function toldAvailability({ state, reasons, nextChangeAt }: AttendanceStatus): ReportedAvailability {
   const [first] = reasons;
   if (state === 'serving' || first === undefined) return { state };
   // While somebody works, its end is the earliest one and says nothing.

@@ -16,7 +16,7 @@ import {
   PROTOCOL_VERSIONS,
   type ProviderMessage,
   type RejectionCode,
-  type ToldAvailability,
+  type ReportedAvailability,
   type TrustMessage,
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
@@ -31,7 +31,7 @@ export interface Presence {
   readonly models: (version: number) => readonly ModelOffer[];
   readonly slots: number;
   /** Whether jobs may come, when it registers; left out: they may. */
-  readonly availability?: () => ToldAvailability;
+  readonly availability?: () => ReportedAvailability;
 }
 
 /** Takes the jobs of one session. */

@@ -1,6 +1,6 @@
 /**
- * An ACME server reduced to its `device-attest-01` challenge: it gives out tokens and passes what devices answer to the
- * coordinator, which verifies it. It issues no certificates.
+ * ACME server (RFC 8555) reduced to its `device-attest-01` challenge: issues tokens and forwards device answers to the coordinator,
+ * which verifies them. Issues no certificates.
  */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { readBody } from '../read-body.js';
 
 export interface AcmeServerOptions {
-  /** The coordinator's address for challenge results, and the secret they are signed with. */
+  /** Coordinator endpoint for challenge results, and the secret that signs them. */
   readonly hook: { readonly url: string; readonly secret: string };
   readonly now?: () => number;
   readonly port?: number;
@@ -55,8 +55,8 @@ export class AcmeServer {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Tells the coordinator what a device answered to a challenge. */
-  async tell(result: { readonly enrolment: string; readonly token: string; readonly attObj: string }): Promise<void> {
+  /** Posts a device's challenge answer to the coordinator. */
+  async report(result: { readonly enrolment: string; readonly token: string; readonly attObj: string }): Promise<void> {
     const { now = Date.now } = this.#options;
     const body = JSON.stringify({
       ...{ enrolment: result.enrolment, token: result.token, att_obj: result.attObj },
@@ -93,7 +93,7 @@ export class AcmeServer {
     if (id === undefined || order === undefined) throw new RangeError('no such order');
     // A challenge is answered once.
     this.#orders.delete(id);
-    await this.tell({ ...order, attObj: String(body.attObj) });
+    await this.report({ ...order, attObj: String(body.attObj) });
     return { status: 'processing' };
   }
 }

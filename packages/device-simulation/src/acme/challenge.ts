@@ -1,6 +1,6 @@
 /**
- * The part of ACME that matters here: a `device-attest-01` challenge, answered with an attestation object whose certificate
- * is fresh by the SHA-256 of the token.
+ * The `device-attest-01` challenge of ACME, answered with an attestation object whose certificate carries the SHA-256 of the token
+ * as its freshness code.
  */
 import { createHash } from 'node:crypto';
 import { toBase64Url, utf8 } from '@inference/protocol';
@@ -15,7 +15,7 @@ export function attestationObject(mac: FakeMac, token: string): string {
 
 const TIMEOUT_MS = 10_000;
 
-/** Answers the challenge of an ACME server that {@link AcmeServer} is: asks for a token, and posts the attestation object. */
+/** Answers the challenge of an {@link AcmeServer}: requests a token, then posts the attestation object. */
 export async function respondToChallenge(
   mac: FakeMac,
   order: { readonly directoryUrl: string; readonly clientIdentifier: string },

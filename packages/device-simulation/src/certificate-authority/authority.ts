@@ -1,6 +1,6 @@
 /**
- * A certificate authority with the shape of the maker's: a root and an issuing authority with P-384 keys, and leaf
- * certificates of 91 days that state facts of one simulated Mac. Its names say that it is simulated.
+ * Certificate authority with the shape of Apple's: a root and an issuing authority with P-384 keys, and 91-day leaf certificates
+ * that state facts of one simulated Mac. Every subject name says "Simulated".
  */
 import { createHash, X509Certificate } from 'node:crypto';
 import { fromHex, toBase64, toHex } from '@inference/protocol';
@@ -34,7 +34,7 @@ const NAMES = {
 export type AuthorityNames = typeof NAMES;
 
 export interface AuthorityOptions {
-  /** When it is made, in milliseconds. */
+  /** Creation time in milliseconds. */
   readonly now: number;
   readonly random: Random;
   readonly names?: Partial<AuthorityNames>;
@@ -45,13 +45,13 @@ export interface IssueOptions {
   readonly now: number;
   readonly random: Random;
   readonly device: AttestedDevice;
-  /** The 32 bytes that the certificate is fresh by: the nonce of device management, or SHA-256 of an ACME token. */
+  /** Freshness code, 32 bytes: the nonce of device management, or SHA-256 of an ACME token. */
   readonly freshness: Uint8Array;
-  /** Real leaves from device management have one, those of ACME do not. */
+  /** Extended key usage. Real leaves from device management have the extension, ACME leaves do not. */
   readonly extendedKeyUsage?: boolean;
-  /** The attested key; a fresh one unless given. */
+  /** The attested key. Default: a new key. */
   readonly leafKey?: P384Key;
-  /** Changes to what is signed. */
+  /** Modifies the template before signing. */
   readonly change?: (template: CertificateTemplate) => CertificateTemplate;
 }
 
@@ -89,7 +89,7 @@ export class SimulatedAuthority {
     return new SimulatedAuthority(parts.names, parts.rootKey, parts.issuerKey, root, issuer);
   }
 
-  /** From what {@link save} wrote. Throws on anything else. */
+  /** Restores an authority from the output of {@link save}. Throws on any other text. */
   static load(text: string): SimulatedAuthority {
     const saved = JSON.parse(text) as SavedAuthority;
     if (saved.kind !== 'simulated-device-authority' || saved.v !== 1) throw new TypeError('not a saved simulated authority');
@@ -103,7 +103,7 @@ export class SimulatedAuthority {
     );
   }
 
-  /** Everything, private keys included, as text: a simulated authority is worth nothing outside its simulation. */
+  /** Serializes the authority, private keys included: a simulated authority is worth nothing outside its simulation. */
   save(): string {
     const saved: SavedAuthority = {
       v: 1,
@@ -117,12 +117,12 @@ export class SimulatedAuthority {
     return `${JSON.stringify(saved, null, 2)}\n`;
   }
 
-  /** The root certificate, which a coordinator is given as its anchor. */
+  /** Root certificate, used by coordinators as trust anchor. */
   get rootPem(): string {
     return pem(this.rootCertificate);
   }
 
-  /** A chain for one Mac. */
+  /** Issues a certificate chain for one Mac. */
   issue(options: IssueOptions): IssuedChain {
     const leafKey = options.leafKey ?? p384Key(options.random);
     const template = (options.change ?? ((same) => same))(this.leafTemplate(leafKey, options));
@@ -130,7 +130,7 @@ export class SimulatedAuthority {
     return { certificates: [leaf, this.issuerCertificate], leafKey };
   }
 
-  /** What {@link issue} signs. */
+  /** Leaf template that {@link issue} signs. */
   leafTemplate(leafKey: P384Key, { now, random, device, freshness, ...rest }: IssueOptions): CertificateTemplate {
     const purpose = { oid: '2.5.29.37', critical: false, value: extendedKeyUsage(DEVICE_ATTESTATION_PURPOSE) };
     return {
@@ -156,7 +156,7 @@ export class SimulatedAuthority {
     };
   }
 
-  /** What the root signed when the authority was made at `now`. */
+  /** Issuer template that the root signs at creation, `now` in milliseconds. */
   issuerTemplate(now: number, random: Random): CertificateTemplate {
     return issuerTemplate(this, now, random);
   }

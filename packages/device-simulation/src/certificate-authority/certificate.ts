@@ -1,6 +1,6 @@
 /**
- * One X.509 certificate as a template of encoded parts (RFC 5280 section 4.1), so that each part can be replaced by another
- * encoding, and the signature by another key or hash.
+ * One X.509 certificate as a template of encoded parts (RFC 5280 section 4.1): any part can be replaced by another encoding, the
+ * signature by another key or hash.
  */
 import { type KeyObject, sign } from 'node:crypto';
 import {
@@ -21,7 +21,7 @@ import {
 export interface Extension {
   readonly oid: string;
   readonly critical: boolean;
-  /** What extnValue wraps: the bytes, not yet wrapped. */
+  /** Content of extnValue, without the OCTET STRING wrapper. */
   readonly value: Uint8Array;
   /** The whole extension, encoded otherwise than from the members above. */
   readonly encoded?: Uint8Array;
@@ -34,7 +34,7 @@ export interface CertificateTemplate {
   readonly serialNumber: Uint8Array;
   /** Encoded AlgorithmIdentifier inside the signed part. */
   readonly signatureAlgorithm: Uint8Array;
-  /** The one outside it; the same unless given. */
+  /** Outer signatureAlgorithm. Default: same as the inner value. */
   readonly outerSignatureAlgorithm?: Uint8Array;
   readonly issuer: Uint8Array;
   readonly notBefore: Uint8Array;
@@ -52,7 +52,7 @@ export interface Signer {
 
 const ECDSA_OID = { sha1: '1.2.840.10045.4.1', sha256: '1.2.840.10045.4.3.2', sha384: '1.2.840.10045.4.3.3' } as const;
 
-/** AlgorithmIdentifier of ECDSA with a hash; it has no parameters (RFC 5758 section 3.2). */
+/** AlgorithmIdentifier of ECDSA with a hash, without parameters (RFC 5758 section 3.2). */
 export function ecdsaWith(hash: Signer['hash']): Uint8Array {
   return sequence(objectIdentifier(ECDSA_OID[hash]));
 }
@@ -83,7 +83,7 @@ export function encodeExtension({ oid, critical, value, encoded }: Extension): U
   return encoded ?? sequence(objectIdentifier(oid), ...(critical ? [boolean(true)] : []), octetString(value));
 }
 
-/** What makes up a Name, in the maker's order. */
+/** Attributes of a Name, in Apple's order. */
 export interface NameParts {
   readonly commonName: string;
   readonly organizationalUnit?: string;

@@ -1,7 +1,4 @@
-/**
- * A writer of DER (X.690), as far as certificates need it. It writes what it is told, wrong values included: tests of
- * verifiers depend on that.
- */
+/** DER writer (X.690), as far as certificates need. Writes invalid values too: verifier tests depend on them. */
 import { concatBytes, utf8 } from '@inference/protocol';
 
 export const TAG = {
@@ -34,7 +31,7 @@ export const boolean = (value: boolean): Uint8Array => tlv(TAG.boolean, Uint8Arr
 /** `[n]` around a value. */
 export const explicit = (n: number, value: Uint8Array): Uint8Array => tlv(0xa0 | n, value);
 
-/** A non-negative INTEGER from its big-endian bytes, in as few as possible. */
+/** Non-negative INTEGER from big-endian bytes, in the shortest form. */
 export function integer(magnitude: Uint8Array): Uint8Array {
   const start = magnitude.findIndex((byte) => byte !== 0);
   const digits = start < 0 ? Uint8Array.of(0) : magnitude.subarray(start);

@@ -1,6 +1,6 @@
 /**
- * The extensions in which a leaf certificate states facts of one Mac, with the raw encodings that the maker uses: most are
- * bare bytes without any inner ASN.1, two are INTEGERs where 0 is the protected state.
+ * Leaf certificate extensions that state facts of one Mac, in Apple's raw encodings: mostly bare bytes without inner ASN.1; two are
+ * INTEGERs where 0 is the protected state.
  */
 import { utf8 } from '@inference/protocol';
 import { derInteger, type Extension } from './certificate.js';
@@ -20,7 +20,7 @@ export const DEVICE_OIDS = {
   kexts: `${ARC}.13.3`,
 } as const;
 
-/** What the maker knows of one Mac. */
+/** Facts about one Mac in Apple's records. */
 export interface AttestedDevice {
   readonly serialNumber: string;
   /** For example `00006041-00112233AABBCCDC`: chip identifier, then the machine's own. */

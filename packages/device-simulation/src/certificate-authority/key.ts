@@ -1,9 +1,9 @@
-/** P-384 keys made from given randomness, so that an authority can be made again from the same seed. */
+/** Derives P-384 keys from supplied randomness, so that the same seed yields the same authority. */
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
 import { toBase64Url } from '@inference/protocol';
 import { bitString, objectIdentifier, sequence } from './der.js';
 
-/** Gives this many random bytes. */
+/** Returns `bytes` random bytes. */
 export type Random = (bytes: number) => Uint8Array;
 
 export interface P384Key {
@@ -15,7 +15,7 @@ export interface P384Key {
 }
 
 export function p384Key(random: Random): P384Key {
-  // The top bit is cleared, so that the number is below the order of the curve.
+  // A cleared top bit keeps the scalar below the order of the curve.
   return p384KeyFrom(random(48).map((byte, index) => (index === 0 ? byte & 0x7f : byte)));
 }
 

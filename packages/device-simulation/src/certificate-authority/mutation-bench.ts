@@ -1,4 +1,4 @@
-/** What mutations of a chain are made of: an authority, an impostor, a Mac, and the steps of issuing taken apart. */
+/** Building blocks of chain mutations: an authority, an impostor, a Mac, and the single steps of issuing. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { type ChainRejection, toBase64 } from '@inference/protocol';
 import { SimulatedAuthority } from './authority.js';
@@ -6,24 +6,24 @@ import { type CertificateTemplate, type Signer, signCertificate } from './certif
 import type { AttestedDevice } from './device-extensions.js';
 import { type P384Key, p384Key, type Random } from './key.js';
 
-/** What a verifier is given to judge. */
+/** Input of a chain verifier. */
 export interface ChainSample {
   /** base64 of DER, leaf first. */
   readonly chain: readonly string[];
-  /** What the machine says of itself elsewhere. */
+  /** Claims of the machine outside its certificates. */
   readonly claims: {
     readonly serialNumber: string;
     readonly provisioningUdid: string;
     readonly softwareUpdateDeviceId: string;
     readonly chipName: string;
   };
-  /** The 32 bytes that the nonce of this enclave key gives. */
+  /** Freshness code (32 bytes) for this enclave key's nonce. */
   readonly freshness: Uint8Array;
   /** The verifier's clock, in milliseconds. */
   readonly now: number;
 }
 
-/** One thing changed. A mutation whose code is null must still be accepted. */
+/** One changed detail of a chain. A mutation with code null must still be accepted. */
 export interface ChainMutation {
   readonly name: string;
   readonly code: ChainRejection | null;
@@ -44,7 +44,7 @@ export const DEVICE: AttestedDevice = {
 
 const NOW = Date.UTC(2026, 5, 1);
 
-/** An authority, a key of each certificate, and the steps that mutations are made of. */
+/** An authority, one key per certificate, and the issuing steps that mutations modify. */
 export class MutationBench {
   readonly now = NOW;
   readonly random: Random;
@@ -75,7 +75,7 @@ export class MutationBench {
     };
   }
 
-  /** A chain whose leaf is signed by the genuine issuer after `change`. */
+  /** Chain with a leaf that the genuine issuer signs after `change`. */
   chain(change: (template: CertificateTemplate) => CertificateTemplate = (same) => same, device: Partial<AttestedDevice> = {}): string[] {
     return encode(this.certificates(change, device));
   }
@@ -88,7 +88,7 @@ export class MutationBench {
     return [...this.authority.issue({ now, random, leafKey, freshness, device: { ...DEVICE, ...device }, change }).certificates];
   }
 
-  /** A chain whose issuer is signed by the genuine root after `change`; the leaf is signed by `leafSigner`. */
+  /** Chain with an issuer that the genuine root signs after `change`; `leafSigner` signs the leaf. */
   chainWithIssuer(change: (template: CertificateTemplate) => CertificateTemplate, rootSigner: Partial<Signer> = {}): string[] {
     const { rootKey } = this.authority;
     const template = change(this.authority.issuerTemplate(NOW - 1000, this.random));
@@ -96,7 +96,7 @@ export class MutationBench {
     return encode([this.certificates()[0] as Uint8Array, issuer]);
   }
 
-  /** A chain whose leaf is signed with another key or hash. */
+  /** Chain with a leaf signed by another key or hash. */
   chainSignedBy(signer: Partial<Signer>, change: (template: CertificateTemplate) => CertificateTemplate = (same) => same): string[] {
     const { issuerKey, issuerCertificate } = this.authority;
     const { now, random, freshness } = this;
@@ -104,7 +104,7 @@ export class MutationBench {
     return encode([signCertificate(template, { privateKey: issuerKey.privateKey, hash: 'sha384', ...signer }), issuerCertificate]);
   }
 
-  /** A key of a kind that no certificate of a chain may have; made once. */
+  /** Key of a kind that chains must not contain. Created once per kind. */
   foreignKey(kind: 'rsa' | 'P-256' | 'P-521'): ReturnType<typeof foreignKey> {
     const known = this.#foreignKeys.get(kind) ?? foreignKey(kind);
     this.#foreignKeys.set(kind, known);

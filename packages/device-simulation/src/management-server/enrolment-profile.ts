@@ -1,10 +1,10 @@
-/** Reads what an enrolment profile tells a Mac: where its management is, with the parameters that the Mac shows from then on. */
+/** Reads an enrolment profile: the address of the management server and the parameters that the Mac sends from then on. */
 import { type PlistValue, parse } from 'plist';
 
 export interface EnrolmentOrders {
-  /** Address that the Mac checks in at. */
+  /** Check-in address of the Mac. */
   readonly checkInUrl: string;
-  /** Query parameters of that address; the server passes them on with everything the Mac sends. */
+  /** Query parameters of the check-in address; the server passes them on with every message of the Mac. */
   readonly parameters: Readonly<Record<string, string>>;
   /** ACME directory for the Mac's identity, or null where the profile orders another kind of identity. */
   readonly acme: { readonly directoryUrl: string; readonly clientIdentifier: string } | null;

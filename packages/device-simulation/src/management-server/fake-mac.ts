@@ -1,7 +1,6 @@
 /**
- * A Mac under device management, as a management server sees it: it keeps protections, answers the two questions that this
- * network asks, and shows attestations by its maker, a new one at most every seven days, as real ones do. It can be told to
- * misbehave.
+ * Simulated Mac under device management. Stores protections, answers the two commands that this network sends, and attests with
+ * Apple-shaped certificates, at most one new certificate per seven days, as real Macs do. Can be set to misbehave.
  */
 import { randomBytes } from 'node:crypto';
 import { buildBinary, build as buildXml, type PlistValue } from 'plist';
@@ -26,22 +25,22 @@ export interface MacIdentity {
   readonly osVersion: string;
 }
 
-/** What a Mac, or whoever pretends to be one, can do wrong. */
+/** Faults of a Mac or an impostor. */
 export const MISBEHAVIOURS = [
   /** Takes commands and never answers. */
   'no_answer',
-  /** Says that it is busy. */
+  /** Answers NotNow. */
   'not_now',
   'device_error',
-  /** Reports another serial number, provisioning UDID or board than its certificate states. */
+  /** Reports a serial number, provisioning UDID or board that differs from its certificate. */
   'wrong_serial',
   'wrong_provisioning_udid',
   'wrong_board',
-  /** Puts another device's UDID into its answers. */
+  /** Answers with another device's UDID. */
   'other_udid',
-  /** Answers another command than it was sent. */
+  /** Answers a command that was never sent. */
   'other_command',
-  /** Shows an attestation that is fresh by another nonce. */
+  /** Attests with the freshness code of another nonce. */
   'stale_nonce',
   'no_attestation',
   /** Answers twice, with a moment between. */
@@ -53,14 +52,14 @@ export const MISBEHAVIOURS = [
 ] as const;
 export type Misbehaviour = (typeof MISBEHAVIOURS)[number];
 
-/** A command as it was enqueued. */
+/** A command in the queue. */
 export interface ReceivedCommand {
   readonly uuid: string;
   readonly requestType: string;
   readonly nonce: Uint8Array | null;
 }
 
-/** What goes back to the server: the device's own property list, and the values that the server reads from it. */
+/** Answer to the server: the device's own property list, and the values that the server reads from there. */
 export interface MacAnswer {
   readonly status: 'Acknowledged' | 'Error' | 'NotNow';
   readonly commandUuid: string;
@@ -108,7 +107,7 @@ export class FakeMac {
     this.#renewMs = options.renewMs ?? RENEW_MS;
   }
 
-  /** The answer to a command, or null when this Mac gives none. */
+  /** Answers a command; null when this Mac stays silent. */
   answer(command: ReceivedCommand): MacAnswer | null {
     if (this.#does('no_answer')) return null;
     const commandUuid = this.#does('other_command') ? '00000000-0000-4000-8000-000000000000' : command.uuid;
@@ -131,7 +130,7 @@ export class FakeMac {
     );
   }
 
-  /** A chain that is fresh by these 32 bytes, issued now: what the maker gives for an ACME challenge. */
+  /** New chain with this 32-byte freshness code, as Apple issues for an ACME challenge. */
   attest(freshness: Uint8Array): readonly Uint8Array[] {
     const { certificates } = this.#authority.issue({
       now: this.#now(),
@@ -178,7 +177,7 @@ export class FakeMac {
     };
   }
 
-  /** The cached chain when the nonce is the same or the last one is young; else a new one. */
+  /** Returns the cached chain for the same nonce or within seven days of the last one, else a new chain. */
   #attestation(nonce: Uint8Array): readonly Uint8Array[] {
     const now = this.#now();
     const wanted = this.#does('stale_nonce') ? new Uint8Array(32).fill(0x5a) : nonce;

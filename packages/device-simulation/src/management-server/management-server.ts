@@ -1,6 +1,6 @@
 /**
- * A management server with the interface of NanoMDM (enqueue, push, webhook) and Macs of its own behind it. Under
- * `/simulation/v1` Macs are made, enrolled with a profile and told to change. It manages nothing real.
+ * Management server with the interface of NanoMDM (enqueue, push, webhook) and simulated Macs behind it. Routes under
+ * `/simulation/v1` create, enrol and change Macs. Manages no real device.
  */
 import { randomUUID, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -25,7 +25,7 @@ export interface ManagementServerOptions {
   readonly answerAfterMs?: number;
   /** Least time between two attestations of a Mac, in milliseconds; seven days unless given. */
   readonly renewMs?: number;
-  /** File in which Macs and their enrolments outlive the server; none: they do not. */
+  /** File that persists Macs and enrolments across restarts. Default: none. */
   readonly stateFile?: string;
 }
 
@@ -43,7 +43,7 @@ export class ManagementServer {
     Pick<ManagementServerOptions, 'renewMs' | 'stateFile'>;
   readonly #server: Server;
   readonly #macs = new Map<string, Managed>();
-  /** Events that were sent, newest last, for whoever watches. */
+  /** Sent events, newest last. */
   readonly sent: SentEvent[] = [];
   /** How events are sent from now on. */
   sending: SendOptions = {};
@@ -74,7 +74,7 @@ export class ManagementServer {
     return `http://${address}:${port}`;
   }
 
-  /** Makes a Mac that is not enrolled yet. */
+  /** Creates a Mac that is not enrolled yet. */
   addMac(
     identity: Partial<MacIdentity> = {},
     more: { protections?: Partial<MacProtections>; misbehaviours?: readonly Misbehaviour[] } = {},
@@ -95,7 +95,7 @@ export class ManagementServer {
     return this.#macs.get(udid)?.mac ?? null;
   }
 
-  /** Enrols a Mac with a profile, as its owner would: the identity by ACME where the profile orders one, then the check-ins. */
+  /** Enrols a Mac with a profile, as its owner would: an ACME identity if the profile requests one, then the check-ins. */
   async enrol(udid: string, profile: string): Promise<void> {
     const managed = this.#managed(udid);
     managed.orders = readEnrolmentProfile(profile);
@@ -105,7 +105,7 @@ export class ManagementServer {
     this.#save();
   }
 
-  /** Enrols the Mac that a profile is for: the one with its serial number, which is made if need be. */
+  /** Enrols the Mac with the profile's serial number, creating the Mac if needed. */
   async enrolBySerial(profile: string): Promise<FakeMac> {
     const serialNumber = readEnrolmentProfile(profile).acme?.clientIdentifier;
     if (serialNumber === undefined) throw new TypeError('the profile names no serial number');
@@ -124,7 +124,7 @@ export class ManagementServer {
     this.#save();
   }
 
-  /** Sends an event of this Mac's making. Resolves with the coordinator's answer. */
+  /** Sends an event of this Mac. Resolves with the coordinator's answer. */
   async report(udid: string, command: ReceivedCommand, options: SendOptions = {}): Promise<SentEvent | null> {
     const managed = this.#managed(udid);
     const answer = managed.mac.answer(command);
@@ -171,7 +171,7 @@ export class ManagementServer {
     return sent;
   }
 
-  /** A push: the Mac fetches its commands one after the other and answers each. */
+  /** Push: the Mac fetches its commands one by one and answers each. */
   #push(managed: Managed): void {
     managed.answering = managed.answering.then(() => this.#answerAll(managed)).catch(() => {});
   }
@@ -186,7 +186,7 @@ export class ManagementServer {
       const event = reportEvent(udid, answer, managed.orders?.parameters ?? {});
       await this.#send(event);
       if (managed.mac.misbehaviours.has('duplicate_answers')) await this.#send(event);
-      // A busy Mac keeps the command; it is asked again at the next push.
+      // A busy Mac leaves the command in the queue until the next push.
       if (answer.status === 'NotNow') {
         managed.queue.unshift(command);
         return;
@@ -208,7 +208,7 @@ export class ManagementServer {
 
   async #route(request: IncomingMessage, path: string, body: Buffer): Promise<readonly [number, unknown]> {
     if (path === '/version') return [200, { version: 'simulated' }];
-    // Open to everyone, as installing a profile on one's own Mac is.
+    // Public, as installing a profile on one's own Mac is.
     if (path === '/simulation/v1/install' && request.method === 'POST') {
       const mac = await this.enrolBySerial(await profileOf(JSON.parse(body.toString('utf8')) as Record<string, unknown>));
       return [200, describe(this.#managed(mac.identity.udid))];
@@ -260,7 +260,7 @@ export class ManagementServer {
     return [200, { status }];
   }
 
-  /** The simulation's own controls: `POST macs` makes a Mac, `POST macs/{udid}/enrol` installs a profile, `PATCH` changes it. */
+  /** Control routes: `POST macs` creates a Mac, `POST macs/{udid}/enrol` installs a profile, `PATCH` changes a Mac. */
   async #control(method: string, path: string, body: Buffer): Promise<readonly [number, unknown]> {
     const [, udid, action] = /^\/simulation\/v1\/macs(?:\/([^/]+)(?:\/(enrol|unenrol))?)?$/.exec(path) ?? [null];
     const input = body.length === 0 ? {} : (JSON.parse(body.toString('utf8')) as Record<string, unknown>);
@@ -290,7 +290,7 @@ function describe({ mac, orders, queue }: Managed) {
   };
 }
 
-/** The profile itself, or the one at the address given. */
+/** The profile in the body, or fetched from the address in the body. */
 async function profileOf(input: Record<string, unknown>): Promise<string> {
   if (typeof input.profile === 'string') return input.profile;
   const response = await fetch(String(input.profile_url), { signal: AbortSignal.timeout(10_000) });
@@ -308,7 +308,7 @@ function readCommand(text: string): ReceivedCommand {
   return { uuid, requestType, nonce: nonce instanceof Uint8Array ? nonce : null };
 }
 
-/** A Mac that nobody else has. */
+/** Identity of a new, unique Mac. */
 function newIdentity(): MacIdentity {
   const unique = randomUUID().replaceAll('-', '').toUpperCase();
   return {

@@ -1,4 +1,4 @@
-/** Macs on disk, so that a simulated management server that is started again still manages them. */
+/** Persists Macs, so that a restarted simulated management server still manages them. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { EnrolmentOrders } from './enrolment-profile.js';
 import type { MacIdentity, MacProtections, Misbehaviour } from './fake-mac.js';
@@ -7,11 +7,11 @@ export interface SavedMac {
   readonly identity: MacIdentity;
   readonly protections: MacProtections;
   readonly misbehaviours: readonly Misbehaviour[];
-  /** What its enrolment profile says; null while it is not enrolled. */
+  /** Content of the enrolment profile; null while not enrolled. */
   readonly orders: EnrolmentOrders | null;
 }
 
-/** Macs in a file; none when there is no file. Throws on one that cannot be read. */
+/** Reads Macs from a file; empty when the file is absent. Throws on an unreadable file. */
 export function readMacs(file: string): readonly SavedMac[] {
   let text: string;
   try {
@@ -23,7 +23,7 @@ export function readMacs(file: string): readonly SavedMac[] {
   return (JSON.parse(text) as { macs: SavedMac[] }).macs;
 }
 
-/** Replaces the file as a whole, readable by its owner only: enrolment tokens are in it. */
+/** Replaces the whole file, readable by its owner only, since enrolment tokens are inside. */
 export function writeMacs(file: string, macs: readonly SavedMac[]): void {
   writeFileSync(`${file}.new`, `${JSON.stringify({ macs }, null, 2)}\n`, { mode: 0o600 });
   renameSync(`${file}.new`, file);

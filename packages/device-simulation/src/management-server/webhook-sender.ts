@@ -7,11 +7,11 @@ export interface WebhookTarget {
   readonly secret: string;
 }
 
-/** How one event is sent; tests forge with it. */
+/** Options for sending one event; tests forge events with them. */
 export interface SendOptions {
   /** Signed with another secret, or not at all. */
   readonly signature?: 'right' | 'wrong' | 'none';
-  /** Members to put in the place of the right ones. */
+  /** Members that replace the correct ones. */
   readonly change?: (event: Record<string, unknown>) => Record<string, unknown>;
 }
 
@@ -55,7 +55,7 @@ export function checkInEvent(
   };
 }
 
-/** Sends an event. Resolves with what came back, whatever its status; rejects when nothing did. */
+/** Sends an event. Resolves with any HTTP response; rejects when none arrives. */
 export async function sendEvent(
   target: WebhookTarget,
   event: Record<string, unknown>,
@@ -70,7 +70,7 @@ export async function sendEvent(
   return sendRaw(target, body, { 'content-type': 'application/json', ...signed });
 }
 
-/** Sends bytes as they are; replays an event with the body and headers it was sent with. */
+/** Sends raw bytes; replays an event with its original body and headers. */
 export async function sendRaw(target: WebhookTarget, body: string, headers: Readonly<Record<string, string>>): Promise<SentEvent> {
   const response = await fetch(target.url, { method: 'POST', body, headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
   return { body, headers, status: response.status, answer: await response.text() };

@@ -1,5 +1,5 @@
 /** Parameters of a chat completion request that change how its response is rendered. */
-import type { AnswerEnding } from '../output-event.js';
+import type { CompletedFinishReason } from '../output-event.js';
 
 export interface ChatAnswerOptions {
   /** The client requested a usage chunk at the end of its stream. */
@@ -16,6 +16,6 @@ export interface ChatAnswerOptions {
 /** Tier name of the real API for requests without a special tier. */
 export const SERVICE_TIER = 'default';
 
-export function shownReason(reason: AnswerEnding, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
+export function shownReason(reason: CompletedFinishReason, { legacyFunctions }: Pick<ChatAnswerOptions, 'legacyFunctions'>) {
   return legacyFunctions && reason === 'tool_calls' ? 'function_call' : reason;
 }

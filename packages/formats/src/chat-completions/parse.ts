@@ -1,6 +1,6 @@
 /** Parses a chat completion request into the internal job and the facts for routing. */
 import type { Endpoint } from '@inference/protocol';
-import { formAsked } from '../constraints.js';
+import { requestedFormat } from '../constraints.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
@@ -41,7 +41,7 @@ export function chatCompletionOf(json: unknown, endpoint: Endpoint, { unknownMem
     prompt: { type: 'chat', messages: normaliseMessages(body.messages), continuesLast: false },
     ...toolsOf(body),
     parallelToolCalls: !isFilled(body.functions) && (body.parallel_tool_calls ?? true),
-    responseFormat: formAsked(body, responseFormatOf(body.response_format)),
+    responseFormat: requestedFormat(body, responseFormatOf(body.response_format)),
     sampling: samplingOf(body),
     logprobs: logprobsOf(body),
     thinking: thinkingOf(body),

@@ -3,7 +3,7 @@ import type { AnswerFormat, Envelope, PlainRenderer, SignatureForm, SignedParts,
 import { openAiErrorBody } from '../open-ai-error.js';
 import { openAiUsage } from '../open-ai-usage.js';
 import { Transcript } from '../output/transcript.js';
-import type { AnswerEnding, OutputEvent } from '../output-event.js';
+import type { CompletedFinishReason, OutputEvent } from '../output-event.js';
 import { signatureComment, signatureMembers } from '../signature.js';
 import { SSE_DONE, sseData, sseJson } from '../sse.js';
 import { legacyLogprobs } from './logprobs.js';
@@ -110,6 +110,6 @@ function head({ responseId, created, model, systemFingerprint }: Envelope) {
 }
 
 /** The format has no tool calls: a response that ended with a call has `stop`. */
-function shownReason(reason: AnswerEnding): 'stop' | 'length' {
+function shownReason(reason: CompletedFinishReason): 'stop' | 'length' {
   return reason === 'length' ? 'length' : 'stop';
 }

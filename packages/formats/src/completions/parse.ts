@@ -1,6 +1,6 @@
 /** Parses a legacy completion request into the internal job: a text continued without a chat template. */
 import { responseFormatOf } from '../chat-completions/tools.js';
-import { formAsked } from '../constraints.js';
+import { requestedFormat } from '../constraints.js';
 import { stopOf } from '../fields.js';
 import type { ParsedRequest, ParseOptions } from '../format.js';
 import { readJsonBody } from '../json-body.js';
@@ -37,7 +37,7 @@ export function parseCompletion(bytes: Uint8Array, { unknownMembers = 'ignore' }
     tools: [],
     toolChoice: { type: 'auto' },
     parallelToolCalls: true,
-    responseFormat: formAsked(body, responseFormatOf(body.response_format)),
+    responseFormat: requestedFormat(body, responseFormatOf(body.response_format)),
     sampling: samplingOf(body),
     logprobs: body.logprobs ?? null,
     thinking: null,

@@ -1,5 +1,5 @@
 /** Admin API: providers, what operators hold back, health, prices, and the trail of what operators did. */
-import { ProviderStatusSchema, RESTRAINT_STATES, TrustPartSchema } from '@inference/protocol';
+import { ProviderStatusSchema, RESTRICTION_STATES, TrustPartSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { ConsoleLastSeenSchema } from './machine-view.js';
 import { body, count, page, time } from './schema-parts.js';
@@ -16,7 +16,7 @@ export const AdminHoldSchema = Type.Object({
 export type AdminHold = Static<typeof AdminHoldSchema>;
 
 const Reputation = Type.Object({
-  state: Type.Enum(['well', ...RESTRAINT_STATES]),
+  state: Type.Enum(['well', ...RESTRICTION_STATES]),
   reason: nullable(Type.String()),
   detail: nullable(Type.String()),
   since: nullable(milliseconds),

@@ -3,11 +3,11 @@
  * visible text. Independent of chunk boundaries, so streams and plain responses have equal content.
  */
 import type { OutputEvent, TokenLogprob } from '../output-event.js';
-import { LogprobTrail } from './logprob-trail.js';
+import { CharacterBuffer } from './character-buffer.js';
+import { LogprobAligner } from './logprob-aligner.js';
 import { StopMatcher } from './stop-matcher.js';
 import { DEFAULT_THINK_TAGS, type Segment, ThinkFilter, type ThinkTags } from './think-filter.js';
 import { type FilteredEvent, ToolCallFilter, type ToolCallOptions } from './tool-call-filter.js';
-import { WholeCharacters } from './whole-characters.js';
 
 export interface OutputFilterOptions {
   /** Default: `<think>` and `</think>`. */
@@ -22,17 +22,17 @@ export interface OutputFilterOptions {
 }
 
 export class OutputFilter {
-  readonly #characters = new WholeCharacters();
+  readonly #characters = new CharacterBuffer();
   readonly #think: ThinkFilter;
   readonly #tools: ToolCallFilter | null;
   readonly #sequences: readonly string[];
   #stop: StopMatcher;
-  #trail: LogprobTrail | null;
+  #trail: LogprobAligner | null;
   /** Excludes calls cut off by a stop sequence in the preceding text. */
   #startedToolCalls = 0;
 
   constructor(options: OutputFilterOptions) {
-    const trail = options.logprobs ? new LogprobTrail() : null;
+    const trail = options.logprobs ? new LogprobAligner() : null;
     const onSettled = trail === null ? undefined : (length: number, hidden: boolean) => trail.settle(length, hidden);
     this.#think = new ThinkFilter(options.thinkTags ?? DEFAULT_THINK_TAGS, options.startsInsideThinking ?? false, onSettled);
     this.#tools = options.toolCalls === undefined ? null : new ToolCallFilter(options.toolCalls);

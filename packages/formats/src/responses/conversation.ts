@@ -19,7 +19,7 @@ export function conversationOf({ instructions, input }: ResponsesRequest): reado
 const KNOWN_ITEMS = new Set(['message', 'function_call', 'function_call_output', 'reasoning', 'item_reference']);
 
 /** Items without a form for the model, such as searches run elsewhere. */
-export function itemsLeftOut({ input }: ResponsesRequest): readonly string[] {
+export function ignoredItems({ input }: ResponsesRequest): readonly string[] {
   if (typeof input === 'string') return [];
   return input.flatMap(({ type }, index) => {
     if (KNOWN_ITEMS.has(type ?? 'message')) return [];

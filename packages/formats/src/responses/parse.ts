@@ -14,11 +14,11 @@ import type { TextRequest } from '../request.js';
 import { samplingOf } from '../sampling.js';
 import { schemaCheck } from '../schema-check.js';
 import { responsesAnswer } from './answer.js';
-import { conversationOf, itemsLeftOut } from './conversation.js';
+import { conversationOf, ignoredItems } from './conversation.js';
 import { echoOf } from './echo.js';
 import { RESPONSES_MEMBERS } from './members.js';
 import { type ResponsesRequest, ResponsesRequestSchema } from './schema.js';
-import { textFormatOf, toolsLeftOut, toolsOf } from './tools.js';
+import { ignoredTools, textFormatOf, toolsOf } from './tools.js';
 
 export const ENDPOINT = '/v1/responses';
 
@@ -51,7 +51,7 @@ export function parseResponses(bytes: Uint8Array, options: ParseOptions = {}): P
     request,
     facts: { endpoint: ENDPOINT, model, stream, maxTokens, providerSerial: body.provider_serial ?? null },
     answer: responsesAnswer(echoOf(body, request)),
-    ignored: [...ignored, ...toolsLeftOut(body), ...itemsLeftOut(body), ...withoutEffect(body)],
+    ignored: [...ignored, ...ignoredTools(body), ...ignoredItems(body), ...withoutEffect(body)],
   };
 }
 

@@ -39,7 +39,7 @@ function isLeftOut({ type, external_web_access, format }: ResponsesTool, all: re
 }
 
 /** Paths and types of ignored tools. */
-export function toolsLeftOut({ tools }: ResponsesRequest): readonly string[] {
+export function ignoredTools({ tools }: ResponsesRequest): readonly string[] {
   const all = tools ?? [];
   return all.flatMap((tool, index) => (isLeftOut(tool, all) ? [`tools[${index}] (${tool.type})`] : []));
 }

@@ -1,6 +1,6 @@
 /**
- * AES-256-GCM (NIST SP 800-38D) under one key with counted nonces: nonce = base XOR sequence number (RFC 9180 section 5.2).
- * Each number is used once; sealing and opening are separate types, so that no key can seal twice under one nonce.
+ * AES-256-GCM (NIST SP 800-38D) under one key with counted nonces: nonce = base XOR sequence number (RFC 9180 section 5.2). Each
+ * number is used once. Sealing and opening are separate types, so that no key can seal twice under one nonce.
  */
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { concatBytes } from '../bytes.js';
@@ -11,7 +11,7 @@ export const KEY_BYTES = 32;
 export const NONCE_BYTES = 12;
 export const TAG_BYTES = 16;
 
-/** Numbers are 32 bits wide, because frames carry them so; the last one is never used. */
+/** Frames carry 32-bit sequence numbers; the last number is never used. */
 const SEQUENCE_END = 0xffff_ffff;
 
 export interface AeadSecret {
@@ -21,7 +21,7 @@ export interface AeadSecret {
   readonly baseNonce: Uint8Array;
 }
 
-/** Ciphertext and tag apart, for callers that join them with a header of their own. */
+/** Ciphertext and tag, separate for callers that prepend their own header. */
 export interface SealedParts {
   readonly ciphertext: Uint8Array;
   readonly tag: Uint8Array;
@@ -56,7 +56,7 @@ export class SealingSequence {
     this.#nonces = new NonceSequence(secret.baseNonce, first);
   }
 
-  /** Number that the next call will use. */
+  /** Sequence number of the next call. */
   get next(): number {
     return this.#nonces.next;
   }
@@ -87,7 +87,7 @@ export class OpeningSequence {
     this.#nonces = new NonceSequence(secret.baseNonce, first);
   }
 
-  /** Number that the next call expects. It stays the same when a call fails. */
+  /** Expected sequence number of the next call; unchanged after a failed call. */
   get next(): number {
     return this.#nonces.next;
   }

@@ -1,4 +1,4 @@
-/** SHA-256 (FIPS 180-4) and the identifiers that derive from it. */
+/** SHA-256 (FIPS 180-4) and identifiers derived from hashes. */
 import { createHash, hash } from 'node:crypto';
 import { type KeyId, keyIdFromKeyHash, type ProviderId, providerIdFromKeyHash } from '../ids.js';
 
@@ -22,7 +22,7 @@ export function keyIdOf(x25519: Uint8Array): KeyId {
   return keyIdFromKeyHash(sha256(x25519));
 }
 
-/** The same memory as a Uint8Array that is no Buffer. */
+/** View of the same memory as a plain Uint8Array instead of a Buffer. */
 export function plainView(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
 }

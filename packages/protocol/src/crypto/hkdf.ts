@@ -1,4 +1,4 @@
-/** HKDF with SHA-256 (RFC 5869), its two steps apart, as HPKE needs them. */
+/** HKDF with SHA-256 (RFC 5869), as two separate steps for HPKE. */
 import { createHash, hash } from 'node:crypto';
 import { plainView } from './digest.js';
 
@@ -9,12 +9,12 @@ const joined = new Uint8Array(1024);
 const NOTHING = new Uint8Array(0);
 const COUNTERS = Array.from({ length: 256 }, (_, block) => Uint8Array.of(block));
 
-/** Section 2.2: the pseudorandom key, 32 bytes. The input is what its parts make one after the other. */
+/** Section 2.2: pseudorandom key, 32 bytes, from the concatenated parts of `input`. */
 export function hkdfExtract(salt: Uint8Array, ...input: readonly Uint8Array[]): Uint8Array {
   return plainView(hmac(salt, input));
 }
 
-/** Section 2.3: `length` bytes, at most 255 × 32, with the parts of `info` one after the other. Throws RangeError beyond. */
+/** Section 2.3: `length` bytes, at most 255 × 32, with the concatenated parts of `info`. Throws RangeError beyond. */
 export function hkdfExpand(key: Uint8Array, length: number, ...info: readonly Uint8Array[]): Uint8Array {
   const blocks = Math.ceil(length / HASH_BYTES);
   if (!Number.isInteger(length) || length < 0 || blocks > 255) throw new RangeError(`HKDF cannot expand to ${length} bytes`);
@@ -28,16 +28,13 @@ export function hkdfExpand(key: Uint8Array, length: number, ...info: readonly Ui
   return output.subarray(0, length);
 }
 
-/** SHA-256's block, to which HMAC fills up its key (RFC 2104 section 2). */
+/** Block size of SHA-256, to which HMAC pads its key (RFC 2104 section 2). */
 const BLOCK_BYTES = 64;
 const INNER_PAD = 0x36;
 const OUTER_PAD = 0x5c;
 const outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES);
 
-/**
- * HMAC (RFC 2104) as the two hashes that it is: one-shot hashes leave no object of the library's behind, whose making and collecting
- * costs more than the hashing of inputs as short as these.
- */
+/** HMAC (RFC 2104) as two one-shot hashes: for short inputs, creating and collecting an Hmac object costs more than the hashing. */
 function hmac(key: Uint8Array, parts: readonly Uint8Array[]): Buffer {
   let length = BLOCK_BYTES;
   for (const part of parts) length += part.length;

@@ -1,6 +1,6 @@
 /**
- * HPKE (RFC 9180), base mode, one suite: DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001, AES-256-GCM 0x0002.
- * Tested against the RFC's accumulated vectors and, both ways, against an independent implementation.
+ * HPKE (RFC 9180), base mode, one suite: DHKEM(X25519, HKDF-SHA256) 0x0020, HKDF-SHA256 0x0001, AES-256-GCM 0x0002. Tested against
+ * the RFC's accumulated vectors and, both ways, against an independent implementation.
  */
 import { concatBytes, utf8 } from '../bytes.js';
 import { type AeadSecret, KEY_BYTES, NONCE_BYTES, OpeningSequence, type SealedParts, SealingSequence } from './aead-sequence.js';
@@ -13,7 +13,7 @@ const KEM_SUITE = concatBytes(utf8('KEM'), Uint8Array.of(0x00, 0x20));
 const SUITE = concatBytes(utf8('HPKE'), Uint8Array.of(0x00, 0x20, 0x00, 0x01, 0x00, 0x02));
 const MODE_BASE = Uint8Array.of(0x00);
 const EMPTY = new Uint8Array(0);
-/** Section 5.1: base mode has an empty psk_id, so its hash is a constant. */
+/** Section 5.1: base mode has an empty psk_id, so the hash is constant. */
 const PSK_ID_HASH = labeledExtract(labelOf(SUITE, 'psk_id_hash'), EMPTY, EMPTY);
 const EAE_PRK = labelOf(KEM_SUITE, 'eae_prk');
 const SHARED_SECRET = labelOf(KEM_SUITE, 'shared_secret');
@@ -36,13 +36,13 @@ export interface SenderContext {
 }
 
 export interface RecipientContext {
-  /** Plaintext of the next message; throws SealingError `open_failed`, after which the same message is still expected. */
+  /** Plaintext of the next message. Throws SealingError `open_failed` and keeps expecting the same message. */
   open(aad: Uint8Array, ciphertext: Uint8Array): Uint8Array;
   /** Section 5.3. */
   exportSecret(context: Uint8Array, length: number): Uint8Array;
 }
 
-/** What Encap makes for one recipient. It serves one context: a second one under the same secret would break the secrecy of both. */
+/** Output of Encap for one recipient. Serves one context only: reuse would break the secrecy of both contexts. */
 export interface Encapsulation {
   /** Encapsulated key, 32 bytes, for the recipient. */
   readonly enc: Uint8Array;
@@ -51,8 +51,8 @@ export interface Encapsulation {
 }
 
 /**
- * Section 4.1, Encap, by a fresh pair. `ephemeral`: that of a known-answer test in its place.
- * Throws SealingError `bad_key` on a recipient key that is not 32 bytes or has small order.
+ * Section 4.1, Encap. `ephemeral`: fixed key pair for known-answer tests. Throws SealingError `bad_key` on a recipient key that is
+ * not 32 bytes or has small order.
  */
 export function encapsulate(recipientPublicKey: Uint8Array, ephemeral = generateSealingKeyPair()): Encapsulation {
   const { publicKey: enc, privateKey } = ephemeral;
@@ -60,7 +60,7 @@ export function encapsulate(recipientPublicKey: Uint8Array, ephemeral = generate
   return { enc, sharedSecret: kemSecret(dh, enc, recipientPublicKey) };
 }
 
-/** Section 5.1.1, SetupBaseS, for the recipient of the encapsulation, which must serve nothing else, ever. */
+/** Section 5.1.1, SetupBaseS, for the encapsulation's recipient. Never reuse an encapsulation. */
 export function setupSender(encapsulation: Encapsulation, info: Uint8Array): SenderContext {
   const schedule = keySchedule(encapsulation.sharedSecret, info);
   const sequence = new SealingSequence(schedule);
@@ -87,7 +87,7 @@ export function decapsulate(recipient: SealingKeyPair, enc: Uint8Array): Uint8Ar
   return kemSecret(sharedSecret(recipient.privateKey, importX25519(enc)), enc, recipient.publicKey);
 }
 
-/** What section 5.1 derives: the AEAD key, the base nonce and the exporter secret. */
+/** Derived in section 5.1: AEAD key, base nonce and exporter secret. */
 export interface KeySchedule extends AeadSecret {
   readonly exporterSecret: Uint8Array;
 }
@@ -113,7 +113,7 @@ function exportFrom(schedule: KeySchedule, context: Uint8Array, length: number):
   return labeledExpand(SEC, schedule.exporterSecret, context, length);
 }
 
-/** Section 4: `"HPKE-v1" ‖ suite ‖ label`, which stands before the input of every step. Built once per label. */
+/** Section 4: `"HPKE-v1" ‖ suite ‖ label`, the prefix of each step's input. Built once per label. */
 function labelOf(suite: Uint8Array, label: string): Uint8Array {
   return concatBytes(utf8('HPKE-v1'), suite, utf8(label));
 }

@@ -1,7 +1,7 @@
 /**
- * Sealing of one job's request (design: sealing the job to the provider). The body goes out in numbered frames under an
- * HPKE context that is bound to the job context; number and final flag of every frame are authenticated, so that a missing,
- * repeated, reordered or cut-off frame is an error and never a shorter body.
+ * Seals one job's request (design: sealing the job to the provider). The body is sent as numbered frames under an HPKE context
+ * bound to the job context. Number and final flag of every frame are authenticated: a missing, repeated, reordered or truncated
+ * frame is an error, never a shorter body.
  */
 import { type JobContext, jobInfo } from '../job-context.js';
 import { encodeFrameParts, type Frame, frameAad } from '../wire/frame.js';
@@ -16,15 +16,15 @@ import type { SealingKeyPair } from './x25519.js';
 export interface SealedRequest {
   /** HPKE encapsulated key, 32 bytes. */
   readonly enc: Uint8Array;
-  /** Encoded binary frames, to be sent in this order. */
+  /** Encoded binary frames, in sending order. */
   readonly frames: readonly Uint8Array[];
-  /** Opens what the provider answers. */
+  /** Opens the provider's response frames. */
   readonly responses: ResponseOpener;
 }
 
 /**
- * Seals a request body to the provider's key that the encapsulation is for, which must serve nothing else, ever. An empty body is one
- * final frame. Throws SealingError `too_large` above {@link MAX_REQUEST_BYTES}.
+ * Seals a request body to the encapsulation's provider key. Never reuse an encapsulation. An empty body is one final frame. Throws
+ * SealingError `too_large` above {@link MAX_REQUEST_BYTES}.
  */
 export function sealRequest(context: JobContext, encapsulation: Encapsulation, body: Uint8Array): SealedRequest {
   if (body.length > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${body.length} bytes is over the cap`);
@@ -40,7 +40,7 @@ export function sealRequest(context: JobContext, encapsulation: Encapsulation, b
   return { enc: sender.enc, frames, responses: new ResponseOpener(context.job_id, responseSecret(sender)) };
 }
 
-/** Collects and opens the request frames of one job. A refused frame changes nothing: the same one is still expected. */
+/** Collects and opens the request frames of one job. A refused frame changes nothing: the same frame is still expected. */
 export class RequestOpener {
   readonly #context: JobContext;
   readonly #recipient: RecipientContext;
@@ -52,8 +52,8 @@ export class RequestOpener {
   #sealer: ResponseSealer | null = null;
 
   /**
-   * `requestBytes` is the announced plaintext size. Throws SealingError `too_large` when it is over the cap, `bad_key` when
-   * `enc` is malformed. A wrong key or context shows at the first frame.
+   * `requestBytes`: announced plaintext size. Throws SealingError `too_large` above the cap, `bad_key` on a malformed `enc`. A
+   * wrong key or context fails at the first frame.
    */
   constructor(context: JobContext, enc: Uint8Array, key: SealingKeyPair, requestBytes: number) {
     if (requestBytes > MAX_REQUEST_BYTES) throw new SealingError('too_large', `request of ${requestBytes} bytes is over the cap`);
@@ -77,7 +77,7 @@ export class RequestOpener {
     const plaintext = this.#recipient.open(frameAad(frame.seq, frame.final), frame.payload);
     this.#seq++;
     this.#complete = frame.final;
-    // Most requests are one frame, and need no copy.
+    // Single-frame requests, the common case, need no copy.
     if (frame.final && this.#body === null) return plaintext;
     this.#body ??= new Uint8Array(this.#requestBytes);
     this.#body.set(plaintext, this.#received);
@@ -86,15 +86,15 @@ export class RequestOpener {
     return frame.final ? this.#body : null;
   }
 
-  /** Overwrites what was opened, when the job is over before its body was whole. What `accept` gave out is its taker's. */
+  /** Zeroes opened plaintext of an incomplete body when the job ends early. Buffers returned by `accept` belong to the caller. */
   erase(): void {
     if (!this.#complete) this.#body?.fill(0);
   }
 
-  /** The one sealer of this job's answer. Throws SealingError `incomplete` before the body is complete. */
+  /** Sealer of this job's response, always the same instance. Throws SealingError `incomplete` before the body is complete. */
   responseSealer(): ResponseSealer {
     if (!this.#complete) throw new SealingError('incomplete', 'the request is not complete');
-    // Never a second one: it would start again at sequence number 0 under the same key.
+    // A second sealer would restart at sequence number 0 under the same key.
     this.#sealer ??= new ResponseSealer(this.#context.job_id, responseSecret(this.#recipient));
     return this.#sealer;
   }

@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from 'node:crypto';
 
-/** Makes a lookup that imports a key once. An import that throws is not remembered. */
+/** Returns a lookup that imports each key once. Failed imports are not cached. */
 export function cachedImport(capacity: number, importKey: (raw: Uint8Array) => KeyObject): (raw: Uint8Array) => KeyObject {
   const keys = new Map<string, KeyObject>();
   return (raw) => {

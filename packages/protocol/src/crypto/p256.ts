@@ -1,6 +1,6 @@
 /**
  * ECDSA on P-256 with SHA-256 (FIPS 186-5), verification only: signing keys live in enclaves. Keys are 65-byte x963 points,
- * signatures strict DER. Encodings are checked here and not left to the library, which tolerates some others.
+ * signatures strict DER. Encodings are checked here because the library tolerates others.
  */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { concatBytes, fromHex, toBase64Url } from '../bytes.js';
@@ -14,21 +14,21 @@ const SPKI_PREFIX = fromHex('3059301306072a8648ce3d020106082a8648ce3d03010703420
 
 const importP256 = cachedImport(256, (x963): KeyObject => {
   requireUncompressed(x963);
-  // Measured here, this form is imported in less than half the time that SPKI takes.
+  // JWK import measured less than half the time of SPKI import.
   const [x, y] = [toBase64Url(x963.subarray(1, 33)), toBase64Url(x963.subarray(33))];
   return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' });
 });
 
 /**
- * Verifies a strict-DER ECDSA P-256 SHA-256 signature by a 65-byte x963 public key. Gives false on any malformed key or
- * signature, a point that is not on the curve included; never throws.
+ * Verifies a strict-DER ECDSA P-256 SHA-256 signature by a 65-byte x963 public key. Returns false on any malformed key or
+ * signature, including a point off the curve; never throws.
  */
 export const verifyP256: VerifyP256 = (publicKey, message, signatureDer) => {
   if (signatureFromDer(signatureDer) === null) return false;
   try {
     return verify('sha256', message, importP256(publicKey), signatureDer);
   } catch {
-    // The import refuses what is no point of the curve (SEC 1 section 3.2.2.1): nothing verifies by such a key.
+    // The import refuses points off the curve (SEC 1 section 3.2.2.1).
     return false;
   }
 };
@@ -45,7 +45,7 @@ export const verifyP256Async: VerifyP256Async = (publicKey, message, signatureDe
   });
 };
 
-/** SPKI PEM of a 65-byte x963 public key, as openssl reads it. Throws RangeError when the key has another shape. */
+/** SPKI PEM of a 65-byte x963 public key, as openssl reads keys. Throws RangeError on any other shape. */
 export function p256PublicKeyPem(x963: Uint8Array): string {
   const base64 = Buffer.from(p256Spki(x963)).toString('base64');
   return `-----BEGIN PUBLIC KEY-----\n${base64.replace(/.{64}/g, '$&\n')}\n-----END PUBLIC KEY-----\n`;

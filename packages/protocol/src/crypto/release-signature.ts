@@ -1,4 +1,4 @@
-/** Ed25519 (RFC 8032) signatures of releases. Keys are 32 raw bytes in base64, as they are written into a build. */
+/** Ed25519 signatures (RFC 8032) of releases. Keys are 32 raw bytes in base64, as embedded in a build. */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { concatBytes, fromBase64 } from '../bytes.js';
 import { type Release, releaseBytes } from '../release.js';
@@ -8,7 +8,7 @@ const SPKI_PREFIX = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 
-/** Whether one of the keys signed it. Throws where a key is no key: that is a broken build, not a bad release. */
+/** Whether any of the keys signed the release. Throws on a malformed key: the build is broken, not the release. */
 export function verifyRelease(release: Release, publicKeys: readonly string[]): boolean {
   let signature: Uint8Array;
   try {

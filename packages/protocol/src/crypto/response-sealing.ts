@@ -1,7 +1,6 @@
 /**
- * Sealing of one job's answer, under a key that both sides export from the HPKE context of its request (RFC 9180 section
- * 9.8 shows the pattern). One direction, its own nonce sequence, the same authenticated number and final flag as requests,
- * and no public-key work per frame.
+ * Seals one job's response under a key that both sides export from the request's HPKE context (pattern of RFC 9180 section 9.8).
+ * One direction, a separate nonce sequence, the same authenticated number and final flag as requests, no public-key work per frame.
  */
 import { utf8 } from '../bytes.js';
 import type { JobId } from '../ids.js';
@@ -13,10 +12,10 @@ import { SealingError } from './sealing-error.js';
 const KEY_LABEL = utf8('inference/response/v1 key');
 const NONCE_LABEL = utf8('inference/response/v1 nonce');
 
-/** Most plaintext bytes that one response frame can hold. */
+/** Maximum plaintext bytes of one response frame. */
 export const MAX_RESPONSE_CHUNK_BYTES = MAX_FRAME_PAYLOAD_BYTES - TAG_BYTES;
 
-/** Key and base nonce of a job's answer, from the HPKE context of its request. */
+/** Key and base nonce of a job's response, exported from the request's HPKE context. */
 export function responseSecret(context: { exportSecret(context: Uint8Array, length: number): Uint8Array }): AeadSecret {
   return { key: context.exportSecret(KEY_LABEL, KEY_BYTES), baseNonce: context.exportSecret(NONCE_LABEL, NONCE_BYTES) };
 }
@@ -33,8 +32,8 @@ export class ResponseSealer {
   }
 
   /**
-   * Encoded frame of the next bytes; the last one is `final` and may be empty.
-   * Throws SealingError `too_large` above {@link MAX_RESPONSE_CHUNK_BYTES}, `after_final`, `exhausted`.
+   * Encoded frame of the next bytes; the last frame is `final` and may be empty. Throws SealingError `too_large` above {@link
+   * MAX_RESPONSE_CHUNK_BYTES}, `after_final`, `exhausted`.
    */
   seal(plaintext: Uint8Array, final: boolean): Uint8Array {
     if (this.#finished) throw new SealingError('after_final', 'the response is already finished');
@@ -46,7 +45,7 @@ export class ResponseSealer {
   }
 }
 
-/** The coordinator's side: one AES-GCM call per frame. A refused frame changes nothing: the same one is still expected. */
+/** Coordinator side: one AES-GCM call per frame. A refused frame changes nothing: the same frame is still expected. */
 export class ResponseOpener {
   readonly #jobId: JobId;
   readonly #sequence: OpeningSequence;
@@ -57,7 +56,7 @@ export class ResponseOpener {
     this.#sequence = new OpeningSequence(secret);
   }
 
-  /** The final frame was opened. A response that ends before is cut off, whatever the provider says. */
+  /** Whether the final frame was opened. A response without a final frame is truncated, regardless of the provider's claim. */
   get finished(): boolean {
     return this.#finished;
   }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { utf8 } from '../bytes.js';
 import { verifyP256, verifyP256Async } from './p256.js';
 
-/** SHA-256 of B, taken in as B is produced. `digestHex` ends it and gives 64 lowercase digits. */
+/** Incremental SHA-256 of B, the response bytes. `digestHex` finishes the hash and returns 64 lowercase digits. */
 export interface ResponseHash {
   update(bytes: Uint8Array): void;
   digestHex(): string;

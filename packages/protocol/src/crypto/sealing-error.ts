@@ -1,8 +1,8 @@
-/** Why sealing or opening was refused. The codes are closed: callers switch over them. */
+/** Reasons for refusing to seal or open. The list is closed: callers switch over the codes. */
 export type SealingErrorCode =
-  /** A public or encapsulated key that is not 32 bytes, or that yields the all-zero shared secret. */
+  /** A public or encapsulated key that is not 32 bytes or yields the all-zero shared secret. */
   | 'bad_key'
-  /** The tag does not verify: other key, other context, or altered bytes. Which one cannot be told apart. */
+  /** The tag does not verify: another key, another context, or altered bytes; indistinguishable by design. */
   | 'open_failed'
   /** A frame is missing, repeated or out of order. */
   | 'out_of_order'
@@ -16,7 +16,7 @@ export type SealingErrorCode =
   | 'after_final'
   /** The answer cannot be sealed before the whole request was opened. */
   | 'incomplete'
-  /** The sequence numbers of this key are used up. */
+  /** The key's sequence numbers are used up. */
   | 'exhausted';
 
 export class SealingError extends Error {

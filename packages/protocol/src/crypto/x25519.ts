@@ -1,6 +1,6 @@
 /**
- * X25519 (RFC 7748) on raw 32-byte keys. Keys are imported as JWK (RFC 8037): measured, that takes a sixth of the time of DER.
- * Pairs are not made by the library's generator, see {@link generateSealingKeyPair}.
+ * X25519 (RFC 7748) on raw 32-byte keys. Keys are imported as JWK (RFC 8037), which measured a sixth of the time of DER. Pairs do
+ * not come from the library's generator, see {@link generateSealingKeyPair}.
  */
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomFillSync } from 'node:crypto';
 import { plainView } from './digest.js';
@@ -15,16 +15,16 @@ export interface SealingKeyPair {
   readonly privateKey: KeyObject;
 }
 
-/** Stands where the format of private keys wants a public key that nobody reads. */
+/** Placeholder: the private JWK format requires a public key, but the import ignores the value. */
 const UNREAD = base64Url(new Uint8Array(X25519_BYTES));
 
-/** Random bytes that become private keys, each at once and once. */
+/** Random bytes of a new private key, overwritten by the next. */
 const seed = new Uint8Array(X25519_BYTES);
 
 /**
- * A fresh pair. A private key is 32 random bytes (RFC 7748 section 5), so importing them makes one. The library's generator is not
- * used: its pair can only be exported under a lock, and when memory is collected in that moment, the remains of the generation
- * ask for the same lock on the same thread, which then stands still for ever (Node 20). It also takes twice the time.
+ * Generates a key pair. A private key is 32 random bytes (RFC 7748 section 5), so an import suffices. Node 20's own generator can
+ * deadlock: export holds a lock that a garbage-collected generation job requests on the same thread. The import also takes half the
+ * time.
  */
 export function generateSealingKeyPair(): SealingKeyPair {
   randomFillSync(seed);
@@ -36,7 +36,7 @@ export function generateSealingKeyPair(): SealingKeyPair {
 /** Key pair of a 32-byte private key. Throws SealingError `bad_key` on another length. */
 export function sealingKeyPairFrom(privateKey: Uint8Array): SealingKeyPair {
   if (privateKey.length !== X25519_BYTES) throw new SealingError('bad_key', 'an X25519 private key has 32 bytes');
-  // The library takes `d` alone and works out the public key itself.
+  // The library derives the public key from `d` alone.
   const key = createPrivateKey({ key: { kty: 'OKP', crv: 'X25519', d: base64Url(privateKey), x: UNREAD }, format: 'jwk' });
   const { x } = createPublicKey(key).export({ format: 'jwk' });
   return { publicKey: plainView(Buffer.from(x as string, 'base64url')), privateKey: key };
@@ -48,12 +48,12 @@ export function importX25519(raw: Uint8Array): KeyObject {
   return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: base64Url(raw) }, format: 'jwk' });
 }
 
-/** As {@link importX25519}, remembering keys that come again: a provider's sealing key serves many jobs. */
+/** {@link importX25519} with a cache: one provider sealing key serves many jobs. */
 export const importRecipientKey = cachedImport(256, importX25519);
 
 /**
- * The 32-byte shared secret. Throws SealingError `bad_key` when it is all zero, which happens exactly for public keys of
- * small order (RFC 7748 section 6.1, RFC 9180 section 7.1.4).
+ * Shared secret, 32 bytes. Throws SealingError `bad_key` when all zero, exactly the case of public keys of small order (RFC 7748
+ * section 6.1, RFC 9180 section 7.1.4).
  */
 export function sharedSecret(privateKey: KeyObject, publicKey: KeyObject): Uint8Array {
   let secret: Uint8Array;

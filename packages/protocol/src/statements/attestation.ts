@@ -1,6 +1,6 @@
 /**
- * The attestation statement: what an enclave helper says of the machine it runs on, signed by the enclave key.
- * It is self-reported; what makes it trustworthy (device management, the maker's chain) is evidence beside it.
+ * Attestation statement: an enclave helper's description of its machine, signed by the enclave key. Self-reported; device
+ * management and Apple's certificate chain are the evidence beside it.
  */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, Sha256HexSchema } from '../ids.js';

@@ -1,9 +1,9 @@
-/** The key statement: binds a short-lived X25519 sealing key to an enclave key and to its attestation. */
+/** Key statement: binds a short-lived X25519 sealing key to an enclave key and its attestation. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, KeyIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
 import { statementOpener } from './signed-statement.js';
 
-/** A sealing key lives at most this long, in milliseconds. */
+/** Maximum lifetime of a sealing key, in milliseconds. */
 export const MAX_KEY_LIFETIME_MS = 60 * 60_000;
 
 export const KeyStatementSchema = Type.Object({

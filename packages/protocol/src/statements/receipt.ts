@@ -1,6 +1,6 @@
 /**
- * The receipt: what one job was, what it produced and what it used, signed by the enclave. It reaches the client with the
- * response, and the coordinator bills by it (design: who renders, who relays).
+ * Receipt: the job's request, output and usage, signed by the enclave. Reaches the client with the response and is the basis of
+ * billing (design: who renders, who relays).
  */
 import Type, { type Static } from 'typebox';
 import { EndpointSchema, JobIdSchema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
@@ -12,12 +12,12 @@ const Tokens = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 export const UsageSchema = Type.Object({
   prompt_tokens: Tokens,
-  /** Every generated token, hidden ones included. */
+  /** All generated tokens, hidden tokens included. */
   completion_tokens: Tokens,
   total_tokens: Tokens,
-  /** Of the prompt tokens, those whose prefix another request had left behind. */
+  /** Prompt tokens served from the prefix cache. */
   cached_tokens: Type.Optional(Tokens),
-  /** Images that were made. */
+  /** Generated images. */
   images: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_IMAGES })),
 });
 export type Usage = Static<typeof UsageSchema>;
@@ -26,7 +26,10 @@ export const FinishReasonSchema = Type.Union([
   Type.Literal('stop'),
   Type.Literal('length'),
   Type.Literal('tool_calls'),
-  /** The coordinator cancelled a stream because its client had gone; the response ends where it stood. Never seen by a client's answer. */
+  /**
+   * A stream that the coordinator cancelled after its client disconnected; the response ends at that point. Clients never see this
+   * reason.
+   */
   Type.Literal('cancelled'),
 ]);
 export type FinishReason = Static<typeof FinishReasonSchema>;
@@ -34,7 +37,7 @@ export type FinishReason = Static<typeof FinishReasonSchema>;
 /** A decimal number as text, because numbers with fractions are written differently by different languages: `0.7`. */
 const DecimalSchema = Type.String({ pattern: '^-?(0|[1-9][0-9]{0,19})(\\.[0-9]{1,20})?$', maxLength: 42 });
 
-/** How tokens were drawn. What is left out was not applied; without a seed chance decided. */
+/** Sampling parameters. Absent members were not applied; without a seed, sampling was random. */
 export const SamplingSchema = Type.Object({
   temperature: DecimalSchema,
   top_p: Type.Optional(DecimalSchema),
@@ -47,11 +50,11 @@ export const SamplingSchema = Type.Object({
 });
 export type ReceiptSampling = Static<typeof SamplingSchema>;
 
-/** Receipts of version 2 say what computed the answer. All of it is the word of the agent, signed. */
+/** Version 2 receipts name the software and files that computed the response: claims of the agent, signed. */
 const computedBy = {
-  /** Name and build of the engine, and what it computed on. Every receipt of version 2 has it. */
+  /** Name and build of the engine, and its compute device. Present in every version 2 receipt. */
   engine: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9 ._+()/:-]{0,127}$', maxLength: 128 }),
-  /** SHA-256 of the weights; of a model in several files, of their hashes in hexadecimal, one per line. Left out: not computed yet. */
+  /** SHA-256 of the weights; for several files, of their hexadecimal hashes, one per line. Absent: not computed yet. */
   weights_sha256: Sha256HexSchema,
   /** SHA-256 of the chat template's UTF-8. Left out: none was applied. */
   template_sha256: Sha256HexSchema,
@@ -71,11 +74,11 @@ export const ReceiptSchema = Type.Object({
   overrides: OverridesSchema,
   /** SHA-256 of the signed response bytes B. */
   response_sha256: Sha256HexSchema,
-  /** SHA-256 of each image's bytes, in order, whether the response holds them or names where they are. */
+  /** SHA-256 of each image's bytes, in order, whether the response embeds or links the images. */
   image_sha256: Type.Optional(Type.Array(Sha256HexSchema, { minItems: 1, maxItems: MAX_IMAGES })),
   client_nonce: Type.Optional(ClientNonceSchema),
   usage: UsageSchema,
-  /** Tokens of think sections that were stripped from the response. */
+  /** Tokens of think sections removed from the response. */
   hidden_tokens: Tokens,
   finish_reason: FinishReasonSchema,
   started_at: MillisecondsSchema,
@@ -87,10 +90,10 @@ export const ReceiptSchema = Type.Object({
 });
 export type Receipt = Static<typeof ReceiptSchema>;
 
-/** What computed an answer, as a receipt of version 2 says it. */
+/** Origin of a response, as stated in a version 2 receipt. */
 export type ComputedBy = Required<Pick<Receipt, 'engine'>> & Pick<Receipt, 'weights_sha256' | 'template_sha256' | 'sampling'>;
 
-/** What is wrong with the members for the version that a receipt names, or null. */
+/** Problem with members that do not fit the receipt's version, or null. */
 export function receiptVersionProblem(receipt: Pick<Receipt, 'v' | keyof ComputedBy>): string | null {
   if (receipt.v === 2) return receipt.engine === undefined ? '/engine is missing in version 2' : null;
   const extra = Object.keys(computedBy).find((member) => Object.hasOwn(receipt, member));

@@ -1,7 +1,7 @@
 /**
- * Statements that an enclave signs. The exact payload bytes travel in base64 beside the signature and are what is
- * verified; nothing is re-serialised first. Every kind has its own prefix, so that a signature made for one purpose
- * never passes for another (design: sealing, identity).
+ * Statements signed by an enclave. The exact payload bytes travel in base64 beside the signature and are verified without
+ * re-serialization. Every kind has its own prefix, so that a signature for one purpose never verifies for another (design: sealing,
+ * identity).
  */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -22,7 +22,7 @@ export type SignedStatement = Static<typeof SignedStatementSchema>;
 /** Verifies an ECDSA P-256 SHA-256 signature in strict DER by a 65-byte x963 public key. Never throws. */
 export type VerifyP256 = (publicKey: Uint8Array, message: Uint8Array, signatureDer: Uint8Array) => boolean;
 
-/** As {@link VerifyP256}, beside this thread. Never rejects. */
+/** {@link VerifyP256} off this thread. Never rejects. */
 export type VerifyP256Async = (...input: Parameters<VerifyP256>) => Promise<boolean>;
 
 /** Why a statement was refused. */
@@ -40,7 +40,7 @@ export class StatementError extends Error {
   }
 }
 
-/** What a schema cannot say of a statement: the problem, or null. */
+/** Check beyond the schema: returns the problem, or null. */
 export type StatementCheck<Value> = (value: Value) => string | null;
 
 /** The bytes an enclave signs: `"inference/<kind>/v1" 0x00 ‖ payload`. */
@@ -48,7 +48,7 @@ export function statementBytes(kind: StatementKind, payload: Uint8Array): Uint8A
   return concatBytes(utf8(`inference/${kind}/v1\0`), payload);
 }
 
-/** A checked statement: its value and the exact bytes that were signed. */
+/** A verified statement: value and exact signed bytes. */
 export interface OpenedStatement<T> {
   readonly value: T;
   readonly payload: Uint8Array;
@@ -56,12 +56,11 @@ export interface OpenedStatement<T> {
 }
 
 /**
- * Makes the function that checks statements of one kind: canonical base64, signature over the exact bytes, canonical
- * JSON (so that no member occurs twice), then the schema. Throws {@link StatementError}.
+ * Returns a verifier for statements of one kind: canonical base64, signature over the exact bytes, canonical JSON (so that no
+ * member occurs twice), then the schema. Throws {@link StatementError}.
  *
- * Members that this build does not know are tolerated, so that newer helpers may say more. A statement that must not be read
- * without some member names it in `crit`, as RFC 7515 section 4.1.11 has it for headers: an array of the names of members
- * that are there. Whoever does not know one of them refuses the statement.
+ * Unknown members are tolerated, so that newer helpers may add some. Critical members are listed in `crit`, as in RFC 7515 section
+ * 4.1.11: an array of names of present members. A verifier that does not know a listed member refuses the statement.
  */
 export function statementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
   const read = payloadReader(kind, schema, check);
@@ -72,7 +71,7 @@ export function statementOpener<Schema extends TSchema>(kind: StatementKind, sch
   };
 }
 
-/** As {@link statementOpener}, for a verifier that works beside this thread. Rejects with {@link StatementError}. */
+/** {@link statementOpener} for a verifier off this thread. Rejects with {@link StatementError}. */
 export function asyncStatementOpener<Schema extends TSchema>(kind: StatementKind, schema: Schema, check?: StatementCheck<Static<Schema>>) {
   const read = payloadReader(kind, schema, check);
   return async (statement: SignedStatement, publicKey: Uint8Array, verify: VerifyP256Async): Promise<OpenedStatement<Static<Schema>>> => {
@@ -90,7 +89,7 @@ function requireVerified(kind: StatementKind, verified: boolean): void {
   if (!verified) throw new StatementError(kind, 'bad_signature', 'the signature does not verify');
 }
 
-/** Reads the payload of a statement whose signature verified. */
+/** Parses the payload of a statement with a verified signature. */
 function payloadReader<Schema extends TSchema>(
   kind: StatementKind,
   schema: Schema,
@@ -139,7 +138,7 @@ function parseCanonical(kind: StatementKind, payload: Uint8Array): unknown {
     const value = JSON.parse(text) as JsonValue;
     if (canonicalJson(value) === text) return value;
   } catch {
-    // Falls through: bytes that are no JSON are no canonical JSON either.
+    // Falls through: invalid JSON is not canonical JSON either.
   }
   throw new StatementError(kind, 'not_canonical', 'the payload is not canonical JSON');
 }

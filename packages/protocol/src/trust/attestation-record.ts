@@ -1,6 +1,6 @@
 /**
- * The public attestation feed (spec: provider attestation record): what is claimed of each provider, and beside every claim the
- * evidence that an outsider needs to compute it again. Members that are not listed may follow.
+ * Public attestation feed (spec: provider attestation record): claims about each provider, each with the evidence that outsiders
+ * need to recompute it. Unlisted members may follow.
  */
 import Type, { type Static } from 'typebox';
 import { Base64Schema, MillisecondsSchema, ProviderIdSchema, Sha256HexSchema } from '../ids.js';
@@ -8,7 +8,7 @@ import { SignedStatementSchema } from '../statements/signed-statement.js';
 import { NoncePreimageSchema } from './nonce-preimage.js';
 import { PART_STATES, TRUST_PARTS, TRUST_REASONS } from './trust-parts.js';
 
-/** The last challenge that the provider answered: nonce and session as the coordinator sent them, the answer as it was signed. */
+/** Last answered challenge: nonce and session as sent by the coordinator, and the signed response. */
 export const ChallengeTranscriptSchema = Type.Object({
   nonce: Base64Schema,
   session_id: Type.String({ maxLength: 64 }),
@@ -20,7 +20,7 @@ export type ChallengeTranscript = Static<typeof ChallengeTranscriptSchema>;
 
 const chain = Type.Array(Base64Schema, { minItems: 1, maxItems: 4, description: 'base64 of DER, leaf first.' });
 
-/** What supports the claim that an enclave key is kept in a Secure Enclave. */
+/** Evidence that a Secure Enclave holds the key. */
 export const EnclaveEvidenceSchema = Type.Union([Type.Literal('simulated'), Type.Literal('claimed'), Type.Literal('certified')], {
   description:
     '`certified`: a certificate chain of the maker is bound to the key. `claimed`: only the machine says so. `simulated`: the key is in software, or its chain ends at a test authority.',
@@ -37,7 +37,7 @@ export const AttestationRecordSchema = Type.Object({
   memory_gb: Type.Integer({ minimum: 0 }),
   gpu_cores: Type.Integer({ minimum: 0 }),
   models: Type.Array(Type.String()),
-  /** Models whose weights the provider told the hash of. Its own word: `receipt` if its enclave signed it in an answer. */
+  /** Models with reported weight hashes: claims of the provider; `receipt` when its enclave signed the hash in a response. */
   weights: Type.Optional(
     Type.Array(
       Type.Object({ model: Type.String(), sha256: Sha256HexSchema, source: Type.Union([Type.Literal('receipt'), Type.Literal('offer')]) }),
@@ -61,21 +61,21 @@ export const AttestationRecordSchema = Type.Object({
   mda_udid: Type.Optional(Type.String()),
   mda_os_version: Type.Optional(Type.String()),
   mda_sepos_version: Type.Optional(Type.String()),
-  /** What the nonce was made from by which the chain is bound to the enclave key. */
+  /** Preimage of the nonce that binds the chain to the enclave key. */
   mda_nonce_preimage: Type.Optional(NoncePreimageSchema),
-  /** When the certificates are bound to this enclave key: `bound`; else why not. */
+  /** Whether the certificates are bound to this enclave key: `bound`, or the reason why not. */
   mda_binding: Type.Union([Type.Literal('bound'), Type.Literal('stale'), Type.Literal('none')]),
   /** Present when `acme_verified` is true. */
   acme_attestation: Type.Optional(Type.Object({ cert_chain_b64: chain, token: Type.String({ minLength: 1, maxLength: 1024 }) })),
   /** The result of the newest challenge. */
   attested: Type.Boolean(),
-  /** The enclave is a simulation, admitted by a setting of this coordinator. */
+  /** Simulated enclave, admitted by a setting of this coordinator. */
   simulated: Type.Boolean(),
   key_protection: Type.Union([Type.Literal('file'), Type.Literal('keychain_group'), Type.Literal('software')]),
   attestation_statement: SignedStatementSchema,
   key_statement: Type.Union([SignedStatementSchema, Type.Null()]),
   last_challenge: Type.Union([ChallengeTranscriptSchema, Type.Null()]),
-  /** State of every part that the trust level is made of. */
+  /** State of every component of the trust level. */
   trust_parts: Type.Array(
     Type.Object({
       part: Type.Enum([...TRUST_PARTS]),
@@ -86,14 +86,14 @@ export const AttestationRecordSchema = Type.Object({
 });
 export type AttestationRecord = Static<typeof AttestationRecordSchema>;
 
-/** The anchor that chains are verified to. */
+/** Trust anchor of certificate chains. */
 export const PublishedAnchorSchema = Type.Object({
   common_name: Type.String(),
   /** base64 of the DER of the name. */
   name: Base64Schema,
   /** base64 of the 97-byte uncompressed P-384 point. */
   public_key: Base64Schema,
-  /** Not the maker's: certificates under it prove nothing outside a simulation. */
+  /** Not Apple's anchor: certificates under this anchor prove nothing outside a simulation. */
   simulated: Type.Boolean(),
 });
 export type PublishedAnchor = Static<typeof PublishedAnchorSchema>;

@@ -1,9 +1,9 @@
 /**
- * Why a managed-device certificate chain is refused: the closed list, in the order in which a verifier looks. Every verifier
- * of this network stops at the first that applies, so that a chain has one answer wherever it is checked.
+ * Reasons for refusing a managed-device certificate chain: a closed list in verification order. Every verifier of this network
+ * stops at the first match, so that a chain has the same result everywhere.
  */
 
-/** Facts about the machine that a leaf certificate states, each in an extension of its own. */
+/** Machine facts in a leaf certificate, each in its own extension. */
 export const DEVICE_FIELDS = [
   'serial',
   'udid',
@@ -19,7 +19,7 @@ export const DEVICE_FIELDS = [
 export type DeviceField = (typeof DEVICE_FIELDS)[number];
 
 const SHAPE = [
-  /** Not exactly a leaf and one issuer: the anchor is not sent. */
+  /** Not exactly one leaf and one issuer; the anchor is never sent. */
   'chain_count',
   'chain_too_large',
   'base64_not_canonical',
@@ -55,7 +55,7 @@ const PATH = [
 const EXTENSIONS = [
   'duplicate_extension',
   'unknown_critical_extension',
-  /** An extended key usage is there, but not the one of device attestation. */
+  /** Extended key usage present, but not device attestation. */
   'extended_key_usage',
   /** The common name is not the hash of the leaf's key. */
   'common_name',
@@ -65,18 +65,18 @@ const FACTS = [
   'serial_mismatch',
   'udid_mismatch',
   'board_mismatch',
-  /** The chip that the device identifier names is not the chip that the machine claims. */
+  /** The device identifier names another chip than the machine claims. */
   'chip_mismatch',
   'sip_disabled',
   'secure_boot_reduced',
   'kexts_allowed',
-  /** The freshness code is not the one that this enclave key's nonce gives. */
+  /** The freshness code differs from the code for this enclave key's nonce. */
   'freshness_mismatch',
   'too_old',
 ] as const;
 
 const MISSING = DEVICE_FIELDS.map((field) => `${field}_missing` as const);
-/** Not in the one form that its extension has. */
+/** Extensions in another form than the only valid one. */
 const MALFORMED = DEVICE_FIELDS.map((field) => `${field}_malformed` as const);
 
 export const CHAIN_REJECTIONS = [...SHAPE, ...PATH, ...EXTENSIONS, ...MISSING, ...MALFORMED, ...FACTS] as const;

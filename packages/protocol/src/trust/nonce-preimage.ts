@@ -1,4 +1,4 @@
-/** What the nonce of a managed-device attestation was made from: `SHA-256("inference/mda/v1" 0x00 ‖ key ‖ u64be(epoch) ‖ random)`. */
+/** Preimage of a managed-device attestation nonce: `SHA-256("inference/mda/v1" 0x00 ‖ key ‖ u64be(epoch) ‖ random)`. */
 import Type, { type Static } from 'typebox';
 import { Base64Schema } from '../ids.js';
 

@@ -1,16 +1,16 @@
 /**
- * The parts that a provider's trust level is made of, and the closed list of reasons why one of them does not hold. The
- * coordinator tells them to the provider and publishes them; each reason has a text for the owner there.
+ * Components of a provider's trust level, and the closed list of reasons why a component fails. The coordinator sends both to the
+ * provider and publishes them; each reason has an owner-facing text there.
  */
 
-/** What `self_signed` needs. */
+/** Components required for `self_signed`. */
 export const SELF_SIGNED_PARTS = ['attestation', 'enclave', 'posture', 'challenge', 'sealing_key'] as const;
-/** What `hardware` needs beside it. */
+/** Additional components required for `hardware`. */
 export const HARDWARE_PARTS = ['device_management', 'device_identity', 'device_chain', 'key_binding'] as const;
 export const TRUST_PARTS = [...SELF_SIGNED_PARTS, ...HARDWARE_PARTS] as const;
 export type TrustPartName = (typeof TRUST_PARTS)[number];
 
-/** `missing`: nothing was shown; `stale`: it held, and no longer; `failed`: it was shown and is wrong. */
+/** `missing`: no evidence; `stale`: evidence expired; `failed`: evidence is wrong. */
 export const PART_STATES = ['ok', 'missing', 'stale', 'failed'] as const;
 export type PartState = (typeof PART_STATES)[number];
 
@@ -26,7 +26,7 @@ export const TRUST_REASONS = [
   'challenge_stale',
   'sealing_key_missing',
   'sealing_key_expired',
-  /** Evidence that was gathered for another enclave key counts for nothing. */
+  /** Evidence collected for another enclave key is void. */
   'evidence_of_another_key',
   'not_enrolled',
   'security_info_missing',
@@ -41,7 +41,7 @@ export const TRUST_REASONS = [
   'chain_missing',
   'chain_refused',
   'chain_stale',
-  /** A simulated enclave needs a simulated chain, and a real one a real chain. */
+  /** A simulated enclave requires a simulated chain, a real enclave a real chain. */
   'chain_of_another_world',
   'binding_missing',
   'binding_of_another_nonce',

@@ -1,10 +1,10 @@
 /**
- * Whether a provider takes jobs by the will of its owner and the state of its machine. While it is leaving or away it stays connected
- * and answers challenges, and nothing is routed to it. Known from version 2 of the protocol on; older peers ignore it.
+ * Provider availability: the owner's schedule and the machine's state. A leaving or away provider stays connected and answers
+ * challenges but gets no jobs. Since protocol version 2; older peers ignore these messages.
  */
 import Type, { type Static } from 'typebox';
 
-/** `leaving`: it finishes what it has. `away`: it has nothing, and its models are not in memory. */
+/** `leaving`: finishes running jobs. `away`: no jobs, models unloaded. */
 export const AVAILABILITY_STATES = ['serving', 'leaving', 'away'] as const;
 export type AvailabilityState = (typeof AVAILABILITY_STATES)[number];
 
@@ -12,9 +12,9 @@ export const AWAY_REASONS = [
   /** By the owner's command. */
   'paused',
   'outside_schedule',
-  /** Somebody uses the machine, and it serves only while nobody does. */
+  /** The machine is in use, and the owner permits jobs only while idle. */
   'owner_active',
-  /** It serves only while nobody uses the machine, which it cannot tell. */
+  /** The owner permits jobs only while idle, and idleness cannot be detected. */
   'idle_unknown',
   'on_battery',
   'low_battery',
@@ -23,15 +23,15 @@ export const AWAY_REASONS = [
 ] as const;
 export type AwayReason = (typeof AWAY_REASONS)[number];
 
-/** As it stands in `register`, too. */
-export const ToldAvailabilitySchema = Type.Object({
+/** Also part of `register`. */
+export const ReportedAvailabilitySchema = Type.Object({
   state: Type.Enum([...AVAILABILITY_STATES]),
-  /** Of {@link AWAY_REASONS}; a newer agent may know more. There while it is not serving. */
+  /** One of {@link AWAY_REASONS}; newer agents may add reasons. Present while not serving. */
   reason: Type.Optional(Type.String({ pattern: '^[a-z0-9_]{1,64}$' })),
-  /** When it expects to serve again, in milliseconds; left out: not known. */
+  /** Expected return to serving, in milliseconds; absent: unknown. */
   until: Type.Optional(Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000 })),
 });
-export type ToldAvailability = Static<typeof ToldAvailabilitySchema>;
+export type ReportedAvailability = Static<typeof ReportedAvailabilitySchema>;
 
-export const AvailabilitySchema = Type.Object({ type: Type.Literal('availability'), ...ToldAvailabilitySchema.properties });
+export const AvailabilitySchema = Type.Object({ type: Type.Literal('availability'), ...ReportedAvailabilitySchema.properties });
 export type AvailabilityMessage = Static<typeof AvailabilitySchema>;

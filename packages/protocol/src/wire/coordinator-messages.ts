@@ -9,7 +9,7 @@ import { ModelsRefusedSchema } from './models-refused.js';
 import { RejectedSchema } from './rejection.js';
 import { TrustSchema } from './trust-message.js';
 
-/** Answer to `hello`: the version to speak, and the first challenge of this session. */
+/** Response to `hello`: the protocol version to use, and the first challenge. */
 export const WelcomeSchema = Type.Object({
   type: Type.Literal('welcome'),
   version: Type.Integer({ minimum: 1 }),
@@ -17,40 +17,39 @@ export const WelcomeSchema = Type.Object({
   /** base64 of 32 random bytes. */
   nonce: Base64Schema,
   server_time: MillisecondsSchema,
-  /** Versions of receipts that are taken. Left out: 1. */
+  /** Accepted receipt versions. Default: 1. */
   receipts: Type.Optional(Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: 16 })),
 });
 
-/** The provider is in the registry; `trust_level` is what it is worth now. A `trust` message with the details follows. */
+/** Registration complete, with the current `trust_level`. A `trust` message with details follows. */
 export const RegisteredSchema = Type.Object({
   type: Type.Literal('registered'),
   provider_id: ProviderIdSchema,
   trust_level: Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]),
-  /** Opens `GET /v1/providers/me` for as long as this session lives. A secret of this session. */
+  /** Bearer token for `GET /v1/providers/me`, valid and secret for this session. */
   token: Type.Optional(Type.String({ minLength: 16, maxLength: 256, pattern: '^[A-Za-z0-9._~-]+$' })),
 });
 
 export const ChallengeSchema = Type.Object({ type: Type.Literal('challenge'), nonce: Base64Schema });
 
-/** Opens a job; its sealed body follows in request frames. */
+/** Starts a job; request frames with the sealed body follow. */
 export const JobSchema = Type.Object({
   type: Type.Literal('job'),
   context: JobContextSchema,
   /** base64 of the HPKE encapsulated key. */
   enc: Base64Schema,
-  /** Plaintext size of the body, so that a receiver can refuse before it collects. */
+  /** Plaintext size of the body, so that a receiver can refuse early. */
   request_bytes: Type.Integer({ minimum: 0, maximum: MAX_REQUEST_BYTES }),
-  /** Response bytes (plaintext) that may be sent before a `credit` arrives. */
+  /** Plaintext response bytes allowed before the next `credit`. */
   credit: Type.Integer({ minimum: 1 }),
 });
 
-/** The client has taken this many bytes more. */
+/** Grants as many further bytes as the client has received. */
 export const CreditSchema = Type.Object({ type: Type.Literal('credit'), job_id: JobIdSchema, bytes: Type.Integer({ minimum: 1 }) });
 
 /**
- * The job is wanted no longer. A stream that has written something ends where it stands: what was written goes out (credit
- * for it comes before this message), then the final frame and `job_completed`, signed with the finish reason `cancelled`.
- * Anything else ends with `job_failed`, code `cancelled`.
+ * Cancels the job. A stream with output ends at its current position: written output is sent (credit precedes this message), then
+ * the final frame and `job_completed` with finish reason `cancelled`. Any other job ends with `job_failed`, code `cancelled`.
  */
 export const CancelSchema = Type.Object({ type: Type.Literal('cancel'), job_id: JobIdSchema });
 

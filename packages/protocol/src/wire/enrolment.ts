@@ -1,14 +1,14 @@
 /**
- * How a provider asks for its device-management enrolment: over its own authenticated session, so that the enclave key of the
- * session is the key that the device will stand for. The answer is an address that serves the profile once.
+ * Device-management enrolment, requested over the provider's authenticated session, which ties the device to the session's enclave
+ * key. The response is an address that serves the profile once.
  */
 import Type, { type Static } from 'typebox';
 import { MillisecondsSchema } from '../ids.js';
 
-/** From a provider: I would like to enrol this Mac. */
+/** Provider → coordinator: request to enrol this Mac. */
 export const EnrolmentRequestSchema = Type.Object({ type: Type.Literal('enrolment_request') });
 
-/** To a provider: open this address on this Mac, once, before it expires, and install what comes. */
+/** Coordinator → provider: one-time address of the profile; open on this Mac before expiry and install the profile. */
 export const EnrolmentSchema = Type.Object({
   type: Type.Literal('enrolment'),
   url: Type.String({ minLength: 1, maxLength: 2048, pattern: '^https?://[\\x21-\\x7e]+$' }),
@@ -16,7 +16,7 @@ export const EnrolmentSchema = Type.Object({
 });
 
 export const EnrolmentRefusalSchema = Type.Enum([
-  /** This coordinator manages no devices. */
+  /** This coordinator has no device management. */
   'not_offered',
   /** The provider belongs to no account yet. */
   'not_linked',

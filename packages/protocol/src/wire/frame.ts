@@ -20,7 +20,7 @@ export interface Frame {
   readonly final: boolean;
   readonly seq: number;
   readonly jobId: JobId;
-  /** Sealed bytes. A decoded frame shares memory with the message it came in. */
+  /** Sealed bytes. A decoded frame shares memory with its message. */
   readonly payload: Uint8Array;
 }
 
@@ -41,7 +41,7 @@ export function encodeFrame(frame: Frame): Uint8Array {
   return encodeFrameParts(frame, frame.payload);
 }
 
-/** As {@link encodeFrame}, with the payload in parts, so that ciphertext and tag need not be joined first. */
+/** {@link encodeFrame} with the payload in parts, which saves joining ciphertext and tag. */
 export function encodeFrameParts(head: Omit<Frame, 'payload'>, ...payload: readonly Uint8Array[]): Uint8Array {
   let length = 0;
   for (const part of payload) length += part.length;
@@ -64,7 +64,7 @@ export function encodeFrameParts(head: Omit<Frame, 'payload'>, ...payload: reado
   return bytes;
 }
 
-/** Reads a frame. Throws {@link FrameError} on a short, oversized or malformed one. */
+/** Decodes a frame. Throws {@link FrameError} on a short, oversized or malformed frame. */
 export function decodeFrame(bytes: Uint8Array): Frame {
   if (bytes.length < FRAME_HEADER_BYTES) throw new FrameError(`frame of ${bytes.length} bytes is shorter than its header`);
   if (bytes.length > FRAME_HEADER_BYTES + MAX_FRAME_PAYLOAD_BYTES) {

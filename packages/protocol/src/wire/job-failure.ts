@@ -1,21 +1,21 @@
 /**
- * Why a provider did not finish a job. Codes and bounded facts only: a provider's free text never reaches a client, the
- * coordinator words the message itself.
+ * Reasons why a provider did not finish a job. Codes and bounded facts only: a provider's free text never reaches a client; the
+ * coordinator words the message.
  */
 import Type, { type Static } from 'typebox';
 
 /**
- * Who is to blame decides what the coordinator does: `client` is answered and never retried, `provider` and `capacity`
- * are retried elsewhere before the first content, `nobody` is a job that the coordinator itself cancelled.
+ * Blame decides the coordinator's reaction: `client` errors are returned and never retried, `provider` and `capacity` failures are
+ * retried elsewhere before the first content, `nobody` marks jobs that the coordinator cancelled.
  */
 export const JOB_FAILURES = {
   invalid_request: { blame: 'client' },
-  /** The request asks for something that this provider's engine does not offer; `param` names it. */
+  /** The engine lacks a requested feature; `param` names the field. */
   unsupported: { blame: 'client' },
   context_length_exceeded: { blame: 'client' },
   busy: { blame: 'capacity' },
   draining: { blame: 'capacity' },
-  /** It is leaving or away. Known from version 2 of the protocol on; a peer of version 1 is told `busy`. */
+  /** The provider is leaving or away. Since protocol version 2; version 1 peers get `busy`. */
   away: { blame: 'capacity' },
   model_not_loaded: { blame: 'capacity' },
   unknown_key: { blame: 'provider' },
@@ -36,8 +36,8 @@ export const JobFailureSchema = Type.Object({
   /** Request field at fault, such as `messages[0].content`. */
   param: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_.\\[\\]]{1,64}$' })),
   /**
-   * With `context_length_exceeded`: the model's limit and what the request came to, in tokens. With `unsupported`: the
-   * largest value that the field may have, where its value is too large.
+   * With `context_length_exceeded`: the model's limit and the request's size, in tokens. With `unsupported`: the maximum value of a
+   * field whose value is too large.
    */
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
   actual: Type.Optional(Type.Integer({ minimum: 0 })),

@@ -1,27 +1,27 @@
 /**
- * How a machine shows which account it earns for: over its own session, where it has proved its key. A machine without an
- * account is served all the same; what it earns is kept for whoever links it.
+ * Linking a machine to an account: the token travels over the machine's own session, after the machine proved its key. Machines
+ * without an account serve jobs too; their earnings are stored for the account that links them later.
  */
 import Type, { type Static } from 'typebox';
 
-/** From a provider: my owner gave me this machine token. Sent after registration, and whenever the owner gives another one. */
+/** Provider → coordinator: machine token from the owner. Sent after registration and on every new token. */
 export const LinkSchema = Type.Object({ type: Type.Literal('link'), token: Type.String({ pattern: '^[A-Za-z0-9._~-]{16,256}$' }) });
 
-/** To a provider: you earn for this account. */
+/** Coordinator → provider: the account that the machine earns for. */
 export const LinkedSchema = Type.Object({
   type: Type.Literal('linked'),
   account_id: Type.String({ minLength: 1, maxLength: 256 }),
-  /** As the account calls itself. For its owner's eyes only. */
+  /** Name of the account, shown to the owner only. */
   account_name: Type.String({ maxLength: 256 }),
 });
 
 /** Why a token links nothing. A newer coordinator may know more. */
 export const LINK_REFUSALS = [
-  /** It is unknown, or was revoked. Also sent by itself when the owner unlinks a machine that is connected. */
+  /** Unknown or revoked token. Also sent unprompted when the owner unlinks a connected machine. */
   'token_revoked',
-  /** It is that of another machine. */
+  /** The token belongs to another machine. */
   'other_machine',
-  /** The machine earns for another account, which has to let go of it first. */
+  /** The machine earns for another account, which must unlink the machine first. */
   'other_account',
   'account_suspended',
   /** The coordinator cannot say now. */
@@ -32,7 +32,7 @@ export type LinkRefusal = (typeof LINK_REFUSALS)[number];
 export const LinkRefusedSchema = Type.Object({
   type: Type.Literal('link_refused'),
   reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
-  /** What the owner can do. */
+  /** Remedy for the owner. */
   remedy: Type.String({ maxLength: 512 }),
 });
 export type LinkRefused = Static<typeof LinkRefusedSchema>;

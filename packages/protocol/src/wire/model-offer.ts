@@ -1,4 +1,4 @@
-/** What a provider tells of one model it serves, and of the machine it runs on. */
+/** Model offers and hardware facts that a provider reports. */
 import Type, { type Static } from 'typebox';
 import { Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
@@ -7,11 +7,11 @@ import { MAX_IMAGES } from './limits.js';
 export const ModelTypeSchema = Type.Union([Type.Literal('text'), Type.Literal('embedding'), Type.Literal('image')]);
 export type ModelType = Static<typeof ModelTypeSchema>;
 
-/** What an image model makes. */
+/** Capabilities of an image model. */
 export const ImageOfferSchema = Type.Object({
-  /** Sizes in pixels as `<width>x<height>`, the one it makes by itself first. */
+  /** Sizes in pixels as `<width>x<height>`, native size first. */
   sizes: Type.Array(Type.String({ pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$' }), { minItems: 1, maxItems: 64 }),
-  /** Images of one job. */
+  /** Maximum images per job. */
   max_images: Type.Integer({ minimum: 1, maximum: MAX_IMAGES }),
 });
 export type ImageOffer = Static<typeof ImageOfferSchema>;
@@ -23,17 +23,20 @@ export const ModelOfferSchema = Type.Object({
   display_name: labelSchema(256),
   /** For example `8bit`. */
   quantization: labelSchema(32),
-  /** Tokens that prompt and answer may have together; of image models, tokens of a prompt that its text encoder reads. */
+  /** Maximum tokens of prompt plus answer; for image models, prompt tokens that the text encoder reads. */
   context_length: Type.Integer({ minimum: 1 }),
-  /** Whether it is in memory. `on_demand`: it is loaded when a job for it comes. Left out: `ready`. */
+  /** Load state. `on_demand`: loaded when a job arrives. Default: `ready`. */
   state: Type.Optional(Type.Union([Type.Literal('ready'), Type.Literal('loading'), Type.Literal('on_demand')])),
-  /** What loading it is expected to take, in milliseconds, while it is not `ready`. */
+  /** Expected load time in milliseconds while not `ready`. */
   load_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
-  /** SHA-256 of the model's file, in hexadecimal; as the provider tells it. */
+  /** SHA-256 of the model file, hexadecimal, as reported by the provider. */
   file_sha256: Type.Optional(Sha256HexSchema),
-  /** Whether the model writes think sections, by its chat template. Left out: not known. Hidden tokens of a model that says no are a lie. */
+  /**
+   * Whether the model writes think sections, by its chat template. Absent: unknown. Hidden tokens from a model reported as false
+   * are a violation.
+   */
   thinks: Type.Optional(Type.Boolean()),
-  /** There when `model_type` is `image`; an image model without it is given no work. */
+  /** Required when `model_type` is `image`; image models without this member get no jobs. */
   image: Type.Optional(ImageOfferSchema),
 });
 export type ModelOffer = Static<typeof ModelOfferSchema>;
@@ -45,7 +48,7 @@ export const HardwareSchema = Type.Object({
   gpu_cores: Type.Integer({ minimum: 0, maximum: 4096 }),
   /** Memory bandwidth in GB/s; 0 when not known. */
   bandwidth_gbs: Type.Number({ minimum: 0, maximum: 100_000 }),
-  /** Of `cpu_cores`, those that are made for speed and those that are made to save power; left out where that is not known. */
+  /** Performance and efficiency cores within `cpu_cores`; absent when unknown. */
   performance_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
   efficiency_cores: Type.Optional(Type.Integer({ minimum: 0, maximum: 4096 })),
   /** For example `macOS`, `26.1` and `25B78`. */

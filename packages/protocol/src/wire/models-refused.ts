@@ -1,18 +1,18 @@
 /**
- * Which of a provider's models a coordinator does not take, and why. The session goes on with the others. It is told after
- * registration when there are any, and whenever the list changes, to none in the end.
+ * Model offers that a coordinator rejects, with reasons. The session continues with the other models. Sent after registration if
+ * any, and on every change, including an empty list.
  */
 import Type, { type Static } from 'typebox';
 
 /** Why a model is refused. A newer coordinator may know more. */
 export const MODEL_REFUSALS = [
-  /** Only models of the catalogue are served, and it does not list this one. */
+  /** Only catalogued models are served, and this model is not catalogued. */
   'not_catalogued',
-  /** The catalogue knows the files of this model, and the provider has not told the hash of its own yet. */
+  /** The catalogue lists file hashes for this model, and the provider has not reported a hash yet. */
   'hash_missing',
-  /** The provider's file is none of those. */
+  /** The provider's file matches no catalogued hash. */
   'hash_differs',
-  /** The catalogue lists it for something else, such as vectors in place of text. */
+  /** The catalogue lists the model with another type, such as embedding instead of text. */
   'other_type',
 ] as const;
 export type ModelRefusal = (typeof MODEL_REFUSALS)[number];
@@ -23,7 +23,7 @@ export const ModelsRefusedSchema = Type.Object({
     Type.Object({
       id: Type.String({ minLength: 1, maxLength: 256 }),
       reason: Type.String({ pattern: '^[a-z0-9_]{1,64}$' }),
-      /** What the owner can do. */
+      /** Remedy for the owner. */
       remedy: Type.String({ maxLength: 512 }),
     }),
     { maxItems: 64 },

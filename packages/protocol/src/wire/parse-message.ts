@@ -1,6 +1,6 @@
 /**
- * Reading of control messages. A message that is no JSON or breaks its schema is an error; one whose `type` is unknown is
- * reported as such, so that the receiver can ignore and count it.
+ * Parses control messages. Invalid JSON or a schema violation is an error; an unknown `type` is reported separately, so that
+ * receivers can ignore and count such messages.
  */
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
@@ -13,10 +13,10 @@ export type Parsed<Message> =
   | { readonly kind: 'unknown_type' }
   | { readonly kind: 'invalid'; readonly code: 'bad_message' | 'too_large'; readonly reason: string };
 
-/** Reads a text frame that a provider sent. Never throws. */
+/** Parses a text frame from a provider. Never throws. */
 export const parseProviderMessage = messageParser<ProviderMessage>(ProviderMessageSchemas);
 
-/** Reads a text frame that a coordinator sent. Never throws. */
+/** Parses a text frame from a coordinator. Never throws. */
 export const parseCoordinatorMessage = messageParser<CoordinatorMessage>(CoordinatorMessageSchemas);
 
 function messageParser<Message extends { type: string }>(schemas: Readonly<Record<string, TSchema>>): (text: string) => Parsed<Message> {

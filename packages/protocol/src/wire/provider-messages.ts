@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Base64Schema, JobIdSchema, Sha256HexSchema } from '../ids.js';
 import { labelSchema } from '../label.js';
 import { SignedStatementSchema } from '../statements/signed-statement.js';
-import { AvailabilitySchema, ToldAvailabilitySchema } from './availability.js';
+import { AvailabilitySchema, ReportedAvailabilitySchema } from './availability.js';
 import { EnrolmentRequestSchema } from './enrolment.js';
 import { JobFailureSchema } from './job-failure.js';
 import { LinkSchema } from './link.js';
@@ -16,7 +16,7 @@ export const HelloSchema = Type.Object({
   agent: Type.Object({ name: labelSchema(64), version: labelSchema(64) }),
 });
 
-/** Answer to `welcome`: who the provider is and what it serves, with the first challenge answered. */
+/** Response to `welcome`: the provider's identity, models, and answer to the first challenge. */
 export const RegisterSchema = Type.Object({
   type: Type.Literal('register'),
   attestation: SignedStatementSchema,
@@ -24,12 +24,12 @@ export const RegisterSchema = Type.Object({
   key: SignedStatementSchema,
   hardware: HardwareSchema,
   models: Type.Array(ModelOfferSchema, { maxItems: 64 }),
-  /** Jobs it runs at once. */
+  /** Concurrent jobs. */
   slots: Type.Integer({ minimum: 1, maximum: 1024 }),
-  /** Version of the receipts that it signs in this session. Left out: 1. */
+  /** Receipt version signed in this session. Default: 1. */
   receipt_version: Type.Optional(Type.Union([Type.Literal(1), Type.Literal(2)])),
-  /** Left out: it is serving. Told here already, so that nothing is routed to one that comes while its owner does not want it to. */
-  availability: Type.Optional(ToldAvailabilitySchema),
+  /** Default: serving. Part of registration, so that no job reaches a provider that connects while paused. */
+  availability: Type.Optional(ReportedAvailabilitySchema),
 });
 
 export const ChallengeAnswerMessageSchema = Type.Object({
@@ -37,28 +37,31 @@ export const ChallengeAnswerMessageSchema = Type.Object({
   challenge: SignedStatementSchema,
 });
 
-/** A new sealing key. Jobs sealed to the old one are still opened for its grace time. */
+/** New sealing key. Jobs sealed to the previous key still open during a grace period. */
 export const KeyUpdateSchema = Type.Object({ type: Type.Literal('key_update'), key: SignedStatementSchema });
 
 /** The whole list of models served from now on. */
 export const ModelsSchema = Type.Object({ type: Type.Literal('models'), models: Type.Array(ModelOfferSchema, { maxItems: 64 }) });
 
-/** Present load; sent when it changes and as a sign of life. */
+/** Current load; sent on changes and as a heartbeat. */
 export const LoadSchema = Type.Object({
   type: Type.Literal('load'),
   active_jobs: Type.Integer({ minimum: 0 }),
   /** Latest measured decode rate of one stream, tokens per second. */
   decode_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
-  /** Latest measured rate at which a prompt was read, tokens per second. */
+  /** Latest measured prompt processing rate, tokens per second. */
   prefill_tps: Type.Optional(Type.Number({ minimum: 0, maximum: 100_000_000 })),
-  /** How the machine is, where the agent can tell: placement spares one that is in trouble. What is left out is as it was told last. */
+  /**
+   * Machine condition, where the agent can read one: placement avoids stressed machines. Absent members keep their last reported
+   * value.
+   */
   thermal: Type.Optional(Type.Union([Type.Literal('nominal'), Type.Literal('fair'), Type.Literal('serious'), Type.Literal('critical')])),
   memory_pressure: Type.Optional(Type.Union([Type.Literal('normal'), Type.Literal('warning'), Type.Literal('critical')])),
-  /** `low_battery`: it should not work on battery any longer. */
+  /** `low_battery`: battery below the level for work. */
   power: Type.Optional(Type.Union([Type.Literal('mains'), Type.Literal('battery'), Type.Literal('low_battery')])),
 });
 
-/** No new jobs, please; running ones are finished. */
+/** No new jobs; running jobs finish. */
 export const DrainingSchema = Type.Object({ type: Type.Literal('draining') });
 
 /** The body was opened and checked, and the job has been given to the engine. */
@@ -69,7 +72,7 @@ export const JobProgressSchema = Type.Object({ type: Type.Literal('job_progress'
 
 export const JobFailedSchema = Type.Object({ type: Type.Literal('job_failed'), job_id: JobIdSchema, failure: JobFailureSchema });
 
-/** Sent after the final response frame: what the enclave signed. */
+/** Sent after the final response frame: statements signed by the enclave. */
 export const JobCompletedSchema = Type.Object({
   type: Type.Literal('job_completed'),
   job_id: JobIdSchema,

@@ -1,6 +1,6 @@
 /**
- * Why a coordinator ends a session: a code that says what kind of thing was wrong, and where it concerns a statement, the
- * exact reason from a closed list. The provider shows both to its owner.
+ * Reasons why a coordinator ends a session: a code for the kind of problem and, for statements, the exact reason from a closed
+ * list. The agent shows both to its owner.
  */
 import Type, { type Static } from 'typebox';
 import { STATEMENT_PROBLEMS } from '../statements/signed-statement.js';
@@ -28,13 +28,13 @@ const PROBLEMS = (['attestation', 'challenge', 'key'] as const).flatMap((kind) =
 
 export const REJECTION_REASONS = [
   ...PROBLEMS,
-  /** No JSON, or without a key of its own. */
+  /** Not JSON, or no own key. */
   'attestation_unreadable',
   'attestation_from_future',
   'attestation_too_old',
-  /** It says that a key in software is in an enclave. */
+  /** Claims that a software key is in an enclave. */
   'attestation_contradiction',
-  /** A name in it has characters that a header or a page must not get. */
+  /** Contains a name with characters that are unsafe in headers or pages. */
   'attestation_unsafe_text',
   'no_secure_enclave',
   'sip_disabled',
@@ -43,7 +43,7 @@ export const REJECTION_REASONS = [
   'challenge_replayed',
   'challenge_unknown',
   'challenge_clock',
-  /** It disagrees with the attestation on the enclave. */
+  /** Contradicts the attestation about the enclave. */
   'challenge_contradiction',
   'challenge_unanswered',
   'key_size',
@@ -56,11 +56,11 @@ export const REJECTION_REASONS = [
 ] as const;
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
-/** The session is over; the socket is closed after this message. */
+/** Ends the session; the socket closes after this message. */
 export const RejectedSchema = Type.Object({
   type: Type.Literal('rejected'),
   code: RejectionCodeSchema,
-  /** Of {@link REJECTION_REASONS}; a newer coordinator may know others. */
+  /** One of {@link REJECTION_REASONS}; newer coordinators may add reasons. */
   reason: Type.Optional(Type.String({ pattern: '^[a-z_]{1,64}$' })),
   /** For the owner's eyes. */
   message: Type.String({ maxLength: 1024 }),

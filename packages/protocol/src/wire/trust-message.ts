@@ -1,6 +1,6 @@
 /**
- * What a coordinator tells a provider of its own standing, after registration and whenever it changes: the trust level,
- * whether it gets jobs, and for everything that is missing the reason and what its owner can do.
+ * A provider's own trust status, sent after registration and on every change: trust level, eligibility for jobs, and for every
+ * missing property the reason and the owner's remedy.
  */
 import Type, { type Static } from 'typebox';
 import { PART_STATES } from '../trust/trust-parts.js';
@@ -15,15 +15,15 @@ export const TrustPartSchema = Type.Object({
   reason: Type.Optional(Code),
   /** With a refused certificate chain: the exact rejection. */
   detail: Type.Optional(Code),
-  /** What the owner can do; there whenever a reason is. */
+  /** Remedy for the owner, present with every reason. */
   remedy: Type.Optional(Remedy),
 });
 
-/** `cooling_down` and `quarantined`: no jobs until a time; `on_probation`: one job at a time, which decides. */
-export const RESTRAINT_STATES = ['cooling_down', 'on_probation', 'quarantined'] as const;
+/** `cooling_down` and `quarantined`: no jobs until a given time; `on_probation`: one job at a time, whose outcome decides. */
+export const RESTRICTION_STATES = ['cooling_down', 'on_probation', 'quarantined'] as const;
 
-/** What a provider's own jobs led to; `answers_not_verified` alone leads to a quarantine at once. */
-export const RESTRAINT_REASONS = [
+/** Outcomes of the provider's own jobs; `answers_not_verified` alone causes an immediate quarantine. */
+export const RESTRICTION_REASONS = [
   'jobs_failed',
   'jobs_timed_out',
   'connections_lost',
@@ -32,29 +32,29 @@ export const RESTRAINT_REASONS = [
   /** Many cooldowns in a row changed nothing. */
   'keeps_failing',
 ] as const;
-export type RestraintReason = (typeof RESTRAINT_REASONS)[number];
+export type RestrictionReason = (typeof RESTRICTION_REASONS)[number];
 
-export const RestraintSchema = Type.Object({
-  /** Of {@link RESTRAINT_STATES}; a newer coordinator may know more. */
+export const RestrictionSchema = Type.Object({
+  /** Of {@link RESTRICTION_STATES}; a newer coordinator may know more. */
   state: Code,
-  /** Of {@link RESTRAINT_REASONS}; a newer coordinator may know more. */
+  /** Of {@link RESTRICTION_REASONS}; a newer coordinator may know more. */
   reason: Code,
-  /** Since when, and when one job decides, in milliseconds. */
+  /** Start, and time at which one job decides, in milliseconds. */
   since: Type.Integer({ minimum: 0 }),
   until: Type.Integer({ minimum: 0 }),
 });
 
 export const TrustSchema = Type.Object({
   type: Type.Literal('trust'),
-  /** With `none` there are no jobs. */
+  /** `none`: no jobs. */
   trust_level: Type.Union([Type.Literal('none'), Type.Literal('self_signed'), Type.Literal('hardware')]),
   /** True only when jobs may come. */
   routable: Type.Boolean(),
   /** `online`, or why no jobs come. */
   status: Code,
   status_remedy: Type.Optional(Remedy),
-  /** There while jobs are held back because of what became of earlier ones. */
-  restraint: Type.Optional(RestraintSchema),
+  /** Present while jobs are withheld because of earlier outcomes. */
+  restraint: Type.Optional(RestrictionSchema),
   parts: Type.Array(TrustPartSchema, { maxItems: 32 }),
 });
 export type TrustMessage = Static<typeof TrustSchema>;

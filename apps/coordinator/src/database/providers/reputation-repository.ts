@@ -3,7 +3,7 @@
  * moment and written with others. What a crash takes with it is that moment. Coordinators that share a database read every few
  * seconds what others have written: of each key the last word counts, and what this one has not written yet is later still.
  */
-import { type ProviderId, RESTRAINT_REASONS, type RestraintReason } from '@inference/protocol';
+import { type ProviderId, RESTRICTION_REASONS, type RestrictionReason } from '@inference/protocol';
 import { dialectOf } from '../connection/dialect.js';
 import { PeriodicRefresh } from '../periodic-refresh.js';
 import type { Database, Tables } from '../tables.js';
@@ -16,7 +16,7 @@ export interface StoredReputation {
   readonly at: number;
   readonly restraint: {
     readonly kind: 'cooldown' | 'quarantine';
-    readonly reason: RestraintReason;
+    readonly reason: RestrictionReason;
     readonly detail: string;
     readonly since: number;
     readonly until: number;
@@ -211,7 +211,7 @@ function fromRow(row: Row): [] | [readonly [ProviderId, StoredReputation]] {
 function restraintOf(row: Row): StoredReputation['restraint'] | undefined {
   const { restraint_kind: kind, restraint_since: since, restraint_until: until } = row;
   if (kind === null) return null;
-  const reason = RESTRAINT_REASONS.find((known) => known === row.restraint_reason);
+  const reason = RESTRICTION_REASONS.find((known) => known === row.restraint_reason);
   if ((kind !== 'cooldown' && kind !== 'quarantine') || reason === undefined || since === null || until === null) return undefined;
   return { kind, reason, detail: row.restraint_detail ?? '', since, until };
 }

@@ -1,5 +1,5 @@
 /** What earlier jobs of each enclave key mean for it now, connected or not: the reputations, in the words that the rest of the fleet uses. */
-import type { ProviderId, RestraintReason } from '@inference/protocol';
+import type { ProviderId, RestrictionReason } from '@inference/protocol';
 import type { RestrictionMessage } from '../session/trust-message.js';
 import { type Fault, type Reputation, type ReputationState, type Restriction, recentFailures, stateAt } from './reputation.js';
 import { ReputationStore, type ReputationStoreOptions } from './reputation-store.js';
@@ -8,7 +8,7 @@ import { ReputationStore, type ReputationStoreOptions } from './reputation-store
 export interface ReputationSummary {
   readonly state: ReputationState;
   /** Why, and for the operator the exact problem; null while it is well. */
-  readonly reason: RestraintReason | null;
+  readonly reason: RestrictionReason | null;
   readonly detail: string | null;
   /** Since when, and when one job decides. */
   readonly since: number | null;
@@ -20,7 +20,7 @@ export interface ReputationSummary {
 export type ReputationEvent =
   | { readonly type: 'quarantined'; readonly providerId: ProviderId; readonly reason: string; readonly until: number }
   /** Jobs failed, and it is left alone until a time, in milliseconds. */
-  | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestraintReason; readonly until: number }
+  | { readonly type: 'cooling_down'; readonly providerId: ProviderId; readonly reason: RestrictionReason; readonly until: number }
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
 export interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {

@@ -3,14 +3,14 @@
  * and gives a new one. Failures lead to a pause that doubles, many pauses and lies to a quarantine; after each, one job decides;
  * and everything is forgotten with time, so that nobody is out for ever.
  */
-import type { RESTRAINT_STATES, RestraintReason } from '@inference/protocol';
+import type { RESTRICTION_STATES, RestrictionReason } from '@inference/protocol';
 
 /** What a provider did wrong in a job. */
 export type Fault = 'failed' | 'timed_out' | 'lost' | 'misbehaved' | 'unverified';
 
 export interface Restriction {
   readonly kind: 'cooldown' | 'quarantine';
-  readonly reason: RestraintReason;
+  readonly reason: RestrictionReason;
   /** For the operator: the exact problem, a code. */
   readonly detail: string;
   /** Milliseconds. From `until` on, one job at a time decides. */
@@ -34,7 +34,7 @@ export interface Reputation {
   readonly quarantinesAt: number;
 }
 
-export type ReputationState = 'well' | (typeof RESTRAINT_STATES)[number];
+export type ReputationState = 'well' | (typeof RESTRICTION_STATES)[number];
 
 export const CLEAN_REPUTATION: Reputation = {
   weight: 0,
@@ -65,7 +65,7 @@ export const MAX_QUARANTINE_MS = 24 * 3_600_000;
 export const COOLDOWN_FORGIVENESS_MS = 15 * 60_000;
 export const QUARANTINE_FORGIVENESS_MS = 24 * 3_600_000;
 
-const REASONS: Readonly<Record<Fault, RestraintReason>> = {
+const REASONS: Readonly<Record<Fault, RestrictionReason>> = {
   failed: 'jobs_failed',
   timed_out: 'jobs_timed_out',
   lost: 'connections_lost',
@@ -118,7 +118,7 @@ export function afterSlowAnswer(before: Reputation, now: number): Reputation {
   return { ...before, weight, late: late + 1, at: now };
 }
 
-export function quarantined(before: Reputation, reason: RestraintReason, detail: string, now: number, random: number): Reputation {
+export function quarantined(before: Reputation, reason: RestrictionReason, detail: string, now: number, random: number): Reputation {
   const quarantines = countAfterForgiveness(before.quarantines, before.quarantinesAt, QUARANTINE_FORGIVENESS_MS, now);
   const until = now + jittered(Math.min(MAX_QUARANTINE_MS, FIRST_QUARANTINE_MS * 2 ** Math.min(quarantines, 20)), random);
   const restraint = { kind: 'quarantine', reason, detail, since: now, until } as const;

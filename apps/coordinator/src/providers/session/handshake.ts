@@ -8,7 +8,7 @@ import {
   type ProviderMessage,
   RECEIPT_VERSIONS,
   type Register,
-  type ToldAvailability,
+  type ReportedAvailability,
 } from '@inference/protocol';
 import { type Admitted, admit } from './admission.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
@@ -28,7 +28,7 @@ export interface Registered {
   readonly admitted: Admitted;
   readonly registration: Registration;
   readonly models: Register['models'];
-  readonly availability: ToldAvailability;
+  readonly availability: ReportedAvailability;
   /** The challenge that was answered with it. */
   readonly first: ChallengeTranscript;
 }

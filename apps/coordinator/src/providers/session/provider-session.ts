@@ -14,7 +14,7 @@ import {
   parseProviderMessage,
   type RejectionCode,
   type RejectionReason,
-  type ToldAvailability,
+  type ReportedAvailability,
 } from '@inference/protocol';
 import type { WebSocket } from 'ws';
 import type { ProviderStatus } from '../placement/provider-status.js';
@@ -162,7 +162,7 @@ export class ProviderSession {
   }
 
   /** Whether it takes jobs, by its own word. */
-  get availability(): ToldAvailability {
+  get availability(): ReportedAvailability {
     return this.#availability.reported;
   }
 

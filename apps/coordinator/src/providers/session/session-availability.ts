@@ -2,14 +2,14 @@
  * Whether a provider takes jobs, by its own word: what it told last. One that is leaving or away stays connected, and placement goes
  * around it.
  */
-import type { ToldAvailability } from '@inference/protocol';
+import type { ReportedAvailability } from '@inference/protocol';
 
-const SERVING: ToldAvailability = { state: 'serving' };
+const SERVING: ReportedAvailability = { state: 'serving' };
 
 export class SessionAvailability {
   #reported = SERVING;
 
-  get reported(): ToldAvailability {
+  get reported(): ReportedAvailability {
     return this.#reported;
   }
 
@@ -19,7 +19,7 @@ export class SessionAvailability {
   }
 
   /** Takes in what it says now, of which only these members count. Whether that is another thing than before. */
-  update({ state, reason, until }: ToldAvailability): boolean {
+  update({ state, reason, until }: ReportedAvailability): boolean {
     const before = this.#reported;
     if (state === 'serving') this.#reported = SERVING;
     else this.#reported = { state, ...(reason === undefined ? {} : { reason }), ...(until === undefined ? {} : { until }) };

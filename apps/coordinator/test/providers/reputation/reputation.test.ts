@@ -1,6 +1,6 @@
 /** What failures lead to: the steps in virtual time, the book that keeps them, and what providers and clients see of it. */
 import type { ProviderId } from '@inference/protocol';
-import { RESTRAINT_REASONS } from '@inference/protocol';
+import { RESTRICTION_REASONS } from '@inference/protocol';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { schedule, withProbe } from '../../../../../packages/scheduler/src/index.js';
@@ -122,7 +122,7 @@ it('whatever happens, nobody is out for more than a day and a quarter, and the n
         else reputation = afterFault(reputation, what as Fault, 'code', now, random);
         const { restraint } = reputation;
         if (restraint === null) continue;
-        expect(RESTRAINT_REASONS).toContain(restraint.reason);
+        expect(RESTRICTION_REASONS).toContain(restraint.reason);
         expect(restraint.until - now).toBeLessThanOrEqual(1.25 * MAX_QUARANTINE_MS);
         if (stateAt(reputation, now) !== 'on_probation') expect(nextChangeAt(reputation, now)).toBe(restraint.until);
       }

@@ -1,5 +1,5 @@
 /** Providers that say that they are away: nothing is routed to them, everybody is told, and it is no fault of theirs. */
-import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ToldAvailability } from '@inference/protocol';
+import { PROTOCOL_VERSIONS, type ProviderStatusAnswer, ProviderStatusSchema, type ReportedAvailability } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { afterEach, describe, expect, it } from 'vitest';
 import { availabilityBody } from '../../../src/routes/providers/status/availability.js';
@@ -27,9 +27,9 @@ async function models(): Promise<string[]> {
   return ((await (await harness.get('/v1/models')).json()) as { data: { id: string }[] }).data.map(({ id }) => id);
 }
 
-const tell = (provider: ScriptedProvider, told: ToldAvailability): void => provider.send({ type: 'availability', ...told });
+const tell = (provider: ScriptedProvider, told: ReportedAvailability): void => provider.send({ type: 'availability', ...told });
 const hasGate = (provider: ScriptedProvider, gate: string | null) => until(async () => (await statusOf(provider)).gate === gate);
-const registersAway = (told: ToldAvailability) => ({
+const registersAway = (told: ReportedAvailability) => ({
   register: (register: Parameters<NonNullable<NonNullable<Parameters<Harness['provider']>[0]>['register']>>[0]) => ({
     ...register,
     availability: told,

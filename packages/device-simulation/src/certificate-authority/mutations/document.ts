@@ -1,34 +1,34 @@
-/** Mutations of what is sent: number and size of certificates, base64, and the encoding of the outermost values. */
+/** Mutations of the submitted document: count and size of certificates, base64, outermost encodings. */
 import { concatBytes, fromBase64, toBase64, utf8 } from '@inference/protocol';
 import { ecdsaWith, encodeExtension, subjectKeyIdentifier } from '../certificate.js';
 import { bitString, explicit, integer, objectIdentifier, octetString, sequence, TAG, tlv } from '../der.js';
 import type { ChainMutation, MutationBench } from '../mutation-bench.js';
 
-/** A valid chain whose leaf's bytes are changed after signing. */
+/** Valid chain with leaf bytes changed after signing. */
 function leafBytes(bench: MutationBench, change: (leaf: Uint8Array) => Uint8Array): string[] {
   const [leaf, issuer] = bench.certificates() as [Uint8Array, Uint8Array];
   return [change(leaf), issuer].map(toBase64);
 }
 
-/** Tag, length in one byte more than needed, content. */
+/** Tag, a length with one superfluous byte, content. */
 function longLength(tag: number, content: Uint8Array): Uint8Array {
   const { length } = content;
   const digits = length < 0x80 ? [0x81, length] : length < 0x100 ? [0x82, 0, length] : [0x83, 0, length >> 8, length & 0xff];
   return concatBytes(Uint8Array.of(tag, ...digits), content);
 }
 
-/** The content of a value whose length has two length bytes, as all certificates here have. */
+/** Content of a value with a two-byte length, the form of every certificate here. */
 const contentOf = (certificate: Uint8Array): Uint8Array => certificate.subarray(4);
 
 const blankTail = (text: string): string => {
-  // The bits of the last digit that carry nothing, set.
+  // Sets the unused bits of the last base64 digit.
   const digits = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
   const end = text.indexOf('=');
   const last = digits.indexOf(text[end - 1] as string);
   return text.slice(0, end - 1) + digits[last + 1] + text.slice(end);
 };
 
-/** The leaf of a chain, with a subject key identifier that pads it until its base64 ends in `=`. */
+/** Leaf padded by a subject key identifier until its base64 ends in `=`. */
 function paddedChain(bench: MutationBench): string[] {
   for (let size = 1; ; size++) {
     const extra = { oid: '2.5.29.14', critical: false, value: subjectKeyIdentifier(new Uint8Array(size).fill(7)) };

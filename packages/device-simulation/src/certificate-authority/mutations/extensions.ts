@@ -1,4 +1,4 @@
-/** Mutations of extensions: unknown critical ones, doubles, absences, and values in another form than their own. */
+/** Mutations of extensions: unknown critical extensions, duplicates, absences, and values in other encodings. */
 import { utf8 } from '@inference/protocol';
 import { DEVICE_ATTESTATION_PURPOSE } from '../authority.js';
 import { type CertificateTemplate, type Extension, encodeName, extendedKeyUsage } from '../certificate.js';

@@ -1,4 +1,4 @@
-/** Mutations of what a genuine chain says: another machine, weaker protections, another nonce, too long ago. */
+/** Mutations of certified facts: another machine, weaker protections, another nonce, an old timestamp. */
 import type { AttestedDevice } from '../device-extensions.js';
 import type { ChainMutation, ChainSample, MutationBench } from '../mutation-bench.js';
 

@@ -1,4 +1,4 @@
-/** Mutations of the path: who may issue, whose names chain, which keys and hashes, when, and up to which anchor. */
+/** Mutations of the path: issuing rights, chained names, keys, hashes, validity and anchor. */
 import { fromBase64, fromHex, toBase64, utf8 } from '@inference/protocol';
 import { SimulatedAuthority } from '../authority.js';
 import { basicConstraints, type CertificateTemplate, type Extension, ecdsaWith, encodeName, keyUsage } from '../certificate.js';
@@ -22,14 +22,14 @@ const value = (oid: string, bytes: Uint8Array): Change => withExtension(oid, (ex
 const without = (oid: string): Change => withExtension(oid, () => null);
 const last = (certificate: string): Uint8Array => fromBase64(certificate);
 
-/** The leaf's bytes with one bit of its signature flipped. */
+/** Leaf with one flipped signature bit. */
 function flippedSignature(certificate: string): string {
   const bytes = last(certificate);
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] as number) ^ 1;
   return toBase64(bytes);
 }
 
-/** The leaf with one digit of its serial number changed after signing. */
+/** Leaf with one digit of its serial number changed after signing. */
 function editedSerial(certificate: string): string {
   const bytes = Buffer.from(last(certificate));
   const at = bytes.indexOf(utf8(DEVICE.serialNumber));
@@ -42,7 +42,7 @@ function otherAuthority(bench: MutationBench): string[] {
   return bench.impostor.issue({ now, random, freshness, leafKey, device: DEVICE }).certificates.map(toBase64);
 }
 
-/** A whole authority under other names, which nobody pinned. */
+/** Authority under other names, pinned by no verifier. */
 function strangerChain(bench: MutationBench): string[] {
   const { now, random, freshness, leafKey } = bench;
   const stranger = SimulatedAuthority.create({ now: now - 1000, random, names: { organization: 'Another Maker' } });

@@ -1,5 +1,5 @@
 /** Words a provider's own word on whether it takes jobs. The sentences are the coordinator's, by a closed list of codes. Pure. */
-import type { AwayReason, ProviderStatusAnswer, ToldAvailability } from '@inference/protocol';
+import type { AwayReason, ProviderStatusAnswer, ReportedAvailability } from '@inference/protocol';
 
 const REASONS: Readonly<Record<AwayReason, string>> = {
   paused: 'It is paused by its owner. `resume` ends that.',
@@ -15,7 +15,7 @@ const UNKNOWN = 'It takes no jobs for now, for a reason that this coordinator do
 /** Of these nothing but themselves is known. */
 const known = new Map<string, string>(Object.entries(REASONS));
 
-export function availabilityBody({ state, reason, until }: ToldAvailability): NonNullable<ProviderStatusAnswer['availability']> {
+export function availabilityBody({ state, reason, until }: ReportedAvailability): NonNullable<ProviderStatusAnswer['availability']> {
   if (state === 'serving') return { state, reason: null, text: null, until: null };
   const text = (reason === undefined ? undefined : known.get(reason)) ?? UNKNOWN;
   return { state, reason: reason ?? null, text, until: until === undefined ? null : new Date(until).toISOString() };

@@ -1,5 +1,5 @@
 /** Withholds the first half of a surrogate pair until the second arrives. A lone half becomes U+FFFD, because UTF-8 cannot encode it. */
-export class WholeCharacters {
+export class CharacterBuffer {
   #half = '';
 
   push(piece: string): string {

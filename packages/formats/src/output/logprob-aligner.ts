@@ -3,7 +3,7 @@
  * characters is known, reduced to the visible ones; fully hidden tokens are not emitted. The emitted tokens concatenate to the visible
  * text.
  */
-import type { TokenLogprob } from '../output-event.js';
+import type { TokenLogprob } from '../output-event.ts';
 
 /** A token with preceding tokens without text. */
 interface Owner {
@@ -22,7 +22,7 @@ interface Stretch {
 
 const encoder = new TextEncoder();
 
-export class LogprobTrail {
+export class LogprobAligner {
   readonly #unsettled: Stretch[] = [];
   /** Visible units not yet emitted. */
   readonly #visible: Stretch[] = [];
