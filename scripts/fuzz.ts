@@ -1,6 +1,6 @@
 /**
- * A long fuzz of a whole network with the demo model: `npx tsx scripts/fuzz.ts [cases] [first seed]`. Prints every fault with
- * the seed that makes its request again, the statuses that were answered, and exits with 1 when there was a fault.
+ * Long fuzz of a whole network with the demo model: `npx tsx scripts/fuzz.ts [cases] [first seed]`. Prints every fault with the
+ * seed that reproduces the request, and the observed statuses; exits 1 on a fault.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Installs the engine stable-diffusion.cpp where the tests look for it, and says where that is. CI runs it before the tests. */
+/**
+ * Installs the engine stable-diffusion.cpp at the location that tests expect, and prints the path. CI runs this script before the
+ * tests.
+ */
 import { installAddOn } from '../apps/provider/src/models/library/add-on.js';
 import { TEST_ADD_ON } from '../test/support/image-add-on.js';
 

@@ -1,6 +1,6 @@
 /**
- * `npm run ledger-check`: proves the money of a coordinator. Reads the database of `DATABASE_URL`, or the file under `DATA_DIR`,
- * prints figures, names every problem, and exits 1 when there is one and 2 when it cannot look.
+ * `npm run ledger-check`: proves a coordinator's books. Reads the database of `DATABASE_URL`, or the file under `DATA_DIR`, prints
+ * figures, names every problem; exits 1 on a problem, 2 when the database is unreadable.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 /**
- * Makes a GGUF model with random weights, of any size and context length, for tests and benches.
+ * Creates a GGUF model with random weights, of any size and context length, for tests and benches.
  *
- * The same arguments give the same file. Weights go to the disk as they are drawn, so memory use does not grow with
- * the size. What such a model says is arbitrary bytes.
+ * Deterministic for the same arguments. Weights are streamed to disk, so memory use is independent of size. The model's output is
+ * arbitrary bytes.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -74,10 +74,10 @@ interface Order {
 /** llama.cpp's `LLAMA_POOLING_TYPE_LAST`. */
 const POOLING_LAST = 3;
 
-/** How often the model ends a turn: as chance has it, hardly ever, or after about a dozen tokens. */
+/** When the model ends a turn: randomly, almost never, or after about a dozen tokens. */
 type Ending = 'random' | 'endless' | 'brief';
 
-/** Weight of the token that ends a turn against the others' in a brief model: its logit is then the highest in a step of twelve. */
+/** Weight of the end-of-turn token in a brief model: its logit is the highest in one step of twelve. */
 const BRIEF_WEIGHT = 4;
 
 /** Returns undefined when help was asked for. */
@@ -194,14 +194,16 @@ function sizeLabel(parameters: number): string {
   return parameters >= 1e6 ? `${Math.round(parameters / 1e6)}M` : `${Math.round(parameters / 1e3)}K`;
 }
 
-/** Keeps the activations near 1 in every layer, whatever the sizes; the output's spread makes sampling uneven. */
+/**
+ * Standard deviation that keeps activations near 1 in every layer, whatever the sizes; the output's spread makes sampling uneven.
+ */
 function spread(slot: TensorSlot): number {
   const inputs = slot.shape[0] ?? 1;
   if (slot.role === 'embedding') return 1;
   return (slot.name === 'output.weight' ? 2 : 1) / Math.sqrt(inputs);
 }
 
-/** Output weights with zeros for special tokens: their logits are then 0, where those of others spread with deviation 2. */
+/** Output weights with zeros for special tokens: their logits are 0, while other logits have deviation 2. */
 function* withEnding(chunks: Iterable<Float32Array>, { shape, vocabulary, ending }: Order): Iterable<Float32Array> {
   const special = new Set<string>(SPECIAL_TOKENS);
   const scales = vocabulary.tokens.map((token) => {

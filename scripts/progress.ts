@@ -1,4 +1,4 @@
-/** Tells every ten seconds how far a long run is, as nothing else is printed until its end. */
+/** Prints progress every ten seconds, since a long run prints its result only at the end. */
 
 const EVERY_MS = 10_000;
 
@@ -9,7 +9,7 @@ export interface Progress {
 export interface ProgressOptions {
   /** Figures so far, such as "12 faults, 3,456 answers verified". */
   readonly figures: () => string;
-  /** When the run ends, by `performance.now()`. Left out where nobody knows. */
+  /** Expected end, by `performance.now()`. Absent: unknown. */
   readonly until?: number;
   readonly print?: (line: string) => void;
 }

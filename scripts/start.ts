@@ -1,6 +1,6 @@
 /**
- * `npm start`: builds what is not built, starts a whole network on this machine, says how to use it, and ends all of it on
- * Ctrl-C. Settings come from the environment: PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
+ * `npm start`: builds if needed, starts a whole network on this machine, prints usage, and stops everything on Ctrl-C. Settings:
+ * PORT, DATA_DIR, PROVIDERS, MODEL_PATH.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ function build(): void {
   if (result.status !== 0) throw new StartError(`the build failed:\n${result.stdout}${result.stderr}`);
 }
 
-/** Writes what a program needs to use this network. Readable by its owner only: it holds keys. */
+/** Writes addresses and keys for programs that use this network. Readable by the owner only, because of the keys. */
 function writeDemoFile(dataDir: string, network: Network, textModel: string, imageModel: string | undefined): void {
   const path = join(dataDir, 'demo.json');
   const demo = {
@@ -95,10 +95,10 @@ function drawingText({ baseUrl, apiKey }: Network, model: string): string {
 `;
 }
 
-/** The demo models: text, which is loaded at once, and images, which are loaded when they are asked for. */
+/** Demo models: text, loaded at once, and images, loaded on demand. */
 const DEMO_MODELS = ['--model', 'demo-text', '--model', 'demo-image'];
 
-/** Runs the network until a signal comes or it cannot go on. Resolves to the exit code. */
+/** Runs the network until a signal or a failure. Resolves to the exit code. */
 async function run(settings: Settings): Promise<number> {
   const interrupted = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupted.abort());

@@ -1,7 +1,7 @@
 /**
  * `npm run trust-demo`: a simulated Mac rises from `self_signed` to `hardware` through the real code of coordinator, agent and
- * device management, and falls at once when its system integrity protection is turned off. Every step is read from the public
- * attestation feed, and the claims are computed again by `inference-verify` on the way.
+ * device management, and falls at once when System Integrity Protection is turned off. Every step is read from the public
+ * attestation feed, and `inference-verify` recomputes the claims on the way.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -24,7 +24,7 @@ async function record(network: Network): Promise<AttestationRecord | undefined> 
   return ((await response.json()) as AttestationFeed).providers[0];
 }
 
-/** Waits until the public record says `level`, and tells every change of its parts on the way. */
+/** Waits until the public record reports `level`, printing every change of its components. */
 async function watchUntil(network: Network, level: AttestationRecord['trust_level']): Promise<void> {
   const deadline = Date.now() + STEP_DEADLINE_MS;
   let told = '';

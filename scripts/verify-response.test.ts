@@ -1,4 +1,4 @@
-/** Runs verify-response.sh against a small server that answers as the service does, honestly or not. */
+/** Runs verify-response.sh against a small server that behaves like the service, honestly or not. */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -18,18 +18,18 @@ const key = generateEnclaveKey();
 const publicKey = toBase64(key.x963);
 const provider = sha256(key.x963).slice(0, 32);
 
-/** What the server does otherwise than an honest one. */
+/** Deviations from an honest server. */
 interface Behaviour {
   readonly receipt?: { readonly [member: string]: JsonValue };
   readonly headers?: { readonly [name: string]: string };
   readonly body?: (body: string) => string;
   readonly feed?: object;
   readonly status?: number;
-  /** The signed body; of a stream, its last signed event. */
+  /** The signed body; for a stream, its last signed event. */
   readonly signed?: string;
 }
 
-/** The script compares times with the clock of this machine. */
+/** The script compares times with this machine's clock. */
 const record = selfSignedRecord({ key, now: Date.now() });
 const honestFeed = () => ({ ...feedOf(), providers: [record, selfSignedRecord()] });
 
@@ -100,7 +100,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
 }
 
-/** Runs the script. Gives its exit code and its last line. */
+/** Runs the script. Returns exit code, last line and output. */
 function run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: number; last: string; output: string }> {
   return new Promise((resolve) => {
     execFile('sh', [SCRIPT, ...args], { env: { ...process.env, DATA_DIR: folder, ...env }, timeout: 60_000 }, (error, stdout) => {

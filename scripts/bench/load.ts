@@ -1,6 +1,6 @@
 /**
- * A closed-loop load: a fixed number of requests in flight over kept connections, for a fixed time. It counts what came back
- * whole and refuses to measure answers that are wrong. Requests are made with `fetch`, as the official SDKs make them.
+ * Closed-loop load: a fixed number of requests in flight over kept-alive connections, for a fixed time. Counts complete responses
+ * and refuses to measure wrong ones. Uses `fetch`, like the official SDKs.
  */
 
 export interface LoadOptions {
@@ -10,14 +10,14 @@ export interface LoadOptions {
   /** Requests in flight. */
   readonly concurrency: number;
   readonly durationMs: number;
-  /** Throws when an answer is not what was asked for. Called for every answer with its status and whole body. */
+  /** Throws on a wrong response. Called for every response with status and whole body. */
   readonly check: (status: number, body: string) => void;
 }
 
 export interface LoadResult {
   readonly answers: number;
   readonly seconds: number;
-  /** Bodies that came back, in characters. */
+  /** Response bodies, in characters. */
   readonly characters: number;
   /** Milliseconds from request to first body byte, ascending. */
   readonly firstByteMs: readonly number[];

@@ -1,7 +1,8 @@
 /**
- * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler] [images]`: runs the named
- * benches, or all of them. `--peer`: the engine is compared with llama.cpp's own server too. Exits 1 when one misses a target.
- * `--smoke`: seconds of each; no target counts, but each must come to its end and print its figures.
+ * `npm run bench -- [--peer] [--smoke] [relay] [engine] [rendering] [ledger] [reads] [attestation] [scheduler] [images]`: runs the
+ * named benches, or all. `--peer` adds llama.cpp's own server to the engine bench. Exits 1 on a missed target.
+ *
+ * `--smoke`: seconds per bench; targets are ignored, but each bench must complete.
  */
 import { startProgress } from '../progress.js';
 import { benchAttestation } from './attestation/index.js';

@@ -1,4 +1,4 @@
-/** The two sizes of a bench: to measure, and the smoke run of CI, which shows only that it comes to its end. */
+/** Bench sizes: full, and the smoke run of CI, which only proves completion. */
 
 export const isSmoke = process.argv.includes('--smoke');
 

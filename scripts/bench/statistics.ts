@@ -1,10 +1,10 @@
-/** The few statistics that benches print. */
+/** Statistics printed by benches. */
 import { existsSync, readFileSync } from 'node:fs';
 
-/** Clock ticks per second of /proc (USER_HZ, which Linux fixes at 100). */
+/** Clock ticks per second of /proc (USER_HZ, fixed at 100 by Linux). */
 const TICKS_PER_SECOND = 100;
 
-/** CPU time that a process has used, all threads, in seconds; NaN where there is no /proc. */
+/** CPU time of a process, all threads, in seconds; NaN without /proc. */
 export function cpuSeconds(pid: number): number {
   const path = `/proc/${pid}/stat`;
   if (!existsSync(path)) return Number.NaN;
@@ -12,7 +12,7 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** Middle value; the mean of the two middle ones of an even count. Throws RangeError on an empty list. */
+/** Median; the mean of the two middle values for an even count. Throws RangeError on an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -28,7 +28,7 @@ export function percentile(ascending: readonly number[], share: number): number 
   return value;
 }
 
-/** Memory of a process that is in RAM, in bytes; NaN where there is no /proc. */
+/** Resident memory of a process in bytes; NaN without /proc. */
 export function residentBytes(pid: number): number {
   const path = `/proc/${pid}/status`;
   if (!existsSync(path)) return Number.NaN;

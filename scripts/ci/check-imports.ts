@@ -1,6 +1,6 @@
 /**
- * Checks the import directions of the repository (docs/architecture.md). The table below is the rule; every import of
- * every source file is held against it, type-only ones included. Exits 1 and names each import that points the wrong way.
+ * Checks the import directions of the repository (docs/architecture.md) against the table below, type-only imports included. Exits
+ * 1 and lists each violation.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';

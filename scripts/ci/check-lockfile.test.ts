@@ -1,4 +1,4 @@
-/** The check of the lock file refuses a package from a registry that has no hash. */
+/** The lock file check refuses a registry package without a hash. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,21 +1,21 @@
 /**
- * `npm run smoke`: a short run of every soak and bench, so that CI notices when one no longer comes to its end. Targets do not
- * count. Soaks run beside the benches, as each leaves a core idle much of the time.
+ * `npm run smoke`: a short run of every soak and bench, so that CI detects any that no longer completes. Targets are ignored. Soaks
+ * run beside benches, since each leaves a core idle much of the time.
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** File that the runs are appended to which failed once and not again. */
+/** File that collects runs which passed only on the second try. */
 const [, , FLAKY_LIST] = process.argv;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Far more than any of them takes on a busy machine. */
+/** Far above the duration of any run on a busy machine. */
 const LIMIT_MS = 6 * 60_000;
 
 interface Run {
   readonly name: string;
   readonly args: readonly string[];
-  /** In its output, so that a program that does nothing is noticed. */
+  /** Expected output, so that a program without effect is detected. */
   readonly prints: RegExp;
 }
 
@@ -39,7 +39,7 @@ async function runAll(runs: readonly Run[]): Promise<string[]> {
   const failures: string[] = [];
   for (const run of runs) {
     if (await holds(run)) continue;
-    // As a test file that fails in CI is.
+    // Repeats a failed run once, like a failed test file in CI.
     console.log(`\n== ${run.name}: once more`);
     if (!(await holds(run))) failures.push(run.name);
     else if (FLAKY_LIST !== undefined) appendFileSync(FLAKY_LIST, `FLAKY ${run.name}\n`);

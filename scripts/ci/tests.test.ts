@@ -1,4 +1,4 @@
-/** A failing test file is run once more by itself, and nothing else is. */
+/** Only a failing test file runs again, by itself. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -14,7 +14,7 @@ const { runWithOneRepeat, failedFilesOf } = (await import(new URL('./tests.mjs',
   failedFilesOf(report: string): readonly string[];
 };
 
-/** Answers the runs in this order, and notes what each was asked to run. */
+/** Returns prepared results in order, and records the requested files. */
 function script(runs: readonly Run[]) {
   const asked: (readonly string[])[] = [];
   const result = runWithOneRepeat((files) => {

@@ -1,6 +1,6 @@
 /**
- * The coding agents that are tried: what to install, how each is pointed at a network and asked one question without a
- * terminal, and where its answer stands in what it prints. Nothing of a client is changed.
+ * Supported coding agents: package, configuration for a network, non-interactive invocation, and location of the answer in the
+ * output. Agents run unmodified.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,18 +22,18 @@ export interface Agent {
   readonly name: string;
   /** For `npm install`. */
   readonly spec: string;
-  /** Writes its configuration into `home` or the working directory. */
+  /** Writes the configuration into `home` or the working directory. */
   readonly command: (access: Access, home: string, work: string, question: string) => Command;
-  /** The answer, or null when there is none in this output. */
+  /** The answer, or null when the output has none. */
   readonly answer: (output: string) => string | null;
 }
 
-/** A random-weight model speaks nonsense; a short one is as good as a long one. */
+/** A random-weight model writes nonsense; short output suffices. */
 const MAX_TOKENS = 64;
 
 export const AGENTS: readonly Agent[] = [
   { name: 'claude', spec: '@anthropic-ai/claude-code', command: claude, answer: claudeAnswer },
-  // npm prefers a version that is made for the running Node; the newest one is a native program and needs none.
+  // npm prefers a version for the running Node; the newest version is native and needs none.
   { name: 'claude-latest', spec: '@anthropic-ai/claude-code@latest', command: claude, answer: claudeAnswer },
   { name: 'codex', spec: '@openai/codex', command: codex, answer: codexAnswer },
   { name: 'opencode-chat', spec: 'opencode-ai', command: opencode('@ai-sdk/openai-compatible'), answer: opencodeAnswer },
@@ -113,14 +113,14 @@ function opencodeAnswer(output: string): string | null {
   return finished && texts.length > 0 ? texts.join('') : null;
 }
 
-/** JSON objects that stand in lines of their own; other lines are for people. */
+/** JSON objects on lines of their own; other lines are for people. */
 function* objectsIn(output: string): Iterable<Record<string, unknown>> {
   for (const line of output.split('\n')) {
     if (!line.startsWith('{')) continue;
     try {
       yield JSON.parse(line) as Record<string, unknown>;
     } catch {
-      // A line for people that begins with a brace.
+      // A text line that begins with a brace.
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Installs the coding agents that people point at such a network from npm into a temporary folder, starts a network that
- * serves a small random-weight model with a context of 128k, and has each answer one prompt. Prints what came of it; exits
- * with 1 when one did not complete. `npx tsx scripts/coding-agents/run.ts [name ...]`; names are those of `agents.ts`.
+ * Installs common coding agents from npm into a temporary folder, starts a network with a small random-weight model and 128k
+ * context, and lets each agent answer one prompt. Prints the results; exits 1 when an agent fails. `npx tsx
+ * scripts/coding-agents/run.ts [name ...]`; names are those in agents.ts.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { AGENTS, type Agent } from './agents.js';
 const ROOT = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const QUESTION = 'Say hello.';
 const AGENT_LIMIT_MS = 10 * 60_000;
-/** One narrow layer reads a prompt fast; a vocabulary of its own makes that prompt as long as with a real model. */
+/** One narrow layer reads prompts fast; a trained vocabulary gives prompts a realistic token count. */
 const MODEL = '--arch qwen3 --layers 1 --dim 64 --heads 2 --kv-heads 1 --ff 128 --context 128k --type Q8_0 --brief --vocabulary 8192';
 
 interface Ran {
@@ -32,7 +32,7 @@ function makeModel(directory: string): string {
   return path;
 }
 
-/** Sources and documents of this repository, as paths from its root. */
+/** Sources and documents of this repository, as relative paths. */
 function textsUnder(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(md|ts)$/.test(name) && !/(^|\/)(node_modules|dist)\//.test(name))
@@ -40,7 +40,7 @@ function textsUnder(folder: string): string[] {
     .sort();
 }
 
-/** Installs the package into a folder of its own; resolves to the version that npm chose. */
+/** Installs the package into its own folder; resolves to the version npm chose. */
 function install(agent: Agent, folder: string): string {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"private":true}');
@@ -49,7 +49,7 @@ function install(agent: Agent, folder: string): string {
   return (JSON.parse(readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** Runs the agent in a home and a working directory of its own, without the environment of this process. */
+/** Runs the agent in an own home and working directory, without this process's environment. */
 function ask(agent: Agent, packages: string, network: Network, directory: string): Promise<Ran> {
   const [home, work] = [join(directory, 'home'), join(directory, 'work')];
   for (const folder of [home, work]) mkdirSync(folder, { recursive: true });

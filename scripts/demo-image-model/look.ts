@@ -1,7 +1,6 @@
 /**
- * Sees what a picture of the demo image model shows: the colour of its ground, and each figure's colour, shape, place and size.
- * Made for checks by pixels: colours are the nearest named one, figures are connected pixels of one colour, and shapes are
- * compared with outlines.
+ * Recognizes the content of a demo image: background colour, and each figure's colour, shape, position and size. Pixel-based:
+ * colours snap to the nearest named colour, figures are connected pixels of one colour, and shapes are compared with outlines.
  */
 import { readFileSync } from 'node:fs';
 
@@ -15,12 +14,12 @@ export interface Picture {
 export interface SeenFigure {
   readonly colour: string;
   readonly shape: string;
-  /** Part of the outline and the figure that both cover, 0 to 1. */
+  /** Overlap of outline and figure, 0 to 1. */
   readonly likeness: number;
-  /** Middle of its bounds, 0 to 1 of the picture. */
+  /** Centre of the bounds, 0 to 1 of the picture. */
   readonly x: number;
   readonly y: number;
-  /** Half the longer side of its bounds, in halves of the picture's shorter side. */
+  /** Half the longer side of the bounds, in halves of the picture's shorter side. */
   readonly radius: number;
 }
 
@@ -47,7 +46,7 @@ export const COLOURS: Readonly<Record<string, readonly [number, number, number]>
 const NAMES = Object.keys(COLOURS);
 const OUTLINES: Readonly<Record<string, readonly string[]>> = JSON.parse(readFileSync(new URL('./outlines.json', import.meta.url), 'utf8'));
 const OUTLINE_SIDE = 24;
-/** A figure is somewhere at least this part of the picture's shorter side thick; what is thinner is the blend along an edge. */
+/** Minimum thickness of a figure, relative to the picture's shorter side; thinner areas are blended edges. */
 const MIN_THICKNESS = 1 / 32;
 
 export function look(picture: Picture): Seen {
@@ -88,7 +87,7 @@ function groundOf(labels: Uint8Array, { width, height }: Picture): number {
   return counts.indexOf(Math.max(...counts));
 }
 
-/** Groups of neighbouring pixels of one colour that is not the ground's. */
+/** Groups of connected pixels of one colour other than the background. */
 function connected(labels: Uint8Array, ground: number, { width }: Picture): number[][] {
   const visited = new Uint8Array(labels.length);
   const groups: number[][] = [];

@@ -10,7 +10,7 @@ import type { TensorType } from '../gguf/encode.js';
 import { tokenizerMetadata, type Vocabulary } from '../gguf/tokenizer.js';
 import { type Tensor, writeGguf } from '../gguf/writer.js';
 
-/** What checkpoint.py writes to meta.json. */
+/** Contents of meta.json, written by checkpoint.py. */
 interface Checkpoint {
   shape: {
     vocab: number;
@@ -26,7 +26,7 @@ interface Checkpoint {
   tensors: Record<string, { shape: number[]; offset: number }>;
 }
 
-/** llama.cpp's name of a matrix in a layer, and the name it has in model.py. */
+/** llama.cpp's matrix name within a layer, and the name in model.py. */
 const LAYER_NAMES = new Map([
   ['attn_norm', 'attn_norm'],
   ['attn_q', 'q'],

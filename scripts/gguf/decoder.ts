@@ -1,4 +1,4 @@
-/** The metadata and the tensors that llama.cpp expects of a `llama` or `qwen3` model. */
+/** Metadata and tensors that llama.cpp expects of a `llama` or `qwen3` model. */
 import type { TensorType } from './encode.js';
 import { decimal, integer, type MetadataValue, text } from './writer.js';
 

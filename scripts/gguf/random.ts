@@ -1,4 +1,4 @@
-/** Seeded random weights, drawn as a stream so that a large tensor never lies in memory whole. */
+/** Seeded random weights, generated as a stream, so that no large tensor is in memory whole. */
 
 const CHUNK = 1 << 20;
 

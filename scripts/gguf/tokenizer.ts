@@ -2,7 +2,7 @@
 import { integer, type MetadataValue, text, truth } from './writer.js';
 
 export interface Vocabulary {
-  /** In the order of their ids; ordinary tokens in GPT-2's printable letters. */
+  /** In id order; ordinary tokens in GPT-2's printable letters. */
   tokens: readonly string[];
   merges: readonly (readonly [string, string])[];
 }
@@ -21,10 +21,10 @@ export const SPECIAL_TOKENS = [
   '</tool_response>',
 ] as const;
 
-/** llama.cpp's token types. Control tokens end a text or a turn and are not printed; user-defined ones are printed. */
+/** llama.cpp's token types. Control tokens end a text or turn and are not printed; user-defined tokens are printed. */
 const TOKEN_TYPE = { normal: 1, control: 3, userDefined: 4 } as const;
 
-/** `pre`: llama.cpp's name of the way in which texts are taken apart into words. */
+/** `pre`: llama.cpp's name of the pre-tokenizer. */
 export function tokenizerMetadata(vocabulary: Vocabulary, chatTemplate: string, pre = 'qwen2'): Map<string, MetadataValue> {
   const special = new Set<string>(SPECIAL_TOKENS);
   const typeOf = (token: string): number => {
@@ -57,7 +57,7 @@ export function byteLetters(): string[] {
 
 const COMMON_WORDS = 'the and ion ing that you for are with this have from hello world what is name answer please small model'.split(' ');
 
-/** The bytes and a few common words: enough to tokenize any text, for models whose weights are random. */
+/** All bytes and some common words: enough to tokenize any text for random-weight models. */
 export function plainVocabulary(): Vocabulary {
   const tokens = byteLetters();
   const merges: [string, string][] = [];

@@ -1,13 +1,13 @@
 /**
- * Learns a byte-level BPE vocabulary from texts, so that a model with random weights reads ordinary text in about as many
- * tokens as a real one. The same texts give the same vocabulary.
+ * Trains a byte-level BPE vocabulary from texts, so that a random-weight model tokenizes ordinary text about as compactly as a real
+ * model. Deterministic.
  */
 import { byteLetters, SPECIAL_TOKENS, type Vocabulary } from './tokenizer.js';
 
-/** How `qwen2` cuts a text before it merges: merges never cross such a cut. */
+/** Pre-tokenization pattern of `qwen2`: merges never cross a boundary. */
 const WORDS =
   /'(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+/gu;
-/** A pair that stands in fewer places is not worth a token. */
+/** Minimum occurrences of a pair worth a token. */
 const MIN_COUNT = 2;
 const PAIR_BASE = 1 << 20;
 
@@ -16,7 +16,7 @@ interface Word {
   symbols: number[];
 }
 
-/** The bytes, at most `size` tokens with what was learned, and the special tokens. */
+/** The bytes, learned tokens up to `size` in total, and the special tokens. */
 export function trainVocabulary(texts: Iterable<string>, size: number): Vocabulary {
   const letters = byteLetters();
   const tokens = [...letters];
@@ -39,7 +39,7 @@ function readWords(texts: Iterable<string>): Word[] {
   return [...counts].map(([word, count]) => ({ count, symbols: [...Buffer.from(word, 'utf8')] }));
 }
 
-/** Every pair of neighbours with its number of places and the words that hold it. */
+/** Every adjacent pair with its count and the words that contain the pair. */
 class Pairs {
   readonly #counts = new Map<number, number>();
   readonly #holders = new Map<number, Set<Word>>();
@@ -48,7 +48,7 @@ class Pairs {
     for (const word of words) this.#add(word, 1);
   }
 
-  /** Null when no pair is frequent enough. Of equals the one that was seen first. */
+  /** Null when no pair is frequent enough. Ties go to the pair seen first. */
   mostFrequent(): { left: number; right: number } | null {
     let best = -1;
     let max = MIN_COUNT - 1;

@@ -1,13 +1,13 @@
 /**
- * One child process of a local network: its output goes to a log file, the end of what it said on stderr is kept for
- * error messages, and it ends with its parent (an IPC channel tells it when the parent is gone).
+ * One child process of a local network: output goes to a log file, the tail of stderr is stored for error messages, and the child
+ * ends with its parent (a closed IPC channel signals the parent's end).
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
 
 export interface ChildOptions {
   readonly name: string;
-  /** Arguments for this Node: script first. */
+  /** Node arguments: script first. */
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly logFile: string;
@@ -18,9 +18,9 @@ export interface Child {
   readonly pid: number;
   /** Resolves when the process has ended and its output is written. */
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
-  /** The first message it sends over IPC. */
+  /** First message from the child over IPC. */
   readonly message: Promise<Record<string, unknown>>;
-  /** Sends it a message and resolves to the next one that it sends. Rejects when it ends instead. */
+  /** Sends a message and resolves to the next message from the child. Rejects when the child ends instead. */
   ask(message: object): Promise<Record<string, unknown>>;
   /** The last lines of stderr, or a word on how the process ended. */
   lastWords(): string;
@@ -31,7 +31,7 @@ export interface Child {
 
 const KEPT_STDERR_CHARACTERS = 4000;
 
-/** Starts a child. Rejects when it cannot be started at all. */
+/** Starts a child. Rejects when the start fails. */
 export async function spawnChild(options: ChildOptions): Promise<Child> {
   const log = createWriteStream(options.logFile, { flags: 'a', mode: 0o600 });
   const child = spawn(process.execPath, options.argv, {

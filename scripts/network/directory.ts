@@ -3,8 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes a directory for its owner only, with the ancestors that are missing. Throws the system's error.
- * Node's own recursive form never returns on file systems that answer ENOENT where nothing can be made, as /proc does.
+ * Creates a directory for its owner only, including missing ancestors. Throws the system's error. Node's recursive form never
+ * returns on file systems that answer ENOENT to mkdir, as /proc does.
  */
 export function makeDirectory(path: string): void {
   try {

@@ -1,10 +1,10 @@
-/** One network per data directory: two would fight over the same database and the same enclave keys. */
+/** One network per data directory: two would share a database and enclave keys. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeDirectory } from './directory.js';
 import { StartError } from './network.js';
 
-/** Takes the directory, creating it if need be. Returns the function that gives it back. Throws {@link StartupError}. */
+/** Locks the directory, creating it if needed. Returns the unlock function. Throws {@link StartupError}. */
 export function lockDirectory(directory: string): () => void {
   const path = join(directory, 'start.pid');
   try {
@@ -20,7 +20,7 @@ export function lockDirectory(directory: string): () => void {
   return () => rmSync(path, { force: true });
 }
 
-/** Process that holds the lock, or null when there is none or it is gone. */
+/** Process that holds the lock, or null when there is no live holder. */
 function holderOf(path: string): number | null {
   let pid: number;
   try {

@@ -1,6 +1,6 @@
 /**
- * A whole network on this machine: one coordinator and some provider agents with simulated enclaves, as processes of their
- * own. `npm start`, the whole-network tests and the benches all start it here.
+ * A whole network on this machine: one coordinator and provider agents with simulated enclaves, as separate processes. Used by `npm
+ * start`, the whole-network tests and the benches.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ export interface NetworkOptions {
   /** 0 lets the system choose. */
   readonly port: number;
   readonly dataDir: string;
-  /** 0: others will connect. */
+  /** 0: only external providers will connect. */
   readonly providers: number;
   /** GGUF file to serve instead of the demo model. */
   readonly modelPath?: string;
@@ -21,16 +21,16 @@ export interface NetworkOptions {
   readonly providerArgs?: readonly string[];
   /** Arguments for Node in place of the coordinator's program. */
   readonly coordinatorArgv?: readonly string[];
-  /** Address at which a provider (counted from 1) finds the coordinator, where something stands between them. */
+  /** Coordinator address for a provider (counted from 1), when a proxy stands between them. */
   readonly route?: (provider: number, baseUrl: string) => Promise<string>;
-  /** Also a simulated management server, so that the simulated Macs can reach `hardware`. */
+  /** Adds a simulated management server, so that simulated Macs can reach `hardware`. */
   readonly managed?: boolean;
-  /** Milliseconds without any progress after which a start has failed. */
+  /** Milliseconds without progress after which a start fails. */
   readonly startDeadlineMs?: number;
-  /** Gives the start up; it then rejects, with nothing left running. */
+  /** Aborts the start; the promise rejects, with nothing left running. */
   readonly signal?: AbortSignal;
   readonly onNotice?: (text: string) => void;
-  /** The network cannot go on: what happened. It is stopped already. */
+  /** The network has failed and is stopped; called with the reason. */
   readonly onFailure?: (reason: string) => void;
 }
 
@@ -38,19 +38,19 @@ export interface Network {
   readonly baseUrl: string;
   readonly apiKey: string;
   readonly adminKey: string;
-  /** Ids of the models, those that write text first. */
+  /** Model ids, text models first. */
   readonly models: readonly string[];
-  /** Of those, the ones that make images. */
+  /** Image models among `models`. */
   readonly imageModels: readonly string[];
   readonly coordinator: Supervised;
   readonly providers: readonly Supervised[];
-  /** Address of the simulated management server; null without one. */
+  /** Address of the simulated management server; null without device management. */
   readonly managementUrl: string | null;
   readonly logDir: string;
   stop(): Promise<void>;
 }
 
-/** A start that failed, in words for the person who asked for it. */
+/** A failed start, with a message for the user. */
 export class StartError extends Error {
   constructor(message: string) {
     super(message);
@@ -64,7 +64,7 @@ const PROVIDER = join(ROOT, 'apps/provider/dist/main.js');
 const DEVICE_SIMULATION = join(ROOT, 'packages/device-simulation/dist/main.js');
 const POLL_MS = 100;
 
-/** A program of the network: its first process, and how to start it again. */
+/** A program of the network: its first process, and a restart function. */
 interface Program {
   readonly child: Child;
   readonly start: () => Promise<Child>;
@@ -137,8 +137,8 @@ export interface CoordinatorAlone {
 }
 
 /**
- * Starts a coordinator without any provider, for scripted providers to connect to. `argv`: arguments for Node in place of its
- * program. Throws {@link StartupError}.
+ * Starts a coordinator without providers, for scripted providers. `argv`: Node arguments that replace the program. Throws {@link
+ * StartupError}.
  */
 export async function startCoordinatorAlone(
   dataDir: string,
@@ -152,7 +152,7 @@ export async function startCoordinatorAlone(
   return { child, baseUrl, ...readDevelopmentKeys(dataDir) };
 }
 
-/** Ends the providers first, so that each can end its jobs while the coordinator still listens. */
+/** Stops providers first, so that their jobs can end while the coordinator still listens. */
 async function stopInOrder([coordinator, ...providers]: readonly { stop(): Promise<void> }[]): Promise<void> {
   await Promise.all(providers.map((provider) => provider.stop()));
   await coordinator?.stop();
@@ -172,7 +172,7 @@ function superviseAll(programs: readonly Program[], options: NetworkOptions): Su
 }
 
 async function startCoordinator(options: NetworkOptions, logDir: string): Promise<Program & { readonly listening: Promise<string> }> {
-  // A coordinator that is started again must come back where its providers and clients look for it.
+  // A restarted coordinator keeps its port, where providers and clients expect the coordinator.
   let port = options.port;
   const start = (): Promise<Child> =>
     spawnChild({
@@ -203,7 +203,7 @@ interface Simulation {
   readonly ready: Promise<SimulationFacts>;
 }
 
-/** What the device simulation tells its parent. */
+/** Facts that the device simulation sends to its parent. */
 interface SimulationFacts {
   readonly coordinator_env: Readonly<Record<string, string>>;
   readonly management_url: string;
@@ -231,7 +231,7 @@ async function startProvider(options: NetworkOptions, number: number, baseUrl: s
         ...['--data-dir', join(options.dataDir, name)],
         '--simulated-enclave',
         ...['--drain', '4'],
-        // Neither the heat nor the battery of this machine sends its simulated ones home.
+        // Simulated providers ignore this machine's heat and battery.
         ...(options.providerArgs?.includes('--simulated-host') ? [] : ['--simulated-host', join(options.dataDir, name, 'simulated-host')]),
         ...(options.modelPath === undefined ? [] : ['--model', options.modelPath]),
         ...(options.providerArgs ?? []),
@@ -242,7 +242,7 @@ async function startProvider(options: NetworkOptions, number: number, baseUrl: s
   return { child: await start(), start };
 }
 
-/** Waits until some model is served by that many providers; resolves to the ids of those that are. */
+/** Waits until a model has the given number of providers; resolves to the ids of such models. */
 async function waitUntilServed(baseUrl: string, apiKey: string, providers: number): Promise<Pick<Network, 'models' | 'imageModels'>> {
   for (;;) {
     const served = (await listModels(baseUrl, apiKey)).filter((model) => model.providers >= providers);
@@ -253,7 +253,7 @@ async function waitUntilServed(baseUrl: string, apiKey: string, providers: numbe
   }
 }
 
-/** Models with what they are for, and the number of their providers. */
+/** Models with type and provider count. */
 async function listModels(baseUrl: string, apiKey: string): Promise<{ id: string; type: string; providers: number }[]> {
   const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${apiKey}` } });
   if (!response.ok) throw new StartError(`the coordinator refused its own development key with status ${response.status}`);
@@ -266,7 +266,7 @@ async function endOf(child: Child): Promise<never> {
   throw new StartError(`the ${child.name} did not start: ${child.lastWords()}`);
 }
 
-/** Rejects when the signal comes; never settles without one. */
+/** Rejects on abort; never settles without a signal. */
 function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     const stop = (): void => reject(new StartError('interrupted'));

@@ -1,18 +1,18 @@
 /**
- * Keeps a child alive as a service manager would: one that ends unasked is started again after a pause, unless it keeps
- * ending, in which case the network is given up.
+ * Restarts a child after an unrequested exit, like a service manager: after a pause, and up to a limit, beyond which the network is
+ * stopped.
  */
 import type { Child } from './child.js';
 
 export interface Supervised {
-  /** The process that runs now. */
+  /** The running process. */
   readonly current: Child;
   stop(): Promise<void>;
 }
 
 export interface SuperviseOptions {
   readonly start: () => Promise<Child>;
-  /** Told of every unasked end that is followed by a new start. */
+  /** Called on every unrequested exit that leads to a restart. */
   readonly onRestart: (ended: Child) => void;
   /** Told when the child ended too often. */
   readonly onGivenUp: (ended: Child) => void;
@@ -22,7 +22,7 @@ const RESTART_PAUSE_MS = 500;
 const MAX_ENDS = 5;
 const WINDOW_MS = 60_000;
 
-/** Supervises a child that is already up. */
+/** Supervises a running child. */
 export function supervise(first: Child, options: SuperviseOptions): Supervised {
   let current = first;
   let stopping = false;

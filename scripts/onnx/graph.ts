@@ -1,4 +1,4 @@
-/** Builds ONNX graphs layer by layer, with random weights that a seed determines. */
+/** Builds ONNX graphs layer by layer, with seeded random weights. */
 import { type Attribute, model, node, type OnnxType, type Shape, tensor, valueInfo } from './writer.js';
 
 export class GraphBuilder {

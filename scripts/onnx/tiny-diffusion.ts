@@ -1,6 +1,6 @@
 /**
- * A latent-diffusion model of random weights in the usual ONNX folder layout: it draws nothing that anybody knows, and has all the
- * parts that a real one has (text encoder, UNet with attention to the prompt, decoder, tokenizer, scheduler).
+ * Latent-diffusion model with random weights in the usual ONNX folder layout. The output is meaningless, but all parts of a real
+ * model are present: text encoder, UNet with attention to the prompt, decoder, tokenizer, scheduler.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,11 +8,11 @@ import { GraphBuilder } from './graph.js';
 
 export interface TinyDiffusion {
   readonly name?: string;
-  /** Width and height of the latent that the model calls its own. Images have eight times that. */
+  /** Native width and height of the latent. Images are eight times larger. */
   readonly sampleSize?: number;
   readonly scheduler?: Readonly<Record<string, unknown>>;
   readonly inference?: Readonly<Record<string, unknown>>;
-  /** Type of the timestep, which exporters write in either way. */
+  /** Type of the timestep; exporters use either. */
   readonly timestep?: 'int64' | 'float32';
 }
 
@@ -58,7 +58,7 @@ export function writeTinyDiffusion(folder: string, options: TinyDiffusion = {}):
   write('vae_decoder/model.onnx', vaeDecoder());
 }
 
-/** Pairs that are joined: of `red`, and of a few letters. */
+/** Merged pairs: those of `red` and `blue`. */
 const MERGES = ['r e', 're d</w>', 'b l', 'u e</w>', 'bl ue</w>'];
 
 function tinyVocabulary(): string[] {

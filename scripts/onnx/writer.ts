@@ -1,4 +1,4 @@
-/** Writes ONNX models: the parts of onnx.proto3 that graphs with weights need, in protocol buffers' own encoding. */
+/** Writes ONNX models: the parts of onnx.proto3 for graphs with weights, in protocol buffer encoding. */
 
 export type OnnxType = 'float32' | 'int32' | 'int64' | 'float16';
 
@@ -35,7 +35,7 @@ function single(field: number, value: number): Buffer {
   return Buffer.concat([varint((field << 3) | 5), content]);
 }
 
-/** A weight that lies in the file. */
+/** A weight stored inside the file. */
 export function tensor(name: string, shape: readonly number[], data: ArrayBufferView, type: OnnxType = 'float32'): Buffer {
   const raw = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   return Buffer.concat([...shape.map((size) => whole(1, size)), whole(2, TYPES[type]), bytes(8, name), bytes(9, raw)]);

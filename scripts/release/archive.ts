@@ -1,6 +1,6 @@
 /**
- * Archives of the staged package: the one that npm installs, and one for each kind of machine that holds its dependencies,
- * too, so that an installation or update fetches a single file whose hash is signed. The same input makes the same bytes.
+ * Archives of the staged package: the npm archive, and one per platform that includes dependencies, so that an installation or
+ * update fetches a single file with a signed hash. Deterministic.
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,15 +13,15 @@ import { filesBelow } from './stage.js';
 
 const EPOCH = new Date('2000-01-01T00:00:00Z');
 
-/** Packs everything below a folder under `package/`, as npm has it. Links are left out: nothing of the agent is one. */
+/** Packs a folder's content under `package/`, as npm does. Symbolic links are skipped: the agent contains none. */
 export async function archive(folder: string, file: string): Promise<void> {
   const options = { file, cwd: folder, gzip: { level: 6 }, portable: true, mtime: EPOCH, prefix: 'package', noDirRecurse: true } as const;
   await create(options, filesBelow(folder));
 }
 
 /**
- * Installs what the shrinkwrap of a staged package names for a kind of machine, which need not be this one. No install script runs.
- * It happens beside the package: the enclave helper is in it already, and npm knows no such thing.
+ * Installs the shrinkwrapped dependencies of a staged package for any platform. No install scripts run. Works in a separate folder,
+ * since npm would remove the enclave helper inside the package.
  */
 export async function installDependencies(folder: string, platform: ReleasePlatform): Promise<void> {
   const beside = `${folder}-dependencies`;
@@ -46,7 +46,7 @@ export async function installDependencies(folder: string, platform: ReleasePlatf
   }
 }
 
-/** Native parts by platform. They are optional to npm, which would leave one that is missing out without a word. */
+/** Native packages by platform. npm treats them as optional and would silently omit a missing one. */
 const ENGINES: Readonly<Record<ReleasePlatform, readonly string[]>> = {
   'darwin-arm64': ['@node-llama-cpp/mac-arm64-metal', '@img/sharp-darwin-arm64'],
   'linux-x64': ['@node-llama-cpp/linux-x64', '@img/sharp-linux-x64'],
@@ -60,7 +60,7 @@ function requireEngines(modules: string, platform: ReleasePlatform): void {
   }
 }
 
-/** Throws where a package that this platform installs has no hash in the lock file: npm would take any bytes for it. */
+/** Throws when a package for this platform has no hash in the lock file: npm would accept any bytes. */
 export function requireHashes(packages: Readonly<Record<string, LockEntry>>, platform: ReleasePlatform): void {
   const [os = '', cpu = ''] = platform.split('-');
   const admits = (list: unknown, value: string): boolean => !Array.isArray(list) || list.includes(value);
@@ -88,7 +88,7 @@ function withoutEnclave({ [ENCLAVE]: _, ...others }: Manifest['dependencies']): 
   return others;
 }
 
-/** onnxruntime-node brings its libraries for all systems, 288 MB of which one machine loads a tenth. */
+/** onnxruntime-node ships libraries for all systems, 288 MB, of which one machine loads a tenth. */
 function dropOtherSystems(bin: string, os: string, cpu: string): void {
   for (const api of existsSync(bin) ? readdirSync(bin) : []) {
     for (const system of readdirSync(join(bin, api))) {

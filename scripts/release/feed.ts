@@ -1,11 +1,11 @@
-/** The file of releases that a coordinator serves (`AGENT_RELEASES`). A version that was given out is never given out with other bytes. */
+/** Release feed that a coordinator serves (`AGENT_RELEASES`). A published version is never republished with other bytes. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { compareVersions, type Release, type ReleaseFeed, ReleaseFeedSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 
 const feed = Compile(ReleaseFeedSchema);
 
-/** Throws where the file is there and is no feed. */
+/** Throws when the file exists but is not a feed. */
 export function readFeed(file: string): ReleaseFeed {
   if (!existsSync(file)) return { releases: [] };
   const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
@@ -13,7 +13,7 @@ export function readFeed(file: string): ReleaseFeed {
   return value;
 }
 
-/** Newest first. Throws where it has this version for this platform with another hash. */
+/** Newest first. Throws when the feed has this version and platform with another hash. */
 export function addRelease(file: string, release: Release): void {
   const { releases } = readFeed(file);
   const isSame = ({ version, platform }: Release): boolean => version === release.version && platform === release.platform;

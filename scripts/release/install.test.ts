@@ -29,7 +29,7 @@ let server: ReleaseServer;
 let home: string;
 let nodeSum: string;
 
-/** A Node to fetch: a folder as its makers pack it, whose program is the Node that runs here. */
+/** A Node archive in the official layout, containing the running Node. */
 async function offerNode(): Promise<string> {
   const name = `node-v${NODE}-${PLATFORM}`;
   const folder = mkdtempSync(join(tmpdir(), 'node-'));
@@ -73,7 +73,7 @@ function run(args: readonly string[], path?: string): Promise<Ended> {
   });
 }
 
-/** What an installation that went wrong may leave: nothing that runs, nothing that is in the way. */
+/** A failed installation leaves nothing that runs and nothing in the way. */
 function expectNothingInstalled(): void {
   expect(existsSync(command())).toBe(false);
   expect(existsSync(join(prefix(), 'current'))).toBe(false);
@@ -125,7 +125,7 @@ describe('install.sh', () => {
     await server.release('1.0.0');
     await server.release('1.10.0');
     expect(await run(options())).toMatchObject({ code: 0 });
-    // The older release again, as its maker once signed it.
+    // The older release again, with its original signature.
     await server.release('1.9.9');
     const refused = await run(options());
     expect(refused).toMatchObject({ code: 1 });
@@ -135,7 +135,7 @@ describe('install.sh', () => {
     expect(readdirSync(join(prefix(), 'versions'))).toEqual(['1.10.0']);
     expect(await run(options('--version', '1.9.9'))).toMatchObject({ code: 0 });
     expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.9.9');
-    // What is newer is an update again.
+    // A newer version updates again.
     await server.release('1.10.0');
     expect(await run(options())).toMatchObject({ code: 0 });
     expect(readlinkSync(join(prefix(), 'current'))).toBe('versions/1.10.0');
@@ -216,7 +216,7 @@ describe('install.sh', () => {
     let said = '';
     child.stderr.on('data', (data: Buffer) => (said += data.toString()));
     await reached;
-    // As a terminal does it: to all of the group.
+    // Like a terminal: signals the whole process group.
     process.kill(-(child.pid as number), 'SIGINT');
     const code = await new Promise((resolve) => child.once('close', resolve));
     expect({ code, said }).toEqual({ code: 130, said: expect.stringContaining('interrupted') });
@@ -236,7 +236,7 @@ describe('install.sh', () => {
       said: expect.stringContaining('make room first'),
     });
     rmSync(join(tools, 'df'));
-    // What curl says when a write fails.
+    // curl's exit code for a failed write.
     fake('curl', `case "$*" in *files*) exit 23 ;; esac\nPATH='${process.env.PATH}' exec curl "$@"`);
     expect(await run(options(), `${tools}:${process.env.PATH}`)).toMatchObject({
       code: 1,

@@ -1,11 +1,11 @@
-/** The installer as it is published: `scripts/install.sh` with the operator's public key in it. */
+/** The published installer: `scripts/install.sh` with the operator's public key inserted. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './stage.js';
 
 const UNSET = "RELEASE_KEYS=''";
 
-/** `keys`: base64 of Ed25519 public keys. Throws where the script has no place for them. */
+/** `keys`: base64 of Ed25519 public keys. Throws when the script has no placeholder. */
 export function installerWith(...keys: readonly string[]): string {
   const text = readFileSync(join(ROOT, 'scripts/install.sh'), 'utf8');
   if (!text.includes(`\n${UNSET}\n`)) throw new Error('scripts/install.sh has no place for the release key');

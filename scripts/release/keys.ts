@@ -1,6 +1,6 @@
 /**
- * The operator's release key (Ed25519). The private half is a PEM file that only its owner can read and that never lies in
- * this repository; the public half, 32 bytes in base64, is written into every build.
+ * The operator's release key (Ed25519). The private half is a PEM file, readable by its owner only and never inside this
+ * repository; the public half, 32 bytes in base64, is embedded in every build.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { dirname, resolve } from 'node:path';
 import { type Release, releaseBytes, toBase64 } from '@inference/protocol';
 import { ROOT } from './stage.js';
 
-/** Makes a key and returns its public half. Throws where the file is there already, or would lie in the repository. */
+/** Creates a key and returns its public half. Throws when the file exists or would be inside the repository. */
 export function makeReleaseKey(file: string): string {
   const folder = realpathSync(dirname(resolve(file)));
   if (folder === ROOT || folder.startsWith(`${ROOT}/`)) throw new Error('a private key must not lie in the repository');
@@ -17,7 +17,7 @@ export function makeReleaseKey(file: string): string {
   return publicKeyOf(privateKey);
 }
 
-/** Throws where other users can read it, or it is no such key. */
+/** Throws when other users can read the file, or the file holds another kind of key. */
 export function readReleaseKey(file: string): KeyObject {
   if ((statSync(file).mode & 0o077) !== 0) throw new Error(`other users can read ${file}: run chmod 600, and think about a new key`);
   const key = createPrivateKey(readFileSync(file));

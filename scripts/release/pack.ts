@@ -1,4 +1,4 @@
-/** Makes the archives of one version in a folder: the one for npm, and those for the kinds of machines that are asked for. */
+/** Creates the archives of one version in a folder: the npm archive and the requested platforms. */
 import { createHash } from 'node:crypto';
 import { createReadStream, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { type StageOptions, stage } from './stage.js';
 
 export interface PackOptions extends Omit<StageOptions, 'folder'> {
   readonly out: string;
-  /** Whose dependencies are packed, too. */
+  /** Platforms whose dependencies are included. */
   readonly platforms: readonly ReleasePlatform[];
   readonly onFile: (file: string) => void;
 }

@@ -1,4 +1,4 @@
-/** The one package that an owner installs: what is in it, that it is the same each time, and what its install step does. */
+/** The package that owners install: content, reproducibility, and install step. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -33,10 +33,10 @@ describe('the package', () => {
     for (const [path, entry] of Object.entries(packages)) {
       if (path === '' || entry.inBundle === true) continue;
       expect(entry).not.toHaveProperty('link');
-      // Of a platform package that is on no registry here, the lock file has the version alone.
+      // Platform packages absent from the registry have a version only in the lock file.
       if (entry.optional !== true) expect([path, typeof entry.integrity]).toEqual([path, 'string']);
     }
-    // Those of a Mac, whichever machine packs.
+    // Mac dependencies are locked whichever machine packs.
     expect(packages['node_modules/@img/sharp-darwin-arm64']).toMatchObject({ integrity: expect.stringMatching(/^sha512-/) });
     expect(packages).toHaveProperty(['node_modules/@node-llama-cpp/mac-arm64-metal']);
     const files = filesBelow(root);
@@ -77,7 +77,7 @@ describe('the package', () => {
     fake('codesign', 'exit 0');
     expect(build(`${tools}:/usr/bin:/bin`)).toMatchObject({ status: 0 });
     expect(readFileSync(join(native, 'bin/inference-enclave'), 'utf8')).toBe('helper\n');
-    // The step that npm runs: on another machine there is nothing to build.
+    // npm's install step: a no-op on machines other than Macs.
     const step = spawnSync(process.execPath, [join(root, 'install/build-helper.mjs'), '--strict'], { encoding: 'utf8' });
     if (process.platform !== 'darwin') expect(step).toMatchObject({ status: 0, stdout: '', stderr: '' });
   });

@@ -1,6 +1,6 @@
 /**
- * `npm run release -- COMMAND`: makes the operator's key, packs the agent, and signs what was packed into the feed that a
- * coordinator serves. docs/releasing.md says in which order.
+ * `npm run release -- COMMAND`: creates the operator's key, packs the agent, and signs archives into the coordinator's feed. Order
+ * of steps: docs/releasing.md.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The part of the repository's lock file that the packed agent needs, as a lock file of its own: an owner gets the very
- * versions that were tested here, with the hashes of the lock file (`archive.ts` requires them). What `overrides` replaced by an empty package stays replaced.
+ * Subset of the repository's lock file for the packed agent: an owner gets the tested versions, with the lock file's hashes
+ * (`archive.ts` requires them). Packages that `overrides` replaces by empty ones stay replaced.
  */
 
 export interface LockEntry {
@@ -16,7 +16,7 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockEntry>>;
 }
 
-/** Entries by path, such as `node_modules/sharp`. Throws where a package is not locked, or two versions would meet in one place. */
+/** Entries by path, such as `node_modules/sharp`. Throws on an unlocked package, or when two versions collide at one path. */
 export function lockedClosure(lock: Lock, workspace: string, roots: readonly string[]): Record<string, LockEntry> {
   const entries: Record<string, LockEntry> = {};
   const waiting = roots.map((name) => ({ name, from: workspace, optional: false }));
@@ -42,7 +42,7 @@ export function lockedClosure(lock: Lock, workspace: string, roots: readonly str
   );
 }
 
-/** Where Node would find a package from a folder: its own `node_modules` first, then those of the folders above. */
+/** Path where Node resolves a package from a folder: its own `node_modules` first, then those of parent folders. */
 function resolveIn({ packages }: Lock, from: string, name: string): string | null {
   for (let folder = from; ; folder = folder.includes('/') ? folder.slice(0, folder.lastIndexOf('/')) : '') {
     const path = folder === '' ? `node_modules/${name}` : `${folder}/node_modules/${name}`;

@@ -1,6 +1,6 @@
 /**
- * Lays out the one package that an owner installs: the bundled programs, what they look for beside them, the enclave helper with
- * its sources, and a manifest that names what stays outside the bundles with exact versions. Nothing of the workspace is left in it.
+ * Lays out the package that owners install: bundled programs with their resources, the enclave helper with sources, and a manifest
+ * that pins all unbundled dependencies. Contains no workspace references.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,10 +14,10 @@ const PROVIDER = join(ROOT, 'apps/provider');
 const ENCLAVE = join(ROOT, 'packages/enclave');
 
 export interface StageOptions {
-  /** Where it is laid out; must not exist. */
+  /** Target folder; must not exist. */
   readonly folder: string;
   readonly version: string;
-  /** Base64 of the Ed25519 keys whose releases this build accepts. None: it takes no updates. */
+  /** Base64 of the Ed25519 keys whose releases this build accepts. Empty: updates are disabled. */
   readonly releaseKeys: readonly string[];
   readonly demoModels: boolean;
 }
@@ -33,7 +33,7 @@ export function providerVersion(): string {
   return readManifest(PROVIDER).version;
 }
 
-/** The programs of the agent below `dist`: the command, the guard, and what the manifest gives a name to. */
+/** Programs of the agent below `dist`: the command, the guard, and the entries named in the manifest. */
 function programs(): string[] {
   const named = Object.values(readManifest(PROVIDER).imports).filter((path) => path.startsWith('./dist/'));
   return ['main.js', 'update/guard/main.js', ...named.map((path) => path.slice('./dist/'.length))];
@@ -55,7 +55,7 @@ export function stage(options: StageOptions): void {
   writeJson(join(folder, 'npm-shrinkwrap.json'), shrinkwrap(manifest));
 }
 
-/** Programs and the chunks they share. Source maps stay behind: they are four times what they explain. */
+/** Programs and their shared chunks. Source maps are excluded: they are four times the size of the code. */
 function copyBundles(from: string, to: string, programs: readonly string[]): void {
   for (const program of programs) {
     if (!existsSync(join(from, program))) throw new Error(`${join(from, program)} is not there: build first (npm run build)`);
@@ -70,7 +70,7 @@ function stageEnclave(folder: string): void {
   const { name, version, license, type, exports } = readManifest(ENCLAVE) as unknown as Record<string, unknown>;
   const { '.': _, ...parts } = exports as Record<string, unknown>;
   writeJson(join(folder, 'package.json'), { name, version, license, type, exports: parts });
-  // With a helper that was built here, on a Mac, where there is one.
+  // Includes a helper binary built on this Mac, if any.
   for (const part of ['Package.swift', 'Sources', 'build.sh', 'bin']) {
     const path = join(ENCLAVE, 'native', part);
     if (existsSync(path)) cpSync(path, join(folder, 'native', part), { recursive: true });
@@ -94,12 +94,12 @@ function packageManifest({ version, releaseKeys }: StageOptions): Manifest {
     scripts: { postinstall: 'node install/build-helper.mjs' },
     dependencies: { '@inference/enclave': enclave, ...Object.fromEntries(outside) },
     bundleDependencies: ['@inference/enclave'],
-    // For `npm ci` in the package itself; whoever installs it has the shrinkwrap, which says the same.
+    // For `npm ci` in the package itself; installed packages use the equivalent shrinkwrap.
     overrides: readManifest(ROOT).overrides,
   };
 }
 
-/** Those packages that the bundles leave outside, and all that they need. */
+/** Unbundled packages and their dependencies. */
 function shrinkwrap(manifest: Manifest): object {
   const { name, version, license, engines, bin, dependencies, bundleDependencies } = manifest;
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as Lock;
@@ -125,7 +125,7 @@ function writeJson(path: string, value: unknown): void {
   writeFileSync(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** Files below a folder, as paths relative to it, in an order that is the same everywhere. */
+/** Files below a folder, as relative paths in a stable order. */
 export function filesBelow(folder: string, below = ''): string[] {
   return readdirSync(join(folder, below), { withFileTypes: true })
     .sort((a, b) => (a.name < b.name ? -1 : 1))

@@ -1,6 +1,6 @@
 /**
- * Tries an installed agent, whichever way it was installed: `tsx scripts/release/try.ts PROGRAM [MODEL.gguf]`. It says its version,
- * doctor ends, and it answers one request of a coordinator that is started for this, with a simulated enclave and the demo model.
+ * Smoke test of an installed agent: `tsx scripts/release/try.ts PROGRAM [MODEL.gguf]`. Checks the version, doctor, and one request
+ * through a coordinator started for this purpose, with a simulated enclave and the demo model.
  */
 import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -37,7 +37,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** One answer, as soon as the agent has come up. */
+/** One response, as soon as the agent is up. */
 async function ask(): Promise<string> {
   const deadline = performance.now() + ANSWER_MS;
   for (;;) {

@@ -1,12 +1,12 @@
 /**
- * A model of random weights in the shape of Z-Image, as small as stable-diffusion.cpp takes it: transformer, text encoder in the shape
- * of Qwen3 and the decoder of an autoencoder, about 120 MB. What it draws is noise; what it goes through is what real ones go through.
+ * Random-weight model in the shape of Z-Image, as small as stable-diffusion.cpp accepts: transformer, Qwen3-shaped text encoder and
+ * autoencoder decoder, about 120 MB. The output is noise, but the code path is that of real models.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type RandomTensor, writeRandomTensors } from './writer.js';
 
-/** Of the transformer: width, of a head, of what lies within a block; and the width of the text encoder. */
+/** Sizes of the transformer (width, head, feed-forward) and width of the text encoder. */
 const WIDTH = 256;
 const HEAD = 128;
 const INNER = 768;
@@ -118,7 +118,7 @@ function autoencoder(): RandomTensor[] {
     if (level > 0) decoder.push(...convolution(`decoder.up.${level}.upsample.conv`, width, width));
   }
   decoder.push(...norm('decoder.norm_out', width), ...convolution('decoder.conv_out', 3, width));
-  // Never used to draw; the engine wants it there, and of its own width.
+  // Unused tensors that the engine requires at their own width.
   const encoder: RandomTensor[] = [];
   width = 128;
   encoder.push(...convolution('encoder.conv_in', width, 3));

@@ -1,19 +1,19 @@
-/** Writes safetensors files with random weights: a header in JSON, and the tensors one after the other. */
+/** Writes safetensors files with random weights: a JSON header, then the tensors. */
 import { writeFileSync } from 'node:fs';
 import { toHalf } from '../gguf/encode.js';
 
 export interface RandomTensor {
   readonly name: string;
   readonly shape: readonly number[];
-  /** Of the normal distribution that the weights come from. Null: all are one. */
+  /** Standard deviation of the weights. Null: all weights are one. */
   readonly scale: number | null;
 }
 
-/** Weights are cut from this many numbers, at another place for each tensor. */
+/** Weights are slices of a pool of this many numbers, at a different offset per tensor. */
 const POOL = 1 << 16;
 const STRIDE = 7;
 
-/** Vectors are written as 32-bit floats, all others as 16-bit ones. The same seed gives the same file. */
+/** Vectors are written as 32-bit floats, other tensors as 16-bit floats. Deterministic for a seed. */
 export function writeRandomTensors(path: string, tensors: readonly RandomTensor[], seed: number): void {
   const next = uniform(seed);
   const normal = Float32Array.from({ length: POOL }, () => Math.sqrt(-2 * Math.log(next() + 1e-12)) * Math.cos(2 * Math.PI * next()));

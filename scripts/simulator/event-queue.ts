@@ -1,4 +1,4 @@
-/** Virtual time: what is to happen, in the order of its time, and of its making where that is the same. */
+/** Virtual time: pending events by time, then by creation order. */
 
 interface Event {
   readonly at: number;

@@ -1,6 +1,6 @@
 /**
- * The models and the chips of the simulated world. Rates of the chips are of the order that llama.cpp reaches on them with a model of
- * eight billion parameters in four bits; what matters to the scheduler is how far apart they are.
+ * Models and chips of the simulated world. Chip rates have the magnitude that llama.cpp reaches with an eight-billion-parameter
+ * model in four bits; the scheduler depends on their ratios.
  */
 
 export interface Model {
@@ -30,11 +30,11 @@ export interface Chip {
   readonly bandwidthGbs: number;
   /** Prompt tokens a second with eight billion parameters. */
   readonly prefill8b: number;
-  /** Share of the bandwidth that decoding reaches. */
+  /** Share of the memory bandwidth that decoding reaches. */
   readonly efficiency: number;
-  /** Gigabytes that it is sold with. */
+  /** Memory configurations in gigabytes. */
   readonly memory: readonly number[];
-  /** How many there are of it. */
+  /** Relative frequency. */
   readonly weight: number;
   /** Some are without a fan. */
   readonly fanless: number;

@@ -1,6 +1,6 @@
 /**
- * One simulated machine: what it is, and what it does with jobs. All that run on it share it; a job for a model that is not in memory
- * waits until that is loaded; the prompts of its last jobs are remembered. It tells of its models and its heat, if not of its faults.
+ * One simulated machine: hardware, and job execution. Running jobs share the machine; a job for an unloaded model waits for
+ * loading; prompts of the last jobs stay cached. Reports models and heat, but not faults.
  */
 import type { Hardware, ModelOffer, ProviderId } from '@inference/protocol';
 import type { EventQueue } from './event-queue.js';
@@ -8,7 +8,7 @@ import { CHIPS, type Chip, MODELS } from './hardware.js';
 import { type Random, Weighted } from './random.js';
 import type { Job } from './workload.js';
 
-/** What a machine tells of a job. */
+/** Job events that a machine reports. */
 export interface JobEvents {
   firstToken(): void;
   done(cachedTokens: number): void;
@@ -26,7 +26,7 @@ interface Running {
   left: number;
 }
 
-/** A place in the engine's memory, with the prompt that was there last. */
+/** A slot of the engine's memory, with its last prompt. */
 interface PromptSlot {
   conversation: number;
   account: number;
@@ -40,7 +40,7 @@ export interface MacOptions {
   readonly events: EventQueue;
   readonly chance: Random;
   readonly changed: (mac: SimulatedMac) => void;
-  /** Chance that a model is in memory at the beginning, where it fits beside the others. */
+  /** Probability that a model is loaded at the start, if it fits beside the others. */
   readonly inMemory: number;
 }
 
@@ -48,7 +48,7 @@ interface InstalledModel {
   state: 'ready' | 'loading' | 'on_demand';
   readonly gigabytes: number;
   readonly loadMs: number;
-  /** True rates, for a job that is alone on a cool machine, in tokens per second. */
+  /** True rates of a single job on a cool machine, in tokens per second. */
   readonly prefillTps: number;
   readonly decodeTps: number;
   usedAt: number;
@@ -57,11 +57,11 @@ interface InstalledModel {
 
 const CHIP_WEIGHTS = new Weighted(CHIPS.map(({ weight }) => weight));
 const MODEL_WEIGHTS = MODELS.map((_, rank) => (rank + 1) ** -0.6);
-/** Of the memory, what models may have. */
+/** Share of memory available to models. */
 const MODEL_SHARE = 0.7;
 const HOT = 0.85;
 const COOL = 0.5;
-/** Busy time after which a machine without a fan is hot, and idle time after which it is cold, in milliseconds. */
+/** Busy time until a fanless machine is hot, and idle time until it is cold, in milliseconds. */
 const HEATS_IN_MS = 8 * 60_000;
 const COOLS_IN_MS = 5 * 60_000;
 const HOT_SPEED = 0.6;
@@ -74,9 +74,9 @@ export class SimulatedMac {
   readonly chip: Chip;
   readonly registration: { readonly identity: { readonly providerId: ProviderId }; readonly hardware: Hardware };
   readonly slots: number;
-  /** It is much slower than its hardware should be, or not the hardware that it says. */
+  /** Much slower than its hardware, or different hardware than reported. */
   readonly isMisreporting: boolean;
-  /** Chance that a job fails on it. */
+  /** Probability that a job fails. */
   readonly failureRate: number;
   readonly residents = new Map<string, InstalledModel>();
   models: readonly ModelOffer[] = [];
@@ -88,7 +88,7 @@ export class SimulatedMac {
   readonly #fanless: boolean;
   readonly #modelGigabytes: number;
   readonly #events: EventQueue;
-  /** Its own, so that what becomes of it depends on no other. */
+  /** Own random source, so that machines are independent. */
   readonly chance: Random;
   readonly #changed: (mac: SimulatedMac) => void;
   #running: Running[] = [];
@@ -165,7 +165,7 @@ export class SimulatedMac {
     this.#next();
   }
 
-  /** It comes online with what it had in memory. */
+  /** Comes online with its loaded models. */
   wake(): void {
     this.online = true;
     this.#countedAt = this.#events.now;
@@ -173,7 +173,7 @@ export class SimulatedMac {
     this.hot = false;
   }
 
-  /** It leaves, and its jobs with it. */
+  /** Goes offline and loses its jobs. */
   leave(): void {
     this.#count();
     this.online = false;
@@ -227,7 +227,7 @@ export class SimulatedMac {
     }));
   }
 
-  /** Whether the model is in memory or can come there; others that do nothing go for it. */
+  /** Whether the model is loaded or loadable; idle models are evicted. */
   #makeRoom(wanted: InstalledModel): boolean {
     if (wanted.state !== 'on_demand') return true;
     let free = this.#modelGigabytes;
@@ -278,7 +278,7 @@ export class SimulatedMac {
     return best;
   }
 
-  /** Lets the time since the last change pass over what runs. */
+  /** Advances running jobs by the time since the last change. */
   #count(): void {
     const { now } = this.#events;
     const ms = now - this.#countedAt;
@@ -300,7 +300,7 @@ export class SimulatedMac {
     return ((phase === 'prompt' ? prefillTps : decodeTps) * (this.hot ? HOT_SPEED : 1)) / slower;
   }
 
-  /** Makes the next event of what runs. */
+  /** Schedules the next event of the running jobs. */
   #next(): void {
     const version = ++this.#version;
     let soonest = Number.POSITIVE_INFINITY;
@@ -338,7 +338,7 @@ export class SimulatedMac {
   }
 }
 
-/** Tokens that a job's prompt has in common with what a place holds. */
+/** Common prefix tokens of a job's prompt and a slot. */
 function shared(sequence: PromptSlot, job: Job): number {
   if (sequence.tokens === 0) return 0;
   if (sequence.conversation === job.conversation) return Math.min(sequence.tokens, job.promptTokens - 1);

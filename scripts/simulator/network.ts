@@ -1,6 +1,7 @@
 /**
- * The coordinator of the simulated world: the real boards, speeds, warmth and fair queues, around simulated machines. What a request
- * goes through is what it goes through in `inference/`: a place at once or a wait, attempts on other machines, and an end.
+ * Coordinator of the simulated world: the real model index, throughput estimates, prefix affinity and fair queues, around simulated
+ * machines. Requests pass the same steps as in `inference/`: immediate placement or a queue, attempts on other machines, and an
+ * end.
  */
 import type { ProviderId } from '@inference/protocol';
 import {
@@ -21,7 +22,7 @@ import type { Random } from './random.js';
 import type { Statistics } from './statistics.js';
 import type { Job } from './workload.js';
 
-/** What the coordinator knows of a machine beside its speed. */
+/** Coordinator state of a machine besides throughput. */
 interface Session {
   readonly mac: SimulatedMac;
   usedSlots: number;
@@ -36,14 +37,14 @@ interface Request extends Queued {
   readonly work: { readonly promptTokens: number; readonly completionTokens: number };
   readonly exclude: Set<ProviderId>;
   attempts: number;
-  /** It waits until then. */
+  /** Whether the request is queued until then. */
   waiting: boolean;
 }
 
 const TYPICAL_COMPLETION = 400;
 const STREAMED_SHARE = 0.8;
 const HOLD_OFF_MS = 1000;
-/** From which failure rate on perfect knowledge leaves a machine alone. */
+/** Failure rate from which perfect knowledge avoids a machine. */
 const FAULTY = 0.1;
 
 export class SimulatedCoordinator {
@@ -85,13 +86,13 @@ export class SimulatedCoordinator {
     this.changed(mac);
   }
 
-  /** The machine is gone. Its jobs are lost by its own word. */
+  /** A machine disconnected. It reports its own lost jobs. */
   left(mac: SimulatedMac): void {
     this.#boards.remove(mac);
     this.#sessions.delete(mac.registration.identity.providerId);
   }
 
-  /** What a machine tells of itself is new. */
+  /** A machine reported new state. */
   changed(mac: SimulatedMac): void {
     const session = this.#sessions.get(mac.registration.identity.providerId);
     if (session === undefined) return;
@@ -160,7 +161,7 @@ export class SimulatedCoordinator {
     if (queue.size === 0) this.#queues.delete(model);
   }
 
-  /** Whether the request has its end in a place or in a refusal. */
+  /** Whether the request was placed or refused. */
   #tryNow(request: Request, expectedWaitMs: number | null, onEnd: () => void = () => {}): boolean {
     const { job, work, exclude } = request;
     const { now } = this.#events;

@@ -1,4 +1,4 @@
-/** How a machine is chosen: by the real scheduler, or by what it is compared with, from the same board under the same gates. */
+/** Selection policies: the real scheduler and its baselines, from the same index under the same filters. */
 import type { Hardware, ProviderId } from '@inference/protocol';
 import {
   type Choice,
@@ -20,7 +20,7 @@ export interface Policy {
   readonly name: string;
   readonly kind: 'scheduler' | 'perfect' | 'random' | 'least_loaded';
   readonly constants: SchedulerConstants;
-  /** A wait that would take more than this many times what there is, is refused. */
+  /** Waits beyond this multiple of the expected one are refused. */
   readonly maxWaitFactor: number;
 }
 
@@ -29,7 +29,7 @@ export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constan
 export const BASELINES: readonly Policy[] = [
   { ...SCHEDULER, name: 'random', kind: 'random' },
   { ...SCHEDULER, name: 'least loaded', kind: 'least_loaded' },
-  // It has nothing to find out, and owes nobody a turn.
+  // Perfect knowledge needs no measurements and owes no exploration.
   { ...SCHEDULER, name: 'perfect knowledge', kind: 'perfect', constants: { ...DEFAULT_CONSTANTS, measuringShare: 0, overdueShare: 0 } },
 ];
 
@@ -40,7 +40,7 @@ export interface Picked {
   readonly why: Choice<SimulatedMac>['why'] | 'baseline';
 }
 
-/** The machine for a request, or why there is none now. `now` in milliseconds. */
+/** Machine for a request, or the reason for none. `now` in milliseconds. */
 export function pick(
   kind: Policy['kind'],
   board: ProviderPool<SimulatedMac>,

@@ -1,4 +1,4 @@
-/** Chance that comes again for the same seed, and the distributions that the simulator draws from. */
+/** Seeded random numbers and the simulator's distributions. */
 
 export class Random {
   #state: number;
@@ -68,7 +68,7 @@ export class Weighted {
   }
 }
 
-/** Weights of a Zipf distribution: the one of rank r has 1 / r^exponent. */
+/** Zipf weights: rank r has weight 1 / r^exponent. */
 export function zipf(count: number, exponent: number): number[] {
   return Array.from({ length: count }, (_, rank) => (rank + 1) ** -exponent);
 }

@@ -1,4 +1,4 @@
-/** Reports as a table, one row for each. */
+/** Reports as a table, one row each. */
 import type { Report } from './statistics.js';
 
 const COLUMNS: readonly (readonly [string, (report: Report) => string])[] = [

@@ -1,7 +1,7 @@
 /**
- * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--machines N] [--hours N]`: simulates the named
- * worlds under the scheduler and its baselines, or all of them; `sweep` tries every constant around its value, the name of a constant
- * that one. Prints tables in Markdown. docs/scheduler-simulation.md says what the columns are.
+ * `npm run simulate -- [large] [busy] [overload] [cold] [sweep] [NAME ...] [--seed N] [--machines N] [--hours N]`: simulates the
+ * named worlds under the scheduler and its baselines, or all; `sweep` varies every constant around its value, a constant's name
+ * varies that one. Prints Markdown tables. Explained in docs/scheduler-simulation.md.
  */
 import { parseArgs } from 'node:util';
 import { BASELINES, type Policy, SCHEDULER } from './policies.js';

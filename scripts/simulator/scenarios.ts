@@ -1,4 +1,4 @@
-/** The worlds that are simulated, and what is tried in them. */
+/** Simulated worlds and their trials. */
 import { DEFAULT_CONSTANTS, type SchedulerConstants } from '@inference/scheduler';
 import { type Policy, SCHEDULER } from './policies.js';
 import type { Scenario } from './simulate.js';
@@ -6,13 +6,13 @@ import type { Scenario } from './simulate.js';
 const SEED = 1;
 
 export const SCENARIOS = {
-  /** A large network in which most machines wait for work. */
+  /** A large network, mostly idle. */
   large: { seed: SEED, machines: 100_000, accounts: 20_000, requestsPerMachine: 3, hours: 1.3, burstShare: 0.15, inMemory: 0.85 },
   /** The same, of a size to try much in. */
   quiet: { seed: SEED, machines: 800, accounts: 400, requestsPerMachine: 15, hours: 1.5, burstShare: 0.15, inMemory: 0.85 },
-  /** Fewer machines that have much to do. */
+  /** Few busy machines. */
   busy: { seed: SEED, machines: 200, accounts: 200, requestsPerMachine: 300, hours: 0.5, burstShare: 0.15, inMemory: 0.85 },
-  /** More than they can do, so that many wait. */
+  /** Demand beyond capacity, so that many requests queue. */
   overload: { seed: SEED, machines: 80, accounts: 100, requestsPerMachine: 1200, hours: 0.4, burstShare: 0.3, inMemory: 0.85 },
   /** Most models are not in memory, and much comes in bursts. */
   cold: { seed: SEED, machines: 200, accounts: 200, requestsPerMachine: 100, hours: 0.7, burstShare: 0.6, inMemory: 0.1 },
@@ -26,7 +26,7 @@ export interface Trial {
   readonly policies: readonly Policy[];
 }
 
-/** For each constant the world in which it matters most, and values around the one that was chosen. */
+/** For each constant, the world with the strongest effect, and values around the chosen one. */
 export const SWEEP: readonly Trial[] = [
   tried('nearTieFactor', 'busy', [1, 1.05, 1.15, 1.3, 1.6]),
   tried('measuringShare', 'busy', [0, 0.02, 0.05, 0.1, 0.2]),

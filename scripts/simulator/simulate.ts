@@ -1,4 +1,4 @@
-/** One run: a fleet that comes and goes, a workload, a policy, and some hours of virtual time. The same options give the same report. */
+/** One run: a changing set of machines, a workload, a policy, and hours of virtual time. Deterministic. */
 import { EventQueue } from './event-queue.js';
 import { SimulatedMac } from './mac.js';
 import { SimulatedCoordinator } from './network.js';
@@ -11,26 +11,26 @@ export interface Scenario {
   readonly seed: number;
   readonly machines: number;
   readonly accounts: number;
-  /** Requests that a machine would have in an hour if all had the same. */
+  /** Requests per machine and hour, if evenly distributed. */
   readonly requestsPerMachine: number;
   readonly hours: number;
   readonly burstShare: number;
-  /** Share of the models that machines offer which they have in memory at the beginning. */
+  /** Share of offered models that are loaded at the start. */
   readonly inMemory: number;
 }
 
 const HOUR_MS = 3_600_000;
 const WARM_UP_SHARE = 0.1;
-/** Machines that are there at the beginning. */
+/** Share of machines online at the start. */
 const ONLINE_SHARE = 0.75;
-/** Mean times of being there and being away. */
+/** Mean online and offline times. */
 const THERE_MS = 4 * HOUR_MS;
 const AWAY_MS = (THERE_MS * (1 - ONLINE_SHARE)) / ONLINE_SHARE;
 
 export interface Outcome extends Report {
   readonly network: SimulatedCoordinator;
   readonly macs: readonly SimulatedMac[];
-  /** Of this process, in milliseconds. */
+  /** Run time of this process, in milliseconds. */
   readonly tookMs: number;
 }
 
@@ -38,7 +38,7 @@ export function simulate(world: Scenario, policy: Policy): Outcome {
   const began = performance.now();
   const endMs = world.hours * HOUR_MS;
   const events = new EventQueue();
-  // Fleet and demand are the same for every policy; only what policies draw themselves differs.
+  // Machines and demand are identical for every policy; only a policy's own draws differ.
   const [fleetChance, demandChance, ownChance] = [new Random(world.seed), new Random(world.seed + 1), new Random(world.seed + 2)];
   const statistics = new Statistics(endMs * WARM_UP_SHARE, () => events.now);
   const network: SimulatedCoordinator = new SimulatedCoordinator(policy, events, ownChance, statistics, (job) => workload.answered(job));

@@ -1,4 +1,4 @@
-/** A small network in virtual time: what must hold of the scheduler in any of them. */
+/** A small network in virtual time: invariants of the scheduler. */
 import { describe, expect, it } from 'vitest';
 import { EventQueue } from './event-queue.js';
 import { BASELINES, SCHEDULER } from './policies.js';

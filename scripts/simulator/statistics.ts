@@ -1,4 +1,4 @@
-/** What a run of the simulator is judged by. Times in milliseconds. */
+/** Metrics of a simulator run. Times in milliseconds. */
 import { CHIPS, MODELS } from './hardware.js';
 import type { SimulatedMac } from './mac.js';
 import type { Picked } from './policies.js';
@@ -7,29 +7,32 @@ import type { Job } from './workload.js';
 export interface Report {
   readonly policy: string;
   readonly requests: number;
-  /** Of the requests, those that had no answer. */
+  /** Share of requests without a response. */
   readonly refusedShare: number;
   readonly refusals: Readonly<Record<string, number>>;
-  /** Share of the machines' time with at least one job. */
+  /** Share of machine time with at least one job. */
   readonly utilisation: number;
   readonly wait: Spread;
   readonly firstToken: Spread;
   readonly completion: Spread;
-  /** Jain's index of what accounts got: of 1 everyone the same. */
+  /** Jain's index of the accounts' service: 1 is equal. */
   readonly fairness: number;
-  /** NaN in runs of less than an hour. Share of the machines that were there for an hour or more and had nothing to do for an hour of it, without those that fail or have no model in memory. */
+  /**
+   * Share of machines with an idle hour among those online for an hour or more, excluding failing machines and machines without a
+   * loaded model. NaN in runs under an hour.
+   */
   readonly idleShare: number;
   /** Expected cost of the placements, on average. */
   readonly costMs: number;
-  /** Share of the prompt tokens that machines still knew. */
+  /** Share of prompt tokens served from prefix caches. */
   readonly cachedShare: number;
   readonly loads: number;
-  /** Jobs that failed on a machine, for a thousand requests. */
+  /** Failed jobs per thousand requests. */
   readonly faults: number;
-  /** Work of a machine that is slower than it says, against that of the honest ones. */
+  /** Work of machines that overstate their speed, relative to honest ones. */
   readonly liars: number;
   readonly why: Readonly<Record<string, number>>;
-  /** Microseconds, of this process's time. */
+  /** Microseconds of this process's time. */
   readonly pickUs: number;
 }
 
@@ -42,7 +45,7 @@ export interface Spread {
 const HOUR_MS = 3_600_000;
 const MIN_REQUESTS = 10;
 
-/** The least that a request can take: on the best machine there is, alone. */
+/** Minimum duration of a request: alone on the best machine. */
 const BEST = new Map(
   MODELS.map(({ id, activeGigabytes, activeParameters }) => [
     id,
@@ -63,7 +66,7 @@ interface MachineRecord {
 }
 
 export class Statistics {
-  /** What arrives before it, only warms up. */
+  /** Arrivals before this time are warm-up. */
   readonly #from: number;
   readonly #now: () => number;
   readonly #waits: number[] = [];
@@ -156,7 +159,7 @@ export class Statistics {
     if (onlineMs >= HOUR_MS) machine.wasThereLong = true;
   }
 
-  /** The end of the run: whoever is still there, leaves. */
+  /** End of the run: machines still online go offline. */
   report(policy: string): Report {
     for (const [mac] of this.#machines) if (mac.online) this.left(mac);
     const machines = [...this.#machines];
@@ -207,7 +210,7 @@ export class Statistics {
   }
 }
 
-/** Jain's fairness index: 1 when all are equal, 1/n when one has everything. */
+/** Jain's fairness index: 1 when all are equal, 1/n when one account gets everything. */
 export function jain(values: readonly number[]): number {
   const squares = sum(values.map((value) => value * value));
   return squares === 0 ? 1 : sum(values) ** 2 / (values.length * squares);

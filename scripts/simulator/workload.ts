@@ -1,6 +1,6 @@
 /**
- * Who asks for what, and when: accounts of very different size with conversations whose next turn repeats all that was said, long
- * system prompts that an account's conversations share, a day's rise and fall, and bursts.
+ * Workload: accounts of very different size, conversations whose turns repeat their history, long system prompts shared by an
+ * account's conversations, a daily cycle, and bursts.
  */
 import type { PromptPrefix } from '@inference/scheduler';
 import type { EventQueue } from './event-queue.js';
@@ -12,11 +12,11 @@ export interface Job {
   readonly model: string;
   readonly conversation: number;
   readonly turn: number;
-  /** Of the prompt, the part that all conversations of the account begin with. Tokens. */
+  /** Tokens of the account's shared system prompt. */
   readonly systemTokens: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** What the coordinator recognises the prompt by. */
+  /** Prefix blocks by which the coordinator recognizes the prompt. */
   readonly chain: readonly PromptPrefix[];
   /** Milliseconds. */
   readonly arrivedAt: number;
@@ -27,9 +27,9 @@ export interface WorkloadOptions {
   readonly accounts: number;
   /** Requests a second, on average. */
   readonly rate: number;
-  /** Of the simulated time, in milliseconds: one rise and fall. */
+  /** Length of one daily cycle in simulated milliseconds. */
   readonly dayMs: number;
-  /** Share of the requests that come in bursts. */
+  /** Share of requests that arrive in bursts. */
   readonly burstShare: number;
 }
 
@@ -43,7 +43,7 @@ const MAX_PROMPT = 30_000;
 const MAX_ANSWER = 4096;
 const BURST_REQUESTS = 120;
 const BURST_MS = 4000;
-/** Chance that a conversation goes on after an answer, which makes three turns of it on average. */
+/** Probability that a conversation continues; three turns on average. */
 const GOES_ON = 0.67;
 const TURNS = 1 / (1 - GOES_ON);
 const THINKING_MS = 20_000;
@@ -72,7 +72,7 @@ export class Workload {
     this.#nextBurst();
   }
 
-  /** The client has its answer, and may go on. */
+  /** The client received its response and may continue. */
   answered(job: Job): void {
     const chance = this.#chanceOf(job);
     if (!chance.happens(GOES_ON)) return;
@@ -82,7 +82,7 @@ export class Workload {
     });
   }
 
-  /** A turn is the same whenever it comes, so that policies are compared on the same conversations. */
+  /** Turns are independent of arrival times, so that policies are compared on identical conversations. */
   #chanceOf({ conversation, turn }: Pick<Job, 'conversation' | 'turn'>): Random {
     return new Random(Math.imul(this.#options.seed + 1, 0x9e3779b1) ^ Math.imul(conversation * 64 + turn, 0x85ebca6b));
   }
@@ -90,7 +90,7 @@ export class Workload {
   #nextConversation(): void {
     const { rate, burstShare, dayMs } = this.#options;
     const perMs = (rate * (1 - burstShare)) / TURNS / 1000;
-    // The most there is of a day is drawn, and thinned out.
+    // Arrivals are drawn at the day's peak rate and thinned.
     this.#events.after(this.#chance.exponential(1 / (perMs * 1.5)), () => {
       const level = 1 + 0.5 * Math.sin((2 * Math.PI * this.#events.now) / dayMs);
       if (this.#chance.happens(level / 1.5)) this.#begin(this.#weights.draw(this.#chance), null);

@@ -1,7 +1,7 @@
 /**
- * The agent as its owner runs it: a service under the supervisor of our own, beside a real coordinator, while both are frozen, put
- * to sleep and killed at random. A client asks all the time and verifies. In the end the agent must serve, every fault must have
- * been got over within its time, no answer may have been wrong, and memory must be flat.
+ * The agent as an owner runs it: a service under our own supervisor, beside a real coordinator, while both are frozen, suspended
+ * and killed at random. A client sends requests throughout and verifies. In the end the agent must serve, every fault must have
+ * been overcome in time, no response may have been wrong, and memory must be bounded.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,21 +24,21 @@ const MODEL = 'pico-demo';
 /** From the end of a fault to the next verified answer: the watchdog's minute, and loading a model on a busy machine. */
 const RECOVERY_MS = 90_000;
 const MIB = 2 ** 20;
-/** A model whose process dies three times within ten minutes is set aside for a minute and more, as it should be. */
+/** A model whose process dies three times within ten minutes is correctly disabled for a minute or more. */
 const ENGINE_KILLS_MS = 5.5 * 60_000;
 /** A fault may take such a part of a run. */
 const LONG_FAULTS = 10;
-/** Of one process over the second half, in which the agent is not killed. */
+/** Growth of one process over the second half, in which the agent is not killed. */
 const MAX_GROWTH = 48 * MIB;
 
 interface Fault {
   readonly name: string;
-  /** Ends the life of the agent's process, so that it has no place where memory is measured. */
+  /** Kills the agent's process, so this fault is excluded while memory is measured. */
   readonly kills: boolean;
   readonly strike: () => Promise<void>;
-  /** Shortest time between two of its kind, in milliseconds. */
+  /** Minimum interval between two faults of this kind, in milliseconds. */
   readonly everyMs?: number;
-  /** Takes so long itself, in milliseconds; a short run leaves long faults out. */
+  /** Duration of the fault, in milliseconds; short runs exclude long faults. */
   readonly longestMs?: number;
 }
 
@@ -174,7 +174,7 @@ function startClient(access: Access, problems: string[]) {
   const running = (async () => {
     for (let number = 0; !stop.signal.aborted; number++) {
       try {
-        // A frozen coordinator answers nobody; the client asks again.
+        // A frozen coordinator does not answer; the client retries.
         const signal = AbortSignal.any([stop.signal, AbortSignal.timeout(15_000)]);
         const { kind } = await ask(access, { model: MODEL, stream: number % 2 === 0, prompt: 'Hello!', maxTokens: 8, signal });
         counts[kind]++;
@@ -188,12 +188,12 @@ function startClient(access: Access, problems: string[]) {
   })();
   return {
     counts,
-    /** Whether an answer that is asked for from now on is verified in time. */
+    /** Whether a new request is verified in time. */
     async verifiedWithin(ms: number): Promise<boolean> {
       const timer = new AbortController();
       const late = delay(ms, false, { signal: timer.signal }).catch(() => false);
       const next = (): Promise<void> => new Promise((resolve) => waiting.push(resolve));
-      // The first one may have been on its way before.
+      // The first response may belong to an earlier request.
       const verified = next()
         .then(next)
         .then(() => true);

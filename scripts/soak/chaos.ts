@@ -1,6 +1,6 @@
 /**
- * Minutes of everything at once: agents that fail in every way come and go, clients read slowly and leave, and ordinary
- * traffic is verified beside them. What must hold is checked all the time, and the money at the end.
+ * Several minutes of all faults at once: agents fail in every way, clients read slowly and disconnect, and ordinary traffic is
+ * verified beside them. Invariants are checked throughout, and the money at the end.
  */
 
 import { startTraffic } from '../../test/support/background-traffic.js';

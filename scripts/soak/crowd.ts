@@ -1,6 +1,6 @@
 /**
- * What thousands of connected agents cost: time to register, memory and processor time on both sides, the delay of requests
- * beside them, and how long all of them take to return after the coordinator was killed.
+ * Cost of thousands of connected agents: registration time, memory and processor time on both sides, added request latency, and
+ * reconnection time after the coordinator was killed.
  */
 
 import { startTraffic } from '../../test/support/background-traffic.js';

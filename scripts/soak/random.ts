@@ -1,4 +1,4 @@
-/** Chance that is the same on every run with the same seed. */
+/** Seeded random numbers. */
 
 /** mulberry32; numbers from 0 up to 1. */
 export function generator(seed: number): () => number {

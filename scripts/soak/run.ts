@@ -1,6 +1,6 @@
 /**
- * `npm run soak -- crowd [agents] [seconds of traffic]`, `npm run soak -- chaos [minutes] [seed]` and `npm run soak -- agent [minutes] [seed]`: what takes
- * too long for the tests. Builds nothing; exits with 1 when something does not hold.
+ * `npm run soak -- crowd [agents] [seconds of traffic]`, `npm run soak -- chaos [minutes] [seed]` and `npm run soak -- agent
+ * [minutes] [seed]`: long checks outside the tests. Expects a build; exits 1 on a violated invariant.
  */
 import { agent } from './agent.js';
 import { chaos } from './chaos.js';

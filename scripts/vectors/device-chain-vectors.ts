@@ -1,6 +1,6 @@
 /**
- * Six real managed-device chains, from public records, over the coordinator's chain verifier and the outsider's: each verifies
- * at a moment in its validity, with exactly the facts that were read from it by other means, and none verifies today.
+ * Six real managed-device chains, from public records, against the coordinator's chain verifier and the outsider's: each verifies
+ * at a time within its validity, with exactly the facts extracted by other means; none verifies today.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Webhook events that NanoMDM's own tests recorded, and a real chain in the attestation object of an ACME answer. */
+/** Webhook events recorded by NanoMDM's own tests, and a real chain in the attestation object of an ACME challenge. */
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * The accumulated HPKE vectors of the Go project (crypto/hpke): one thousand messages and one thousand exports per suite,
- * with inputs drawn from SHAKE128 of nothing, and all results absorbed into one SHAKE128 whose first 16 bytes are given.
- * A vector has no ephemeral key, so the sealing side runs on the key schedule that the recipient's key gives.
+ * Accumulated HPKE vectors of the Go project (crypto/hpke): one thousand messages and one thousand exports per suite, inputs drawn
+ * from SHAKE128 of the empty string, results absorbed into one SHAKE128 whose first 16 bytes are given. Vectors have no ephemeral
+ * key, so the sealing side uses the recipient's key schedule.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ const ROUNDS = 1000;
 
 export function hpkeVectors(directory: string): void {
   const vectors = JSON.parse(readFileSync(join(directory, 'hpke', 'go-rfc9180-x25519.json'), 'utf8')) as readonly HpkeVector[];
-  // The suite of this project is DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM; AES-128-GCM (1) and ChaCha20 (3) are not in it.
+  // This project uses DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-256-GCM; AES-128-GCM (1) and ChaCha20 (3) are excluded.
   const ours = vectors.filter((v) => v.mode === 0 && v.kem_id === 0x20 && v.kdf_id === 1 && v.aead_id === 2);
 
   describe('RFC 9180, accumulated', () => {
@@ -62,7 +62,7 @@ export function hpkeVectors(directory: string): void {
   });
 }
 
-/** Draws inputs as the vectors' authors do: one byte of length, then so many bytes, from SHAKE128 of nothing. */
+/** Draws inputs like the vectors' authors: one length byte, then as many bytes, from SHAKE128 of the empty string. */
 function shakeSource(): () => Uint8Array {
   const stream = new Uint8Array(createHash('shake128', { outputLength: 2 * ROUNDS * 256 }).digest());
   let offset = 0;

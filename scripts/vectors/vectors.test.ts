@@ -1,6 +1,6 @@
 /**
- * Runs published vectors, made by others, over this project's own code paths. The vectors are not part of the project:
- * VECTORS_DIR names the folder that holds them. Where it is set, a missing file fails like a wrong result does.
+ * Runs published third-party vectors over this project's code paths. The vectors are not part of the project: VECTORS_DIR names
+ * their folder. With VECTORS_DIR set, a missing file fails like a wrong result.
  */
 import { expect, test } from 'vitest';
 import { deviceChainVectors } from './device-chain-vectors.js';

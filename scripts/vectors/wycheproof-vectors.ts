@@ -1,7 +1,6 @@
 /**
- * Project Wycheproof (C2SP, testvectors_v1) for the primitives of this project: ECDSA P-256 by both verifiers, X25519,
- * AES-256-GCM and HKDF-SHA256. Cases outside our parameters (other key, nonce and tag sizes) are left out by those
- * parameters alone, never by their expected result.
+ * Project Wycheproof (C2SP, testvectors_v1) for this project's primitives: ECDSA P-256 by both verifiers, X25519, AES-256-GCM and
+ * HKDF-SHA256. Cases are excluded only by parameters (other key, nonce and tag sizes), never by expected result.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -137,7 +136,7 @@ export function wycheproofVectors(directory: string): void {
   });
 }
 
-/** Puts `r ‖ s` into minimal DER; null when it does not have the 64 bytes of P-256. */
+/** Encodes `r ‖ s` as minimal DER; null unless the input has the 64 bytes of P-256. */
 function derOf(signature: Uint8Array): Uint8Array | null {
   if (signature.length !== 64) return null;
   const integers = [signature.subarray(0, 32), signature.subarray(32)].flatMap((scalar) => {

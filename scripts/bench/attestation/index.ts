@@ -1,6 +1,6 @@
 /**
- * Bench of trust: the CPU time of one registration with a managed-device chain, and of one periodic challenge from the nonce
- * to the verdict, both on this thread and by the process's own CPU clock. Exits 1 when one misses its target.
+ * Trust bench: CPU time of one registration with a managed-device chain, and of one periodic challenge from nonce to verdict, on
+ * this thread, by the process's CPU clock. Exits 1 on a missed target.
  */
 import { randomBytes } from 'node:crypto';
 import { SAMPLE_DEVICE } from '@inference/device-simulation';
@@ -43,7 +43,7 @@ export async function benchAttestation(): Promise<boolean> {
   return registrationMet && shareMet;
 }
 
-/** Every step of a new key's registration: parsing, three statements, stored evidence with its chain, verdict, message. */
+/** Every registration step of a new key: parsing, three statements, stored evidence with its chain, verdict, message. */
 function measureRegistrations(): number {
   const now = Date.now();
   const world = new DeviceWorld(now - 60_000);
@@ -71,7 +71,7 @@ function measureRegistrations(): number {
   });
 }
 
-/** A challenge as it comes back: the message, the answer's signature, the transcript, the verdict anew. */
+/** Every step of a challenge response: message, signature, transcript, new verdict. */
 function measureChallenges(): number {
   const now = Date.now();
   const world = new DeviceWorld(now - 60_000);
@@ -99,7 +99,7 @@ function measureChallenges(): number {
     trust.challengePassed(checkAnswer(opened, identity, now));
     const verdict = trust.verdict();
     if (verdict.level !== 'hardware') throw new Error(`the sample is worth ${verdict.level}`);
-    // The session compares what it would tell the provider with what it told last.
+    // The session compares the new trust message with the last one sent.
     JSON.stringify(trustMessage(verdict, 'online'));
   });
   for (const { trust } of sessions) trust.stop();
@@ -155,7 +155,7 @@ function answerTo(nonce: string, session_id: string, now: number): JsonValue {
   return { v: 1, nonce, session_id, posture, issued_at: now };
 }
 
-/** Milliseconds of this process's CPU per sample, after a third of them have warmed it up. */
+/** CPU milliseconds of this process per sample; a third of the samples serve as warm-up. */
 function cpuPerRound<T>(samples: readonly T[], round: (sample: T) => void): number {
   const warm = Math.floor(samples.length / 3);
   for (const sample of samples.slice(0, warm)) round(sample);

@@ -1,7 +1,7 @@
 /**
- * The agent against llama.cpp's own server, by turns in the same run: the same model, prompts, limits and threads. The agent is
- * the whole program, which renders, seals and signs every answer; what stands for the coordinator opens and verifies them. The
- * server is asked over HTTP. Both stream. On a busy machine the processor time of a token says more than the clock.
+ * Compares the agent with llama.cpp's own server in alternating rounds of one run: same model, prompts, limits and threads. The
+ * agent is the whole program, which renders, seals and signs every response; a stand-in coordinator opens and verifies them. The
+ * server is called over HTTP. Both stream. On a busy machine, processor time per token is the figure to compare.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ const TOKENS = 256;
 const CONTEXT = 512;
 const ROUNDS = 5;
 const ROUND_MS = 3000;
-/** Most milliseconds to the first token that the agent may take beyond the server. */
+/** Maximum extra milliseconds to the first token for the agent. */
 const FIRST_TOKEN_MS = 5;
 
 interface Case {
@@ -28,15 +28,15 @@ interface Case {
   readonly target: number;
 }
 
-/** What one side did in one round. */
+/** Figures of one side in one round. */
 interface Measured {
   readonly tokensPerSecond: number;
-  /** Processor time of all its processes, in microseconds. */
+  /** Processor time of all processes of the side, in microseconds. */
   readonly cpuPerToken: number;
   readonly firstTokenMs: readonly number[];
 }
 
-/** Tokens of one answer, and how long its first bytes took. */
+/** Token count of one response, and time to its first bytes. */
 type Ask = (body: object) => Promise<{ readonly tokens: number; readonly firstTokenMs: number }>;
 
 interface Side {
@@ -50,7 +50,7 @@ export async function benchAgainstPeer(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'inference-bench-'));
   try {
     const random = join(directory, 'random-60m.gguf');
-    // Q8_0 as people download it; half precision is three times slower on processors that lack it.
+    // Q8_0, the common download; half precision is three times slower on processors without support.
     const args = ['--preset', '60m', '--type', 'Q8_0', '--endless', '--out', random];
     execFileSync(process.execPath, ['--import', 'tsx', at('../../make-model.ts'), ...args], { stdio: 'inherit' });
     const cases: Case[] = [
@@ -152,7 +152,7 @@ function peerSide({ url, pid }: Peer): Side {
     const begin = performance.now();
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
-      // It ends connections that lay idle, at times in the moment in which one is used again.
+      // The server closes idle connections, sometimes just as one is reused.
       headers: { 'content-type': 'application/json', connection: 'close' },
       body: JSON.stringify({ ...body, cache_prompt: false }),
     });
@@ -191,7 +191,7 @@ function tokensOf(events: string): number {
   return Number(usage[1]);
 }
 
-/** Keeps either side from ending an answer before its limit. */
+/** Logit bias that prevents an early end on either side. */
 async function endBias({ url }: Peer): Promise<Record<string, number>> {
   const bias: Record<string, number> = {};
   for (const content of ['<|im_end|>', '<|endoftext|>', '</s>', '<|end|>']) {

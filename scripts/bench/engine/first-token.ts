@@ -40,7 +40,7 @@ export async function benchFirstToken(directory: string, modelPath: string): Pro
   let asked = 0;
   const firstToken = async (kind: Kind, tokens: number): Promise<{ readonly ms: number; readonly tokens: number }> => {
     const { target: _, ...sampling } = KINDS[kind];
-    // The number comes first, so that no prompt begins like another.
+    // A leading number gives every prompt a different prefix.
     const content = `${asked++} ${TEXT.repeat(Math.ceil((2 * tokens) / TEXT.length))}`.slice(0, Math.round(tokens * 1.19));
     const body = { model: network.models[0], messages: [{ role: 'user', content }], max_tokens: 1, ...sampling };
     const begin = performance.now();

@@ -1,7 +1,7 @@
 /**
- * Bench of the way from engine to client: tokens per second through a whole network (agent, sealing, signing, coordinator,
- * HTTP) against plain node-llama-cpp on the same model, by turns in the same run. The model has random weights and the shape
- * of the demo model, so that answers do not end early. Then the time to the first token of long prompts.
+ * End-to-end engine bench: tokens per second through a whole network (agent, sealing, signing, coordinator, HTTP) against plain
+ * node-llama-cpp with the same model, in alternating rounds. The model has random weights and the demo model's shape, so that
+ * responses run to their limit. Then the time to first token of long prompts.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -16,9 +16,9 @@ import { median } from '../statistics.js';
 import { benchFirstToken } from './first-token.js';
 
 const STREAMS = sized([1, 4, 16], [1, 4]);
-/** Tokens of an answer; the model is made so that it hardly ever ends one by itself. */
+/** Tokens per response; the model almost never stops by itself. */
 const GENERATED_TOKENS = sized(256, 32);
-/** With a number of its own for each request, so that nothing is answered from a warm prefix alone. */
+/** A unique number per request prevents full prefix-cache hits. */
 const QUESTION = 'Please write about number {} and what it is good for.';
 const ROUNDS = sized(3, 1);
 const ROUND_SECONDS = sized(4, 0.5);
@@ -101,7 +101,7 @@ async function aloneRate(alone: Child, streams: number): Promise<number> {
   return tokensPerSecond as number;
 }
 
-/** Tokens per second of a closed loop of streams, as clients receive them. */
+/** Tokens per second of a closed loop of streams, as received by clients. */
 async function throughNetwork(network: Network, streams: number, seconds: number): Promise<number> {
   let tokens = 0;
   const result = await runLoad({

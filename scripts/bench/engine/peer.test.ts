@@ -1,4 +1,4 @@
-/** What the peer bench makes of a server that dies, by its own exit or by a signal. */
+/** The peer bench's reaction to a server that exits or is killed. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

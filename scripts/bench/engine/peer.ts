@@ -1,6 +1,6 @@
 /**
- * llama.cpp's own server, to compare with: found by `LLAMA_SERVER`, or built once, in the cache folder of the user, from the
- * sources that come with node-llama-cpp (so both sides are one release). Building takes about ten minutes on two cores.
+ * llama.cpp's own server for comparison: named by `LLAMA_SERVER`, or built once in the user's cache folder from the sources that
+ * ship with node-llama-cpp, so that both sides are the same release. A build takes about ten minutes on two cores.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 const SOURCES = fileURLToPath(new URL('../../../node_modules/node-llama-cpp/llama/', import.meta.url));
 const CONFIGURE = ['-DCMAKE_BUILD_TYPE=Release', '-DLLAMA_CURL=OFF', '-DLLAMA_BUILD_TESTS=OFF', '-DLLAMA_BUILD_EXAMPLES=OFF'];
 
-/** Path of the program. Throws when it cannot be built (git, cmake and a C++ compiler are needed). */
+/** Path of the program. Throws when a build is impossible (git, cmake and a C++ compiler are needed). */
 export function findOrBuildPeer(): string {
   const { LLAMA_SERVER: named, XDG_CACHE_HOME: cache = join(homedir(), '.cache') } = process.env;
   if (named !== undefined) return named;
@@ -37,7 +37,7 @@ export interface Peer {
   stop(): Promise<void>;
 }
 
-/** Starts the server with one thread, and resolves when it has loaded the model. */
+/** Starts the server with one thread; resolves when the model is loaded. */
 export async function startPeer(program: string, model: string, streams: number, contextSize: number): Promise<Peer> {
   const port = await freePort();
   const args = ['-m', model, '--host', '127.0.0.1', '--port', String(port), '-t', '1', '-tb', '1', '--threads-http', '2', '--jinja'];

@@ -1,8 +1,7 @@
 /**
- * Bench of images. First through a whole network with the demo image model: seconds from request to image, and what share of them
- * the coordinator's process computes (all of it: request, reservation, sealing, parts, hashes, decoding the image to see that it is
- * one, storing it encrypted, settlement, and one fetch from its URL). Then what a large image costs the coordinator, by a provider
- * that answers at once with an image made before. Prints both; false when the share misses its target.
+ * Image bench. First a whole network with the demo image model: seconds from request to image, and the coordinator's share of
+ * processor time (request, reservation, sealing, parts, hashes, decoding for validation, encrypted storage, settlement, one fetch
+ * from the URL). Then the cost of relaying large images, compared with plain decoding.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -116,7 +115,7 @@ async function generateAndFetch({ baseUrl, apiKey }: Gateway, asked: { readonly 
   await image.arrayBuffer();
 }
 
-/** A PNG about as large as one of a photograph: soft shapes under fine grain. */
+/** A PNG about the size of a photograph: soft shapes under fine grain. */
 async function likePhotograph(size: string): Promise<Uint8Array> {
   const [width = 0, height = 0] = size.split('x').map(Number);
   const soft = await sharp(randomBytes(8 * 8 * 3), { raw: { width: 8, height: 8, channels: 3 } })

@@ -1,6 +1,6 @@
 /**
- * Fills a fresh database with the roll-ups that a year of jobs would have left: every job is drawn, and summed as the ledger
- * sums it, but only the sums are written. So statistics find what 10 million usage rows would leave them, in seconds.
+ * Fills a fresh database with the roll-ups of a year of jobs: every job is drawn and summed as the ledger sums, but only sums are
+ * written. Statistics then find the equivalent of 10 million usage rows, in seconds.
  */
 import { addActivity, FOLDED_HOUR, noActivity, WINDOW_HOURS, WINDOWS } from '../../../apps/coordinator/src/database/ledger/activity.js';
 import type { Activity } from '../../../apps/coordinator/src/database/tables/ledger.js';
@@ -19,10 +19,10 @@ export interface HistoryOptions {
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 const MINUTES_KEPT = 2 * 24 * 60;
-/** Below what SQLite takes: 32766 parameters. */
+/** Below SQLite's limit of 32,766 parameters. */
 const ROWS_PER_INSERT = 500;
 
-/** The database has run its migrations and holds nothing else. Resolves to how many rows were written. */
+/** Expects a migrated, empty database. Resolves to the count of written rows. */
 export async function writeHistory(database: Database, options: HistoryOptions): Promise<number> {
   const newest = Math.floor(options.now / HOUR_MS);
   const history = draw(options, newest);
@@ -61,12 +61,12 @@ export async function writeHistory(database: Database, options: HistoryOptions):
 }
 
 interface History {
-  /** By hour; what is older than every window lies in the folded hour. */
+  /** By hour; older activity is in the folded hour. */
   readonly hours: Map<number, Map<string, Activity>>;
   readonly minutes: Map<number, Tables['minute_totals']>;
 }
 
-/** Busy accounts and providers are drawn more often than others, as in life. */
+/** Busy accounts and providers are drawn more often, as in production. */
 function draw({ jobs, accounts, providers, days, now, random }: HistoryOptions, newest: number): History {
   const hours = new Map<number, Map<string, Activity>>([[FOLDED_HOUR, new Map()]]);
   const minutes: History['minutes'] = new Map();

@@ -1,6 +1,6 @@
 /**
- * Bench of the ledger: jobs per second and CPU time per job with every commit on the disk, on SQLite and on PostgreSQL. CPU
- * time is that of the coordinator's process alone; on a busy machine only that figure says something.
+ * Ledger bench: jobs per second and CPU time per job with durable commits, on SQLite and PostgreSQL. CPU time of the coordinator's
+ * process is the reliable figure on a busy machine.
  */
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** Jobs through the ledger as fast as it takes them: reserve, then settle, with so many under way at once. */
+/** Runs jobs through the ledger at full speed: reserve, then settle, with a fixed concurrency. */
 import { randomUUID } from 'node:crypto';
 import type { JobId, ProviderId } from '@inference/protocol';
 import type { Ledger } from '../../../apps/coordinator/dist/billing/ledger/ledger.js';
@@ -17,7 +17,7 @@ export const BENCH_PRICE: Price = {
 export interface JobsOptions {
   readonly jobs: number;
   readonly atOnce: number;
-  /** Accounts that order, by turns. */
+  /** Paying accounts, in rotation. */
   readonly accounts: readonly string[];
   readonly providers: readonly ProviderId[];
 }
@@ -29,7 +29,7 @@ export interface JobsResult {
   readonly cost: number;
 }
 
-/** Runs the jobs. Throws when one is refused, or costs nothing. */
+/** Runs the jobs. Throws on a refused or free job. */
 export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<JobsResult> {
   let next = 0;
   let cost = 0;
@@ -66,7 +66,7 @@ export async function runJobs(ledger: Ledger, options: JobsOptions): Promise<Job
   return { perSecond: options.jobs / seconds, cpuPerJob: (used.user + used.system) / options.jobs, cost };
 }
 
-/** Gives each account this much. */
+/** Deposits the amount into each account. */
 export async function fund(ledger: Ledger, accounts: readonly string[], amount: MicroUsd): Promise<void> {
   await Promise.all(
     accounts.map((accountId) => ledger.deposit({ eventId: randomUUID(), accountId, amount, source: 'development', at: Date.now() })),

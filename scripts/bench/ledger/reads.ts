@@ -22,7 +22,7 @@ const TARGET_MS = 5;
 const ROUNDS = sized(100, 2);
 const WARM_UP = sized(10, 1);
 
-/** Prints the figures on SQLite. True when every answer takes less CPU time than the target: it waits for nothing else. */
+/** Prints the figures on SQLite. True when every read stays below the CPU target, its only significant cost. */
 export async function benchReads(): Promise<boolean> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-reads-'));
   const database = await openDatabase({ file: join(directory, 'bench.db') });
@@ -35,7 +35,7 @@ export async function benchReads(): Promise<boolean> {
       `  ${JOBS.toLocaleString('en')} jobs of ${ACCOUNTS} accounts on ${PROVIDERS} providers: ${rows.toLocaleString('en')} rows in ${seconds} s`,
     );
     const fleet = madeUpFleet();
-    // Nothing is kept by one that was just made.
+    // A new instance has an empty cache.
     const fresh = () => new PublicStatistics({ database, fleet, now: () => now });
     const results = [await measure('/v1/stats', () => fresh().stats())];
     for (const window of STATISTICS_WINDOWS) {
@@ -74,7 +74,7 @@ async function measure(name: string, answer: () => Promise<{ readonly value: obj
   return met;
 }
 
-/** As many providers as a large network has, as far as statistics look at them. */
+/** Provider view of a large network, as statistics read it. */
 function madeUpFleet(): FleetView {
   const sessions = Array.from({ length: PROVIDERS }, (_, index) => {
     const id = index.toString(16).padStart(32, '0');

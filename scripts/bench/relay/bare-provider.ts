@@ -1,4 +1,4 @@
-/** The process behind the bare relay: answers at once, a stream as one message per token, or at the pace that is asked for. */
+/** Process behind the bare relay: responds at once, one message per token, or at the requested pace. */
 import { WebSocket } from 'ws';
 import { keepPace, PLAIN_ANSWER, paceOf, STREAM_END, streamTokens, timedToken } from './answers.js';
 

@@ -1,6 +1,6 @@
 /**
- * The baseline of the relay bench: the least that a Node relay can do. HTTP in, one WebSocket to a process that answers at
- * once, HTTP out; a five-byte header tells the requests apart. No keys, no sealing, no checks.
+ * Baseline of the relay bench: the minimum of a Node relay. HTTP in, one WebSocket to an instantly responding process, HTTP out; a
+ * five-byte header identifies requests. No keys, no sealing, no checks.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

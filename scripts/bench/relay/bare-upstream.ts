@@ -1,4 +1,4 @@
-/** What the other gateway stands in front of: an HTTP server that answers at once, without looking at the request. */
+/** Upstream of the other gateway: an HTTP server that responds at once, ignoring the request. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { PLAIN_ANSWER } from './answers.js';

@@ -1,7 +1,7 @@
 /**
- * Processor time that the coordinator takes for a plain answer and for a short stream, which a busy machine changes far less
- * than rates: `npx tsx scripts/bench/relay/cost.ts [program…]`. With several builds (paths of `dist/main.js`, with options of Node before them) they are measured by
- * turns, and each is compared with the first one round by round. `ROUNDS` and `ANSWERS` set how much; `KINDS=plain` leaves streams out.
+ * Processor time of the coordinator per plain response and per short stream, which varies far less than rates on a busy machine:
+ * `npx tsx scripts/bench/relay/cost.ts [program…]`. Several builds (paths of `dist/main.js`, preceded by Node options) alternate,
+ * and each is compared with the first, round by round.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ const programs = process.argv.length > 2 ? process.argv.slice(2) : [undefined];
 /** In microseconds per answer. */
 interface Cost {
   readonly all: number;
-  /** Of it, the thread that runs our code. */
+  /** Share of the thread that runs our code. */
   readonly main: number;
 }
 
@@ -72,7 +72,7 @@ function report(kind: string, costs: readonly (readonly Cost[])[]): void {
   }
 }
 
-/** What the process and its main thread have used, from the scheduler's own count of nanoseconds. Linux only. */
+/** CPU use of the process and its main thread, from the scheduler's nanosecond counters. Linux only. */
 function threadSeconds(pid: number): Cost {
   let all = 0;
   let main = 0;

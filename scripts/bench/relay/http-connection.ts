@@ -1,6 +1,6 @@
 /**
- * One kept HTTP/1.1 connection that posts ready-made requests and hands out the bytes of the answers' bodies. It reads no more
- * of HTTP than the sides of this bench write, because the load shares two cores with what it measures.
+ * One kept-alive HTTP/1.1 connection that posts prepared requests and passes on response body bytes. Parses only the HTTP that this
+ * bench's servers write, because the load shares two cores with the measured processes.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -31,7 +31,7 @@ export class HttpConnection {
   readonly #socket: Socket;
   #state: State = 'idle';
   #exchange: Exchange | null = null;
-  /** Bytes of a line or head that is not whole yet. */
+  /** Bytes of an incomplete line or head. */
   #rest = '';
   #status = 0;
   #left = 0;
@@ -56,7 +56,7 @@ export class HttpConnection {
     });
   }
 
-  /** Resolves to the status once the answer is whole. Rejects when the connection ends first. One at a time. */
+  /** Resolves to the status of a complete response. Rejects when the connection ends first. One request at a time. */
   post(request: Buffer, onBody: (part: Buffer) => void): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#state = 'head';

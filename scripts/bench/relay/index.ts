@@ -1,7 +1,7 @@
 /**
- * Bench of the relay: the coordinator with keys, reservation, sealing, verification and settlement, against a bare Node relay
- * that does none of it and, for plain answers, against another gateway as a mere proxy; by turns, in the same run. Clients,
- * providers and relays are separate processes. Prints all sides and the ratios; false when one misses its target.
+ * Relay bench: the coordinator with keys, reservation, sealing, verification and settlement, against a bare Node relay without any
+ * of these and, for plain responses, against another gateway as a mere proxy; alternating in one run. Clients, providers and relays
+ * are separate processes. Prints all sides and the ratios; false on a missed target.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -16,12 +16,12 @@ import { Processes, type Side } from './sides.js';
 const ROUNDS = sized(3, 1);
 const ROUND_MS = sized(3000, 300);
 const AT_ONCE = 32;
-/** Answers before a side is measured, and the longest time they are waited for. */
+/** Warm-up responses before measuring a side, and their deadline. */
 const WARM_ANSWERS = sized(4000, 100);
 const WARM_STREAMS = sized(400, 40);
 const WARM_MS = 20_000;
 
-/** Streams that come at a pace, so that a token's way can be timed. */
+/** Paced streams, for measuring token latency. */
 interface PacedTrial {
   readonly streams: number;
   readonly rounds: number;
@@ -30,7 +30,7 @@ interface PacedTrial {
   readonly overMs: number;
 }
 
-/** Fifty streams at a time, twenty that begin in each second. */
+/** Fifty concurrent streams, twenty starts per second. */
 const FIFTY: PacedTrial = sized(
   { streams: 50, rounds: 4, tokens: 50, everyMs: 50, overMs: 2500 },
   { streams: 5, rounds: 1, tokens: 10, everyMs: 50, overMs: 250 },
@@ -39,13 +39,13 @@ const MANY: PacedTrial = sized(
   { streams: 5000, rounds: 1, tokens: 25, everyMs: 1000, overMs: 12_000 },
   { streams: 50, rounds: 1, tokens: 3, everyMs: 200, overMs: 400 },
 );
-/** A stream whose tokens come each second and that was still for this long was starved. */
+/** With one token per second, a pause of this length means starvation. */
 const STARVED_MS = 4000;
 const GIB = 1024 ** 3;
 
 type Load = (side: Side, load: object) => Promise<Record<string, unknown>>;
 
-/** `RELAY_BENCH=streams,plain` runs these alone. */
+/** `RELAY_BENCH=streams,plain` selects sections. */
 const SECTIONS: Readonly<Record<string, (processes: Processes, load: Load) => Promise<boolean>>> = {
   streams: streamThroughput,
   plain: plainThroughput,
@@ -81,7 +81,7 @@ export async function benchRelay(): Promise<boolean> {
 
 interface Rates {
   readonly perSecond: number[];
-  /** Microseconds of CPU of the relay's process, all its threads, per answer. */
+  /** CPU microseconds of the relay's process, all threads, per response. */
   readonly relayCpu: number[];
   readonly providerCpu: number[];
 }
@@ -113,7 +113,7 @@ async function plainThroughput(processes: Processes, load: Load): Promise<boolea
   return judge('requests/s, coordinator to @portkey-ai/gateway', ratio(ourRates.perSecond, gatewayRates.perSecond), 1) && met;
 }
 
-/** Measures the sides in turns, once each has answered so much that its code is compiled. */
+/** Measures the sides in turns, after a warm-up that compiles their code. */
 async function byTurns(load: Load, sides: readonly [Side, Side, Side], stream: boolean): Promise<[Rates, Rates, Rates]> {
   const rates = sides.map((): Rates => ({ perSecond: [], relayCpu: [], providerCpu: [] })) as [Rates, Rates, Rates];
   const body = requestBody(stream);
@@ -167,7 +167,7 @@ async function firstToken(processes: Processes, load: Load): Promise<boolean> {
   return met;
 }
 
-/** What it costs to count one write to a client, in microseconds of CPU. */
+/** CPU microseconds for counting one write to a client in the metrics. */
 function costOfMetrics(): number {
   const metrics = new Metrics();
   const writes = 200_000;
@@ -211,7 +211,7 @@ async function pacedLoad(load: Load, side: Side, trial: PacedTrial): Promise<Pac
   return (await load(side, work)) as unknown as PacedResult & CpuOfRound;
 }
 
-/** Of medians, so that a round in which the machine was busy with something else does not decide. */
+/** Ratio of medians, so that a disturbed round has no effect. */
 function ratio(ours: readonly number[], others: readonly number[]): number {
   return median(ours) / median(others);
 }

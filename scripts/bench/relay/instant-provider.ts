@@ -1,8 +1,7 @@
 /**
- * Providers for the relay bench that answer at once, or at the pace that is asked for, over the real protocol: they register,
- * open sealed requests, seal their answers, and sign hash and receipt. Only the model is missing. Frames are made by the
- * agent's own code, which joins tokens that are ready while a frame is on its way; with the argument `frame-per-token` each
- * token has a frame of its own, which is the most work that an answer can make.
+ * Providers for the relay bench that respond at once, or at the requested pace, over the real protocol: they register, open sealed
+ * requests, seal responses, and sign hash and receipt. Only the model is missing. The agent's own code makes the frames, joining
+ * tokens that are ready while a frame is on its way; the argument `frame-per-token` disables joining.
  */
 import { decodeFrame, type JobMessage, type JsonValue, parseCoordinatorMessage, type Register } from '@inference/protocol';
 import { generateSealingKeyPair, RequestOpener, responseHash, sha256Hex } from '@inference/protocol/crypto';
@@ -106,7 +105,7 @@ class InstantProvider {
       }
     } else {
       const sink = { sendFrame: (bytes: Uint8Array, sent: () => void) => this.#socket.send(bytes, sent) };
-      // A signal of its own, as jobs of an agent have: one that all share would keep, and walk through, a listener of every job before.
+      // One signal per job, as in the agent: a shared signal would collect a listener per job.
       const frames = new ResponseFrames(opener.responseSealer(), hash, sink, credit, new AbortController().signal);
       if (pace !== null) {
         completionTokens = pace.tokens;

@@ -1,11 +1,11 @@
 /**
- * The clients of the relay bench, as a process of their own: told over its channel what to ask for, it says what came back.
- * An answer that is not what was asked for fails the measurement.
+ * Clients of the relay bench as a separate process: commands arrive over its channel, results leave over the channel. A wrong
+ * response fails the measurement.
  */
 import { microseconds, tokenTimes } from './answers.js';
 import { HttpConnection, postRequest, type Target } from './http-connection.js';
 
-/** A fixed number of requests in flight for a fixed time, or until there were so many answers. */
+/** A fixed concurrency for a fixed time, or until a response count is reached. */
 export interface ClosedLoad {
   readonly kind: 'closed';
   readonly target: Target;
@@ -22,14 +22,14 @@ export interface ClosedResult {
   readonly seconds: number;
 }
 
-/** Streams that come at a pace, so many at once, each connection asking `rounds` times. */
+/** Paced streams at a fixed concurrency, each connection running `rounds` of them. */
 export interface PacedLoad {
   readonly kind: 'paced';
   readonly target: Target;
   readonly body: string;
   readonly streams: number;
   readonly rounds: number;
-  /** Streams begin over this time. */
+  /** Stream starts are spread over this time. */
   readonly overMs: number;
   readonly tokens: number;
 }
@@ -37,11 +37,11 @@ export interface PacedLoad {
 export interface PacedResult {
   /** Milliseconds from the sending of the request to the first token, ascending. */
   readonly firstMs: number[];
-  /** Milliseconds from a token's making to its arrival, ascending; without those of the first tokens. */
+  /** Milliseconds from a token's creation to its arrival, ascending; first tokens excluded. */
   readonly tokenMs: number[];
   /** Longest pause within a stream, in milliseconds. */
   readonly longestGapMs: number;
-  /** Most streams that ran at once. */
+  /** Maximum concurrent streams. */
   readonly peak: number;
 }
 

@@ -1,4 +1,4 @@
-/** The sides that the relay bench compares, each with its processes: a bare relay, another gateway, and the coordinator. */
+/** Sides of the relay bench with their processes: a bare relay, another gateway, and the coordinator. */
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,15 +9,15 @@ import type { Target } from './http-connection.js';
 export interface Side {
   readonly name: string;
   readonly target: Target;
-  /** Process of the relay itself, for its CPU time and memory. */
+  /** Process of the relay, for CPU time and memory. */
   readonly pid: number;
-  /** Process that answers behind it. */
+  /** Process behind the relay. */
   readonly providerPid: number;
 }
 
 const PATH = '/v1/chat/completions';
 
-/** The processes of one bench run. */
+/** Processes of one bench run. */
 export class Processes {
   readonly #directory: string;
   readonly #children: Child[] = [];
@@ -33,7 +33,7 @@ export class Processes {
     return { name: 'bare relay', target, pid: child.pid, providerPid: provider.child.pid };
   }
 
-  /** The other gateway, set up as a mere proxy of one upstream. */
+  /** The other gateway, configured as a mere proxy of one upstream. */
   async gateway(): Promise<Side> {
     const { child: upstream, said } = await this.start('bare-upstream');
     const port = await freePort();
@@ -48,9 +48,9 @@ export class Processes {
     return { name: 'gateway', target: { port, path: PATH, headers }, pid: child.pid, providerPid: upstream.pid };
   }
 
-  /** Our own, with providers of 1024 places each. `argv`: arguments for Node in place of this build's program. */
+  /** The coordinator, with providers of 1024 slots each. `argv`: Node arguments that replace this build's program. */
   async coordinator(name: string, framing: 'agent' | 'frame-per-token', providers = 1, argv?: readonly string[]): Promise<Side> {
-    // Its rate limit counts, but must not be met.
+    // The rate limit is counted but must not be reached.
     const env = { LOG_LEVEL: 'info', RATE_LIMIT_KEY: '1000000000' };
     const coordinator = await startCoordinatorAlone(join(this.#directory, name), env, argv);
     this.#children.push(coordinator.child);
@@ -60,7 +60,7 @@ export class Processes {
     return { name: 'coordinator', target, pid: coordinator.child.pid, providerPid: provider.child.pid };
   }
 
-  /** Starts a process of this bench and waits until it speaks. */
+  /** Starts a process of this bench and waits for its first message. */
   async start(name: string, args: readonly string[] = []): Promise<{ readonly child: Child; readonly said: Record<string, unknown> }> {
     const script = fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
     const child = await this.#spawn(name, ['--import', 'tsx', script, ...args]);
@@ -83,7 +83,7 @@ async function ended(child: Child): Promise<never> {
   throw new Error(`${child.name} ended: ${child.lastWords()}`);
 }
 
-/** A port that nobody listens on; the other gateway cannot say which one the system gave it. */
+/** A free port; the other gateway cannot report a port that the system chose. */
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {

@@ -1,7 +1,7 @@
 /**
- * Bench of what rendering and filtering add to the engine: eight streams of the demo model at once, read as they come by turns
- * with the same streams rendered in one of the formats, in the same run. Engine and renderer are processes of their own, so
- * the processor time of this one counts as well as the time on the clock.
+ * Rendering bench: cost of rendering and filtering on top of the engine. Eight concurrent streams of the demo model, raw and
+ * rendered in one format alternately, in one run. Engine and renderer are separate processes, so this process's CPU time counts as
+ * well as wall time.
  */
 import { formatFor, type TextEndpoint } from '@inference/formats';
 import type { Engine } from '../../../apps/provider/src/engine/engine.js';
@@ -13,18 +13,18 @@ import { cpuSeconds, median } from '../statistics.js';
 
 const STREAMS = 8;
 const ROUNDS = sized(5, 1);
-/** Answers one after the other on each stream in one measurement. */
+/** Consecutive responses per stream in one measurement. */
 const ANSWERS = sized(3, 1);
 const MAX_TOKENS = 200;
-/** Most that may be added to the engine's time for a token. */
+/** Maximum overhead relative to the engine's time per token. */
 const TARGET = 0.05;
 const THINK_TAGS = { open: '<think>', close: '</think>' };
 
-/** Microseconds for one token. */
+/** Microseconds per token. */
 interface Measured {
   /** On the clock. */
   readonly wallUs: number;
-  /** Of processor time: of the engine's process (on the clock where the system does not tell), and of this one. */
+  /** CPU time of the engine's process (wall time where CPU time is unavailable), and of this process. */
   readonly engineUs: number;
   readonly ownUs: number;
 }
@@ -53,10 +53,10 @@ async function compare(engine: Engine, endpoint: TextEndpoint): Promise<boolean>
   const read: Measured[] = [];
   const rendered: Measured[] = [];
   const [asItComes, inFormat] = [reader(endpoint), renderer(endpoint)];
-  // The first answers are read by code that is not compiled yet.
+  // Warm-up: first responses run uncompiled code.
   for (const serve of [asItComes, inFormat, inFormat]) await measure(engine, serve);
   for (let round = 0; round < ROUNDS; round++) {
-    // The first of a pair changes, so that a slowing machine harms both alike.
+    // The order alternates, so that a slowing machine affects both sides alike.
     const turns: [Serve, Measured[]][] = [
       [asItComes, read],
       [inFormat, rendered],
@@ -64,7 +64,7 @@ async function compare(engine: Engine, endpoint: TextEndpoint): Promise<boolean>
     for (const [serve, results] of round % 2 === 0 ? turns : turns.reverse()) results.push(await measure(engine, serve));
   }
   const engineUs = median(read.map((one) => one.engineUs));
-  // Of neighbours in time, because whatever else the machine does changes meanwhile.
+  // Compares neighbouring rounds, because the machine's other load varies.
   const wall = median(rendered.map(({ wallUs }, round) => wallUs / (read[round] as Measured).wallUs)) - 1;
   const added = median(rendered.map(({ ownUs }, round) => ownUs - (read[round] as Measured).ownUs));
   const met = wall <= TARGET && added / engineUs <= TARGET;
@@ -94,7 +94,7 @@ async function measure(engine: Engine, serve: Serve): Promise<Measured> {
   return { wallUs: wallUs / tokens, engineUs: (Number.isNaN(engineUs) ? wallUs : engineUs) / tokens, ownUs: (user + system) / tokens };
 }
 
-/** Greedy, so that both ways of serving see the same tokens. */
+/** Greedy sampling, so that both modes see the same tokens. */
 function opened(endpoint: TextEndpoint, index: number) {
   const body = bodies[endpoint]?.(`Tell me a story about Mia and ${index} friends.`);
   const bytes = new TextEncoder().encode(JSON.stringify({ model: 'demo', temperature: 0, stream: true, ...body }));

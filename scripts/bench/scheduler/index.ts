@@ -1,8 +1,7 @@
 /**
- * Bench of the scheduler: picks among 10,000 providers that all serve 50 models, by the board's groups, against a scan of every
- * provider of the model with the same gates and the same costs in the same run. Every second pick is the next turn of one of many
- * conversations, so that warm machines are looked up and weighed. A pick takes a slot and gives one back, on all 50 boards, and both
- * are timed as well.
+ * Scheduler bench: picks among 10,000 providers that all serve 50 models, through the index, against a scan of every provider of
+ * the model with the same filters and costs in the same run. Every second pick continues one of many conversations, so that prefix
+ * affinity is looked up and weighed. A pick takes a slot and frees another.
  */
 
 import type { ProviderId } from '@inference/protocol';
@@ -106,7 +105,7 @@ export async function benchScheduler(): Promise<boolean> {
   return met;
 }
 
-/** What a scheduler without an index does: looks at everyone. */
+/** Index-free scheduler: examines every provider. */
 function scan(machines: readonly Machine[], model: number, request: PlacementRequest): Machine | null {
   let best: Machine | null = null;
   let bestMs = Number.POSITIVE_INFINITY;
@@ -154,7 +153,7 @@ function someRequest(random: () => number): PlacementRequest {
   };
 }
 
-/** Prefixes of the prompt of a conversation, as long as long chats and coding agents make them. */
+/** Prompt prefixes of a conversation, as long as in long chats and coding agents. */
 function conversation(index: number, random: () => number): PromptPrefix[] {
   const blocks = 1 + Math.floor(MAX_BLOCKS * random());
   return Array.from({ length: blocks }, (_, block) => ({ hash: index * MAX_BLOCKS * 2 + block, tokens: 256 * (block + 1) }));

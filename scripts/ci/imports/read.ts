@@ -1,4 +1,4 @@
-/** Finds the TypeScript sources of the repository and the modules that each of them imports. */
+/** Finds the TypeScript sources of the repository and their imports. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSync } from 'oxc-parser';
@@ -22,13 +22,13 @@ function collect(directory: string, files: string[]): void {
   }
 }
 
-/** An imported module. `typesOnly`: every import of it is erased by the compiler. */
+/** An imported module. `typesOnly`: the compiler erases every import of the module. */
 export interface Import {
   readonly specifier: string;
   readonly typesOnly: boolean;
 }
 
-/** All imports and re-exports of a module: static, type-only, and dynamic ones with a literal. */
+/** All imports and re-exports of a module: static, type-only, and dynamic with a literal. */
 export function findImports(path: string, text: string): Import[] {
   const { module, errors } = parseSync(path, text);
   const [error] = errors;

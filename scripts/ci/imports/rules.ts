@@ -1,6 +1,6 @@
 /**
- * The import directions as a table. A layer is a folder; `uses` names the layers it may import from (itself always), and
- * `node` says whether it may use Node's own modules. Wiring files of an app (`wires`) may import all of that app.
+ * Import directions as a table. A layer is a folder; `uses` lists permitted layers (its own layer is implied), and `node` permits
+ * Node's own modules. Wiring files of an app (`wires`) may import the whole app.
  */
 import { builtinModules } from 'node:module';
 import { dirname, join, normalize } from 'node:path';
@@ -8,10 +8,10 @@ import type { Import } from './read.js';
 
 export interface Layer {
   readonly name: string;
-  /** Path of a folder, or of one file. The longest match wins. */
+  /** Path of a folder or file. The longest match wins. */
   readonly path: string;
   readonly uses: readonly string[] | 'all of the app';
-  /** Layers of which only types may be imported: nothing of them is in what runs. */
+  /** Layers with type-only imports, absent at run time. */
   readonly usesTypesOf?: readonly string[];
   readonly node: boolean;
 }
@@ -344,7 +344,7 @@ export function layerOf(path: string): Layer | null {
   return best;
 }
 
-/** Why something may not be imported by the file at `path`, or null when it may. */
+/** Reason why the file at `path` must not import the specifier, or null. */
 export function checkImport(layer: Layer, path: string, { specifier, typesOnly }: Import): string | null {
   if (specifier.startsWith('node:') || builtinModules.includes(specifier)) {
     return layer.node ? null : `${layer.name} is pure: it may use no Node module`;
@@ -369,7 +369,7 @@ function checkWiring(layer: Layer, target: Layer): string | null {
   return sameApp || !isApp(target.name) ? null : 'apps never import each other';
 }
 
-/** Layer of one of our packages; undefined for a package of others; null for one of ours that has no layer. */
+/** Layer of one of our packages; undefined for third-party packages; null for our packages without a layer. */
 function packageLayer(specifier: string): Layer | null | undefined {
   const name = PACKAGES[specifier];
   if (name !== undefined) return LAYERS.find((layer) => layer.name === name) ?? null;
