@@ -12,9 +12,9 @@ import {
   type ProviderJobs,
   ThroughputStats,
 } from '@inference/scheduler';
-import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/fair-queue.js';
-import { ServiceTimes } from '../../apps/coordinator/src/inference/service-times.js';
-import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/timings.js';
+import { JOB_TIMINGS, MAX_ATTEMPTS, MAX_WAITING_PER_MODEL } from '../../apps/coordinator/src/inference/job-timings.js';
+import { FairQueue, type Queued } from '../../apps/coordinator/src/inference/queue/fair-queue.js';
+import { ServiceTimes } from '../../apps/coordinator/src/inference/queue/service-times.js';
 import type { EventQueue } from './event-queue.js';
 import type { SimulatedMac } from './mac.js';
 import { OracleThroughput, type Picked, type Policy, pick } from './policies.js';

@@ -13,7 +13,7 @@ import {
   type ThroughputEstimate,
   ThroughputStats,
 } from '@inference/scheduler';
-import { HOPELESS } from '../../apps/coordinator/src/inference/waiting-room.js';
+import { HOPELESS } from '../../apps/coordinator/src/inference/queue/request-queue.js';
 import type { SimulatedMac } from './mac.js';
 
 export interface Policy {

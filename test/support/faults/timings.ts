@@ -1,6 +1,6 @@
 /** Coordinator deadlines under faults: short enough to wait for, long enough for a busy machine. */
 
-import type { JobTimings } from '../../../apps/coordinator/src/inference/timings.js';
+import type { JobTimings } from '../../../apps/coordinator/src/inference/job-timings.js';
 import type { SessionTimings } from '../../../apps/coordinator/src/providers/session/session-timings.js';
 import { program } from '../program.js';
 

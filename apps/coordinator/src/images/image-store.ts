@@ -4,9 +4,9 @@
  */
 import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FewAtOnce } from './few-at-once.js';
 import { type ImageAddress, type ImageFileFormat, newImageFile, readImageFile } from './image-address.js';
 import { openImage, SEALING_BYTES, sealImage } from './sealed-image.js';
+import { FewAtOnce } from './semaphore.js';
 
 export interface ImageStoreOptions {
   readonly directory: string;

@@ -5,7 +5,7 @@
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
-import { FewAtOnce } from './few-at-once.js';
+import { FewAtOnce } from './semaphore.js';
 
 export interface ExpectedImage {
   readonly format: ImageRequest['format'];

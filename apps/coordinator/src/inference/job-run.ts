@@ -1,16 +1,16 @@
 /** What a job carries through all of its attempts, and what is written down of each of them. */
 import type { ProviderId } from '@inference/protocol';
 import type { OnlineSession } from '../providers/session/provider-session.js';
-import type { Outcome } from './attempt.js';
-import type { Bill } from './bill.js';
-import type { Delivery } from './delivery.js';
-import type { Tried, Try } from './job-end.js';
-import type { JobRequest } from './job-request.js';
+import type { Outcome } from './attempt/attempt.js';
+import type { Entrant } from './attempt/hedged-request.js';
+import type { Delivery } from './delivery/delivery.js';
 import type { TraceSpan } from './job-trace.js';
-import { isFailure, judgeFailure } from './outcome-verdict.js';
-import type { Entrant } from './race.js';
-import type { RefusalOfJob } from './refusals.js';
-import type { SeatRequest } from './waiting-room.js';
+import type { SeatRequest } from './queue/request-queue.js';
+import type { JobRequest } from './request/job-request.js';
+import type { Bill } from './settlement/bill.js';
+import type { Tried, Try } from './settlement/job-end.js';
+import { isFailure, judgeFailure } from './settlement/outcome-policy.js';
+import type { RefusalOfJob } from './settlement/refusals.js';
 
 /** What stays the same over all attempts of a job. */
 export interface Run {

@@ -1,6 +1,6 @@
 /** What is read of the images at the moment somebody asks for the metrics. */
 import type { ImageStore } from '../images/image-store.js';
-import type { ImageSupply } from '../inference/image-supply.js';
+import type { ImageSupply } from '../inference/queue/image-supply.js';
 import type { Metrics } from './metrics.js';
 
 export function readImages(metrics: Metrics, store: Pick<ImageStore, 'usage'>, supply: Pick<ImageSupply, 'waiting'>): void {

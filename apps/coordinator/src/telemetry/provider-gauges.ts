@@ -1,6 +1,6 @@
 /** What is read of the fleet and the queue at the moment somebody asks for the metrics: nothing is counted for it in between. */
 
-import type { WaitingRoom } from '../inference/waiting-room.js';
+import type { WaitingRoom } from '../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import type { Metrics } from './metrics.js';

@@ -9,7 +9,7 @@ import type { MachineCodeRepository } from '../database/providers/machine-code-r
 import type { Database } from '../database/tables.js';
 import type { ScheduleRules } from '../devices/command-policy.js';
 import type { DeviceManagement } from '../devices/device-management.js';
-import type { JobTimings } from '../inference/timings.js';
+import type { JobTimings } from '../inference/job-timings.js';
 import type { Log } from '../log.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionTimings } from '../providers/session/session-timings.js';

@@ -14,9 +14,9 @@ import type { AccountRepository } from '../database/accounts/account-repository.
 import { pruneHistory } from '../database/ledger/prune-history.js';
 import { PaymentRepository } from '../database/payment-repository.js';
 import type { Database } from '../database/tables.js';
-import type { BillingProblem } from '../inference/bill.js';
-import { Billing } from '../inference/billing.js';
-import { startSweeper } from '../inference/sweeper.js';
+import type { BillingProblem } from '../inference/settlement/bill.js';
+import { Billing } from '../inference/settlement/billing.js';
+import { startSweeper } from '../inference/settlement/reservation-sweeper.js';
 import { errorFacts, type Log } from '../log.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { StartContext } from './start-context.js';

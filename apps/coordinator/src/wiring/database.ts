@@ -10,7 +10,7 @@ import { QuarantineRepository } from '../database/providers/quarantine-repositor
 import { ReputationRepository } from '../database/providers/reputation-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
-import { CACHE_SCOPE_SECRET, CacheScopes } from '../inference/cache-scopes.js';
+import { CACHE_SCOPE_SECRET, CacheScopes } from '../inference/request/cache-scopes.js';
 import { errorFacts } from '../log.js';
 import { RECENTLY_SEEN_MS } from '../providers/placement/recently-seen-models.js';
 import type { StartContext } from './start-context.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ReceiptRepository } from '../database/providers/receipt-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
-import { HeldReceipts } from '../images/held-receipts.js';
+import { HeldReceipts } from '../images/deferred-receipts.js';
 import { ImageStore } from '../images/image-store.js';
 import { errorFacts } from '../log.js';
 import type { StartContext } from './start-context.js';

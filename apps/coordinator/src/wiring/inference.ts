@@ -1,10 +1,10 @@
 /** Opens what runs jobs: the request queue, the queue for image providers, prepared encapsulations and the job runner. */
 import type { TrustLevel } from '@inference/protocol';
-import { ImageSupply } from '../inference/image-supply.js';
+import { Encapsulations } from '../inference/attempt/sealing/encapsulation-pool.js';
 import { JobRunner } from '../inference/job-runner.js';
-import { Encapsulations } from '../inference/sealing/encapsulations.js';
-import { MAX_WAITING_PER_MODEL } from '../inference/timings.js';
-import { WaitingRoom } from '../inference/waiting-room.js';
+import { MAX_WAITING_PER_MODEL } from '../inference/job-timings.js';
+import { ImageSupply } from '../inference/queue/image-supply.js';
+import { WaitingRoom } from '../inference/queue/request-queue.js';
 import { errorFacts } from '../log.js';
 import { readImages } from '../telemetry/image-gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';

@@ -1,6 +1,6 @@
 /** Ends a coordinator: first the running jobs, then connections, then every resource in reverse order of its opening. */
 import type { FastifyInstance } from 'fastify';
-import type { Billing } from '../inference/billing.js';
+import type { Billing } from '../inference/settlement/billing.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { ResponseDrain } from '../routes/plugins/connections/response-drain.js';
 import type { InferenceServices } from './inference.js';

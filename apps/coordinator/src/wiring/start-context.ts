@@ -1,7 +1,7 @@
 /** Values that every wiring function reads, and the stack on which each registers how its resources are closed. */
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
-import { JOB_TIMINGS, type JobTimings } from '../inference/timings.js';
+import { JOB_TIMINGS, type JobTimings } from '../inference/job-timings.js';
 import { errorFacts, type Log } from '../log.js';
 import type { AppOptions } from './app-options.js';
 

@@ -5,8 +5,8 @@
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { unknownModel } from '../../inference/unknown-model.js';
-import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { WaitingRoom } from '../../inference/queue/request-queue.js';
+import { unknownModel } from '../../inference/request/unknown-model.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
 import { imageOfferOf, type ProviderRegistry, type ServedModel } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';

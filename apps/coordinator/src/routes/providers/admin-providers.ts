@@ -3,7 +3,7 @@ import { type AdminHold, type AdminProvider, type AdminProviderList, apiError } 
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
-import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { WaitingRoom } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';

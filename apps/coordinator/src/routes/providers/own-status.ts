@@ -7,7 +7,7 @@ import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { Database } from '../../database/tables.js';
 import { type ProviderEarnings, readProviderEarnings } from '../../database/usage/provider-earnings.js';
-import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { WaitingRoom } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { presentedKey } from '../plugins/api-key-auth.js';

@@ -8,7 +8,7 @@ import type { MachineCodeRepository } from '../../database/providers/machine-cod
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { Database } from '../../database/tables.js';
-import type { WaitingRoom } from '../../inference/waiting-room.js';
+import type { WaitingRoom } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';

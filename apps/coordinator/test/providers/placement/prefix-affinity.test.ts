@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sharedSecret } from '../../../src/database/secret-repository.js';
-import { CACHE_SCOPE_SECRET } from '../../../src/inference/cache-scopes.js';
+import { CACHE_SCOPE_SECRET } from '../../../src/inference/request/cache-scopes.js';
 import { type Customer, type Harness, startHarness } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 

@@ -1,7 +1,7 @@
 import type { JobCompleted, Receipt } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
-import type { JobTimings } from '../../../src/inference/timings.js';
+import type { JobTimings } from '../../../src/inference/job-timings.js';
 import { errorOf, type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 

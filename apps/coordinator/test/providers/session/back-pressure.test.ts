@@ -1,6 +1,6 @@
 /** What waits to be sent to a provider: within a bound, without a slow provider losing its connection, and free counting within a limit. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { CountTokensLimit } from '../../../src/inference/count-tokens-limit.js';
+import { CountTokensLimit } from '../../../src/inference/request/count-tokens-limit.js';
 import type { OnlineSession } from '../../../src/providers/session/provider-session.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';

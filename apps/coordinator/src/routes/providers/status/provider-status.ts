@@ -1,7 +1,7 @@
 /** Puts together what a provider is told about itself. Apart from the recorded decisions, everything is of this moment. */
 import type { PlacementDecision, ProviderStatusAnswer } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/usage/provider-earnings.js';
-import type { WaitingRoom } from '../../../inference/waiting-room.js';
+import type { WaitingRoom } from '../../../inference/queue/request-queue.js';
 import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
 import type { ProviderRegistry } from '../../../providers/provider-registry.js';
 import type { OnlineSession } from '../../../providers/session/provider-session.js';

@@ -1,0 +1,195 @@
+/**
+ * Delivery of images: the parts of the answer are held in memory, bounded, until every image is found to be what the receipt
+ * says and what the client asked for. Then the images are put where they can be fetched, and the body goes out as it came.
+ */
+
+import type { ApiError, ImagesAnswer, SignedParts } from '@inference/formats';
+import { type Envelope, ImagesAnswerSchema, pixelsOf, schemaCheck } from '@inference/formats';
+import {
+  fromBase64,
+  fromUtf8,
+  IMAGE_PART_HEADER_BYTES,
+  type ImageParts,
+  ImagePartsError,
+  ImagePartsReader,
+  type Receipt,
+} from '@inference/protocol';
+import { sha256Hex } from '@inference/protocol/crypto';
+import type { MicroUsd } from '../../billing/micro-usd.js';
+import type { Allotment } from '../../images/image-store.js';
+import { inspectImage } from '../../images/inspect-image.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import { type ImageWork, maxBodyBytes, maxBytesOf } from '../request/image-job.js';
+import type { Delivery, Parcel } from './delivery.js';
+
+export interface ImageDeliveryOptions {
+  /** What sends the body. */
+  readonly plain: Delivery;
+  readonly envelope: Envelope;
+  readonly work: ImageWork;
+  /** Where the images will lie; null where the body holds them. */
+  readonly allotment: Allotment | null;
+  /** Ends the attempt: there is no room for what comes, and its machine is not at fault. */
+  readonly onNoRoom: () => void;
+  /** From a provider's first byte to its last, in milliseconds: one that never ends must not be listened to for ever. */
+  readonly maxMs: number;
+}
+
+const readAnswer = schemaCheck(ImagesAnswerSchema);
+
+export class ImageDelivery implements Delivery {
+  readonly #options: ImageDeliveryOptions;
+  readonly #maxBytes: number;
+  #grant: (bytes: number) => void = () => {};
+  #reader: ImagePartsReader;
+  #bytes = 0;
+  #machine = '';
+  #firstAt: number | null = null;
+  #problem: `image.${string}` | null = null;
+  #parts: ImageParts | null = null;
+  /** Nothing is sent before the end, so another provider can always take over. */
+  readonly committed = false;
+  readonly stalled = false;
+  readonly parcel: Parcel;
+
+  constructor(options: ImageDeliveryOptions) {
+    this.#options = options;
+    const { bounds } = this;
+    this.#maxBytes = bounds.images * (IMAGE_PART_HEADER_BYTES + bounds.maxImageBytes) + IMAGE_PART_HEADER_BYTES + bounds.maxBodyBytes;
+    this.#reader = new ImagePartsReader(bounds);
+    this.parcel = {
+      signedSha256: () => this.#signedSha256(),
+      examine: (receipt) => this.#examine(receipt),
+      keep: async () => this.#options.allotment?.keep(this.#parts?.images ?? []),
+    };
+  }
+
+  get delivered(): number {
+    return this.#options.plain.delivered;
+  }
+
+  begin(session: OnlineSession, grant: (bytes: number) => void): void {
+    this.#grant = grant;
+    this.#machine = session.registration.identity.providerId;
+    this.#options.plain.begin(session, () => {});
+  }
+
+  commit(): void {}
+
+  push(bytes: Uint8Array, cameAt: number): boolean {
+    this.#firstAt ??= cameAt;
+    this.#bytes += bytes.length;
+    if (this.#bytes > this.#maxBytes || cameAt - this.#firstAt > this.#options.maxMs) return false;
+    if (this.#options.allotment?.take(bytes.length, this.#machine) === false) {
+      this.#options.onNoRoom();
+      return true;
+    }
+    if (this.#problem === null) {
+      try {
+        this.#reader.push(bytes);
+      } catch (error) {
+        if (!(error instanceof ImagePartsError)) throw error;
+        this.#problem = `image.${error.problem}`;
+      }
+    }
+    this.#grant(bytes.length);
+    return true;
+  }
+
+  withdraw(): void {
+    this.#reader = new ImagePartsReader(this.bounds);
+    this.#bytes = 0;
+    this.#firstAt = null;
+    this.#problem = null;
+    this.#parts = null;
+    this.#options.allotment?.giveBack();
+    this.#options.plain.withdraw();
+  }
+
+  deliver(signed: SignedParts, cost: MicroUsd | null): void {
+    const { plain } = this.#options;
+    if (this.#parts !== null) plain.push(this.#parts.body, performance.now());
+    plain.deliver(signed, cost);
+    this.#parts = null;
+  }
+
+  fail(error: ApiError): void {
+    this.#options.plain.fail(error);
+  }
+
+  private get bounds() {
+    const { work, allotment } = this.#options;
+    return {
+      images: allotment === null ? 0 : work.count,
+      maxImageBytes: maxBytesOf(work.pixels),
+      // Requests whose answers could not have room were refused.
+      maxBodyBytes: maxBodyBytes(work) ?? 0,
+    };
+  }
+
+  #signedSha256(): ReturnType<Parcel['signedSha256']> {
+    if (this.#problem !== null) return { problem: this.#problem };
+    try {
+      this.#parts = this.#reader.end();
+      return { sha256: sha256Hex(this.#parts.body) };
+    } catch (error) {
+      if (!(error instanceof ImagePartsError)) throw error;
+      return { problem: `image.${error.problem}` };
+    }
+  }
+
+  async #examine(receipt: Receipt): ReturnType<Parcel['examine']> {
+    const { work } = this.#options;
+    if (this.#parts === null) return 'image.cut_off';
+    if (receipt.usage.images !== work.count) return 'receipt.usage.images';
+    const images = this.#imagesOf(this.#parts, receipt);
+    if (images === null) return 'response_body';
+    const hashes = receipt.image_sha256 ?? [];
+    if (hashes.length !== images.length || images.some((image, index) => sha256Hex(image) !== hashes[index])) return 'receipt.image_sha256';
+    const expected = { format: work.format, ...pixelsOf(work.pixels) };
+    const problems = await Promise.all(images.map((image) => inspectImage(image, expected)));
+    return problems.find((problem) => problem !== null) ?? null;
+  }
+
+  /**
+   * The images that the body tells of, or null when it does not tell of exactly these, or says anything else: a provider has no
+   * words of its own for a client.
+   */
+  #imagesOf({ images, body }: ImageParts, { usage }: Receipt): readonly Uint8Array[] | null {
+    const { work, envelope } = this.#options;
+    const answer = readBody(body);
+    if (answer === null || answer.data.length !== work.count || answer.created !== envelope.created) return null;
+    if (answer.output_format !== work.format || answer.size !== work.pixels) return null;
+    const { input_tokens, output_tokens, total_tokens, input_tokens_details } = answer.usage;
+    if (input_tokens !== usage.prompt_tokens || output_tokens !== usage.completion_tokens || total_tokens !== usage.total_tokens)
+      return null;
+    if (input_tokens_details.text_tokens !== usage.prompt_tokens || input_tokens_details.image_tokens !== 0) return null;
+    if (work.urls !== null) {
+      const { urls } = work;
+      return answer.data.every((image, index) => 'url' in image && image.url === urls[index]) ? images : null;
+    }
+    return heldImages(answer, maxBytesOf(work.pixels));
+  }
+}
+
+function readBody(body: Uint8Array): ImagesAnswer | null {
+  try {
+    return readAnswer(JSON.parse(fromUtf8(body)));
+  } catch {
+    // Not UTF-8, not JSON, or not of this shape: each is the provider's fault, and there is no more to tell of it.
+    return null;
+  }
+}
+
+function heldImages({ data }: ImagesAnswer, maxBytes: number): readonly Uint8Array[] | null {
+  const images: Uint8Array[] = [];
+  for (const image of data) {
+    if (!('b64_json' in image)) return null;
+    try {
+      images.push(fromBase64(image.b64_json));
+    } catch {
+      return null;
+    }
+  }
+  return images.every(({ length }) => length <= maxBytes) ? images : null;
+}

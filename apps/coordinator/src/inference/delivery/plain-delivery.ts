@@ -1,0 +1,80 @@
+/** Delivery of an answer that is not streamed: held in memory, bounded, and sent with its signature once it is verified. */
+import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
+import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
+import type { MicroUsd } from '../../billing/micro-usd.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ClientConnection } from './client-connection.js';
+import type { Delivery } from './delivery.js';
+import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';
+
+export interface PlainOptions {
+  readonly client: ClientConnection;
+  readonly format: Pick<TextFormat, 'error'>;
+  readonly requestId: string;
+  /** What of the request has no effect. */
+  readonly ignored: readonly string[];
+}
+
+export class PlainDelivery implements Delivery {
+  readonly #options: PlainOptions;
+  #session: OnlineSession | null = null;
+  #grant: (bytes: number) => void = () => {};
+  #parts: Uint8Array[] = [];
+  /** Held for the client. */
+  #bytes = 0;
+  #delivered = 0;
+  /** Nothing is sent before the end, so another provider can always take over. */
+  readonly committed = false;
+  readonly stalled = false;
+
+  constructor(options: PlainOptions) {
+    this.#options = options;
+  }
+
+  get delivered(): number {
+    return this.#delivered;
+  }
+
+  begin(session: OnlineSession, grant: (bytes: number) => void): void {
+    this.#session = session;
+    this.#grant = grant;
+  }
+
+  commit(): void {}
+
+  push(bytes: Uint8Array): boolean {
+    this.#bytes += bytes.length;
+    if (this.#bytes > MAX_PLAIN_RESPONSE_BYTES) return false;
+    this.#parts.push(bytes);
+    this.#grant(bytes.length);
+    return true;
+  }
+
+  withdraw(): void {
+    this.#parts = [];
+    this.#bytes = 0;
+  }
+
+  deliver(signed: SignedParts, cost: MicroUsd | null): void {
+    const { client, ignored } = this.#options;
+    if (client.gone || this.#session === null) return;
+    const [only, ...more] = this.#parts;
+    const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
+    client.response.writeHead(200, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': body.length,
+      ...providerHeaders(this.#session),
+      ...signatureHeaders(signed),
+      ...ignoredHeader(ignored),
+      ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),
+    });
+    client.end(body);
+    this.#delivered = body.length;
+  }
+
+  fail(error: ApiError): void {
+    this.#parts = [];
+    const { client, format, requestId } = this.#options;
+    client.answerError(format.error(error, requestId));
+  }
+}

@@ -1,0 +1,68 @@
+/** The response headers that name the serving provider and its attestation status (spec: inference response headers). */
+import type { SignedParts } from '@inference/formats';
+import { toBase64 } from '@inference/protocol';
+import type { Identity } from '../../providers/session/admission.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+
+type Headers = Record<string, string>;
+
+const fixedHeaders = new WeakMap<Identity, Headers>();
+
+/** What is known of the provider when its answer begins. */
+export function providerHeaders(session: OnlineSession): Headers {
+  const { identity } = session.registration;
+  let fixed = fixedHeaders.get(identity);
+  if (fixed === undefined) {
+    fixed = describe(identity);
+    fixedHeaders.set(identity, fixed);
+  }
+  return {
+    ...fixed,
+    'X-Provider-Attested': String(session.isAttested),
+    'X-Provider-Trust-Level': session.trust().level ?? 'self_signed',
+    'X-Provider-Mda-Verified': String(session.isDeviceChainVerified),
+  };
+}
+
+/** What the enclave signed. */
+export function signatureHeaders(signed: SignedParts): Headers {
+  return {
+    'X-Se-Signature': signed.signature,
+    'X-Response-Hash': signed.responseSha256,
+    'X-Inference-Receipt': signed.receipt,
+    'X-Inference-Receipt-Signature': signed.receiptSignature,
+  };
+}
+
+/** Characters of the header, which some proxies take only so long. */
+const MAX_IGNORED_LENGTH = 1024;
+
+/** Names what of a request has no effect. Nothing where all of it has. */
+export function ignoredHeader(ignored: readonly string[]): Headers {
+  if (ignored.length === 0) return {};
+  let shown = '';
+  for (const [index, name] of ignored.entries()) {
+    const next = `${shown}${index === 0 ? '' : ', '}${headerText(name)}`;
+    if (next.length > MAX_IGNORED_LENGTH) return { 'X-Inference-Ignored': `${shown}, ...` };
+    shown = next;
+  }
+  return { 'X-Inference-Ignored': shown };
+}
+
+function describe({ attestation, providerId, publicKey }: Identity): Headers {
+  const serial = headerText(attestation.serial_number);
+  return {
+    'X-Provider-Chip': headerText(attestation.chip_name),
+    'X-Provider-Id': providerId,
+    'X-Provider-Model': headerText(attestation.hardware_model),
+    'X-Provider-Serial': serial,
+    'X-Provider-Secure-Enclave': String(attestation.posture.secure_enclave),
+    'X-Attestation-Se-Public-Key': toBase64(publicKey),
+    'X-Attestation-Device-Serial': serial,
+  };
+}
+
+/** Providers and clients choose these texts; only visible ASCII goes into a header. */
+function headerText(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').trim();
+}

@@ -1,0 +1,237 @@
+/**
+ * Gives jobs their place on a provider, and a short wait when all are busy: fair between accounts, bounded in number and time,
+ * and refused at once where the wait would come to nothing. Someone who waits for one particular machine holds up nobody else.
+ */
+import type { TrustLevel } from '@inference/protocol';
+import {
+  type Choice,
+  type LatencyEstimate,
+  type NoPlacementReason,
+  namesProvider,
+  type PromptPrefix,
+  type SchedulingRequest,
+} from '@inference/scheduler';
+import type { ProviderRegistry, ProviderSelector } from '../../providers/provider-registry.js';
+import type { JobSlot } from '../../providers/session/job-slot.js';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import { FairQueue, type Queued } from './fair-queue.js';
+import { ServiceTimes } from './service-times.js';
+
+export interface Seated {
+  readonly kind: 'seated';
+  readonly slot: JobSlot;
+  /** How long the job was expected to take there when the place was given. */
+  readonly estimate: LatencyEstimate;
+  readonly why: Choice<unknown>['why'];
+}
+
+export type Seat =
+  | Seated
+  /** `retryAfterMs`: when coming back makes sense, as far as it was measured. */
+  | { readonly kind: 'refused'; readonly reason: SeatRefusal; readonly retryAfterMs: number | null };
+/** `hopeless`: by what was measured, its turn would come far too late. */
+export type SeatRefusal = NoPlacementReason | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
+
+export interface SeatRequest extends SchedulingRequest {
+  readonly model: string;
+  readonly accountId: string;
+  /** Prefixes of the prompt, the shortest first: a machine that still knows one is sooner done. */
+  readonly chain: readonly PromptPrefix[];
+  /** It asks for more trust than its model does. */
+  readonly ownFloor?: boolean;
+  /** A machine that had it has failed. */
+  readonly retried?: boolean;
+}
+
+interface Waiter extends Queued {
+  readonly request: SeatRequest;
+  /** It cannot take just any machine, so that one may be free for it while others wait. */
+  readonly particular: boolean;
+  /** Ends the wait. */
+  readonly settle: (seat: Seat) => void;
+}
+
+/** A wait is hopeless when it is expected to take this many times what there is. */
+export const HOPELESS = 2;
+/** Nobody is told to come back later than this, in milliseconds. */
+const LONGEST_RETRY_MS = 120_000;
+
+export class WaitingRoom {
+  readonly #fleet: ProviderRegistry;
+  readonly #maxPerModel: number;
+  readonly #floorOf: (model: string) => TrustLevel | null;
+  readonly #queues = new Map<string, FairQueue<Waiter>>();
+  readonly #times = new ServiceTimes();
+  readonly #stopListening: () => void;
+
+  /** `floorOf`: least trust that a model asks of machines, or null: any. */
+  constructor(fleet: ProviderRegistry, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
+    this.#fleet = fleet;
+    this.#maxPerModel = maxPerModel;
+    this.#floorOf = floorOf;
+    this.#stopListening = fleet.onCapacity((models) => {
+      if (this.#queues.size === 0) return;
+      for (const { id } of models) this.#serve(id);
+    });
+  }
+
+  /**
+   * A slot on the best provider, at once or within `waitMs`. Whoever gets a slot must start or release it, also when
+   * the signal was aborted meanwhile.
+   */
+  seat(request: SeatRequest, waitMs: number, signal: AbortSignal): Seat | Promise<Seat> {
+    if (signal.aborted) return refused('aborted');
+    const expectedMs = this.#expectedMs(request.model, request.accountId, request);
+    // Behind a queue, a machine that has to load the model first may be quicker than one's turn.
+    if (!this.#queues.has(request.model) || this.#fleet.canLoad(request.model)) {
+      const seat = this.#tryNow(request, expectedMs);
+      if (seat !== null) return seat;
+    }
+    if (this.#queues.has(request.model) && expectedMs !== null && expectedMs > HOPELESS * waitMs) return refused('hopeless', expectedMs);
+    return this.#wait(request, waitMs, signal);
+  }
+
+  /** Whether a machine without any other job could have the request now, while nobody waits for the model. */
+  hasSpare(request: SeatRequest): boolean {
+    return this.#spare(request) !== null;
+  }
+
+  /** A slot on such a machine, at once or not at all: for a second attempt beside one that is late. */
+  takeSpare(request: SeatRequest): Seated | null {
+    const choice = this.#spare(request);
+    return choice === null ? null : seatedOn(this.#fleet, choice, request.model);
+  }
+
+  /** Takes in for how long a job took its place on a machine, in milliseconds. */
+  served(model: string, ms: number): void {
+    this.#times.add(model, ms);
+  }
+
+  /** Requests that wait, over all models. */
+  get waiting(): number {
+    let count = 0;
+    for (const queue of this.#queues.values()) count += queue.size;
+    return count;
+  }
+
+  /** Requests that wait for a model, and how long a new one that asks for this trust would, in milliseconds; null: not known. */
+  outlook(model: string, trustFloor = this.#floorOf(model)): { readonly waiting: number; readonly waitMs: number | null } {
+    const waiting = this.#queues.get(model)?.size ?? 0;
+    const isFree = waiting === 0 && this.#fleet.isFree(model, trustFloor);
+    return { waiting, waitMs: isFree ? 0 : this.#expectedMs(model, null, { providerSerial: null, trustFloor }) };
+  }
+
+  /** Refuses those who wait and have not begun. What has begun and failed may still get a place. */
+  drain(): void {
+    this.#turnAway((waiter) => waiter.request.retried !== true);
+  }
+
+  close(): void {
+    this.#stopListening();
+    this.#turnAway(() => true);
+  }
+
+  #turnAway(whom: (waiter: Waiter) => boolean): void {
+    for (const queue of [...this.#queues.values()]) {
+      for (const waiter of [...queue.inOrder()]) if (whom(waiter)) waiter.settle(refused('aborted'));
+    }
+  }
+
+  #wait(request: SeatRequest, waitMs: number, signal: AbortSignal): Promise<Seat> {
+    return new Promise((resolve) => {
+      const { model, accountId, work, exclude, ownFloor = false } = request;
+      // A trust floor of the model's is the same for everyone in this queue.
+      const particular = namesProvider(request) || exclude.size > 0 || ownFloor;
+      const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#maxPerModel);
+      const leave = (seat: Seat): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        if (seat.kind === 'seated') queue.served(waiter);
+        else queue.remove(waiter);
+        if (queue.size === 0) this.#queues.delete(model);
+        resolve(seat);
+      };
+      const waiter: Waiter = { accountId, cost: work.promptTokens + work.completionTokens, request, particular, settle: leave };
+      const abort = (): void => leave(refused('aborted'));
+      const timeOut = (): void => {
+        // It is not in its own way when it comes back.
+        queue.remove(waiter);
+        leave(this.#comeBack('timeout', request));
+      };
+      const timer = setTimeout(timeOut, Math.max(0, waitMs));
+      signal.addEventListener('abort', abort);
+      const hadOthers = queue.size > 0;
+      const displaced = queue.add(waiter);
+      if (queue.size > 0) this.#queues.set(model, queue);
+      displaced?.settle(this.#comeBack('queue_full', displaced.request));
+      // It may wait for a machine that is free while those before it wait for another.
+      if (hadOthers && displaced !== waiter) this.#serve(model);
+    });
+  }
+
+  #serve(model: string): void {
+    let anyoneBusy = false;
+    const queue = this.#queues.get(model);
+    if (queue === undefined) return;
+    for (const waiter of queue.inOrder()) {
+      if (anyoneBusy && !waiter.particular) continue;
+      const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotCount(model, waiter.request));
+      const seat = this.#tryNow(waiter.request, turnMs);
+      if (seat !== null) waiter.settle(seat);
+      else if (!waiter.particular) {
+        anyoneBusy = true;
+        if (!queue.some(({ particular }) => particular)) return;
+      }
+    }
+  }
+
+  #spare(request: SeatRequest): Choice<OnlineSession> | null {
+    if (this.#queues.has(request.model)) return null;
+    const placement = this.#fleet.choose(request.model, { ...request, idleOnly: true }, request.chain);
+    return placement.kind === 'placed' ? placement.ordered[0] : null;
+  }
+
+  /** A slot, a refusal that waiting would not change, or null: busy. `waitMs`: what waiting is expected to take; null: not known. */
+  #tryNow(request: SeatRequest, expectedWaitMs: number | null): Seat | null {
+    const placement = this.#fleet.choose(request.model, { ...request, expectedWaitMs }, request.chain);
+    switch (placement.kind) {
+      case 'placed':
+        return seatedOn(this.#fleet, placement.ordered[0], request.model);
+      case 'none':
+        return refused(placement.reason);
+      case 'busy':
+        return null;
+    }
+  }
+
+  /** A refusal that says when it would be one's turn after those who wait now. */
+  #comeBack(reason: SeatRefusal, request: SeatRequest): Seat {
+    return refused(reason, this.#expectedMs(request.model, request.accountId, request));
+  }
+
+  /**
+   * When a new request of this account would begin, or one that comes after all others; null: not known. One that may not go
+   * anywhere waits for its turn, which all places bring nearer, and for one of its own places behind those that want the same.
+   */
+  #expectedMs(model: string, accountId: string | null, audience: ProviderSelector): number | null {
+    const queue = this.#queues.get(model);
+    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#fleet.slotCount(model));
+    const { providerSerial, providerId = null, trustFloor } = audience;
+    const isForNamed = namesProvider(audience);
+    if (!isForNamed && trustFloor !== 'hardware') return turnMs;
+    const wantsTheSame = ({ request }: Waiter): boolean =>
+      isForNamed
+        ? request.providerSerial === providerSerial && (request.providerId ?? null) === providerId
+        : request.trustFloor === trustFloor;
+    const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#fleet.slotCount(model, audience));
+    return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
+  }
+}
+
+function seatedOn(fleet: ProviderRegistry, { member, estimate, why }: Choice<OnlineSession>, model: string): Seated {
+  return { kind: 'seated', slot: fleet.takeSlot(member.subject, model), estimate, why };
+}
+
+function refused(reason: SeatRefusal, retryAfterMs: number | null = null): Seat {
+  return { kind: 'refused', reason, retryAfterMs: retryAfterMs === null ? null : Math.min(retryAfterMs, LONGEST_RETRY_MS) };
+}

@@ -1,0 +1,27 @@
+/** How long a place on a machine is taken by one job, per model, as measured: what waiting times are told from. */
+import { BoundedMap } from '../../limits/bounded-map.js';
+
+/** Weight of the newest job. */
+const NEWEST = 0.1;
+const MAX_MODELS = 10_000;
+/** Jobs before which nothing is told. */
+const MIN_JOBS = 3;
+
+export class ServiceTimes {
+  readonly #models = new BoundedMap<string, { readonly meanMs: number; readonly jobs: number }>(MAX_MODELS);
+
+  /** A job's place was free again after `ms` milliseconds. */
+  add(model: string, ms: number): void {
+    const known = this.#models.get(model);
+    const jobs = (known?.jobs ?? 0) + 1;
+    const meanMs = known === undefined ? ms : known.meanMs + Math.max(NEWEST, 1 / jobs) * (ms - known.meanMs);
+    this.#models.set(model, { meanMs, jobs });
+  }
+
+  /** When `ahead` jobs that wait will have begun, on `slots` places that are all taken, in milliseconds from now; null: not known. */
+  waitMs(model: string, ahead: number, slots: number): number | null {
+    const known = this.#models.get(model);
+    if (known === undefined || known.jobs < MIN_JOBS || slots < 1) return null;
+    return (known.meanMs * (ahead + 1)) / slots;
+  }
+}

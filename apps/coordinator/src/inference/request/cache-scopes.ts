@@ -1,0 +1,35 @@
+/**
+ * Whose prompts may share what a provider computed for a prefix (decision 0014): a keyed hash of the account, different for every
+ * provider, so that one cannot tell who it is and two cannot find out that they serve the same one.
+ */
+import { createHmac } from 'node:crypto';
+import type { ProviderId } from '@inference/protocol';
+import { BoundedMap } from '../../limits/bounded-map.js';
+
+/** Name of the secret that the coordinators of one database share. */
+export const CACHE_SCOPE_SECRET = 'cache-scope';
+
+const SCOPE_DIGITS = 32;
+const MAX_ACCOUNTS = 20_000;
+
+export class CacheScopes {
+  readonly #secret: Uint8Array;
+  readonly #accountKeys = new BoundedMap<string, Uint8Array>(MAX_ACCOUNTS);
+
+  constructor(secret: Uint8Array) {
+    this.#secret = secret;
+  }
+
+  /** The scope of an account on a provider: 16 bytes in hexadecimal. */
+  scope(accountId: string, providerId: ProviderId): string {
+    return createHmac('sha256', this.#accountKey(accountId)).update(providerId).digest('hex').slice(0, SCOPE_DIGITS);
+  }
+
+  #accountKey(accountId: string): Uint8Array {
+    const known = this.#accountKeys.get(accountId);
+    if (known !== undefined) return known;
+    const key = createHmac('sha256', this.#secret).update(accountId).digest();
+    this.#accountKeys.set(accountId, key);
+    return key;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Limits `POST /v1/messages/count_tokens` by account, because it is free: the bytes that an account may send in a minute (a token
+ * bucket), and the requests and bytes that may be in progress at once.
+ */
+import { BoundedMap } from '../../limits/bounded-map.js';
+
+export interface CountTokensLimitOptions {
+  /** 0 sets no limit. */
+  readonly bytesPerMinute: number;
+  /** Monotonic time in milliseconds. */
+  readonly now?: () => number;
+  readonly maxAccounts?: number;
+}
+
+interface Usage {
+  availableBytes: number;
+  at: number;
+  requestCount: number;
+  heldBytes: number;
+}
+
+export type CountTokensAdmission =
+  | { readonly kind: 'admitted'; release(): void }
+  | { readonly kind: 'refused'; readonly retryAfterSeconds: number };
+
+/** Claude Code counts some 15 prompts at once. */
+const MAX_REQUESTS_AT_ONCE = 32;
+const MAX_BYTES_AT_ONCE = 16 * 1024 * 1024;
+const MAX_ACCOUNTS = 20_000;
+const MINUTE_MS = 60_000;
+
+export class CountTokensLimit {
+  readonly #bytesPerMinute: number;
+  readonly #now: () => number;
+  readonly #accounts: BoundedMap<string, Usage>;
+
+  constructor({ bytesPerMinute, now = () => performance.now(), maxAccounts = MAX_ACCOUNTS }: CountTokensLimitOptions) {
+    this.#bytesPerMinute = bytesPerMinute;
+    this.#now = now;
+    this.#accounts = new BoundedMap(maxAccounts);
+  }
+
+  /** Counts a request whose body has this many bytes. An admitted one is released when it is answered. */
+  admit(accountId: string, bytes: number): CountTokensAdmission {
+    if (this.#bytesPerMinute === 0) return { kind: 'admitted', release: () => {} };
+    const usage = this.#usageOf(accountId);
+    if (usage.requestCount >= MAX_REQUESTS_AT_ONCE || (usage.requestCount > 0 && usage.heldBytes + bytes > MAX_BYTES_AT_ONCE)) {
+      return { kind: 'refused', retryAfterSeconds: 1 };
+    }
+    // A body above the whole bucket would never be admitted.
+    const cost = Math.min(bytes, this.#bytesPerMinute);
+    if (cost > usage.availableBytes) {
+      const missing = cost - usage.availableBytes;
+      return { kind: 'refused', retryAfterSeconds: Math.max(1, Math.ceil((60 * missing) / this.#bytesPerMinute)) };
+    }
+    usage.availableBytes -= cost;
+    usage.requestCount++;
+    usage.heldBytes += bytes;
+    let isReleased = false;
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      usage.requestCount--;
+      usage.heldBytes -= bytes;
+    };
+    return { kind: 'admitted', release };
+  }
+
+  #usageOf(accountId: string): Usage {
+    const now = this.#now();
+    const usage = this.#accounts.get(accountId) ?? { availableBytes: this.#bytesPerMinute, at: now, requestCount: 0, heldBytes: 0 };
+    const refilled = ((now - usage.at) * this.#bytesPerMinute) / MINUTE_MS;
+    usage.availableBytes = Math.min(this.#bytesPerMinute, usage.availableBytes + refilled);
+    usage.at = now;
+    this.#accounts.set(accountId, usage);
+    return usage;
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * The money of one job: the most it can cost is reserved before a provider is looked for, what was signed and delivered is
+ * settled before the last bytes go out, and everything else is released. Each wait for the ledger is bounded.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type ApiError, apiError } from '@inference/formats';
+import type { JobId, ProviderId } from '@inference/protocol';
+import type { Ledger, Reservation, ReserveOutcome, Settlement, SettleOutcome } from '../../billing/ledger/ledger.js';
+import { formatUsd, type MicroUsd, microUsd } from '../../billing/micro-usd.js';
+import { within } from '../with-timeout.js';
+
+/** What a job came to. `pending`: the ledger has not answered in time, and is asked again in the background. */
+export type Charge =
+  | { readonly kind: 'settled'; readonly cost: MicroUsd }
+  | { readonly kind: 'free' }
+  | { readonly kind: 'pending' }
+  /** The ledger knows of no hold for this job any more; nothing is charged. */
+  | { readonly kind: 'unbilled' };
+
+/** What the ledger did not do when it was asked. Reported for the operator; holds no content. */
+export type BillingProblem =
+  | { readonly type: 'reserve_failed' | 'release_failed' | 'settle_failed'; readonly jobId: JobId; readonly error: unknown }
+  /** Delivered and not paid for: given up after many tries, or the hold was gone. */
+  | { readonly type: 'unsettled'; readonly settlement: Settlement; readonly reason: 'ledger_unavailable' | 'no_hold' };
+
+/** In micro-USD; null while it is not known. */
+export function chargedCost(charge: Charge): MicroUsd | null {
+  switch (charge.kind) {
+    case 'settled':
+      return charge.cost;
+    case 'free':
+    case 'unbilled':
+      return microUsd(0);
+    case 'pending':
+      return null;
+    default:
+      return charge satisfies never;
+  }
+}
+
+export interface BillingTimings {
+  /** Longest wait of a client for one step of the ledger. */
+  readonly ledgerMs: number;
+  /** First pause before a failed settlement is tried again; it doubles up to the greatest one. */
+  readonly settleRetryMs: number;
+  readonly settleRetryMaxMs: number;
+  /** A settlement is given up this long after it was due. */
+  readonly settleGiveUpMs: number;
+}
+
+export interface BillSurroundings {
+  readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release'>;
+  readonly timings: BillingTimings;
+  readonly now: () => number;
+  readonly onProblem: (problem: BillingProblem) => void;
+  /** Aborted when the coordinator stops: waiting retries are made at once, and are the last. */
+  readonly stopping: AbortSignal;
+}
+
+/** A refusal to begin, in the words for the client and for the log. */
+export interface ReserveRefusal {
+  readonly error: ApiError;
+  readonly reason: 'insufficient_balance' | 'key_limit_reached' | 'ledger_unavailable';
+}
+
+/** What a job is charged for. */
+export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at'>;
+
+export class Bill {
+  readonly #reservation: Reservation | null;
+  readonly #with: BillSurroundings;
+  #state: 'open' | 'reserving' | 'reserved' | 'settling' | 'closed' = 'open';
+  /** Resolves when the ledger is asked nothing more about this job. */
+  readonly done: Promise<void>;
+  #finish: () => void = () => {};
+
+  /** Null: the job is free of charge, and the ledger is asked nothing. */
+  constructor(reservation: Reservation | null, surroundings: BillSurroundings) {
+    this.#reservation = reservation;
+    this.#with = surroundings;
+    this.done = new Promise((resolve) => {
+      this.#finish = resolve;
+    });
+  }
+
+  /** Reserves the most that the job can cost. Null: it may run. */
+  async reserve(): Promise<ReserveRefusal | null> {
+    const reservation = this.#reservation;
+    if (reservation === null) return null;
+    this.#state = 'reserving';
+    const { ledger, timings, onProblem } = this.#with;
+    let outcome: ReserveOutcome | 'late';
+    try {
+      const reserved = ledger.reserve(reservation);
+      outcome = await within(reserved, timings.ledgerMs);
+      if (outcome === 'late') {
+        onProblem({ type: 'reserve_failed', jobId: reservation.jobId, error: new Error('the ledger did not answer in time') });
+        void reserved.then(
+          () => this.#release(reservation.jobId),
+          () => this.#close(),
+        );
+        return UNAVAILABLE;
+      }
+    } catch (error) {
+      // Whether it came to a hold is not known; a hold that nobody runs a job for is released, or swept later.
+      onProblem({ type: 'reserve_failed', jobId: reservation.jobId, error });
+      void this.#release(reservation.jobId);
+      return UNAVAILABLE;
+    }
+    if (outcome.kind === 'reserved') {
+      this.#state = 'reserved';
+      return null;
+    }
+    this.#close();
+    return refusalOf(outcome, reservation);
+  }
+
+  /** Charges what was used. Returns once that is durable, or late: then it goes on in the background. */
+  async settle(usage: JobUsage & { readonly providerId: ProviderId }): Promise<Charge> {
+    const reservation = this.#reservation;
+    if (reservation === null) return { kind: 'free' };
+    if (this.#state !== 'reserved') throw new Error(`a bill that is ${this.#state} cannot be settled`);
+    this.#state = 'settling';
+    const settlement: Settlement = { jobId: reservation.jobId, ...usage, at: this.#with.now() };
+    const settled = this.#settleInTheEnd(settlement);
+    const outcome = await within(settled, this.#with.timings.ledgerMs);
+    return outcome === 'late' ? { kind: 'pending' } : outcome;
+  }
+
+  /** Releases what is reserved, unless it was settled. Harmless when nothing is reserved. */
+  async close(): Promise<void> {
+    if (this.#state === 'open') this.#close();
+    else if (this.#state === 'reserved' && this.#reservation !== null) {
+      await within(this.#release(this.#reservation.jobId), this.#with.timings.ledgerMs);
+    }
+  }
+
+  async #settleInTheEnd(settlement: Settlement): Promise<Charge> {
+    const { ledger, timings, now, onProblem, stopping } = this.#with;
+    const giveUpAt = now() + timings.settleGiveUpMs;
+    try {
+      for (let pauseMs = timings.settleRetryMs; ; pauseMs = Math.min(2 * pauseMs, timings.settleRetryMaxMs)) {
+        const last = stopping.aborted || now() >= giveUpAt;
+        try {
+          const charge = chargeOf(await ledger.settle(settlement));
+          if (charge.kind === 'unbilled') onProblem({ type: 'unsettled', settlement, reason: 'no_hold' });
+          return charge;
+        } catch (error) {
+          onProblem({ type: 'settle_failed', jobId: settlement.jobId, error });
+        }
+        if (last) {
+          onProblem({ type: 'unsettled', settlement, reason: 'ledger_unavailable' });
+          return { kind: 'unbilled' };
+        }
+        await pause(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
+      }
+    } finally {
+      this.#close();
+    }
+  }
+
+  async #release(jobId: JobId): Promise<void> {
+    this.#state = 'closed';
+    try {
+      await this.#with.ledger.release(jobId, this.#with.now());
+    } catch (error) {
+      this.#with.onProblem({ type: 'release_failed', jobId, error });
+    } finally {
+      this.#close();
+    }
+  }
+
+  #close(): void {
+    this.#state = 'closed';
+    this.#finish();
+  }
+}
+
+const UNAVAILABLE: ReserveRefusal = { error: apiError('billing_unavailable'), reason: 'ledger_unavailable' };
+
+function refusalOf(
+  outcome: Exclude<ReserveOutcome, { kind: 'reserved' }>,
+  { maxPromptTokens, maxCompletionTokens, images }: Reservation,
+): ReserveRefusal {
+  const max =
+    images === undefined
+      ? `up to ${maxCompletionTokens} completion tokens (max_tokens) and ${maxPromptTokens} prompt tokens`
+      : `${images} images (n)`;
+  const lower = images === undefined ? 'Lower max_tokens' : 'Ask for fewer or smaller images';
+  const cost = `This request can cost ${usd(outcome.needed)} (${max}), which is reserved before it runs`;
+  switch (outcome.kind) {
+    case 'insufficient_balance': {
+      const message = `${cost}; the available balance is ${usd(outcome.available)}. ${lower} or deposit more.`;
+      return { error: apiError('insufficient_quota', { message }), reason: outcome.kind };
+    }
+    case 'key_limit_reached': {
+      const message = `${cost}; the spend limit of this API key leaves ${usd(outcome.left)}. ${lower} or raise the key's limit.`;
+      return { error: apiError('insufficient_quota', { message }), reason: outcome.kind };
+    }
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function chargeOf(outcome: SettleOutcome): Charge {
+  switch (outcome.kind) {
+    case 'settled':
+    case 'already_settled':
+      return { kind: 'settled', cost: outcome.cost };
+    case 'released_before':
+    case 'unknown_job':
+      return { kind: 'unbilled' };
+    default:
+      return outcome satisfies never;
+  }
+}
+
+function usd(amount: MicroUsd): string {
+  return `$${formatUsd(amount)} (${amount} micro-USD)`;
+}

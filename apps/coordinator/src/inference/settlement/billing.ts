@@ -1,0 +1,70 @@
+/**
+ * Opens the bill of each job, and knows which jobs this process may still settle: the sweeper, which frees what a crash left
+ * reserved, must leave those alone.
+ */
+import type { JobId } from '@inference/protocol';
+import type { Reservation } from '../../billing/ledger/ledger.js';
+import { imageRates, type Price } from '../../billing/prices/price.js';
+import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
+import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
+import { pixelCount } from '../request/image-job.js';
+import type { JobRequest } from '../request/job-request.js';
+import { within } from '../with-timeout.js';
+import { Bill, type BillSurroundings } from './bill.js';
+
+export interface BillingOptions extends Omit<BillSurroundings, 'stopping'> {
+  readonly prices: { current(model: string): Price };
+}
+
+export class Billing {
+  readonly #options: BillingOptions;
+  readonly #open = new Map<JobId, Bill>();
+  readonly #stopping = new AbortController();
+
+  constructor(options: BillingOptions) {
+    this.#options = options;
+  }
+
+  /** Jobs whose holds this process answers for. */
+  get liveJobs(): ReadonlySet<JobId> {
+    return new Set(this.#open.keys());
+  }
+
+  /** The bill of a job. `contextLength`: tokens that prompt and answer can have together, where that is known. Whoever opens it closes it. */
+  open(job: JobRequest, contextLength: number | null): Bill {
+    const bill = new Bill(this.#reservation(job, contextLength), { ...this.#options, stopping: this.#stopping.signal });
+    this.#open.set(job.jobId, bill);
+    void bill.done.then(() => this.#open.delete(job.jobId));
+    return bill;
+  }
+
+  /** Lets settlements that wait for the ledger have one more try, for `ms` at most. What fails then is left to the sweeper. */
+  async close(ms: number): Promise<void> {
+    this.#stopping.abort();
+    await within(Promise.all([...this.#open.values()].map((bill) => bill.done)), ms);
+  }
+
+  #reservation(job: JobRequest, contextLength: number | null): Reservation | null {
+    // Counting tokens generates nothing.
+    if (job.endpoint === '/v1/messages/count_tokens') return null;
+    const { model, maxTokens } = job.facts;
+    const price = this.#options.prices.current(model);
+    const { images } = job;
+    const isEmbedding = job.endpoint === '/v1/embeddings';
+    // A request for vectors may hold many texts, each as long as the context.
+    const max = isEmbedding ? Number.MAX_SAFE_INTEGER : (contextLength ?? Number.MAX_SAFE_INTEGER);
+    return {
+      jobId: job.jobId,
+      accountId: job.accountId,
+      apiKeyId: job.apiKeyId,
+      keySpendLimit: job.keySpendLimit,
+      model,
+      endpoint: job.endpoint,
+      price: images === null ? price : { ...price, ...imageRates(price, pixelCount(images.pixels)) },
+      maxPromptTokens: Math.min(promptTokenBound(job.body.length), max),
+      ...(images === null ? {} : { images: images.count }),
+      maxCompletionTokens: isEmbedding || images !== null ? 0 : Math.min(maxTokens ?? DEFAULT_MAX_TOKENS, max),
+      at: this.#options.now(),
+    };
+  }
+}

@@ -1,0 +1,79 @@
+/** What the outcome of an attempt means for its provider: its reputation, its session, and whether it may have the same job again. */
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { Outcome } from '../attempt/attempt.js';
+import type { Entrant } from '../attempt/hedged-request.js';
+import type { Punctuality } from '../attempt/latency-tracker.js';
+import { providerOf, type Run } from '../job-run.js';
+import { ENGINE_FAILED, type EngineFailures } from './engine-failures.js';
+import { isClientsFault, judgeFailure } from './outcome-policy.js';
+import type { Refusals } from './refusals.js';
+
+/** Who keeps what is held against providers. */
+export interface Parties {
+  readonly fleet: ProviderRegistry;
+  readonly punctuality: Punctuality;
+  readonly engineFailures: EngineFailures;
+  readonly refusals: Refusals;
+}
+
+/** `elapsedMs`: how long the attempt has taken. */
+export function holdAgainst(
+  { slot, role, estimate }: Entrant,
+  outcome: Outcome,
+  elapsedMs: number,
+  run: Run,
+  { fleet, punctuality, engineFailures, refusals }: Parties,
+): void {
+  const { session } = slot;
+  const providerId = providerOf(session);
+  switch (outcome.kind) {
+    case 'completed':
+    case 'stopped':
+      return;
+    case 'overtaken':
+      // It may still be at work on this very job when the winner fails.
+      run.request.exclude.add(providerId);
+      if (role === 'hedge') return;
+      punctuality.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
+      fleet.reputations.recordSlowAnswer(providerId);
+      return;
+    case 'failed':
+    case 'lost':
+    case 'timeout':
+    case 'unsent':
+    case 'violated':
+    case 'unsealable': {
+      if (isClientsFault(outcome)) {
+        refusals.refused(run, session, outcome.failure);
+        return;
+      }
+      const { consequence, reason } = judgeFailure(outcome);
+      // A provider that was told to stop and had nothing to sign did as it should.
+      if (run.gone.aborted && outcome.kind === 'failed' && outcome.failure.code === 'cancelled') return;
+      // Where it has connected anew, it may have the job again.
+      const mayAgain = consequence === 'hold_off' || consequence === 'drain' || fleet.isReplaced(session);
+      if (!mayAgain) run.request.exclude.add(providerId);
+      switch (consequence) {
+        case 'none':
+          return;
+        case 'hold_off':
+          session.backOff();
+          return;
+        case 'drain':
+          session.drain();
+          return;
+        case 'failed':
+        case 'timed_out':
+          if (reason === ENGINE_FAILED) engineFailures.failed(run, providerId);
+          else fleet.reputations.recordFault(providerId, consequence, reason);
+          return;
+        case 'misbehaved':
+          fleet.reputations.recordFault(providerId, consequence, reason);
+          session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
+          return;
+        default:
+          consequence satisfies never;
+      }
+    }
+  }
+}

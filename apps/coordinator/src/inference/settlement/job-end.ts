@@ -1,0 +1,106 @@
+/** How a job ended and who had a part in it: for the client, the log, the ledger and the statistics. */
+import { type ApiError, apiError, type SignedParts } from '@inference/formats';
+import type { ProviderId, Receipt, TrustLevel } from '@inference/protocol';
+import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { Entrant } from '../attempt/hedged-request.js';
+import type { Seat } from '../queue/request-queue.js';
+import { unknownModel } from '../request/unknown-model.js';
+import type { Charge, JobUsage } from './bill.js';
+import type { CompletionProblem } from './completion-check.js';
+
+/** How a job ended, for the log, the ledger and the statistics. */
+export type JobEnd =
+  | (Tried & { readonly kind: 'delivered'; readonly billed: Billed })
+  | (Tried & { readonly kind: 'failed'; readonly error: ApiError; readonly reason: string; readonly problem?: CompletionProblem })
+  /** `billed`: what its stream had delivered before, if that was signed. */
+  | (Tried & { readonly kind: 'client_gone'; readonly billed: Billed | null });
+
+/** What was verified, what of it counts, and what that came to. */
+export interface Billed {
+  readonly receipt: Receipt;
+  readonly signed: SignedParts;
+  readonly usage: JobUsage;
+  readonly charge: Charge;
+}
+
+/** One provider's part in a job, for metrics. */
+export interface Try {
+  readonly providerId: ProviderId;
+  /** `retry`: after another failed. `hedge`: beside another whose first content was late. */
+  readonly role: Entrant['role'];
+  /** `answered`: it came to its end, verified or not; `overtaken`: another was quicker; `stopped`; or the code of its failure. */
+  readonly end: string;
+  readonly ms: number;
+}
+
+export interface Tried {
+  /** Of all providers that were tried, in the order in which they ended. */
+  readonly tries: readonly Try[];
+  readonly attempts: number;
+  /** The provider that decided, or was tried last. */
+  readonly session: OnlineSession | null;
+}
+
+/** Before anyone was tried. */
+export const UNTRIED: Tried = { tries: [], attempts: 0, session: null };
+
+export function failed(tried: Tried, error: ApiError, reason: string): JobEnd & { kind: 'failed' } {
+  return { kind: 'failed', error, reason, ...tried };
+}
+
+/** The end of a job for a model that nobody serves. `expected`: somebody may again before long. `listed`: names of listed models. */
+export function unserved(model: string, expected: boolean, listed: () => readonly string[]): JobEnd & { kind: 'failed' } {
+  if (!expected) return failed(UNTRIED, unknownModel(model, listed()), 'model_not_found');
+  const message = 'No provider serves this model at the moment.';
+  return failed(UNTRIED, apiError('no_provider', { param: 'model', message }), 'none_serving');
+}
+
+export interface Unseated {
+  readonly clientGone: boolean;
+  /** What the client itself asked for. */
+  readonly trustFloor: TrustLevel | null;
+  /** How the client named its machine, if it did. */
+  readonly namedBy: 'serial' | 'id';
+  readonly tried: Tried;
+  /** What became of the job on the last provider that had it. */
+  readonly last: JobEnd | null;
+}
+
+/** The end of a job that got no place. */
+export function unseated(
+  { reason, retryAfterMs }: Seat & { kind: 'refused' },
+  { clientGone, trustFloor, namedBy, tried, last }: Unseated,
+): JobEnd {
+  const comeBack = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
+  switch (reason) {
+    case 'aborted':
+      if (clientGone) return { kind: 'client_gone', billed: null, ...tried };
+      return failed(tried, apiError('shutting_down'), 'shutting_down');
+    case 'no_such_serial':
+      return failed(tried, notAvailable(namedBy), reason);
+    case 'queue_full':
+      return failed(tried, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...comeBack }), reason);
+    case 'all_failed':
+      return last ?? failed(tried, apiError('provider_failed'), reason);
+    case 'below_trust_floor':
+      return last ?? failed(tried, tooLittleTrust(trustFloor), reason);
+    case 'none_routable':
+    case 'hopeless':
+    case 'timeout':
+      return last ?? failed(tried, apiError('no_provider', comeBack), reason);
+  }
+}
+
+function notAvailable(namedBy: Unseated['namedBy']): ApiError {
+  if (namedBy === 'serial') return apiError('provider_not_available', { param: 'provider_serial' });
+  const message = 'The provider that X-Inference-Provider-Id names is not connected or does not serve this model.';
+  return apiError('provider_not_available', { param: 'X-Inference-Provider-Id', message });
+}
+
+function tooLittleTrust(trustFloor: TrustLevel | null): ApiError {
+  if (trustFloor !== 'hardware') {
+    return apiError('no_provider', { message: 'No provider of the trust level that this model asks for is available.' });
+  }
+  const message = 'No provider of the trust level that X-Inference-Trust asks for is available for this model.';
+  return apiError('no_provider', { message, param: 'X-Inference-Trust' });
+}

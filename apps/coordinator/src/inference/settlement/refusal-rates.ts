@@ -1,0 +1,74 @@
+/**
+ * Rate of client-blaming refusals per provider and model, compared with the model's other providers. Counts halve every ten minutes.
+ */
+import type { ProviderId } from '@inference/protocol';
+import { BoundedMap } from '../../limits/bounded-map.js';
+
+interface Counts {
+  refused: number;
+  answered: number;
+  at: number;
+}
+
+const HALF_LIFE_MS = 10 * 60_000;
+const MAX_MODELS = 5000;
+const MAX_PROVIDER_MODELS = 50_000;
+const MIN_REFUSALS = 4;
+const MIN_SHARE = 0.2;
+/** Refusals are frequent above this multiple of the other providers' rate. */
+const MAX_RATIO = 4;
+/** Above this share refusals are frequent whatever the others do. */
+const MAX_SHARE = 0.9;
+
+export class RefusalRates {
+  readonly #now: () => number;
+  readonly #models = new BoundedMap<string, Counts>(MAX_MODELS);
+  readonly #providers = new BoundedMap<string, Counts>(MAX_PROVIDER_MODELS);
+
+  /** `now` in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  refused(model: string, providerId: ProviderId): void {
+    this.#add(model, providerId, 'refused');
+  }
+
+  answered(model: string, providerId: ProviderId): void {
+    this.#add(model, providerId, 'answered');
+  }
+
+  /** Whether the machine refuses far more of its jobs than the model's other machines do of theirs, and more than this share of them. */
+  isFrequent(model: string, providerId: ProviderId, minShare = MIN_SHARE): boolean {
+    const own = this.#read(this.#providers, keyOf(model, providerId));
+    const all = this.#read(this.#models, model);
+    const others = { refused: Math.max(0, all.refused - own.refused), answered: Math.max(0, all.answered - own.answered) };
+    // Laplace smoothing (one refused and one answered job added), so that a few answers say little.
+    const rateOfOthers = (others.refused + 1) / (others.refused + others.answered + 2);
+    const rate = own.refused / (own.refused + own.answered);
+    return Math.round(own.refused) >= MIN_REFUSALS && rate > Math.max(minShare, Math.min(MAX_SHARE, MAX_RATIO * rateOfOthers));
+  }
+
+  #add(model: string, providerId: ProviderId, what: 'refused' | 'answered'): void {
+    const entries = [
+      [this.#providers, keyOf(model, providerId)],
+      [this.#models, model],
+    ] as const;
+    for (const [counts, key] of entries) {
+      const now = this.#read(counts, key);
+      counts.set(key, { ...now, [what]: now[what] + 1 });
+    }
+  }
+
+  #read(counts: ReadonlyMap<string, Counts>, key: string): Counts {
+    const now = this.#now();
+    const known = counts.get(key);
+    if (known === undefined) return { refused: 0, answered: 0, at: now };
+    const left = 0.5 ** (Math.max(0, now - known.at) / HALF_LIFE_MS);
+    return { refused: known.refused * left, answered: known.answered * left, at: now };
+  }
+}
+
+function keyOf(model: string, providerId: ProviderId): string {
+  return `${providerId} ${model}`;
+}

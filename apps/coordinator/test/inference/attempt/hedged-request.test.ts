@@ -1,0 +1,318 @@
+/** When attempts begin, are left and win, in virtual time: the providers are scripts, sealing is real. */
+import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
+import { encapsulate, generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { type Entrant, type Finish, Race, type RaceRules } from '../../../src/inference/attempt/hedged-request.js';
+import { Punctuality } from '../../../src/inference/attempt/latency-tracker.js';
+import type { Delivery } from '../../../src/inference/delivery/delivery.js';
+import { JOB_TIMINGS } from '../../../src/inference/job-timings.js';
+import { judgeFailure } from '../../../src/inference/settlement/outcome-policy.js';
+import type { JobSink } from '../../../src/providers/session/job-sink.js';
+import type { JobSlot } from '../../../src/providers/session/job-slot.js';
+import type { OnlineSession } from '../../../src/providers/session/provider-session.js';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+afterEach(() => void vi.useRealTimers());
+
+const BODY = Buffer.from('{}');
+const key = generateSealingKeyPair();
+
+/** A provider's end of one attempt. */
+class Script {
+  readonly session: OnlineSession;
+  sink: JobSink | null = null;
+  cancelled = false;
+  isSent = true;
+  #seal: ((text: string, final: boolean) => Uint8Array) | null = null;
+
+  constructor(readonly name: string) {
+    this.session = { name } as unknown as OnlineSession;
+  }
+
+  entrant(role: Entrant['role'], stream = true): Entrant {
+    const context = {
+      v: 1,
+      job_id: '7f2c8a4e-0b1d-4c3e-9f5a-6b7c8d9e0f10',
+      provider_id: '0'.repeat(32),
+      key_id: keyIdOf(key.publicKey),
+      endpoint: '/v1/chat/completions',
+      model: 'm',
+      stream,
+      max_tokens: 8,
+      overrides: {},
+      response_id: 'r',
+      created: 0,
+      request_sha256: sha256Hex(BODY),
+      issued_at: 0,
+      expires_at: 1,
+    } as JobContext;
+    const slot = {
+      session: this.session,
+      release: () => {},
+      start: (message: { enc: string; request_bytes: number }, frames: readonly Uint8Array[], sink: JobSink) => {
+        const opener = new RequestOpener(context, Buffer.from(message.enc, 'base64'), key, message.request_bytes);
+        for (const frame of frames) opener.accept(decodeFrame(frame));
+        const sealer = opener.responseSealer();
+        this.#seal = (text, final) => sealer.seal(Buffer.from(text), final);
+        this.sink = sink;
+        const cancel = (): void => {
+          this.cancelled = true;
+        };
+        return { isSent: () => this.isSent, grant: () => {}, recall: () => {}, cancel };
+      },
+    } as unknown as JobSlot;
+    const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
+    return {
+      slot,
+      context,
+      encapsulate: () => encapsulate(key.publicKey),
+      estimate,
+      tokenMs: 20,
+      otherJobs: 0,
+      role,
+    };
+  }
+
+  says(text: string, final = false): void {
+    if (this.#seal !== null) this.sink?.frame(decodeFrame(this.#seal(text, final)));
+  }
+}
+
+class Client implements Delivery {
+  committed = false;
+  readonly stalled = false;
+  readonly delivered = 0;
+  named: OnlineSession | null = null;
+  text = '';
+  begin(session: OnlineSession): void {
+    this.named = session;
+  }
+  commit(): void {
+    this.committed = true;
+  }
+  push(bytes: Uint8Array): boolean {
+    this.committed = true;
+    this.text += Buffer.from(bytes).toString();
+    return true;
+  }
+  withdraw(): void {}
+  deliver(): void {}
+  fail(): void {}
+}
+
+/** A race of two scripts, the second of which may begin when `free` says so. */
+function startRace(changes: Partial<RaceRules> = {}) {
+  const [first, second, client] = [new Script('first'), new Script('second'), new Client()];
+  const ended: [string, string][] = [];
+  const punctuality = new Punctuality(JOB_TIMINGS);
+  const rules: RaceRules = {
+    timings: JOB_TIMINGS,
+    body: BODY,
+    lateAfterMs: ({ estimate }) => punctuality.lateAfterMs('m', true, estimate),
+    silentAfterMs: ({ estimate }) => punctuality.silentAfterMs(estimate),
+    second: () => second.entrant('hedge'),
+    couldMove: () => false,
+    ended: (entrant, outcome) => void ended.push([entrant.role, outcome.kind]),
+    ...changes,
+  };
+  const race = new Race(client, rules);
+  const finishes: Finish[] = [];
+  void race.finish.then((finish) => finishes.push(finish));
+  race.enter(first.entrant('first'));
+  return { first, second, client, ended, finishes, race };
+}
+
+const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
+
+it('the second begins when the first is late, and asks again when nobody was free', async () => {
+  let free = false;
+  const hedge = new Script('hedge');
+  const { first, client } = startRace({ second: () => (free ? hedge.entrant('hedge') : null) });
+  first.sink?.accepted();
+  await pass(999);
+  expect(hedge.sink).toBeNull();
+  await pass(2000);
+  free = true;
+  await pass(1001);
+  expect(hedge.sink).not.toBeNull();
+  expect([client.named, client.committed]).toEqual([first.session, false]);
+});
+
+it('no byte is written before one has content; then the other is stopped in the same turn and says nothing more', async () => {
+  const { first, second, client, ended, finishes } = startRace();
+  first.sink?.accepted();
+  await pass(1100);
+  second.sink?.accepted();
+  expect(client.text).toBe('');
+  second.says('second');
+  expect([client.text, client.named, first.cancelled]).toEqual(['second', second.session, true]);
+  first.says('first');
+  second.says(' goes on');
+  await pass(0);
+  expect(client.text).toBe('second goes on');
+  expect(ended).toEqual([['first', 'overtaken']]);
+  expect(finishes).toEqual([]);
+});
+
+it('a machine without a sign of life is left only for another; signs of work keep it', async () => {
+  let other = false;
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => other });
+  first.sink?.accepted();
+  await pass(9000);
+  other = true;
+  first.sink?.progressed();
+  for (let seconds = 0; seconds < 60; seconds += 3) {
+    await pass(3000);
+    first.sink?.progressed();
+  }
+  expect([first.cancelled, finishes.length]).toEqual([false, 0]);
+});
+
+it('and is left after eight seconds of silence when there is another one', async () => {
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => true });
+  first.sink?.accepted();
+  await pass(7999);
+  expect(first.cancelled).toBe(false);
+  await pass(2);
+  expect(first.cancelled).toBe(true);
+  expect(finishes[0]?.outcome).toEqual({ kind: 'timeout', phase: 'first_content' });
+});
+
+it('one that takes its request in parts is no silent one, and has the time for acceptance after each part', async () => {
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => true });
+  for (let parts = 0; parts < 10; parts++) {
+    await pass(7000);
+    first.sink?.sending();
+  }
+  expect([first.cancelled, finishes.length]).toEqual([false, 0]);
+  await pass(JOB_TIMINGS.silentMs + 1);
+  expect(finishes[0]?.outcome).toEqual({ kind: 'timeout', phase: 'acceptance' });
+});
+
+it('one whose request waits behind others is left for that, which is no timeout of its own', async () => {
+  const { first, finishes } = startRace({ second: () => null, couldMove: () => false });
+  first.isSent = false;
+  for (let parts = 0; parts < 10 && !first.cancelled; parts++) {
+    await pass(7000);
+    first.sink?.sending();
+  }
+  expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'unsent' }]);
+  expect(judgeFailure({ kind: 'unsent' })).toMatchObject({ retry: true, consequence: 'none' });
+});
+
+it('of two silent ones the first is left, and the second goes on under its own deadlines', async () => {
+  const { first, second, client, ended, finishes } = startRace();
+  first.sink?.accepted();
+  await pass(1100);
+  second.sink?.accepted();
+  await pass(7000);
+  expect([first.cancelled, second.cancelled, client.named]).toEqual([true, false, second.session]);
+  expect(ended).toEqual([['first', 'timeout']]);
+  second.says('content');
+  expect(client.text).toBe('content');
+  expect(finishes).toEqual([]);
+});
+
+it('when the headers can wait no longer, they name the one that was heard of last', async () => {
+  const { first, second, client, ended } = startRace();
+  first.sink?.accepted();
+  await pass(1100);
+  second.sink?.accepted();
+  for (let seconds = 0; seconds < 9; seconds += 3) {
+    await pass(3000);
+    second.sink?.progressed();
+    await pass(1);
+    first.sink?.progressed();
+  }
+  expect(client.committed).toBe(false);
+  await pass(1000);
+  expect([client.committed, client.named, second.cancelled]).toEqual([true, first.session, true]);
+  expect(ended).toEqual([['hedge', 'overtaken']]);
+  await pass(30_000);
+  expect(first.cancelled).toBe(false);
+});
+
+/** A race whose first attempt has begun to answer. */
+function startAnswer(changes: Partial<RaceRules> = {}) {
+  const race = startRace({ second: () => null, ...changes });
+  race.first.sink?.accepted();
+  race.first.says('data');
+  return race;
+}
+
+it('one that trickles is left when its patience is used up, however often it sends a byte', async () => {
+  const { first, finishes, client } = startAnswer();
+  let minutes = 0;
+  for (; minutes < 30 && !first.cancelled; minutes += 0.5) {
+    await pass(30_000);
+    first.says('.');
+  }
+  expect(minutes).toBeLessThan(3);
+  await pass(0);
+  expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'timeout', phase: 'progress' }]);
+  expect(client.text.startsWith('data.')).toBe(true);
+});
+
+it('and so is one that trickles and says that it is at work, if later', async () => {
+  const { first, finishes } = startAnswer();
+  let minutes = 0;
+  for (; minutes < 600 && !first.cancelled; minutes += 0.5) {
+    await pass(30_000);
+    first.sink?.progressed();
+    if (minutes % 10 === 0) first.says('.');
+  }
+  // Eight tokens come to no more than what any answer may take.
+  expect(minutes).toBeLessThan(13);
+  await pass(0);
+  expect(finishes.map(({ outcome }) => outcome)).toEqual([{ kind: 'timeout', phase: 'progress' }]);
+});
+
+it('a machine that takes ten seconds for each token is slow, and goes on', async () => {
+  const { first, finishes } = startAnswer();
+  for (let tokens = 0; tokens < 60; tokens++) {
+    await pass(10_000);
+    first.says(`data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":" word"}}]}\n\n${'x'.repeat(80)}`);
+  }
+  expect([first.cancelled, finishes.length]).toEqual([false, 0]);
+});
+
+it('a machine whose credit is used up is waited for no longer than its client', async () => {
+  const grants: ((bytes: number) => void)[] = [];
+  const client = new Client();
+  client.begin = (_session: OnlineSession, grant?: (bytes: number) => void) => {
+    if (grant !== undefined) grants.push(grant);
+  };
+  const late = new Script('late');
+  const race = new Race(client, {
+    timings: { ...JOB_TIMINGS, betweenFramesMs: 3_600_000 },
+    body: BODY,
+    lateAfterMs: () => 3_600_000,
+    silentAfterMs: () => 3_600_000,
+    second: () => null,
+    couldMove: () => false,
+    ended: () => {},
+  });
+  race.enter(late.entrant('first'));
+  late.sink?.accepted();
+  for (let sent = 0; sent < INITIAL_CREDIT_BYTES; sent += 32_768) late.says('x'.repeat(32_768));
+  // The client takes nothing for longer than the provider could be waited for.
+  await pass(40 * 60_000);
+  for (const grant of grants) grant(INITIAL_CREDIT_BYTES);
+  late.says('goes on');
+  expect([late.cancelled, client.text.endsWith('goes on')]).toEqual([false, true]);
+});
+
+it('a late time follows what the model really takes', () => {
+  const punctuality = new Punctuality(JOB_TIMINGS);
+  const estimate = { firstTokenMs: 1000, completionMs: 5000, costMs: 0 };
+  expect(punctuality.lateAfterMs('m', true, estimate)).toBe(2000);
+  // One in ten takes twenty times the estimate.
+  for (let job = 0; job < 1000; job++) punctuality.observe('m', true, estimate, job % 10 === 0 ? 20_000 : 1000);
+  const late = punctuality.lateAfterMs('m', true, estimate);
+  expect(late).toBeGreaterThan(15_000);
+  expect(late).toBeLessThan(40_000);
+  expect(punctuality.lateAfterMs('other', true, estimate)).toBe(2000);
+  expect(punctuality.lateAfterMs('m', false, estimate)).toBe(10_000);
+  for (let job = 0; job < 1000; job++) punctuality.observe('m', true, estimate, 500);
+  expect(punctuality.lateAfterMs('m', true, estimate)).toBe(2000);
+});

@@ -1,0 +1,86 @@
+/** How long an answer that has begun may take: bounded for everyone, and wide for machines that are merely slow. */
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Patience, tokenMsOf } from '../../../src/inference/attempt/stall-budget.js';
+import { errorOf, type Harness, startHarness, until } from '../../support/harness.js';
+import type { ScriptedJob } from '../../support/scripted-provider.js';
+
+const HOUR = 3_600_000;
+
+it('whatever a provider sends and says, its answer ends within a time that its length sets', () => {
+  const step = fc.record({
+    ms: fc.integer({ min: 0, max: 300_000 }),
+    bytes: fc.integer({ min: 0, max: 10_000 }),
+    working: fc.boolean(),
+  });
+  const rules = { maxMs: 120_000, tokenMs: 20, maxTokens: 1000 };
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1 }), (steps) => {
+      const patience = new Patience(rules);
+      let spent = 0;
+      for (let index = 0; !patience.isOver; index++) {
+        const { ms, bytes, working } = steps[index % steps.length] as (typeof steps)[number];
+        // Time passes, or nothing would ever end.
+        patience.spend(ms + 1);
+        if (!patience.isOver) spent += ms + 1;
+        patience.got(bytes);
+        if (working) patience.working();
+      }
+      expect(spent).toBeLessThanOrEqual(120_000 + 1000 * 1000);
+    }),
+    { numRuns: 30 },
+  );
+});
+
+it('a machine that was measured to be slow has in proportion more time', () => {
+  const endOf = (tokenMs: number): number => {
+    const patience = new Patience({ maxMs: 120_000, tokenMs, maxTokens: 8192 });
+    let ms = 0;
+    for (; !patience.isOver; ms += 60_000) {
+      patience.spend(60_000);
+      patience.got(64);
+    }
+    return ms;
+  };
+  expect(endOf(20)).toBeLessThanOrEqual(3 * 60_000);
+  expect(endOf(10_000)).toBeGreaterThan(24 * HOUR);
+});
+
+it('what a token takes is the estimate without the time to the first one', () => {
+  const estimate = { firstTokenMs: 500, completionMs: 4500, costMs: 0 };
+  expect(tokenMsOf(estimate, { promptTokens: 10, completionTokens: 400 })).toBe(10);
+  expect(tokenMsOf({ ...estimate, completionMs: 400 }, { promptTokens: 10, completionTokens: 0 })).toBe(0);
+});
+
+describe('a provider that trickles', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  const trickle = async (job: ScriptedJob): Promise<void> => {
+    job.accept();
+    const [begin = new Uint8Array()] = job.render(['slow']);
+    job.push(begin.subarray(0, 24));
+    while (!job.cancelled.aborted) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      if (!job.cancelled.aborted) job.push(Buffer.from(' '));
+    }
+  };
+
+  for (const stream of [true, false]) {
+    it(`is stopped, for a reason that is logged and counted, and paid nothing${stream ? ', in a stream' : ''}`, async () => {
+      harness = await startHarness({ jobTimings: { patienceMs: 200, overallMs: 1 } });
+      const provider = await harness.provider({ onJob: trickle });
+      const before = await harness.money();
+      const response = await harness.chat({ stream });
+      if (stream) {
+        const text = await response.text();
+        expect([response.status, text.includes('provider_timeout'), text.includes('[DONE]')]).toEqual([200, true, false]);
+      } else expect([response.status, (await errorOf(response)).code]).toEqual([504, 'provider_timeout']);
+      expect(harness.jobLines()).toMatchObject([{ status: 'provider_timeout', reason: 'timeout_progress', provider: provider.providerId }]);
+      const metrics = await (await harness.get('/metrics', harness.adminKey)).text();
+      expect(metrics).toContain('inference_failed_attempts_total{reason="timeout_progress",retried="false"} 1');
+      expect(await harness.money()).toEqual(before);
+      await until(() => [...provider.jobs.values()].every((job) => job.cancelled.aborted));
+    });
+  }
+});

@@ -1,0 +1,111 @@
+/** Waiting for a busy machine, as clients see it: fair between accounts, and honest about when to come back. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Customer, errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import type { ScriptedJob } from '../../support/scripted-provider.js';
+
+let harness: Harness;
+afterEach(() => harness.close());
+
+const waiting = async (): Promise<number> => {
+  const state = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as { waiting_requests: number };
+  return state.waiting_requests;
+};
+
+const ask = (customer: Customer, content: string, signal?: AbortSignal): Promise<Response> =>
+  harness.chat(
+    { messages: [{ role: 'user', content }] },
+    { headers: { authorization: `Bearer ${customer.apiKey}` }, ...(signal === undefined ? {} : { signal }) },
+  );
+
+/** One machine with one slot whose jobs end when the test says so. */
+async function oneSlot(): Promise<ScriptedJob[]> {
+  const jobs: ScriptedJob[] = [];
+  await harness.provider({
+    slots: 1,
+    onJob: (job) => {
+      job.accept();
+      jobs.push(job);
+    },
+  });
+  return jobs;
+}
+
+/** Ends every job in its turn and tells whose they were. */
+async function finish(jobs: ScriptedJob[], count: number): Promise<string[]> {
+  const contents: string[] = [];
+  for (let index = 0; index < count; index++) {
+    await until(() => jobs.length > index);
+    const job = jobs[index] as ScriptedJob;
+    contents.push(job.lastContent);
+    job.answerHonestly([job.lastContent]);
+  }
+  return contents;
+}
+
+describe('a burst of one account', () => {
+  it('makes nobody else wait for more than a turn', async () => {
+    harness = await startHarness();
+    const jobs = await oneSlot();
+    const other = await harness.customer(1_000_000);
+    const burst = [ask(harness.developer, 'burst')];
+    await until(() => jobs.length === 1);
+    for (let count = 1; count <= 6; count++) burst.push(ask(harness.developer, 'burst'));
+    await until(async () => (await waiting()) === 6);
+    const single = ask(other, 'single');
+    await until(async () => (await waiting()) === 7);
+    const order = await finish(jobs, 8);
+    expect(order.indexOf('single')).toBeLessThanOrEqual(2);
+    expect((await Promise.all([...burst, single])).map(({ status }) => status)).toEqual(Array(8).fill(200));
+  });
+
+  it('that fills the queue gives way to someone who has less in it', async () => {
+    harness = await startHarness({ maxWaitingPerModel: 3 });
+    const jobs = await oneSlot();
+    const other = await harness.customer(1_000_000);
+    const running = ask(harness.developer, 'burst');
+    await until(() => jobs.length === 1);
+    const burst = [1, 2, 3].map(() => ask(harness.developer, 'burst'));
+    await until(async () => (await waiting()) === 3);
+    const single = ask(other, 'single');
+    const ended = await Promise.race(burst);
+    expect([ended.status, (await errorOf(ended)).code]).toEqual([429, 'rate_limit_exceeded']);
+    expect(await finish(jobs, 4)).toContain('single');
+    expect((await Promise.all([running, single])).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await Promise.all(burst)).map(({ status }) => status).sort()).toEqual([200, 200, 429]);
+  });
+});
+
+describe('a wait that would come to nothing', () => {
+  it('is refused at once, with the time that was measured', async () => {
+    harness = await startHarness({ jobTimings: { queueMs: 600 } });
+    const jobs = await oneSlot();
+    const leaving = new AbortController();
+    for (let count = 0; count < 3; count++) {
+      const answer = ask(harness.developer, 'first');
+      await until(() => jobs.length === count + 1);
+      await new Promise((resolve) => setTimeout(resolve, 1100));
+      jobs[count]?.answerHonestly();
+      expect((await answer).status).toBe(200);
+    }
+    const running = ask(harness.developer, 'running', leaving.signal).catch(() => null);
+    await until(() => jobs.length === 4);
+    const queued = ask(harness.developer, 'queued');
+    await until(async () => (await waiting()) === 1);
+    // Two of 1.1 seconds each come before it.
+    const [chat, messages] = await Promise.all([
+      ask(harness.developer, 'hopeless'),
+      harness.post('/v1/messages', { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'hopeless' }] }),
+    ]);
+    expect([chat.status, (await errorOf(chat)).code, messages.status]).toEqual([503, 'no_provider', 529]);
+    const retryAfter = Number(chat.headers.get('retry-after'));
+    expect(retryAfter).toBeGreaterThanOrEqual(3);
+    expect(messages.headers.get('retry-after')).toBe(String(retryAfter));
+    expect(harness.jobLines().map(({ reason }) => reason)).toContain('hopeless');
+    const late = await queued;
+    expect(late.status).toBe(503);
+    expect(Number(late.headers.get('retry-after'))).toBeGreaterThanOrEqual(2);
+    expect(Number(late.headers.get('retry-after'))).toBeLessThan(retryAfter);
+    leaving.abort();
+    await running;
+  });
+});

@@ -1,0 +1,193 @@
+/** Refusals that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
+import { type JobFailure, utf8 } from '@inference/protocol';
+import { afterEach, describe, expect, it } from 'vitest';
+import { RefusalRates } from '../../../src/inference/settlement/refusal-rates.js';
+import { contradictsOffer, Refusals } from '../../../src/inference/settlement/refusals.js';
+import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
+import type { ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
+
+/** What scripted providers offer, in tokens. */
+const OFFERED = 4096;
+const TOO_LONG = { code: 'context_length_exceeded', limit: OFFERED, actual: 5000 } as const;
+/** Chance always takes the first machine that has not proved itself. */
+const FIRST_COMER = { random: () => 0 };
+/** So long that its tokens may exceed the offered context. */
+const LONG_PROMPT = { messages: [{ role: 'user', content: 'word '.repeat(2000) }] };
+
+describe('a refusal that blames the client', () => {
+  let harness: Harness;
+  afterEach(() => harness.close());
+
+  const refuser = (failure: JobFailure, options: ProviderOptions = {}): Promise<ScriptedProvider> =>
+    harness.provider({ ...options, onJob: (job) => job.fail(failure) });
+  const standingOf = ({ providerId }: ScriptedProvider) => harness.app.providers.reputations.summaryOf(providerId);
+  const ask = async (count: number, body: Record<string, unknown> = {}): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (let asked = 0; asked < count; asked++) statuses.push((await harness.chat(body)).status);
+    return statuses;
+  };
+  const allFine = (count: number): number[] => Array.from({ length: count }, () => 200);
+
+  it('and names a limit below the offered context is a lie: the job goes on elsewhere, and the liar is out', async () => {
+    harness = await startHarness();
+    const liar = await refuser({ code: 'context_length_exceeded', limit: 1, actual: 20 });
+    const first = harness.chat();
+    await until(() => standingOf(liar).state === 'quarantined');
+    const answer = await first;
+    expect([answer.status, (await errorOf(answer)).code]).toEqual([502, 'provider_failed']);
+    await harness.provider();
+    expect(await ask(10)).toEqual(allFine(10));
+    expect([standingOf(liar).state, standingOf(liar).detail, liar.jobs.size]).toEqual(['quarantined', 'refusal_false', 1]);
+  });
+
+  it('is no answer to a client while another machine gives one', async () => {
+    harness = await startHarness();
+    const liars = [await refuser(TOO_LONG), await refuser({ code: 'invalid_request', param: 'messages' })];
+    await harness.provider();
+    expect(await ask(20, LONG_PROMPT)).toEqual(allFine(20));
+    expect(await ask(5, { ...LONG_PROMPT, stream: true })).toEqual(allFine(5));
+    // Each was contradicted, and is left alone for a while.
+    for (const liar of liars) {
+      if (liar.jobs.size > 2) expect(standingOf(liar).state).not.toBe('well');
+      else expect(standingOf(liar).recentFailures).toBe(liar.jobs.size);
+    }
+  });
+
+  it('of a prompt that is too short for that is a lie once another machine has answered it', async () => {
+    harness = await startHarness(FIRST_COMER);
+    const liar = await refuser(TOO_LONG);
+    const alone = await harness.chat();
+    expect([alone.status, (await errorOf(alone)).code]).toEqual([400, 'context_length_exceeded']);
+    expect(standingOf(liar).state).toBe('well');
+    await harness.provider();
+    expect((await harness.chat()).status).toBe(200);
+    expect(liar.jobs.size).toBe(2);
+    expect([standingOf(liar).state, standingOf(liar).detail]).toEqual(['quarantined', 'refusal_false']);
+  });
+
+  it('of texts to embed is no lie for their size: a character may be many tokens', async () => {
+    harness = await startHarness(FIRST_COMER);
+    const context = 8192;
+    const register: ProviderOptions['register'] = (message) => ({
+      ...message,
+      models: message.models.map((model) => ({ ...model, model_type: 'embedding', context_length: context })),
+    });
+    const honest = await refuser({ code: 'context_length_exceeded', limit: context - 1, actual: 9000 }, { register });
+    await harness.provider({
+      register,
+      onJob: (job) => {
+        job.accept();
+        const data = [{ object: 'embedding', index: 0, embedding: [1, 0] }];
+        const usage = { prompt_tokens: 7, total_tokens: 7 };
+        job.push(utf8(JSON.stringify({ object: 'list', data, model: job.context.model, usage })), true);
+        job.complete();
+      },
+    });
+    const answer = await harness.post('/v1/embeddings', { model: MODEL, input: '\ufdfa'.repeat(2000) });
+    expect([answer.status, honest.jobs.size]).toEqual([200, 1]);
+    expect(standingOf(honest)).toMatchObject({ state: 'well', recentFailures: 1 });
+  });
+
+  it('is shown as it is when nobody else serves the model, and costs nothing', async () => {
+    harness = await startHarness();
+    const only = await refuser(TOO_LONG);
+    const answer = await harness.chat(LONG_PROMPT);
+    expect(answer.status).toBe(400);
+    expect((await errorOf(answer)).message).toContain(`${OFFERED}`);
+    expect(standingOf(only)).toMatchObject({ state: 'well', recentFailures: 0 });
+    expect(harness.jobLines()[0]).toMatchObject({ attempts: 1, status: 'context_length_exceeded' });
+  });
+
+  it('is no lie where the machine that answered has a longer context', async () => {
+    harness = await startHarness(FIRST_COMER);
+    const small = await refuser(TOO_LONG);
+    const large = await harness.provider({
+      register: (register) => ({ ...register, models: register.models.map((model) => ({ ...model, context_length: 100_000 })) }),
+      onJob: (job) => {
+        const usage = (tokens: number) => ({ prompt_tokens: 6000, completion_tokens: tokens, total_tokens: 6000 + tokens });
+        Object.defineProperty(job, 'usage', { get: () => usage(job.tokens) });
+        job.answerHonestly();
+      },
+    });
+    expect((await harness.chat(LONG_PROMPT)).status).toBe(200);
+    expect(small.jobs.size).toBe(1);
+    expect(large.jobs.size).toBeGreaterThan(0);
+    expect(standingOf(small)).toMatchObject({ state: 'well', recentFailures: 0 });
+  });
+
+  it('is not confirmed by another machine of the same owner', async () => {
+    harness = await startHarness();
+    const pair = [await refuser(TOO_LONG), await refuser(TOO_LONG)];
+    for (const { providerId } of pair) {
+      Object.defineProperty(harness.app.providers.sessionOf(providerId), 'ownerAccountId', { value: 'owner' });
+    }
+    await harness.provider();
+    expect(await ask(3, LONG_PROMPT)).toEqual(allFine(3));
+    // At most one of them was asked about each request.
+    expect(pair.reduce((sum, { jobs }) => sum + jobs.size, 0)).toBeLessThanOrEqual(3);
+  });
+
+  it('of a feature that the engine lacks goes to a machine that has it, and is no failure', async () => {
+    harness = await startHarness();
+    const older = await refuser({ code: 'unsupported', param: 'logprobs' });
+    await harness.provider();
+    expect(await ask(3)).toEqual(allFine(3));
+    expect(standingOf(older)).toMatchObject({ state: 'well', recentFailures: 0 });
+  });
+});
+
+it('an offer contradicts what is below it, and nothing else', () => {
+  const offer = { id: 'm', model_type: 'text', display_name: 'm', quantization: '8bit', context_length: OFFERED } as const;
+  const of = (failure: JobFailure) => contradictsOffer(failure, offer, { endpoint: '/v1/chat/completions' });
+  const code = 'context_length_exceeded';
+  expect(of({ code, limit: 1, actual: 20 })).toBe(true);
+  expect(of({ code, limit: OFFERED / 2, actual: 5000 })).toBe(true);
+  expect(of({ code, limit: OFFERED, actual: 100 })).toBe(true);
+  expect(of({ code, limit: OFFERED, actual: OFFERED })).toBe(false);
+  // Engines for vectors keep a place for themselves.
+  expect(of({ code, limit: OFFERED - 1, actual: OFFERED })).toBe(false);
+  expect(of({ code })).toBe(false);
+  expect(of({ code: 'unsupported', param: 'model' })).toBe(true);
+  expect(of({ code: 'unsupported', param: 'tools' })).toBe(false);
+  expect(of({ code: 'invalid_request' })).toBe(false);
+});
+
+it('frequent refusals of a feature are a failure only beside machines of the same agent, or where nearly all is refused', () => {
+  const session = (providerId: string, agentVersion: string) =>
+    ({ models: [], ownerAccountId: null, registration: { identity: { providerId }, agentName: 'agent', agentVersion } }) as never;
+  const newer = session('newer', '2');
+  const failuresOf = (refuser: never, answered: number): number => {
+    let failures = 0;
+    const fleet = { isProven: () => true, providersOfOwner: () => [], reputations: { recordFault: () => failures++ } };
+    const refusals = new Refusals({ fleet: fleet as never, now: () => 0 });
+    const job = { accountId: 'account', endpoint: '/v1/chat/completions', body: new Uint8Array(100) };
+    const ended = (by: never, refuses: boolean): void => {
+      const run = { job, request: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;
+      if (refuses) refusals.refused(run, refuser, { code: 'unsupported', param: 'tools' });
+      refusals.settle(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, session: by } as never);
+    };
+    for (let count = 0; count < 40; count++) ended(newer, false);
+    for (let count = 0; count < answered; count++) ended(refuser, false);
+    for (let count = 0; count < 6; count++) ended(newer, true);
+    return failures;
+  };
+  expect(failuresOf(session('older', '1'), 6)).toBe(0);
+  expect(failuresOf(session('same', '2'), 6)).toBeGreaterThan(0);
+  expect(failuresOf(session('older', '1'), 0)).toBeGreaterThan(0);
+});
+
+it('refusals are frequent beside those of the other machines, and are forgotten', () => {
+  let now = 0;
+  const rates = new RefusalRates(() => now);
+  const [own, other] = ['a', 'b'] as never[] as [never, never];
+  for (let job = 0; job < 5; job++) rates.refused('m', own);
+  for (let job = 0; job < 40; job++) rates.answered('m', other);
+  expect([rates.isFrequent('m', own), rates.isFrequent('m', other), rates.isFrequent('other', own)]).toEqual([true, false, false]);
+  // The same of both: it is the requests.
+  for (let job = 0; job < 40; job++) rates.refused('m', other);
+  for (let job = 0; job < 5; job++) rates.answered('m', own);
+  expect(rates.isFrequent('m', own)).toBe(false);
+  now += 60 * 60_000;
+  for (let job = 0; job < 3; job++) rates.refused('m', own);
+  expect(rates.isFrequent('m', own)).toBe(false);
+});
