@@ -13,7 +13,7 @@ import {
   type ThroughputEstimate,
   ThroughputStats,
 } from '@inference/scheduler';
-import { HOPELESS } from '../../apps/coordinator/src/inference/queue/request-queue.js';
+import { MAX_WAIT_RATIO } from '../../apps/coordinator/src/inference/queue/request-queue.js';
 import type { SimulatedMac } from './mac.js';
 
 export interface Policy {
@@ -24,7 +24,7 @@ export interface Policy {
   readonly maxWaitFactor: number;
 }
 
-export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constants: DEFAULT_CONSTANTS, maxWaitFactor: HOPELESS };
+export const SCHEDULER: Policy = { name: 'scheduler', kind: 'scheduler', constants: DEFAULT_CONSTANTS, maxWaitFactor: MAX_WAIT_RATIO };
 
 export const BASELINES: readonly Policy[] = [
   { ...SCHEDULER, name: 'random', kind: 'random' },

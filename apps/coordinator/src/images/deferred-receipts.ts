@@ -12,7 +12,7 @@ const MAX_HELD = 20_000;
 /** Those whose time has come are looked for this often, in milliseconds. */
 const HAND_ON_MS = 15_000;
 
-export class HeldReceipts {
+export class DeferredReceipts {
   readonly #book: Pick<ReceiptRepository, 'add' | 'find'>;
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;

@@ -6,7 +6,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, unlink, writeFile } from 'n
 import { join } from 'node:path';
 import { type ImageAddress, type ImageFileFormat, newImageFile, readImageFile } from './image-address.js';
 import { openImage, SEALING_BYTES, sealImage } from './sealed-image.js';
-import { FewAtOnce } from './semaphore.js';
+import { Semaphore } from './semaphore.js';
 
 export interface ImageStoreOptions {
   readonly directory: string;
@@ -37,9 +37,9 @@ export type FoundImage =
 
 /**
  * Addresses for the images of one job, and the room that they take. Only what a machine has sent takes room: one that takes jobs
- * and never answers blocks nobody. Whoever gets an allotment ends it.
+ * and never answers blocks nobody. Whoever gets an allocation ends it.
  */
-export interface Allotment {
+export interface ImageAllocation {
   /** Last parts of the addresses, one for each image. */
   readonly files: readonly string[];
   readonly expiresAt: number;
@@ -69,7 +69,7 @@ const STORED_NAME = /^(\d{1,12})-([0-9a-f]{64})$/;
 export class ImageStore {
   readonly #options: ImageStoreOptions;
   readonly #stored = new Map<string, Stored>();
-  readonly #reads = new FewAtOnce(8);
+  readonly #reads = new Semaphore(8);
   readonly #sweeper: NodeJS.Timeout;
   #bytes = 0;
   /** Of images that are not finished. */
@@ -105,7 +105,7 @@ export class ImageStore {
    * Addresses for so many images of at most so many bytes each. Null: there is no room for them now, or the account's share is used
    * up. An account that has nothing here may always have one job.
    */
-  allot(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): Allotment | null {
+  allot(count: number, format: ImageFileFormat, maxBytesEach: number, accountId = ''): ImageAllocation | null {
     const { maxBytes, codeKey, lifetimeMs, now } = this.#options;
     const promised = count * (maxBytesEach + SEALING_BYTES);
     if (this.#bytes + this.#heldBytes + promised > maxBytes) return null;

@@ -5,7 +5,7 @@
  */
 import type { ImageRequest } from '@inference/formats';
 import sharp from 'sharp';
-import { FewAtOnce } from './semaphore.js';
+import { Semaphore } from './semaphore.js';
 
 export interface ExpectedImage {
   readonly format: ImageRequest['format'];
@@ -20,7 +20,7 @@ export type ImageProblem = 'image.unreadable' | 'image.format' | 'image.size';
 // Nothing of an image stays in memory when it has been looked at.
 sharp.cache(false);
 
-const turns = new FewAtOnce(2);
+const turns = new Semaphore(2);
 
 /** Null: it is what was asked for. */
 export function inspectImage(bytes: Uint8Array, expected: ExpectedImage): Promise<ImageProblem | null> {

@@ -1,5 +1,5 @@
 /** Lets a few tasks run at a time; the others wait their turn, in order. */
-export class FewAtOnce {
+export class Semaphore {
   readonly #max: number;
   #running = 0;
   readonly #waiting: (() => void)[] = [];

@@ -14,10 +14,10 @@ export interface JobTimings extends BillingTimings {
   readonly silentMs: number;
   /** Between two response frames, or words that the provider is at work, while the client drains. */
   readonly betweenFramesMs: number;
-  /** Time that an answer which has begun may take without anything to show for it; see `Patience`. */
-  readonly patienceMs: number;
+  /** Time that an answer which has attemptCount may take without anything to show for it; see `Patience`. */
+  readonly stallMs: number;
   /** Most time that a provider may be at work without a response frame. */
-  readonly wordlessMs: number;
+  readonly maxWorkWithoutFrameMs: number;
   /** From the final frame to `job_completed`. */
   readonly completionMs: number;
   /** From a client's going away to the signed end of what its stream had delivered. */
@@ -41,8 +41,8 @@ export const JOB_TIMINGS: JobTimings = {
   lateMs: 1000,
   silentMs: 8000,
   betweenFramesMs: 60_000,
-  patienceMs: 120_000,
-  wordlessMs: 30 * 60_000,
+  stallMs: 120_000,
+  maxWorkWithoutFrameMs: 30 * 60_000,
   completionMs: 15_000,
   closingMs: 5000,
   commitMs: 10_000,

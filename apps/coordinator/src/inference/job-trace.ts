@@ -5,7 +5,7 @@
 
 export type TraceAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A part of a job's way that has begun. */
+/** A part of a job's way that has attemptCount. */
 export interface TraceSpan {
   /** A part of it that begins now. */
   part(name: string, attributes?: TraceAttributes): TraceSpan;

@@ -1,6 +1,6 @@
 /** What is read of the fleet and the queue at the moment somebody asks for the metrics: nothing is counted for it in between. */
 
-import type { WaitingRoom } from '../inference/queue/request-queue.js';
+import type { RequestQueue } from '../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { SessionCounters } from '../providers/session/session-options.js';
 import type { Metrics } from './metrics.js';
@@ -31,8 +31,8 @@ export function readBodies(metrics: Metrics, bodies: { readonly heldBytes: numbe
   ]);
 }
 
-export function readFleet(metrics: Metrics, fleet: ProviderRegistry, waitingRoom: WaitingRoom, ended: EndedSessions): void {
-  metrics.reading('queue_length', 'Requests that wait for a place on a provider.', [], () => [[{}, waitingRoom.waiting]]);
+export function readFleet(metrics: Metrics, fleet: ProviderRegistry, requestQueue: RequestQueue, ended: EndedSessions): void {
+  metrics.reading('queue_length', 'Requests that wait for a place on a provider.', [], () => [[{}, requestQueue.waiting]]);
   metrics.reading('provider_connections', 'Open sockets of providers, registered or not.', [], () => [[{}, fleet.connections]]);
   metrics.reading('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
     for (const session of fleet.sessions()) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ReceiptRepository } from '../database/providers/receipt-repository.js';
 import { sharedSecret } from '../database/secret-repository.js';
 import type { Database } from '../database/tables.js';
-import { HeldReceipts } from '../images/deferred-receipts.js';
+import { DeferredReceipts } from '../images/deferred-receipts.js';
 import { ImageStore } from '../images/image-store.js';
 import { errorFacts } from '../log.js';
 import type { StartContext } from './start-context.js';
@@ -13,7 +13,7 @@ const IMAGE_ADDRESS_SECRET = 'image-address';
 
 export interface ImageServices {
   readonly receipts: ReceiptRepository;
-  readonly heldReceipts: HeldReceipts;
+  readonly deferredReceipts: DeferredReceipts;
   readonly imageStore: ImageStore;
 }
 
@@ -21,8 +21,8 @@ export async function openImages(context: StartContext, database: Database): Pro
   const { config, now, log, directory, onWriteError, disposal } = context;
   const receipts = new ReceiptRepository({ database, onWriteError });
   disposal.defer(() => receipts.close());
-  const heldReceipts = new HeldReceipts(receipts, now);
-  disposal.defer(() => heldReceipts.close());
+  const deferredReceipts = new DeferredReceipts(receipts, now);
+  disposal.defer(() => deferredReceipts.close());
   const imageStore = await ImageStore.open({
     directory: join(directory, 'images'),
     maxBytes: config.images.storeBytes,
@@ -33,5 +33,5 @@ export async function openImages(context: StartContext, database: Database): Pro
     onError: (error) => log.error({ error: errorFacts(error) }, 'image store failed'),
   });
   disposal.defer(() => imageStore.close());
-  return { receipts, heldReceipts, imageStore };
+  return { receipts, deferredReceipts, imageStore };
 }

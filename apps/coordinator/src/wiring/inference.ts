@@ -1,10 +1,10 @@
-/** Opens what runs jobs: the request queue, the queue for image providers, prepared encapsulations and the job runner. */
+/** Opens what runs jobs: the request queue, the queue for image providers, prepared encapsulationPool and the job runner. */
 import type { TrustLevel } from '@inference/protocol';
-import { Encapsulations } from '../inference/attempt/sealing/encapsulation-pool.js';
+import { EncapsulationPool } from '../inference/attempt/sealing/encapsulation-pool.js';
 import { JobRunner } from '../inference/job-runner.js';
 import { MAX_WAITING_PER_MODEL } from '../inference/job-timings.js';
 import { ImageSupply } from '../inference/queue/image-supply.js';
-import { WaitingRoom } from '../inference/queue/request-queue.js';
+import { RequestQueue } from '../inference/queue/request-queue.js';
 import { errorFacts } from '../log.js';
 import { readImages } from '../telemetry/image-gauges.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -16,7 +16,7 @@ import type { ProviderServices } from './providers.js';
 import type { StartContext } from './start-context.js';
 
 export interface InferenceServices {
-  readonly waitingRoom: WaitingRoom;
+  readonly requestQueue: RequestQueue;
   readonly imageSupply: ImageSupply;
   readonly runner: JobRunner;
 }
@@ -34,15 +34,15 @@ export function openInference(context: StartContext, deps: InferenceDeps): Infer
   const { metrics } = deps;
   const { providers, expectedModels, endedSessions } = deps.providers;
   const trustFloor = trustFloorPolicy(config.hardwareOnlyModels);
-  const waitingRoom = new WaitingRoom(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
+  const requestQueue = new RequestQueue(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
   const imageSupply = new ImageSupply(providers, expectedModels);
-  const encapsulations = new Encapsulations({
+  const encapsulationPool = new EncapsulationPool({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
   });
-  disposal.defer(() => encapsulations.close());
+  disposal.defer(() => encapsulationPool.close());
   const runner = new JobRunner({
     fleet: providers,
-    waitingRoom,
+    requestQueue,
     expected: expectedModels,
     imageSupply,
     billing: deps.billing.billing,
@@ -50,14 +50,14 @@ export function openInference(context: StartContext, deps: InferenceDeps): Infer
     hedgePercent: config.hedgePercent,
     trustFloor,
     cacheScopes: deps.repositories.cacheScopes,
-    encapsulations,
+    encapsulationPool,
     now,
     observer: metrics,
-    onKeepFailed: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
+    onImageStoreError: (error) => log.error({ error: errorFacts(error) }, 'images could not be stored'),
   });
-  readFleet(metrics, providers, waitingRoom, endedSessions);
+  readFleet(metrics, providers, requestQueue, endedSessions);
   readImages(metrics, deps.images.imageStore, imageSupply);
-  return { waitingRoom, imageSupply, runner };
+  return { requestQueue, imageSupply, runner };
 }
 
 /** Minimum trust level of a model's providers (`HARDWARE_ONLY_MODELS`); null: any. */

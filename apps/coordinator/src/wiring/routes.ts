@@ -51,10 +51,10 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   const { server, bodies, consoleFiles } = deps.http;
   const { metrics, tracer } = deps.telemetry;
   const { ledger, prices } = deps.billing;
-  const { receipts, heldReceipts, imageStore } = deps.images;
+  const { receipts, deferredReceipts, imageStore } = deps.images;
   const { catalogue, holds, lastSeen, auditLog } = deps.repositories;
   const { providers, providerLinks, devices } = deps.providers;
-  const { runner, waitingRoom, imageSupply } = inference;
+  const { runner, requestQueue, imageSupply } = inference;
   const { access, payments } = accounts;
   const readDatabaseState = () => databaseState(database, READY_TIMEOUT_MS);
 
@@ -70,11 +70,11 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   await server.register(inferenceRoutes, {
     access,
     runner,
-    waitingRoom,
+    requestQueue,
     imageSupply,
     imageStore,
     receipts,
-    heldReceipts,
+    deferredReceipts,
     providers,
     catalogue,
     prices,
@@ -102,7 +102,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   await server.register(providerRoutes, {
     access,
     providers,
-    waitingRoom,
+    requestQueue,
     database,
     holds,
     lastSeen,
@@ -133,7 +133,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
       holds,
       queues: () => ({
         running_jobs: runner.running,
-        waiting_requests: waitingRoom.waiting,
+        waiting_requests: requestQueue.waiting,
         waiting_for_images: imageSupply.waiting,
         held_request_bytes: bodies.heldBytes,
         most_held_request_bytes: config.maxHeldBytes,

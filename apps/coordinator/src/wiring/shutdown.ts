@@ -20,16 +20,16 @@ export interface ShutdownDeps {
 /** Closes a coordinator that listens. `abort` ends the grace period early. */
 export async function shutDown(context: StartContext, deps: ShutdownDeps, graceMs: number, abort?: AbortSignal): Promise<void> {
   const { server, responses, providers, billing } = deps;
-  const { runner, waitingRoom, imageSupply } = deps.inference;
+  const { runner, requestQueue, imageSupply } = deps.inference;
   context.draining.abort();
   providers.drain(() => runner.wanted());
-  waitingRoom.drain();
+  requestQueue.drain();
   imageSupply.close();
   // A job ends when its response is complete; its client may still be reading that response.
   const allDelivered = runner.whenIdle().then(() => responses.whenDrained());
   await Promise.race([allDelivered, pause(graceMs, abort)]);
   const closed = server.close();
-  waitingRoom.close();
+  requestQueue.close();
   runner.stop();
   providers.closeSessions();
   await Promise.race([Promise.all([closed, runner.whenIdle()]), pause(FLUSH_MS)]);

@@ -38,10 +38,10 @@ async function open(options: { readonly maxBytes?: number; readonly sharePercent
 }
 
 async function keep(store: ImageStore, ...images: Uint8Array[]): Promise<readonly string[]> {
-  const allotment = store.allot(images.length, 'png', 1000);
-  if (allotment === null) throw new Error('there is no room');
-  await allotment.keep(images);
-  return allotment.files;
+  const allocation = store.allot(images.length, 'png', 1000);
+  if (allocation === null) throw new Error('there is no room');
+  await allocation.keep(images);
+  return allocation.files;
 }
 
 const first = Buffer.from('the very pixels of the first image');
@@ -181,19 +181,19 @@ describe('the store of images', () => {
 
   it('drops the images of a job that came to nothing', async () => {
     const store = await open();
-    const allotment = store.allot(2, 'webp', 1000);
-    await allotment?.keep([first, second]);
-    await allotment?.drop();
+    const allocation = store.allot(2, 'webp', 1000);
+    await allocation?.keep([first, second]);
+    await allocation?.drop();
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
     expect(await readdir(directory)).toEqual([]);
-    expect(await store.find(allotment?.files[0] ?? '')).toEqual({ kind: 'unknown' });
+    expect(await store.find(allocation?.files[0] ?? '')).toEqual({ kind: 'unknown' });
   });
 
   it('stores all images of a job or none', async () => {
     const store = await open();
-    const allotment = store.allot(2, 'png', 1000);
+    const allocation = store.allot(2, 'png', 1000);
     await rm(directory, { recursive: true });
-    await expect(allotment?.keep([first, second])).rejects.toThrow('ENOENT');
+    await expect(allocation?.keep([first, second])).rejects.toThrow('ENOENT');
     expect(store.usage).toEqual({ images: 0, bytes: 0, heldBytes: 0 });
     await expect(store.allot(2, 'png', 1000)?.keep([first])).rejects.toThrow('no room');
   });

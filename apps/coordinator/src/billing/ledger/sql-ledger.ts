@@ -49,7 +49,7 @@ export interface LedgerOptions {
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
   /** Longest that a step is tried again while the database does not take it, in milliseconds. */
-  readonly patienceMs?: number;
+  readonly stallMs?: number;
 }
 
 const PATIENCE_MS = 10_000;
@@ -69,7 +69,7 @@ class SqlLedger implements Ledger {
   readonly #terms: Terms;
   readonly #onError: (error: unknown) => void;
   readonly #now: () => number;
-  readonly #patienceMs: number;
+  readonly #stallMs: number;
   readonly #steps: GroupCommit<Step, StepOutcome>;
   readonly #loadGround = groundLoader();
   readonly #writeChanges = changesWriter();
@@ -83,7 +83,7 @@ class SqlLedger implements Ledger {
     maturityDays = 0,
     onError,
     now = Date.now,
-    patienceMs = PATIENCE_MS,
+    stallMs = PATIENCE_MS,
   }: LedgerOptions) {
     if (!Number.isInteger(providerSharePercent) || providerSharePercent < 0 || providerSharePercent > 100) {
       throw new RangeError("the provider's share must be a whole percentage from 0 to 100");
@@ -95,7 +95,7 @@ class SqlLedger implements Ledger {
     this.#terms = { providerSharePercent, ownMachinesFree, maturityDays, holder: randomUUID() };
     this.#onError = onError;
     this.#now = now;
-    this.#patienceMs = patienceMs;
+    this.#stallMs = stallMs;
     this.#steps = new GroupCommit({
       run: (steps) => this.#run(steps),
       flush: () => syncToDisk(database),
@@ -221,7 +221,7 @@ class SqlLedger implements Ledger {
   /** Runs one transaction, again and again while the database is busy, within this ledger's patience. */
   async #alone<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
     try {
-      return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#patienceMs);
+      return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#stallMs);
     } catch (error) {
       if (isTransient(error)) throw new LedgerError('unavailable', 'the database did not take the step in time', { cause: error });
       throw error;
@@ -233,7 +233,7 @@ class SqlLedger implements Ledger {
     await withRetries(async () => {
       await recordHolder(this.#database, this.#terms.holder, now);
       await advanceWindows(this.#database, Math.floor(now / HOUR_MS));
-    }, Date.now() + this.#patienceMs);
+    }, Date.now() + this.#stallMs);
     await this.#releaseAbandoned();
   }
 

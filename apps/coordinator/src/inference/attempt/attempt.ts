@@ -26,7 +26,7 @@ import type { OnlineSession } from '../../providers/session/provider-session.js'
 import { Deadline } from '../deadline.js';
 import type { JobTimings } from '../job-timings.js';
 import { CreditAccount } from './credit-account.js';
-import type { Patience } from './stall-budget.js';
+import type { StallBudget } from './stall-budget.js';
 import { StreamLines } from './stream-lines.js';
 
 /** Ways in which a provider breaks the protocol of a job. `unverifiable`: its stream has lines that clients do not count as signed. */
@@ -36,7 +36,7 @@ export type TimedPhase = 'acceptance' | 'first_content' | 'next_frame' | 'progre
 /** `closing`: the client has gone, and the signed end of what it got is waited for. */
 type Phase = Exclude<TimedPhase, 'progress'> | 'closing';
 
-export type Outcome =
+export type AttemptOutcome =
   /** The provider says that it is done; nothing of it is verified yet. */
   | {
       readonly kind: 'completed';
@@ -91,9 +91,9 @@ export class Attempt implements JobSink {
   readonly #delivery: Outlet;
   readonly #timings: JobTimings;
   readonly #credit: CreditAccount;
-  readonly #patience: Patience;
+  readonly #stallBudget: StallBudget;
   readonly #hash: ResponseHash = responseHash();
-  readonly #settle: (outcome: Outcome) => void;
+  readonly #settle: (outcome: AttemptOutcome) => void;
   #opener: ResponseOpener | null = null;
   /** Null: the answer is no stream. */
   #lines: StreamLines | null = null;
@@ -111,17 +111,17 @@ export class Attempt implements JobSink {
   /** Since when the provider could send more of what it began; null: it is the client that is waited for. */
   #turnSince: number | null = null;
   #over = false;
-  readonly outcome: Promise<Outcome>;
+  readonly outcome: Promise<AttemptOutcome>;
 
-  constructor(delivery: Outlet, timings: JobTimings, patience: Patience) {
+  constructor(delivery: Outlet, timings: JobTimings, stallBudget: StallBudget) {
     this.#delivery = delivery;
     this.#timings = timings;
-    this.#patience = patience;
+    this.#stallBudget = stallBudget;
     this.#credit = new CreditAccount((bytes) => {
       this.#turnSince ??= performance.now();
       this.#handle?.grant(bytes);
     });
-    let settle: (outcome: Outcome) => void = () => {};
+    let settle: (outcome: AttemptOutcome) => void = () => {};
     this.outcome = new Promise((resolve) => {
       settle = resolve;
     });
@@ -212,11 +212,11 @@ export class Attempt implements JobSink {
   progressed(): void {
     if (this.#over || (this.#phase !== 'first_content' && this.#phase !== 'next_frame')) return;
     const now = performance.now();
-    if (now - this.#lastFrameAt >= this.#timings.wordlessMs) return;
+    if (now - this.#lastFrameAt >= this.#timings.maxWorkWithoutFrameMs) return;
     this.#lastSignAt = now;
     this.#spendPatience(now);
-    this.#patience.working();
-    if (this.#patience.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
+    this.#stallBudget.working();
+    if (this.#stallBudget.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
     else this.#deadline.renew();
   }
 
@@ -232,7 +232,7 @@ export class Attempt implements JobSink {
     if (violation !== null) this.#abandon({ kind: 'violated', violation });
     else if (this.#phase === 'closing') return;
     else if (frame.final) this.#enter('completion', this.#timings.completionMs);
-    else if (this.#patience.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
+    else if (this.#stallBudget.isOver) this.#abandon({ kind: 'timeout', phase: 'progress' });
     else if (this.#phase === 'next_frame') this.#deadline.renew();
     else this.#enter('next_frame', this.#timings.betweenFramesMs);
   }
@@ -275,7 +275,7 @@ export class Attempt implements JobSink {
     this.#hash.update(plaintext);
     this.#usage?.push(plaintext);
     this.#bytes += plaintext.length;
-    this.#patience.got(plaintext.length);
+    this.#stallBudget.got(plaintext.length);
     this.#turnSince = this.#credit.isUsedUp ? null : this.#lastFrameAt;
     return this.#delivery.push(plaintext, this.#lastFrameAt) ? null : 'too_large';
   }
@@ -283,7 +283,7 @@ export class Attempt implements JobSink {
   /** The provider's turn until now is over, and the next one begins. */
   #spendPatience(now: number): void {
     if (this.#turnSince === null) return;
-    this.#patience.spend(now - this.#turnSince);
+    this.#stallBudget.spend(now - this.#turnSince);
     this.#turnSince = now;
   }
 
@@ -305,13 +305,13 @@ export class Attempt implements JobSink {
   }
 
   /** Ends the attempt while the provider may still be at work. */
-  #abandon(outcome: Outcome): void {
+  #abandon(outcome: AttemptOutcome): void {
     if (this.#over) return;
     this.#end(outcome);
     this.#handle?.cancel();
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: AttemptOutcome): void {
     if (this.#over) return;
     this.#over = true;
     this.#deadline.clear();

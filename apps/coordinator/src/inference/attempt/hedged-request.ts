@@ -8,11 +8,11 @@ import type { OnlineSession } from '../../providers/session/provider-session.js'
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
 import type { JobTimings } from '../job-timings.js';
-import { Attempt, type AttemptKeys, type Outcome, type Outlet } from './attempt.js';
-import { Patience } from './stall-budget.js';
+import { Attempt, type AttemptKeys, type AttemptOutcome, type Outlet } from './attempt.js';
+import { StallBudget } from './stall-budget.js';
 
 /** What an attempt is made with. */
-export interface Entrant extends AttemptKeys {
+export interface AttemptPlan extends AttemptKeys {
   readonly estimate: LatencyEstimate;
   /** What a token of the answer is expected to take there, in milliseconds. */
   readonly tokenMs: number;
@@ -21,34 +21,34 @@ export interface Entrant extends AttemptKeys {
   readonly role: 'first' | 'retry' | 'hedge';
 }
 
-export interface RaceRules {
+export interface HedgingRules {
   readonly timings: JobTimings;
   readonly body: Uint8Array;
   /** After this time without content a second attempt may begin, in milliseconds. */
-  lateAfterMs(entrant: Entrant): number;
+  lateAfterMs(plan: AttemptPlan): number;
   /** After this time without a sign of life a machine may be left, in milliseconds. */
-  silentAfterMs(entrant: Entrant): number;
+  silentAfterMs(plan: AttemptPlan): number;
   /** A place for a second attempt beside those that run, taken; null when there may be none now. */
-  second(running: readonly Entrant[]): Entrant | null;
+  second(running: readonly AttemptPlan[]): AttemptPlan | null;
   /** Whether another machine could have the job at once. */
-  couldMove(running: readonly Entrant[]): boolean;
+  couldMove(running: readonly AttemptPlan[]): boolean;
   /** An attempt has ended that did not decide the job. */
-  ended(entrant: Entrant, outcome: Outcome, elapsedMs: number): void;
+  ended(plan: AttemptPlan, outcome: AttemptOutcome, elapsedMs: number): void;
 }
 
 /** How the race ended: the outcome that decides it, or the last of those that do not. */
 export interface Finish {
-  readonly entrant: Entrant;
-  readonly outcome: Outcome;
+  readonly plan: AttemptPlan;
+  readonly outcome: AttemptOutcome;
   readonly elapsedMs: number;
 }
 
 /** A timer of more than this would fire at once, and again and again. Milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export class Race {
+export class HedgedRequest {
   readonly #delivery: Delivery;
-  readonly #rules: RaceRules;
+  readonly #rules: HedgingRules;
   #running: Lane[] = [];
   /** Whose provider the delivery names. */
   #holder: Lane | null = null;
@@ -61,7 +61,7 @@ export class Race {
   #resolve: (finish: Finish) => void = () => {};
   #reject: (error: unknown) => void = () => {};
 
-  constructor(delivery: Delivery, rules: RaceRules) {
+  constructor(delivery: Delivery, rules: HedgingRules) {
     this.#delivery = delivery;
     this.#rules = rules;
     this.finish = new Promise((resolve, reject) => {
@@ -71,12 +71,12 @@ export class Race {
   }
 
   /** Begins an attempt. */
-  enter(entrant: Entrant): void {
+  enter(plan: AttemptPlan): void {
     const { timings, body } = this.#rules;
-    const lane = new Lane(this.#delivery, this, entrant, timings);
+    const lane = new Lane(this.#delivery, this, plan, timings);
     this.#running.push(lane);
     try {
-      lane.attempt.start(entrant, body);
+      lane.attempt.start(plan, body);
     } catch (error) {
       this.#end();
       for (const other of this.#running) other.attempt.stop();
@@ -117,18 +117,18 @@ export class Race {
     return this.#winner === lane;
   }
 
-  get #entrants(): readonly Entrant[] {
-    return this.#running.map(({ entrant }) => entrant);
+  get #plans(): readonly AttemptPlan[] {
+    return this.#running.map(({ plan }) => plan);
   }
 
-  #ended(lane: Lane, outcome: Outcome): void {
-    const { entrant, attempt } = lane;
+  #ended(lane: Lane, outcome: AttemptOutcome): void {
+    const { plan, attempt } = lane;
     const { elapsedMs } = attempt;
     this.#running = this.#running.filter((other) => other !== lane);
     if (outcome.kind === 'completed' && this.#winner === null && !this.#over) this.#award(lane);
     const isLast = this.#running.length === 0;
     if (this.#over || outcome.kind === 'overtaken' || !(this.#winner === lane || isLast)) {
-      this.#rules.ended(entrant, outcome, elapsedMs);
+      this.#rules.ended(plan, outcome, elapsedMs);
       const [other] = this.#running;
       if (this.#holder === lane && other !== undefined) this.#hold(other);
       if (!this.#over) this.#plan();
@@ -136,13 +136,13 @@ export class Race {
     }
     this.#end();
     for (const other of this.#running) other.attempt.overtake();
-    this.#resolve({ entrant, outcome, elapsedMs });
+    this.#resolve({ plan, outcome, elapsedMs });
   }
 
   #hold(lane: Lane): void {
     if (this.#holder !== null) this.#delivery.withdraw();
     this.#holder = lane;
-    this.#delivery.begin(lane.entrant.slot.session, lane.grant);
+    this.#delivery.begin(lane.plan.slot.session, lane.grant);
   }
 
   #award(lane: Lane): void {
@@ -163,7 +163,7 @@ export class Race {
     const [first, second] = this.#running.filter(({ isAccepted }) => isAccepted);
     if (first === undefined) return;
     const lane = second !== undefined && second.attempt.silentMs < first.attempt.silentMs ? second : first;
-    if (!lane.entrant.context.stream) return;
+    if (!lane.plan.context.stream) return;
     this.#award(lane);
     this.#delivery.commit();
   }
@@ -172,23 +172,23 @@ export class Race {
   #plan(): void {
     this.#nextLook.clear();
     if (this.#over || this.#winner !== null) return;
-    const waits = this.#running.map(({ entrant, attempt }) => this.#rules.silentAfterMs(entrant) - attempt.silentMs);
+    const waits = this.#running.map(({ plan, attempt }) => this.#rules.silentAfterMs(plan) - attempt.silentMs);
     const [only] = this.#running;
-    if (only !== undefined && !this.#hedged) waits.push(this.#rules.lateAfterMs(only.entrant) - only.attempt.elapsedMs);
+    if (only !== undefined && !this.#hedged) waits.push(this.#rules.lateAfterMs(only.plan) - only.attempt.elapsedMs);
     if (waits.length === 0) return;
     const soonest = Math.min(...waits.map((wait) => (wait > 0 ? wait : this.#rules.timings.lateMs)));
-    this.#nextLook.set(Math.min(Math.ceil(soonest), LONGEST_TIMER_MS));
+    this.#nextLook.set(Math.min(Math.ceil(soonest), MAX_TIMER_MS));
   }
 
   #look(): void {
-    const silent = this.#running.find(({ entrant, attempt }) => attempt.silentMs >= this.#rules.silentAfterMs(entrant));
-    if (silent !== undefined && (this.#running.length > 1 || this.#rules.couldMove(this.#entrants))) {
+    const silent = this.#running.find(({ plan, attempt }) => attempt.silentMs >= this.#rules.silentAfterMs(plan));
+    if (silent !== undefined && (this.#running.length > 1 || this.#rules.couldMove(this.#plans))) {
       silent.attempt.leave();
       return;
     }
     const [only] = this.#running;
-    if (only !== undefined && !this.#hedged && only.attempt.elapsedMs >= this.#rules.lateAfterMs(only.entrant)) {
-      const second = this.#rules.second(this.#entrants);
+    if (only !== undefined && !this.#hedged && only.attempt.elapsedMs >= this.#rules.lateAfterMs(only.plan)) {
+      const second = this.#rules.second(this.#plans);
       if (second !== null) {
         this.#hedged = true;
         // The second one gets as much time as the first one had.
@@ -214,19 +214,19 @@ export class Race {
 
 /** One attempt's way to the delivery, open from its first content on, if that is the first of all. */
 class Lane implements Outlet {
-  readonly entrant: Entrant;
+  readonly plan: AttemptPlan;
   readonly attempt: Attempt;
   readonly #delivery: Delivery;
-  readonly #race: Race;
+  readonly #race: HedgedRequest;
   isAccepted = false;
   grant: (bytes: number) => void = () => {};
 
-  constructor(delivery: Delivery, race: Race, entrant: Entrant, timings: JobTimings) {
+  constructor(delivery: Delivery, race: HedgedRequest, plan: AttemptPlan, timings: JobTimings) {
     this.#delivery = delivery;
     this.#race = race;
-    this.entrant = entrant;
-    const { tokenMs, context } = entrant;
-    this.attempt = new Attempt(this, timings, new Patience({ maxMs: timings.patienceMs, tokenMs, maxTokens: context.max_tokens }));
+    this.plan = plan;
+    const { tokenMs, context } = plan;
+    this.attempt = new Attempt(this, timings, new StallBudget({ maxMs: timings.stallMs, tokenMs, maxTokens: context.max_tokens }));
   }
 
   get committed(): boolean {

@@ -18,16 +18,16 @@ const MAX_MODELS = 10_000;
 /** Silence is measured against the time for the prompt: what comes after it gives signs of life. */
 const SILENT_FACTOR = 4;
 
-export interface Floors {
+export interface LatencyFloors {
   readonly lateMs: number;
   readonly silentMs: number;
 }
 
-export class Punctuality {
-  readonly #floors: Floors;
+export class LatencyTracker {
+  readonly #floors: LatencyFloors;
   readonly #factors = new BoundedMap<string, number>(MAX_MODELS);
 
-  constructor(floors: Floors) {
+  constructor(floors: LatencyFloors) {
     this.#floors = floors;
   }
 

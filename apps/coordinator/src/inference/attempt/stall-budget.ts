@@ -1,11 +1,11 @@
 /**
- * How long a provider that has begun an answer may take for the rest. Time is spent while it could send, and given back for what it
+ * How long a provider that has attemptCount an answer may take for the rest. Time is spent while it could send, and given back for what it
  * sends and for its word that it is at work; both out of a store that is filled once, by the answer's longest length. So one that
  * trickles is noticed within minutes, and nothing holds a job for ever. Pure: times come in, in milliseconds.
  */
 import type { LatencyEstimate, Work } from '@inference/scheduler';
 
-export interface PatienceRules {
+export interface StallBudgetOptions {
   /** Time that may be spent without anything coming back. */
   readonly maxMs: number;
   /** What one token is expected to take. */
@@ -22,13 +22,13 @@ const TOKEN_BYTES = 16;
 /** What there is beside that, for answers that are short and slow to be sent. */
 const MIN_STORE_MS = 10 * 60_000;
 
-export class Patience {
+export class StallBudget {
   readonly #maxMs: number;
   readonly #byteMs: number;
   #leftMs: number;
   #storeMs: number;
 
-  constructor({ maxMs, tokenMs, maxTokens }: PatienceRules) {
+  constructor({ maxMs, tokenMs, maxTokens }: StallBudgetOptions) {
     const allowedMs = Math.max(MIN_TOKEN_MS, SLOWER * tokenMs);
     this.#maxMs = maxMs;
     this.#byteMs = allowedMs / TOKEN_BYTES;
@@ -65,6 +65,6 @@ export class Patience {
 }
 
 /** What a token is expected to take on the machine that an estimate is for, in milliseconds. `work`: what was estimated. */
-export function tokenMsOf({ firstTokenMs, completionMs }: LatencyEstimate, { completionTokens }: Work): number {
+export function expectedTokenMs({ firstTokenMs, completionMs }: LatencyEstimate, { completionTokens }: Work): number {
   return Math.max(0, completionMs - firstTokenMs) / Math.max(1, completionTokens);
 }

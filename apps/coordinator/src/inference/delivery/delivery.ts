@@ -8,7 +8,7 @@ import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 
 /** An answer of which the signed bytes are a part: images travel beside the body that names them. */
-export interface Parcel {
+export interface Attachments {
   /** Hexadecimal SHA-256 of the signed bytes, or what is wrong with what came. */
   signedSha256(): { readonly sha256: string } | { readonly problem: `image.${string}` };
   /** What is wrong with the rest of it, by a receipt that verified; null: nothing. */
@@ -19,7 +19,7 @@ export interface Parcel {
 
 export interface Delivery {
   /** Of answers that are more than their signed bytes. */
-  readonly parcel?: Parcel;
+  readonly attachments?: Attachments;
   /** Status and headers are out: no other provider can take over, and an error can only be told inside the stream. */
   readonly committed: boolean;
   /** The client does not take what was written; the provider is out of credit because of it. */

@@ -16,19 +16,19 @@ import {
 } from '@inference/protocol';
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { MicroUsd } from '../../billing/micro-usd.js';
-import type { Allotment } from '../../images/image-store.js';
+import type { ImageAllocation } from '../../images/image-store.js';
 import { inspectImage } from '../../images/inspect-image.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
-import { type ImageWork, maxBodyBytes, maxBytesOf } from '../request/image-job.js';
-import type { Delivery, Parcel } from './delivery.js';
+import { type ImageJob, maxBodyBytes, maxBytesOf } from '../request/image-job.js';
+import type { Attachments, Delivery } from './delivery.js';
 
 export interface ImageDeliveryOptions {
   /** What sends the body. */
   readonly plain: Delivery;
   readonly envelope: Envelope;
-  readonly work: ImageWork;
+  readonly work: ImageJob;
   /** Where the images will lie; null where the body holds them. */
-  readonly allotment: Allotment | null;
+  readonly allocation: ImageAllocation | null;
   /** Ends the attempt: there is no room for what comes, and its machine is not at fault. */
   readonly onNoRoom: () => void;
   /** From a provider's first byte to its last, in milliseconds: one that never ends must not be listened to for ever. */
@@ -50,17 +50,17 @@ export class ImageDelivery implements Delivery {
   /** Nothing is sent before the end, so another provider can always take over. */
   readonly committed = false;
   readonly stalled = false;
-  readonly parcel: Parcel;
+  readonly attachments: Attachments;
 
   constructor(options: ImageDeliveryOptions) {
     this.#options = options;
     const { bounds } = this;
     this.#maxBytes = bounds.images * (IMAGE_PART_HEADER_BYTES + bounds.maxImageBytes) + IMAGE_PART_HEADER_BYTES + bounds.maxBodyBytes;
     this.#reader = new ImagePartsReader(bounds);
-    this.parcel = {
+    this.attachments = {
       signedSha256: () => this.#signedSha256(),
       examine: (receipt) => this.#examine(receipt),
-      keep: async () => this.#options.allotment?.keep(this.#parts?.images ?? []),
+      keep: async () => this.#options.allocation?.keep(this.#parts?.images ?? []),
     };
   }
 
@@ -80,7 +80,7 @@ export class ImageDelivery implements Delivery {
     this.#firstAt ??= cameAt;
     this.#bytes += bytes.length;
     if (this.#bytes > this.#maxBytes || cameAt - this.#firstAt > this.#options.maxMs) return false;
-    if (this.#options.allotment?.take(bytes.length, this.#machine) === false) {
+    if (this.#options.allocation?.take(bytes.length, this.#machine) === false) {
       this.#options.onNoRoom();
       return true;
     }
@@ -102,7 +102,7 @@ export class ImageDelivery implements Delivery {
     this.#firstAt = null;
     this.#problem = null;
     this.#parts = null;
-    this.#options.allotment?.giveBack();
+    this.#options.allocation?.giveBack();
     this.#options.plain.withdraw();
   }
 
@@ -118,16 +118,16 @@ export class ImageDelivery implements Delivery {
   }
 
   private get bounds() {
-    const { work, allotment } = this.#options;
+    const { work, allocation } = this.#options;
     return {
-      images: allotment === null ? 0 : work.count,
+      images: allocation === null ? 0 : work.count,
       maxImageBytes: maxBytesOf(work.pixels),
       // Requests whose answers could not have room were refused.
       maxBodyBytes: maxBodyBytes(work) ?? 0,
     };
   }
 
-  #signedSha256(): ReturnType<Parcel['signedSha256']> {
+  #signedSha256(): ReturnType<Attachments['signedSha256']> {
     if (this.#problem !== null) return { problem: this.#problem };
     try {
       this.#parts = this.#reader.end();
@@ -138,7 +138,7 @@ export class ImageDelivery implements Delivery {
     }
   }
 
-  async #examine(receipt: Receipt): ReturnType<Parcel['examine']> {
+  async #examine(receipt: Receipt): ReturnType<Attachments['examine']> {
     const { work } = this.#options;
     if (this.#parts === null) return 'image.cut_off';
     if (receipt.usage.images !== work.count) return 'receipt.usage.images';

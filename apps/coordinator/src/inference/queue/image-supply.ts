@@ -9,7 +9,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { makesImages } from '../request/image-job.js';
 import { unknownModel } from '../request/unknown-model.js';
 
-export interface ImageWish {
+export interface ImageQuery {
   /** Null: any model. */
   readonly model: string | null;
   readonly image: ImageFacts;
@@ -51,7 +51,7 @@ export class ImageSupply {
   }
 
   /** The model that would make the images now, and in which size. */
-  match({ model, image, mayUse }: ImageWish): ImageMatch {
+  match({ model, image, mayUse }: ImageQuery): ImageMatch {
     const offered = this.#fleet.imageOffers();
     if (model !== null) return this.#matchNamed(model, image, offered);
     const allowed = [...offered].filter(([id]) => mayUse(id));
@@ -62,7 +62,7 @@ export class ImageSupply {
   }
 
   /** As {@link match}, and where nobody is here, what it is when somebody has come; an error after `waitMs` of nobody. */
-  async wait(wish: ImageWish, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
+  async wait(wish: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     const first = this.match(wish);
     if (first.kind !== 'nobody') return first;
     if (this.#closing.signal.aborted) return STOPPING;
@@ -88,7 +88,7 @@ export class ImageSupply {
     this.#closing.abort();
   }
 
-  #whenSomebodyIsHere(wish: ImageWish, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
+  #whenSomebodyIsHere(wish: ImageQuery, waitMs: number, signal: AbortSignal): Promise<AwaitedMatch> {
     return new Promise((resolve) => {
       const end = (match: AwaitedMatch): void => {
         clearTimeout(timer);

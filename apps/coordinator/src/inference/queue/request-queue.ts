@@ -17,22 +17,22 @@ import type { OnlineSession } from '../../providers/session/provider-session.js'
 import { FairQueue, type Queued } from './fair-queue.js';
 import { ServiceTimes } from './service-times.js';
 
-export interface Seated {
-  readonly kind: 'seated';
+export interface Placed {
+  readonly kind: 'placed';
   readonly slot: JobSlot;
   /** How long the job was expected to take there when the place was given. */
   readonly estimate: LatencyEstimate;
   readonly why: Choice<unknown>['why'];
 }
 
-export type Seat =
-  | Seated
+export type Placement =
+  | Placed
   /** `retryAfterMs`: when coming back makes sense, as far as it was measured. */
-  | { readonly kind: 'refused'; readonly reason: SeatRefusal; readonly retryAfterMs: number | null };
+  | { readonly kind: 'refused'; readonly reason: NotPlacedReason; readonly retryAfterMs: number | null };
 /** `hopeless`: by what was measured, its turn would come far too late. */
-export type SeatRefusal = NoPlacementReason | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
+export type NotPlacedReason = NoPlacementReason | 'timeout' | 'queue_full' | 'hopeless' | 'aborted';
 
-export interface SeatRequest extends SchedulingRequest {
+export interface SlotRequest extends SchedulingRequest {
   readonly model: string;
   readonly accountId: string;
   /** Prefixes of the prompt, the shortest first: a machine that still knows one is sooner done. */
@@ -44,19 +44,19 @@ export interface SeatRequest extends SchedulingRequest {
 }
 
 interface Waiter extends Queued {
-  readonly request: SeatRequest;
+  readonly request: SlotRequest;
   /** It cannot take just any machine, so that one may be free for it while others wait. */
   readonly particular: boolean;
   /** Ends the wait. */
-  readonly settle: (seat: Seat) => void;
+  readonly settle: (placement: Placement) => void;
 }
 
 /** A wait is hopeless when it is expected to take this many times what there is. */
-export const HOPELESS = 2;
+export const MAX_WAIT_RATIO = 2;
 /** Nobody is told to come back later than this, in milliseconds. */
-const LONGEST_RETRY_MS = 120_000;
+const MAX_RETRY_AFTER_MS = 120_000;
 
-export class WaitingRoom {
+export class RequestQueue {
   readonly #fleet: ProviderRegistry;
   readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
@@ -79,27 +79,28 @@ export class WaitingRoom {
    * A slot on the best provider, at once or within `waitMs`. Whoever gets a slot must start or release it, also when
    * the signal was aborted meanwhile.
    */
-  seat(request: SeatRequest, waitMs: number, signal: AbortSignal): Seat | Promise<Seat> {
+  place(request: SlotRequest, waitMs: number, signal: AbortSignal): Placement | Promise<Placement> {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
     // Behind a queue, a machine that has to load the model first may be quicker than one's turn.
     if (!this.#queues.has(request.model) || this.#fleet.canLoad(request.model)) {
-      const seat = this.#tryNow(request, expectedMs);
-      if (seat !== null) return seat;
+      const placement = this.#tryNow(request, expectedMs);
+      if (placement !== null) return placement;
     }
-    if (this.#queues.has(request.model) && expectedMs !== null && expectedMs > HOPELESS * waitMs) return refused('hopeless', expectedMs);
+    if (this.#queues.has(request.model) && expectedMs !== null && expectedMs > MAX_WAIT_RATIO * waitMs)
+      return refused('hopeless', expectedMs);
     return this.#wait(request, waitMs, signal);
   }
 
   /** Whether a machine without any other job could have the request now, while nobody waits for the model. */
-  hasSpare(request: SeatRequest): boolean {
+  hasIdleProvider(request: SlotRequest): boolean {
     return this.#spare(request) !== null;
   }
 
   /** A slot on such a machine, at once or not at all: for a second attempt beside one that is late. */
-  takeSpare(request: SeatRequest): Seated | null {
+  placeOnIdleProvider(request: SlotRequest): Placed | null {
     const choice = this.#spare(request);
-    return choice === null ? null : seatedOn(this.#fleet, choice, request.model);
+    return choice === null ? null : placedOn(this.#fleet, choice, request.model);
   }
 
   /** Takes in for how long a job took its place on a machine, in milliseconds. */
@@ -121,7 +122,7 @@ export class WaitingRoom {
     return { waiting, waitMs: isFree ? 0 : this.#expectedMs(model, null, { providerSerial: null, trustFloor }) };
   }
 
-  /** Refuses those who wait and have not begun. What has begun and failed may still get a place. */
+  /** Refuses those who wait and have not attemptCount. What has attemptCount and failed may still get a placement. */
   drain(): void {
     this.#turnAway((waiter) => waiter.request.retried !== true);
   }
@@ -137,33 +138,33 @@ export class WaitingRoom {
     }
   }
 
-  #wait(request: SeatRequest, waitMs: number, signal: AbortSignal): Promise<Seat> {
+  #wait(request: SlotRequest, waitMs: number, signal: AbortSignal): Promise<Placement> {
     return new Promise((resolve) => {
       const { model, accountId, work, exclude, ownFloor = false } = request;
       // A trust floor of the model's is the same for everyone in this queue.
       const particular = namesProvider(request) || exclude.size > 0 || ownFloor;
       const queue = this.#queues.get(model) ?? new FairQueue<Waiter>(this.#maxPerModel);
-      const leave = (seat: Seat): void => {
+      const leave = (placement: Placement): void => {
         clearTimeout(timer);
         signal.removeEventListener('abort', abort);
-        if (seat.kind === 'seated') queue.served(waiter);
+        if (placement.kind === 'placed') queue.served(waiter);
         else queue.remove(waiter);
         if (queue.size === 0) this.#queues.delete(model);
-        resolve(seat);
+        resolve(placement);
       };
       const waiter: Waiter = { accountId, cost: work.promptTokens + work.completionTokens, request, particular, settle: leave };
       const abort = (): void => leave(refused('aborted'));
       const timeOut = (): void => {
         // It is not in its own way when it comes back.
         queue.remove(waiter);
-        leave(this.#comeBack('timeout', request));
+        leave(this.#retryLater('timeout', request));
       };
       const timer = setTimeout(timeOut, Math.max(0, waitMs));
       signal.addEventListener('abort', abort);
       const hadOthers = queue.size > 0;
       const displaced = queue.add(waiter);
       if (queue.size > 0) this.#queues.set(model, queue);
-      displaced?.settle(this.#comeBack('queue_full', displaced.request));
+      displaced?.settle(this.#retryLater('queue_full', displaced.request));
       // It may wait for a machine that is free while those before it wait for another.
       if (hadOthers && displaced !== waiter) this.#serve(model);
     });
@@ -176,8 +177,8 @@ export class WaitingRoom {
     for (const waiter of queue.inOrder()) {
       if (anyoneBusy && !waiter.particular) continue;
       const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotCount(model, waiter.request));
-      const seat = this.#tryNow(waiter.request, turnMs);
-      if (seat !== null) waiter.settle(seat);
+      const placement = this.#tryNow(waiter.request, turnMs);
+      if (placement !== null) waiter.settle(placement);
       else if (!waiter.particular) {
         anyoneBusy = true;
         if (!queue.some(({ particular }) => particular)) return;
@@ -185,18 +186,18 @@ export class WaitingRoom {
     }
   }
 
-  #spare(request: SeatRequest): Choice<OnlineSession> | null {
+  #spare(request: SlotRequest): Choice<OnlineSession> | null {
     if (this.#queues.has(request.model)) return null;
     const placement = this.#fleet.choose(request.model, { ...request, idleOnly: true }, request.chain);
     return placement.kind === 'placed' ? placement.ordered[0] : null;
   }
 
   /** A slot, a refusal that waiting would not change, or null: busy. `waitMs`: what waiting is expected to take; null: not known. */
-  #tryNow(request: SeatRequest, expectedWaitMs: number | null): Seat | null {
+  #tryNow(request: SlotRequest, expectedWaitMs: number | null): Placement | null {
     const placement = this.#fleet.choose(request.model, { ...request, expectedWaitMs }, request.chain);
     switch (placement.kind) {
       case 'placed':
-        return seatedOn(this.#fleet, placement.ordered[0], request.model);
+        return placedOn(this.#fleet, placement.ordered[0], request.model);
       case 'none':
         return refused(placement.reason);
       case 'busy':
@@ -205,7 +206,7 @@ export class WaitingRoom {
   }
 
   /** A refusal that says when it would be one's turn after those who wait now. */
-  #comeBack(reason: SeatRefusal, request: SeatRequest): Seat {
+  #retryLater(reason: NotPlacedReason, request: SlotRequest): Placement {
     return refused(reason, this.#expectedMs(request.model, request.accountId, request));
   }
 
@@ -228,10 +229,10 @@ export class WaitingRoom {
   }
 }
 
-function seatedOn(fleet: ProviderRegistry, { member, estimate, why }: Choice<OnlineSession>, model: string): Seated {
-  return { kind: 'seated', slot: fleet.takeSlot(member.subject, model), estimate, why };
+function placedOn(fleet: ProviderRegistry, { member, estimate, why }: Choice<OnlineSession>, model: string): Placed {
+  return { kind: 'placed', slot: fleet.takeSlot(member.subject, model), estimate, why };
 }
 
-function refused(reason: SeatRefusal, retryAfterMs: number | null = null): Seat {
-  return { kind: 'refused', reason, retryAfterMs: retryAfterMs === null ? null : Math.min(retryAfterMs, LONGEST_RETRY_MS) };
+function refused(reason: NotPlacedReason, retryAfterMs: number | null = null): Placement {
+  return { kind: 'refused', reason, retryAfterMs: retryAfterMs === null ? null : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) };
 }

@@ -18,7 +18,7 @@ export class ServiceTimes {
     this.#models.set(model, { meanMs, jobs });
   }
 
-  /** When `ahead` jobs that wait will have begun, on `slots` places that are all taken, in milliseconds from now; null: not known. */
+  /** When `ahead` jobs that wait will have attemptCount, on `slots` places that are all taken, in milliseconds from now; null: not known. */
   waitMs(model: string, ahead: number, slots: number): number | null {
     const known = this.#models.get(model);
     if (known === undefined || known.jobs < MIN_JOBS || slots < 1) return null;

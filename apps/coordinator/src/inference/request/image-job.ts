@@ -2,7 +2,7 @@
 import { type ImageFacts, imageSizeOf, pixelsOf } from '@inference/formats';
 import { type ImageOffer, MAX_PLAIN_RESPONSE_BYTES, maxImageBytes } from '@inference/protocol';
 
-export interface ImageWork extends ImageFacts {
+export interface ImageJob extends ImageFacts {
   /** `<width>x<height>` of every image. Machines on which the request would come to another one are not asked. */
   readonly pixels: string;
   /** Where the images will be fetched, one address for each; null where the answer holds them. */
@@ -22,7 +22,7 @@ export function makesImages(offer: ImageOffer | undefined, { size, count }: Imag
 }
 
 /** The images as tokens. */
-export function imageTokens({ count, pixels }: ImageWork): number {
+export function imageTokens({ count, pixels }: ImageJob): number {
   const { width, height } = pixelsOf(pixels);
   return count * Math.max(1, Math.round((width * height) / PIXELS_PER_TOKEN));
 }
@@ -40,7 +40,7 @@ export function maxBytesOf(pixels: string): number {
 }
 
 /** Most bytes of an answer's body; null where it would hold more than an answer may have. */
-export function maxBodyBytes({ count, pixels, delivery }: Pick<ImageWork, 'count' | 'pixels' | 'delivery'>): number | null {
+export function maxBodyBytes({ count, pixels, delivery }: Pick<ImageJob, 'count' | 'pixels' | 'delivery'>): number | null {
   if (delivery === 'url') return BODY_BYTES;
   const bytes = BODY_BYTES + count * 4 * Math.ceil(maxBytesOf(pixels) / 3);
   return bytes > MAX_PLAIN_RESPONSE_BYTES ? null : bytes;

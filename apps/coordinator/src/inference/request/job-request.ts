@@ -27,7 +27,7 @@ import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
-import { type ImageWork, imageTokens } from './image-job.js';
+import { type ImageJob, imageTokens } from './image-job.js';
 import { newJobId } from './job-id.js';
 import type { PrefixHashes } from './prefix-hashes.js';
 
@@ -48,7 +48,7 @@ export interface JobRequest {
   readonly endpoint: Endpoint;
   readonly facts: RequestFacts;
   /** Of image jobs alone. */
-  readonly images: ImageWork | null;
+  readonly images: ImageJob | null;
   /** Keyed hashes of the beginnings of the prompt, which stay in memory. */
   readonly chain: readonly PromptPrefix[];
   readonly envelope: Envelope;
@@ -100,7 +100,7 @@ type ImagesEndpoint = '/v1/images/generations';
 export function imageJobRequest(
   input: RequestInput,
   { facts, answer, ignored }: Pick<ParsedImages, 'facts' | 'answer' | 'ignored'>,
-  { model, images }: { readonly model: string; readonly images: ImageWork },
+  { model, images }: { readonly model: string; readonly images: ImageJob },
 ): JobRequest {
   return jobOf(input, { facts: { ...facts, model }, answer, chain: [], images, ignored });
 }

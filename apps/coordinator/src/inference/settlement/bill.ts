@@ -20,7 +20,7 @@ export type Charge =
 /** What the ledger did not do when it was asked. Reported for the operator; holds no content. */
 export type BillingProblem =
   | { readonly type: 'reserve_failed' | 'release_failed' | 'settle_failed'; readonly jobId: JobId; readonly error: unknown }
-  /** Delivered and not paid for: given up after many tries, or the hold was gone. */
+  /** Delivered and not paid for: given up after many attemptRecords, or the hold was gone. */
   | { readonly type: 'unsettled'; readonly settlement: Settlement; readonly reason: 'ledger_unavailable' | 'no_hold' };
 
 /** In micro-USD; null while it is not known. */
@@ -48,7 +48,7 @@ export interface BillingTimings {
   readonly settleGiveUpMs: number;
 }
 
-export interface BillSurroundings {
+export interface BillDependencies {
   readonly ledger: Pick<Ledger, 'reserve' | 'settle' | 'release'>;
   readonly timings: BillingTimings;
   readonly now: () => number;
@@ -68,16 +68,16 @@ export type JobUsage = Omit<Settlement, 'jobId' | 'providerId' | 'at'>;
 
 export class Bill {
   readonly #reservation: Reservation | null;
-  readonly #with: BillSurroundings;
+  readonly #with: BillDependencies;
   #state: 'open' | 'reserving' | 'reserved' | 'settling' | 'closed' = 'open';
   /** Resolves when the ledger is asked nothing more about this job. */
   readonly done: Promise<void>;
   #finish: () => void = () => {};
 
   /** Null: the job is free of charge, and the ledger is asked nothing. */
-  constructor(reservation: Reservation | null, surroundings: BillSurroundings) {
+  constructor(reservation: Reservation | null, dependencies: BillDependencies) {
     this.#reservation = reservation;
-    this.#with = surroundings;
+    this.#with = dependencies;
     this.done = new Promise((resolve) => {
       this.#finish = resolve;
     });

@@ -10,9 +10,9 @@ import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { pixelCount } from '../request/image-job.js';
 import type { JobRequest } from '../request/job-request.js';
 import { within } from '../with-timeout.js';
-import { Bill, type BillSurroundings } from './bill.js';
+import { Bill, type BillDependencies } from './bill.js';
 
-export interface BillingOptions extends Omit<BillSurroundings, 'stopping'> {
+export interface BillingOptions extends Omit<BillDependencies, 'stopping'> {
   readonly prices: { current(model: string): Price };
 }
 

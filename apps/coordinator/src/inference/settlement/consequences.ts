@@ -1,28 +1,28 @@
 /** What the outcome of an attempt means for its provider: its reputation, its session, and whether it may have the same job again. */
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { Outcome } from '../attempt/attempt.js';
-import type { Entrant } from '../attempt/hedged-request.js';
-import type { Punctuality } from '../attempt/latency-tracker.js';
-import { providerOf, type Run } from '../job-run.js';
+import type { AttemptOutcome } from '../attempt/attempt.js';
+import type { AttemptPlan } from '../attempt/hedged-request.js';
+import type { LatencyTracker } from '../attempt/latency-tracker.js';
+import { providerOf, type RunningJob } from '../running-job.js';
 import { ENGINE_FAILED, type EngineFailures } from './engine-failures.js';
 import { isClientsFault, judgeFailure } from './outcome-policy.js';
-import type { Refusals } from './refusals.js';
+import type { RefusalTracker } from './refusal-tracker.js';
 
 /** Who keeps what is held against providers. */
-export interface Parties {
+export interface OutcomeRecorders {
   readonly fleet: ProviderRegistry;
-  readonly punctuality: Punctuality;
+  readonly latencyTracker: LatencyTracker;
   readonly engineFailures: EngineFailures;
-  readonly refusals: Refusals;
+  readonly refusals: RefusalTracker;
 }
 
 /** `elapsedMs`: how long the attempt has taken. */
-export function holdAgainst(
-  { slot, role, estimate }: Entrant,
-  outcome: Outcome,
+export function recordOutcome(
+  { slot, role, estimate }: AttemptPlan,
+  outcome: AttemptOutcome,
   elapsedMs: number,
-  run: Run,
-  { fleet, punctuality, engineFailures, refusals }: Parties,
+  run: RunningJob,
+  { fleet, latencyTracker, engineFailures, refusals }: OutcomeRecorders,
 ): void {
   const { session } = slot;
   const providerId = providerOf(session);
@@ -34,7 +34,7 @@ export function holdAgainst(
       // It may still be at work on this very job when the winner fails.
       run.request.exclude.add(providerId);
       if (role === 'hedge') return;
-      punctuality.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
+      latencyTracker.observe(run.request.model, run.job.facts.stream, estimate, elapsedMs);
       fleet.reputations.recordSlowAnswer(providerId);
       return;
     case 'failed':
@@ -51,8 +51,8 @@ export function holdAgainst(
       // A provider that was told to stop and had nothing to sign did as it should.
       if (run.gone.aborted && outcome.kind === 'failed' && outcome.failure.code === 'cancelled') return;
       // Where it has connected anew, it may have the job again.
-      const mayAgain = consequence === 'hold_off' || consequence === 'drain' || fleet.isReplaced(session);
-      if (!mayAgain) run.request.exclude.add(providerId);
+      const mayRetrySameProvider = consequence === 'hold_off' || consequence === 'drain' || fleet.isReplaced(session);
+      if (!mayRetrySameProvider) run.request.exclude.add(providerId);
       switch (consequence) {
         case 'none':
           return;

@@ -7,7 +7,7 @@
 import type { JobFailureCode, ProviderId } from '@inference/protocol';
 import { BoundedMap } from '../../limits/bounded-map.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { Run } from '../job-run.js';
+import type { RunningJob } from '../running-job.js';
 
 export const ENGINE_FAILED = 'engine_failed' satisfies JobFailureCode;
 
@@ -26,7 +26,7 @@ export interface EngineFailuresOptions {
   readonly now: () => number;
 }
 
-type Concerned = Pick<Run, 'engines' | 'job'>;
+type Concerned = Pick<RunningJob, 'engines' | 'job'>;
 
 export class EngineFailures {
   readonly #counted = new BoundedMap<string, Counted>(MAX_ACCOUNTS);

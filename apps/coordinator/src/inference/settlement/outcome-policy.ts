@@ -4,7 +4,7 @@
  */
 import { type ApiError, apiError } from '@inference/formats';
 import { JOB_FAILURES, type JobFailure } from '@inference/protocol';
-import type { Outcome } from '../attempt/attempt.js';
+import type { AttemptOutcome } from '../attempt/attempt.js';
 
 /** What the provider gets for it. Connections that are lost are counted by the fleet, once for all their jobs. */
 export type Consequence = 'none' | 'hold_off' | 'drain' | 'failed' | 'timed_out' | 'misbehaved';
@@ -17,13 +17,13 @@ export interface FailureVerdict {
   readonly reason: string;
 }
 
-export type FailedOutcome = Exclude<Outcome, { kind: 'completed' | 'stopped' | 'overtaken' }>;
+export type FailedAttempt = Exclude<AttemptOutcome, { kind: 'completed' | 'stopped' | 'overtaken' }>;
 
-export function isFailure(outcome: Outcome): outcome is FailedOutcome {
+export function isFailure(outcome: AttemptOutcome): outcome is FailedAttempt {
   return outcome.kind !== 'completed' && outcome.kind !== 'stopped' && outcome.kind !== 'overtaken';
 }
 
-export function judgeFailure(outcome: FailedOutcome): FailureVerdict {
+export function judgeFailure(outcome: FailedAttempt): FailureVerdict {
   switch (outcome.kind) {
     case 'failed':
       return judgeReported(outcome.failure);
@@ -41,7 +41,7 @@ export function judgeFailure(outcome: FailedOutcome): FailureVerdict {
 }
 
 /** Whether the provider says that the request itself is at fault. */
-export function isClientsFault(outcome: Outcome): outcome is Outcome & { kind: 'failed' } {
+export function isClientsFault(outcome: AttemptOutcome): outcome is AttemptOutcome & { kind: 'failed' } {
   return outcome.kind === 'failed' && JOB_FAILURES[outcome.failure.code].blame === 'client';
 }
 

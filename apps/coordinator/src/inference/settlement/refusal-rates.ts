@@ -15,7 +15,7 @@ const MAX_MODELS = 5000;
 const MAX_PROVIDER_MODELS = 50_000;
 const MIN_REFUSALS = 4;
 const MIN_SHARE = 0.2;
-/** Refusals are frequent above this multiple of the other providers' rate. */
+/** RefusalTracker are frequent above this multiple of the other providers' rate. */
 const MAX_RATIO = 4;
 /** Above this share refusals are frequent whatever the others do. */
 const MAX_SHARE = 0.9;

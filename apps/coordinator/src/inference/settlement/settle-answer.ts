@@ -6,31 +6,31 @@ import { apiError } from '@inference/formats';
 import { INITIAL_CREDIT_BYTES } from '@inference/protocol';
 import { promptTokenBound, settlementBounds } from '../../billing/prices/settlement-bounds.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { Outcome } from '../attempt/attempt.js';
-import type { Entrant } from '../attempt/hedged-request.js';
-import type { Parcel } from '../delivery/delivery.js';
-import { type Run, triedOn } from '../job-run.js';
+import type { AttemptOutcome } from '../attempt/attempt.js';
+import type { AttemptPlan } from '../attempt/hedged-request.js';
+import type { Attachments } from '../delivery/delivery.js';
 import { imageTokens } from '../request/image-job.js';
+import { attemptSummary, type RunningJob } from '../running-job.js';
 import { chargedCost } from './bill.js';
 import { type CompletionCheck, checkCompletion, type Produced } from './completion-check.js';
 import { deliveredUsage } from './delivered-usage.js';
-import { failed, type JobEnd } from './job-end.js';
+import { failed, type JobOutcome } from './job-outcome.js';
 
 export interface SettlingOptions {
   readonly fleet: ProviderRegistry;
   /** Images that were made and verified could not be put where clients fetch them. */
-  readonly onKeepFailed: (error: unknown) => void;
+  readonly onImageStoreError: (error: unknown) => void;
 }
 
 /** Verifies, charges and delivers. An answer that does not verify costs nothing, and its provider leaves the routing. */
 export async function settleAnswer(
-  outcome: Outcome & { kind: 'completed' },
-  { slot, context, otherJobs }: Entrant,
-  { job, delivery, bill, gone, span, ...run }: Run,
-  { fleet, onKeepFailed }: SettlingOptions,
-): Promise<JobEnd> {
+  outcome: AttemptOutcome & { kind: 'completed' },
+  { slot, context, otherJobs }: AttemptPlan,
+  { job, delivery, bill, gone, span, ...run }: RunningJob,
+  { fleet, onImageStoreError }: SettlingOptions,
+): Promise<JobOutcome> {
   const { session } = slot;
-  const tried = triedOn(session, run);
+  const tried = attemptSummary(session, run);
   const { identity, receiptVersion } = session.registration;
   const completedAt = context.issued_at + outcome.elapsedMs;
   const possible = {
@@ -42,7 +42,7 @@ export async function settleAnswer(
       couldDecode: (tokensPerSecond: number) => fleet.isPlausibleRate(session, context.model, tokensPerSecond),
     },
   };
-  const check = await checkAnswer(outcome, { context, provider: identity, receiptVersion, completedAt, possible }, delivery.parcel);
+  const check = await checkAnswer(outcome, { context, provider: identity, receiptVersion, completedAt, possible }, delivery.attachments);
   const { recalled } = outcome;
   if (!check.ok) {
     fleet.reputations.recordFault(identity.providerId, 'unverified', check.problem);
@@ -53,11 +53,11 @@ export async function settleAnswer(
   // What a present client has not drained yet, it still gets.
   const delivered = gone.aborted ? delivery.delivered : outcome.bytes;
   if (gone.aborted && delivered === 0) return { kind: 'client_gone', billed: null, ...tried };
-  if (delivery.parcel !== undefined) {
+  if (delivery.attachments !== undefined) {
     try {
-      await delivery.parcel.keep();
+      await delivery.attachments.keep();
     } catch (error) {
-      onKeepFailed(error);
+      onImageStoreError(error);
       return failed(tried, apiError('images_unavailable'), 'images_not_kept');
     }
     if (gone.aborted) return { kind: 'client_gone', billed: null, ...tried };
@@ -115,13 +115,13 @@ export async function settleAnswer(
 
 /** The signatures and the receipt, and what an answer holds beside its signed bytes. */
 async function checkAnswer(
-  { message, finished, recalled, responseSha256, reportedUsage }: Outcome & { kind: 'completed' },
+  { message, finished, recalled, responseSha256, reportedUsage }: AttemptOutcome & { kind: 'completed' },
   produced: Pick<Produced, 'context' | 'provider' | 'receiptVersion' | 'completedAt' | 'possible'>,
-  parcel: Parcel | undefined,
+  attachments: Attachments | undefined,
 ): Promise<CompletionCheck> {
-  const signed = finished && parcel !== undefined ? parcel.signedSha256() : { sha256: responseSha256 };
+  const signed = finished && attachments !== undefined ? attachments.signedSha256() : { sha256: responseSha256 };
   if ('problem' in signed) return { ok: false, problem: signed.problem };
   const check = await checkCompletion(message, { ...produced, finished, recalled, reportedUsage, responseSha256: signed.sha256 });
-  const problem = check.ok && parcel !== undefined ? await parcel.examine(check.receipt) : null;
+  const problem = check.ok && attachments !== undefined ? await attachments.examine(check.receipt) : null;
   return problem === null ? check : { ok: false, problem };
 }

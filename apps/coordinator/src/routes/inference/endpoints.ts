@@ -20,7 +20,7 @@ import type { CountTokensLimit } from '../../inference/request/count-tokens-limi
 import { type JobRequest, type RequestInput, readJobRequest } from '../../inference/request/job-request.js';
 import type { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import { chargedCost } from '../../inference/settlement/bill.js';
-import type { Billed, JobEnd } from '../../inference/settlement/job-end.js';
+import type { Billed, JobOutcome } from '../../inference/settlement/job-outcome.js';
 import { errorFacts, type Log } from '../../log.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { keyOf, requireModel } from '../plugins/api-key-auth.js';
@@ -124,7 +124,7 @@ export async function runJob(
   routes: Pick<InferenceRoutes, 'runner' | 'receipts' | 'log' | 'now' | 'metrics'>,
   job: JobRequest,
   { client, delivery, span }: JobContext,
-): Promise<JobEnd | null> {
+): Promise<JobOutcome | null> {
   const started = routes.now();
   const startedAt = performance.now();
   try {
@@ -170,7 +170,13 @@ function storeReceipt(routes: Pick<InferenceRoutes, 'receipts' | 'now'>, job: Jo
   });
 }
 
-function countJob({ metrics }: Pick<InferenceRoutes, 'metrics'>, job: JobRequest, end: JobEnd, responseBytes: number, ms: number): void {
+function countJob(
+  { metrics }: Pick<InferenceRoutes, 'metrics'>,
+  job: JobRequest,
+  end: JobOutcome,
+  responseBytes: number,
+  ms: number,
+): void {
   const billed = end.kind === 'failed' ? null : end.billed;
   metrics.job({
     endpoint: job.endpoint,
@@ -185,7 +191,7 @@ function countJob({ metrics }: Pick<InferenceRoutes, 'metrics'>, job: JobRequest
 }
 
 /** As much as the log tells. */
-function endSpan(span: TraceSpan, job: JobRequest, end: JobEnd): void {
+function endSpan(span: TraceSpan, job: JobRequest, end: JobOutcome): void {
   const billed = end.kind === 'failed' ? null : end.billed;
   span.end(
     {
@@ -201,7 +207,7 @@ function endSpan(span: TraceSpan, job: JobRequest, end: JobEnd): void {
 }
 
 /** One line per job. The model's name is logged once a provider has taken the job: until then it is only the client's text. */
-function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobEnd, ms: number): void {
+function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobOutcome, ms: number): void {
   const facts = {
     job: job.jobId,
     endpoint: job.endpoint,
@@ -210,7 +216,7 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobE
     stream: job.facts.stream,
     ms,
     attempts: end.attempts,
-    ...(end.tries.length < 2 ? {} : { tries: end.tries.map(({ role, end: outcome }) => `${role} ${outcome}`) }),
+    ...(end.attemptRecords.length < 2 ? {} : { tries: end.attemptRecords.map(({ role, end: outcome }) => `${role} ${outcome}`) }),
   };
   switch (end.kind) {
     case 'delivered':

@@ -5,13 +5,13 @@
 import { type ApiError, apiError, formatFor, openAiError, type ParsedImages, RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { ApiKey } from '../../database/accounts/api-key-repository.js';
-import type { HeldReceipts } from '../../images/deferred-receipts.js';
-import type { Allotment, ImageStore } from '../../images/image-store.js';
+import type { DeferredReceipts } from '../../images/deferred-receipts.js';
+import type { ImageAllocation, ImageStore } from '../../images/image-store.js';
 import { ClientConnection } from '../../inference/delivery/client-connection.js';
 import { ImageDelivery } from '../../inference/delivery/image-delivery.js';
 import { PlainDelivery } from '../../inference/delivery/plain-delivery.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
-import { type ImageWork, maxBodyBytes, maxBytesOf } from '../../inference/request/image-job.js';
+import { type ImageJob, maxBodyBytes, maxBytesOf } from '../../inference/request/image-job.js';
 import { imageJobRequest, type RequestInput } from '../../inference/request/job-request.js';
 import { errorFacts } from '../../log.js';
 import { keyOf, mayUseModel, requireModel } from '../plugins/api-key-auth.js';
@@ -24,7 +24,7 @@ const MAX_TRANSFER_MS = 10 * 60_000;
 
 export interface ImageRoutes extends Omit<InferenceRoutes, 'countTokensLimit'> {
   readonly store: ImageStore;
-  readonly heldReceipts: HeldReceipts;
+  readonly deferredReceipts: DeferredReceipts;
   readonly supply: ImageSupply;
   /** Longest wait for somebody who makes images, in milliseconds. */
   readonly queueMs: number;
@@ -86,15 +86,15 @@ async function generateImages(routes: ImageRoutes, { input, parsed, key, origin,
     return { error: apiError('invalid_request', { param: 'response_format', message }), reason: 'too_large' };
   }
   if (image.delivery === 'b64_json') {
-    return runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allotment: null });
+    return runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls: null }, allocation: null });
   }
-  const allotment = routes.store.allot(image.count, image.format, maxBytesOf(pixels), key.accountId);
-  if (allotment === null) return STORE_FULL_REFUSAL;
+  const allocation = routes.store.allot(image.count, image.format, maxBytesOf(pixels), key.accountId);
+  if (allocation === null) return STORE_FULL_REFUSAL;
   try {
-    const urls = allotment.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
-    return await runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allotment });
+    const urls = allocation.files.map((file) => `${origin}${IMAGE_FILES_PATH}/${file}`);
+    return await runImageJob(routes, { input, parsed, client, request }, { model, work: { ...work, urls }, allocation });
   } finally {
-    allotment.end();
+    allocation.end();
   }
 }
 
@@ -103,22 +103,22 @@ const STORE_FULL_REFUSAL: Refusal = { error: apiError('images_unavailable'), rea
 async function runImageJob(
   routes: ImageRoutes,
   { input, parsed, client, request }: Pick<ImageCall, 'input' | 'parsed' | 'client' | 'request'>,
-  { model, work, allotment }: { readonly model: string; readonly work: ImageWork; readonly allotment: Allotment | null },
+  { model, work, allocation }: { readonly model: string; readonly work: ImageJob; readonly allocation: ImageAllocation | null },
 ): Promise<Refusal | null> {
   const job = imageJobRequest(input, parsed, { model, images: work });
   const plain = new PlainDelivery({ client, format: formatFor(ENDPOINT), requestId: request.id, ignored: job.ignored });
   const noRoom = new AbortController();
   const onNoRoom = (): void => noRoom.abort();
-  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allotment, onNoRoom, maxMs: MAX_TRANSFER_MS });
-  const receipts = allotment === null ? routes.receipts : heldUntil(routes.heldReceipts, allotment.expiresAt);
+  const delivery = new ImageDelivery({ plain, envelope: job.envelope, work, allocation, onNoRoom, maxMs: MAX_TRANSFER_MS });
+  const receipts = allocation === null ? routes.receipts : heldUntil(routes.deferredReceipts, allocation.expiresAt);
   // A job that finds no room ends as one whose client has gone: nobody is paid, and its machine keeps its good name.
   const gone = { signal: AbortSignal.any([client.signal, noRoom.signal]) };
   const end = await runJob({ ...routes, receipts }, job, { client: gone, delivery, span: startSpan(routes, request, job) });
-  if (end === null || end.kind === 'failed' || end.billed === null) await allotment?.drop();
+  if (end === null || end.kind === 'failed' || end.billed === null) await allocation?.drop();
   return end?.kind === 'client_gone' && !client.gone ? STORE_FULL_REFUSAL : null;
 }
 
-function heldUntil(held: HeldReceipts, until: number): ImageRoutes['receipts'] {
+function heldUntil(held: DeferredReceipts, until: number): ImageRoutes['receipts'] {
   return { add: (receipt) => held.add(receipt, until) };
 }
 

@@ -3,13 +3,13 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
-import type { HeldReceipts } from '../../images/deferred-receipts.js';
+import type { DeferredReceipts } from '../../images/deferred-receipts.js';
 import type { ImageStore } from '../../images/image-store.js';
 import type { JobRunner } from '../../inference/job-runner.js';
 import type { JobTimings } from '../../inference/job-timings.js';
 import type { Tracer } from '../../inference/job-trace.js';
 import type { ImageSupply } from '../../inference/queue/image-supply.js';
-import type { WaitingRoom } from '../../inference/queue/request-queue.js';
+import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { CountTokensLimit } from '../../inference/request/count-tokens-limit.js';
 import { PrefixHashes } from '../../inference/request/prefix-hashes.js';
 import type { Log } from '../../log.js';
@@ -26,11 +26,11 @@ import { addReceipts } from './receipts.js';
 export interface InferenceRoutesDeps {
   readonly access: RouteAccess;
   readonly runner: JobRunner;
-  readonly waitingRoom: WaitingRoom;
+  readonly requestQueue: RequestQueue;
   readonly imageSupply: ImageSupply;
   readonly imageStore: ImageStore;
   readonly receipts: ReceiptRepository;
-  readonly heldReceipts: HeldReceipts;
+  readonly deferredReceipts: DeferredReceipts;
   readonly providers: ProviderRegistry;
   readonly catalogue: CatalogueRepository;
   readonly prices: PriceRepository;
@@ -50,7 +50,7 @@ export interface InferenceRoutesDeps {
 }
 
 export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (server, deps) => {
-  const { access, runner, receipts, heldReceipts, timings, log, now, metrics, tracer, providers } = deps;
+  const { access, runner, receipts, deferredReceipts, timings, log, now, metrics, tracer, providers } = deps;
   const { apiKeyGuard, accountGuard, adminGuard, limits } = access;
   const inference = { runner, receipts, timings, prefixHashes: new PrefixHashes(), log, now, metrics, tracer };
   const countTokensLimit = new CountTokensLimit({ bytesPerMinute: deps.countTokensBytesPerMinute });
@@ -58,13 +58,13 @@ export const inferenceRoutes: FastifyPluginAsync<InferenceRoutesDeps> = async (s
   addImages(server, apiKeyGuard, {
     ...inference,
     store: deps.imageStore,
-    heldReceipts,
+    deferredReceipts,
     supply: deps.imageSupply,
     queueMs: deps.imageQueueMs,
     publicOrigin: deps.publicOrigin,
   });
   addImageFiles(server, limits.publicRoutes, { store: deps.imageStore, metrics, now });
-  addModels(server, accountGuard, providers, deps.waitingRoom);
-  addReceipts(server, accountGuard, heldReceipts);
+  addModels(server, accountGuard, providers, deps.requestQueue);
+  addReceipts(server, accountGuard, deferredReceipts);
   addCatalogue(server, adminGuard, { catalogue: deps.catalogue, prices: deps.prices, exclusive: deps.catalogueOnly });
 };

@@ -5,7 +5,7 @@
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type, { type Static } from 'typebox';
-import type { WaitingRoom } from '../../inference/queue/request-queue.js';
+import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
 import { imageOfferOf, type ProviderRegistry, type ServedModel } from '../../providers/provider-registry.js';
@@ -23,7 +23,7 @@ export const ModelListQuerySchema = Type.Object({
 type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
 
-export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: ProviderRegistry, waitingRoom: WaitingRoom): void {
+export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: ProviderRegistry, requestQueue: RequestQueue): void {
   const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
   const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
   server.get('/v1/models', { onRequest: guard }, async (request) => {
@@ -42,7 +42,7 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
     if (model === null) return sendError(reply, unknownModel(id, fleet.listedNames()));
     const { metadata, ...entry } = entryOf(model);
     const ofMessages = isAnthropicClient(request) ? messagesMembers(model) : {};
-    reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, waitingRoom) } });
+    reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, requestQueue) } });
   });
 }
 
@@ -60,9 +60,9 @@ function pageOf(
 }
 
 /** How much the model is asked for at this moment, and what that means for one more request. */
-function demandOf(id: string, fleet: ProviderRegistry, waitingRoom: WaitingRoom) {
-  const { waiting, waitMs } = waitingRoom.outlook(id);
-  const hardware = waitingRoom.outlook(id, 'hardware');
+function demandOf(id: string, fleet: ProviderRegistry, requestQueue: RequestQueue) {
+  const { waiting, waitMs } = requestQueue.outlook(id);
+  const hardware = requestQueue.outlook(id, 'hardware');
   return {
     slots: fleet.slotCount(id),
     hardware_slots: fleet.slotCount(id, { providerSerial: null, trustFloor: 'hardware' }),

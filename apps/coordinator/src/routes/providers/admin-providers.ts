@@ -3,7 +3,7 @@ import { type AdminHold, type AdminProvider, type AdminProviderList, apiError } 
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
-import type { WaitingRoom } from '../../inference/queue/request-queue.js';
+import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
@@ -13,12 +13,12 @@ import { sendError } from '../plugins/send-error.js';
 
 export interface AdminProviderListRoutes {
   readonly fleet: ProviderRegistry;
-  readonly waitingRoom: WaitingRoom;
+  readonly requestQueue: RequestQueue;
   readonly holds: Pick<QuarantineRepository, 'of' | 'all'>;
 }
 
 export function addOperations(server: FastifyInstance, adminGuard: onRequestHookHandler, routes: AdminProviderListRoutes): void {
-  const { fleet, waitingRoom, holds } = routes;
+  const { fleet, requestQueue, holds } = routes;
   server.get(
     '/admin/v1/providers',
     { onRequest: adminGuard },
@@ -27,7 +27,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
       restrained: [...fleet.reputations.restricted()].map(([provider_id, standing]) => ({ provider_id, ...reputationBody(standing) })),
       held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
       connections: fleet.connections,
-      waiting_requests: waitingRoom.waiting,
+      waiting_requests: requestQueue.waiting,
     }),
   );
   server.get<{ Querystring: { model?: string; provider_serial?: string } }>(
@@ -40,7 +40,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
         exclude: new Set(),
         trustFloor: null,
       });
-      const { waiting, waitMs } = waitingRoom.outlook(model);
+      const { waiting, waitMs } = requestQueue.outlook(model);
       return {
         model,
         serving: fleet.serves(model),

@@ -7,7 +7,7 @@ import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { Database } from '../../database/tables.js';
 import { type ProviderEarnings, readProviderEarnings } from '../../database/usage/provider-earnings.js';
-import type { WaitingRoom } from '../../inference/queue/request-queue.js';
+import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
@@ -17,7 +17,7 @@ import { providerStatus } from './status/provider-status.js';
 
 export interface StatusSources {
   readonly fleet: ProviderRegistry;
-  readonly waitingRoom: WaitingRoom;
+  readonly requestQueue: RequestQueue;
   readonly database: Database;
   readonly now: () => number;
   readonly onFailure: (error: unknown) => void;
@@ -43,9 +43,9 @@ export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes)
 
 /** What a provider is told about itself; its owner and operators read the same. */
 export async function providerStatusOf(sources: StatusSources, session: OnlineSession): Promise<ProviderStatusAnswer> {
-  const { fleet, waitingRoom, now } = sources;
+  const { fleet, requestQueue, now } = sources;
   const earnings = await earningsOf(sources, session.registration.identity.providerId);
-  return providerStatus(session, { fleet, waitingRoom, now: now(), earnings });
+  return providerStatus(session, { fleet, requestQueue, now: now(), earnings });
 }
 
 /** A ledger that does not answer takes nothing else from the owner. */

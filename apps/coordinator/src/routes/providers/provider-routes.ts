@@ -8,7 +8,7 @@ import type { MachineCodeRepository } from '../../database/providers/machine-cod
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { Database } from '../../database/tables.js';
-import type { WaitingRoom } from '../../inference/queue/request-queue.js';
+import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
@@ -26,7 +26,7 @@ import { addMachineRoutes } from './owned-providers.js';
 export interface ProviderRoutesDeps {
   readonly access: RouteAccess;
   readonly providers: ProviderRegistry;
-  readonly waitingRoom: WaitingRoom;
+  readonly requestQueue: RequestQueue;
   readonly database: Database;
   readonly holds: QuarantineRepository;
   readonly lastSeen: LastSeenRepository;
@@ -41,14 +41,14 @@ export interface ProviderRoutesDeps {
 }
 
 export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (server, deps) => {
-  const { access, providers: fleet, waitingRoom, database, holds, lastSeen, accounts, machines, now, onFailure } = deps;
+  const { access, providers: fleet, requestQueue, database, holds, lastSeen, accounts, machines, now, onFailure } = deps;
   const { adminGuard, limits, consoleAccess } = access;
-  const statusSources = { fleet, waitingRoom, database, now, onFailure };
+  const statusSources = { fleet, requestQueue, database, now, onFailure };
   const statusOf = (session: OnlineSession) => providerStatusOf(statusSources, session);
   addAttestation(server, fleet);
   addProviderMe(server, { ...statusSources, limits });
   addAgentReleases(server, deps.releases);
-  addOperations(server, adminGuard, { fleet, waitingRoom, holds });
+  addOperations(server, adminGuard, { fleet, requestQueue, holds });
   addAdminProviders(server, adminGuard, { fleet, holds, lastSeen, statusOf, machines, accounts });
   const api = new ConsoleApi(server, consoleAccess);
   addMachineRoutes(api, { machines, lastSeen, fleet, codes: deps.machineCodes, links: deps.providerLinks });

@@ -2,8 +2,8 @@
 import { decodeFrame, INITIAL_CREDIT_BYTES, type JobContext } from '@inference/protocol';
 import { encapsulate, generateSealingKeyPair, keyIdOf, RequestOpener, sha256Hex } from '@inference/protocol/crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type Entrant, type Finish, Race, type RaceRules } from '../../../src/inference/attempt/hedged-request.js';
-import { Punctuality } from '../../../src/inference/attempt/latency-tracker.js';
+import { type AttemptPlan, type Finish, HedgedRequest, type HedgingRules } from '../../../src/inference/attempt/hedged-request.js';
+import { LatencyTracker } from '../../../src/inference/attempt/latency-tracker.js';
 import type { Delivery } from '../../../src/inference/delivery/delivery.js';
 import { JOB_TIMINGS } from '../../../src/inference/job-timings.js';
 import { judgeFailure } from '../../../src/inference/settlement/outcome-policy.js';
@@ -29,7 +29,7 @@ class Script {
     this.session = { name } as unknown as OnlineSession;
   }
 
-  entrant(role: Entrant['role'], stream = true): Entrant {
+  plan(role: AttemptPlan['role'], stream = true): AttemptPlan {
     const context = {
       v: 1,
       job_id: '7f2c8a4e-0b1d-4c3e-9f5a-6b7c8d9e0f10',
@@ -101,24 +101,24 @@ class Client implements Delivery {
 }
 
 /** A race of two scripts, the second of which may begin when `free` says so. */
-function startRace(changes: Partial<RaceRules> = {}) {
+function startRace(changes: Partial<HedgingRules> = {}) {
   const [first, second, client] = [new Script('first'), new Script('second'), new Client()];
   const ended: [string, string][] = [];
-  const punctuality = new Punctuality(JOB_TIMINGS);
-  const rules: RaceRules = {
+  const latencyTracker = new LatencyTracker(JOB_TIMINGS);
+  const rules: HedgingRules = {
     timings: JOB_TIMINGS,
     body: BODY,
-    lateAfterMs: ({ estimate }) => punctuality.lateAfterMs('m', true, estimate),
-    silentAfterMs: ({ estimate }) => punctuality.silentAfterMs(estimate),
-    second: () => second.entrant('hedge'),
+    lateAfterMs: ({ estimate }) => latencyTracker.lateAfterMs('m', true, estimate),
+    silentAfterMs: ({ estimate }) => latencyTracker.silentAfterMs(estimate),
+    second: () => second.plan('hedge'),
     couldMove: () => false,
-    ended: (entrant, outcome) => void ended.push([entrant.role, outcome.kind]),
+    ended: (plan, outcome) => void ended.push([plan.role, outcome.kind]),
     ...changes,
   };
-  const race = new Race(client, rules);
+  const race = new HedgedRequest(client, rules);
   const finishes: Finish[] = [];
   void race.finish.then((finish) => finishes.push(finish));
-  race.enter(first.entrant('first'));
+  race.enter(first.plan('first'));
   return { first, second, client, ended, finishes, race };
 }
 
@@ -127,7 +127,7 @@ const pass = (ms: number): Promise<unknown> => vi.advanceTimersByTimeAsync(ms);
 it('the second begins when the first is late, and asks again when nobody was free', async () => {
   let free = false;
   const hedge = new Script('hedge');
-  const { first, client } = startRace({ second: () => (free ? hedge.entrant('hedge') : null) });
+  const { first, client } = startRace({ second: () => (free ? hedge.plan('hedge') : null) });
   first.sink?.accepted();
   await pass(999);
   expect(hedge.sink).toBeNull();
@@ -232,15 +232,15 @@ it('when the headers can wait no longer, they name the one that was heard of las
   expect(first.cancelled).toBe(false);
 });
 
-/** A race whose first attempt has begun to answer. */
-function startAnswer(changes: Partial<RaceRules> = {}) {
+/** A race whose first attempt has attemptCount to answer. */
+function startAnswer(changes: Partial<HedgingRules> = {}) {
   const race = startRace({ second: () => null, ...changes });
   race.first.sink?.accepted();
   race.first.says('data');
   return race;
 }
 
-it('one that trickles is left when its patience is used up, however often it sends a byte', async () => {
+it('one that trickles is left when its stallBudget is used up, however often it sends a byte', async () => {
   const { first, finishes, client } = startAnswer();
   let minutes = 0;
   for (; minutes < 30 && !first.cancelled; minutes += 0.5) {
@@ -283,7 +283,7 @@ it('a machine whose credit is used up is waited for no longer than its client', 
     if (grant !== undefined) grants.push(grant);
   };
   const late = new Script('late');
-  const race = new Race(client, {
+  const race = new HedgedRequest(client, {
     timings: { ...JOB_TIMINGS, betweenFramesMs: 3_600_000 },
     body: BODY,
     lateAfterMs: () => 3_600_000,
@@ -292,7 +292,7 @@ it('a machine whose credit is used up is waited for no longer than its client', 
     couldMove: () => false,
     ended: () => {},
   });
-  race.enter(late.entrant('first'));
+  race.enter(late.plan('first'));
   late.sink?.accepted();
   for (let sent = 0; sent < INITIAL_CREDIT_BYTES; sent += 32_768) late.says('x'.repeat(32_768));
   // The client takes nothing for longer than the provider could be waited for.
@@ -303,16 +303,16 @@ it('a machine whose credit is used up is waited for no longer than its client', 
 });
 
 it('a late time follows what the model really takes', () => {
-  const punctuality = new Punctuality(JOB_TIMINGS);
+  const latencyTracker = new LatencyTracker(JOB_TIMINGS);
   const estimate = { firstTokenMs: 1000, completionMs: 5000, costMs: 0 };
-  expect(punctuality.lateAfterMs('m', true, estimate)).toBe(2000);
+  expect(latencyTracker.lateAfterMs('m', true, estimate)).toBe(2000);
   // One in ten takes twenty times the estimate.
-  for (let job = 0; job < 1000; job++) punctuality.observe('m', true, estimate, job % 10 === 0 ? 20_000 : 1000);
-  const late = punctuality.lateAfterMs('m', true, estimate);
+  for (let job = 0; job < 1000; job++) latencyTracker.observe('m', true, estimate, job % 10 === 0 ? 20_000 : 1000);
+  const late = latencyTracker.lateAfterMs('m', true, estimate);
   expect(late).toBeGreaterThan(15_000);
   expect(late).toBeLessThan(40_000);
-  expect(punctuality.lateAfterMs('other', true, estimate)).toBe(2000);
-  expect(punctuality.lateAfterMs('m', false, estimate)).toBe(10_000);
-  for (let job = 0; job < 1000; job++) punctuality.observe('m', true, estimate, 500);
-  expect(punctuality.lateAfterMs('m', true, estimate)).toBe(2000);
+  expect(latencyTracker.lateAfterMs('other', true, estimate)).toBe(2000);
+  expect(latencyTracker.lateAfterMs('m', false, estimate)).toBe(10_000);
+  for (let job = 0; job < 1000; job++) latencyTracker.observe('m', true, estimate, 500);
+  expect(latencyTracker.lateAfterMs('m', true, estimate)).toBe(2000);
 });

@@ -1,7 +1,7 @@
-/** How long an answer that has begun may take: bounded for everyone, and wide for machines that are merely slow. */
+/** How long an answer that has attemptCount may take: bounded for everyone, and wide for machines that are merely slow. */
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Patience, tokenMsOf } from '../../../src/inference/attempt/stall-budget.js';
+import { expectedTokenMs, StallBudget } from '../../../src/inference/attempt/stall-budget.js';
 import { errorOf, type Harness, startHarness, until } from '../../support/harness.js';
 import type { ScriptedJob } from '../../support/scripted-provider.js';
 
@@ -16,15 +16,15 @@ it('whatever a provider sends and says, its answer ends within a time that its l
   const rules = { maxMs: 120_000, tokenMs: 20, maxTokens: 1000 };
   fc.assert(
     fc.property(fc.array(step, { minLength: 1 }), (steps) => {
-      const patience = new Patience(rules);
+      const stallBudget = new StallBudget(rules);
       let spent = 0;
-      for (let index = 0; !patience.isOver; index++) {
+      for (let index = 0; !stallBudget.isOver; index++) {
         const { ms, bytes, working } = steps[index % steps.length] as (typeof steps)[number];
         // Time passes, or nothing would ever end.
-        patience.spend(ms + 1);
-        if (!patience.isOver) spent += ms + 1;
-        patience.got(bytes);
-        if (working) patience.working();
+        stallBudget.spend(ms + 1);
+        if (!stallBudget.isOver) spent += ms + 1;
+        stallBudget.got(bytes);
+        if (working) stallBudget.working();
       }
       expect(spent).toBeLessThanOrEqual(120_000 + 1000 * 1000);
     }),
@@ -34,11 +34,11 @@ it('whatever a provider sends and says, its answer ends within a time that its l
 
 it('a machine that was measured to be slow has in proportion more time', () => {
   const endOf = (tokenMs: number): number => {
-    const patience = new Patience({ maxMs: 120_000, tokenMs, maxTokens: 8192 });
+    const stallBudget = new StallBudget({ maxMs: 120_000, tokenMs, maxTokens: 8192 });
     let ms = 0;
-    for (; !patience.isOver; ms += 60_000) {
-      patience.spend(60_000);
-      patience.got(64);
+    for (; !stallBudget.isOver; ms += 60_000) {
+      stallBudget.spend(60_000);
+      stallBudget.got(64);
     }
     return ms;
   };
@@ -48,8 +48,8 @@ it('a machine that was measured to be slow has in proportion more time', () => {
 
 it('what a token takes is the estimate without the time to the first one', () => {
   const estimate = { firstTokenMs: 500, completionMs: 4500, costMs: 0 };
-  expect(tokenMsOf(estimate, { promptTokens: 10, completionTokens: 400 })).toBe(10);
-  expect(tokenMsOf({ ...estimate, completionMs: 400 }, { promptTokens: 10, completionTokens: 0 })).toBe(0);
+  expect(expectedTokenMs(estimate, { promptTokens: 10, completionTokens: 400 })).toBe(10);
+  expect(expectedTokenMs({ ...estimate, completionMs: 400 }, { promptTokens: 10, completionTokens: 0 })).toBe(0);
 });
 
 describe('a provider that trickles', () => {
@@ -68,7 +68,7 @@ describe('a provider that trickles', () => {
 
   for (const stream of [true, false]) {
     it(`is stopped, for a reason that is logged and counted, and paid nothing${stream ? ', in a stream' : ''}`, async () => {
-      harness = await startHarness({ jobTimings: { patienceMs: 200, overallMs: 1 } });
+      harness = await startHarness({ jobTimings: { stallMs: 200, overallMs: 1 } });
       const provider = await harness.provider({ onJob: trickle });
       const before = await harness.money();
       const response = await harness.chat({ stream });

@@ -1,11 +1,11 @@
 /** How long a request is told that it would wait: by the places that may have it, and by those that wait for the same ones. */
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../../src/inference/queue/fair-queue.js';
-import { type SeatRequest, WaitingRoom } from '../../../src/inference/queue/request-queue.js';
+import { RequestQueue, type SlotRequest } from '../../../src/inference/queue/request-queue.js';
 import type { ProviderRegistry, ProviderSelector } from '../../../src/providers/provider-registry.js';
 
 /** A fleet in which everyone is busy: ten places, of which one is on a machine of trust level hardware, and two on a named one. */
-function roomOf(floorOf?: () => 'hardware' | null): WaitingRoom {
+function roomOf(floorOf?: () => 'hardware' | null): RequestQueue {
   const fleet = {
     choose: () => ({ kind: 'busy', lapsed: [] }),
     canLoad: () => false,
@@ -14,12 +14,12 @@ function roomOf(floorOf?: () => 'hardware' | null): WaitingRoom {
       providerSerial !== null ? 2 : trustFloor === 'hardware' ? 1 : 10,
     onCapacity: () => () => {},
   } as unknown as ProviderRegistry;
-  const room = new WaitingRoom(fleet, 256, floorOf);
+  const room = new RequestQueue(fleet, 256, floorOf);
   for (let jobs = 0; jobs < 3; jobs++) room.served('m', 1000);
   return room;
 }
 
-const requestOf = (change: Partial<SeatRequest> = {}): SeatRequest => ({
+const requestOf = (change: Partial<SlotRequest> = {}): SlotRequest => ({
   model: 'm',
   accountId: 'a',
   providerSerial: null,
@@ -29,13 +29,13 @@ const requestOf = (change: Partial<SeatRequest> = {}): SeatRequest => ({
   chain: [],
   ...change,
 });
-const hardware: Partial<SeatRequest> = { trustFloor: 'hardware', ownFloor: true };
+const hardware: Partial<SlotRequest> = { trustFloor: 'hardware', ownFloor: true };
 
 describe('the wait that is told', () => {
   it('goes by the places that may have the request, and by all that come before', async () => {
     const room = roomOf();
     const gone = new AbortController();
-    const seats = [...Array(9).fill(requestOf()), requestOf(hardware)].map((request) => room.seat(request, 60_000, gone.signal));
+    const seats = [...Array(9).fill(requestOf()), requestOf(hardware)].map((request) => room.place(request, 60_000, gone.signal));
     // Ten wait for ten places: a second, and one for the turn itself.
     expect(room.outlook('m')).toEqual({ waiting: 10, waitMs: 1100 });
     // Of those, one wants the one place as well.
@@ -48,7 +48,7 @@ describe('the wait that is told', () => {
   it('refuses as hopeless who would wait too long for the few that are good enough, and nobody else', async () => {
     const room = roomOf();
     const gone = new AbortController();
-    const ask = (change: Partial<SeatRequest>) => room.seat(requestOf({ accountId: `${Math.random()}`, ...change }), 3000, gone.signal);
+    const ask = (change: Partial<SlotRequest>) => room.place(requestOf({ accountId: `${Math.random()}`, ...change }), 3000, gone.signal);
     const seats = Array.from({ length: 6 }, () => ask(hardware));
     const refused = await ask(hardware);
     expect(refused).toEqual({ kind: 'refused', reason: 'hopeless', retryAfterMs: 7000 });

@@ -1,8 +1,8 @@
-/** Refusals that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
+/** RefusalTracker that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
 import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RefusalRates } from '../../../src/inference/settlement/refusal-rates.js';
-import { contradictsOffer, Refusals } from '../../../src/inference/settlement/refusals.js';
+import { contradictsOffer, RefusalTracker } from '../../../src/inference/settlement/refusal-tracker.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
 
@@ -159,7 +159,7 @@ it('frequent refusals of a feature are a failure only beside machines of the sam
   const failuresOf = (refuser: never, answered: number): number => {
     let failures = 0;
     const fleet = { isProven: () => true, providersOfOwner: () => [], reputations: { recordFault: () => failures++ } };
-    const refusals = new Refusals({ fleet: fleet as never, now: () => 0 });
+    const refusals = new RefusalTracker({ fleet: fleet as never, now: () => 0 });
     const job = { accountId: 'account', endpoint: '/v1/chat/completions', body: new Uint8Array(100) };
     const ended = (by: never, refuses: boolean): void => {
       const run = { job, request: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;

@@ -226,7 +226,9 @@ describe('before the first content', () => {
   }
 
   it('a provider that says it is at work is waited for, streamed or not, but not for ever', async () => {
-    harness = await startHarness({ jobTimings: { firstContentMs: 900, betweenFramesMs: 900, wordlessMs: 4500, commitMs: 60_000 } });
+    harness = await startHarness({
+      jobTimings: { firstContentMs: 900, betweenFramesMs: 900, maxWorkWithoutFrameMs: 4500, commitMs: 60_000 },
+    });
     const atWork = (job: ScriptedJob): NodeJS.Timeout =>
       setInterval(() => job.provider.send({ type: 'job_progress', job_id: job.context.job_id }), 20);
     const slow = await harness.provider({

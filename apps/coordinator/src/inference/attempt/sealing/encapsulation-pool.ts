@@ -27,23 +27,23 @@ interface Stock {
   lastAt: number;
 }
 
-export interface EncapsulationsOptions {
+export interface EncapsulationPoolOptions {
   readonly now?: () => number;
   /** Hears that the thread has failed. Jobs are sealed without it from then on. */
   readonly onError: (error: unknown) => void;
   readonly startThread?: () => Worker;
 }
 
-export class Encapsulations {
+export class EncapsulationPool {
   /** The one that had a job last is the last. */
   readonly #stocks = new Map<string, Stock>();
-  readonly #options: EncapsulationsOptions;
+  readonly #options: EncapsulationPoolOptions;
   readonly #now: () => number;
   readonly #pruning: NodeJS.Timeout;
   #thread: Worker | null = null;
   #failed = false;
 
-  constructor(options: EncapsulationsOptions) {
+  constructor(options: EncapsulationPoolOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
     this.#pruning = setInterval(() => this.#prune(), KEPT_MS / 2);

@@ -1,4 +1,4 @@
-/** Entry of the thread that makes encapsulations ahead: for a recipient's key and a count, so many, one after the other. */
+/** Entry of the thread that makes encapsulationPool ahead: for a recipient's key and a count, so many, one after the other. */
 import { parentPort } from 'node:worker_threads';
 import { encapsulate } from '@inference/protocol/crypto';
 import { type Delivery, ENC_BYTES, type Order, PAIR_BYTES } from './thread-messages.js';

@@ -1,7 +1,7 @@
 /** Puts together what a provider is told about itself. Apart from the recorded decisions, everything is of this moment. */
 import type { PlacementDecision, ProviderStatusAnswer } from '@inference/protocol';
 import type { ProviderEarnings } from '../../../database/usage/provider-earnings.js';
-import type { WaitingRoom } from '../../../inference/queue/request-queue.js';
+import type { RequestQueue } from '../../../inference/queue/request-queue.js';
 import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
 import type { ProviderRegistry } from '../../../providers/provider-registry.js';
 import type { OnlineSession } from '../../../providers/session/provider-session.js';
@@ -13,13 +13,13 @@ import { reputationOf } from './reputation.js';
 
 export interface StatusInput {
   readonly fleet: ProviderRegistry;
-  readonly waitingRoom: WaitingRoom;
+  readonly requestQueue: RequestQueue;
   readonly now: number;
   /** Null where the ledger did not answer. */
   readonly earnings: ProviderEarnings | null;
 }
 
-export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now, earnings }: StatusInput): ProviderStatusAnswer {
+export function providerStatus(session: OnlineSession, { fleet, requestQueue, now, earnings }: StatusInput): ProviderStatusAnswer {
   const { identity, slots, registeredAt, agentName, agentVersion } = session.registration;
   const { host } = session.statistics;
   const standing = trustMessage(session.trust(), fleet.status(session), null, fleet.quarantineOf(identity.providerId));
@@ -42,7 +42,7 @@ export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now
     running_jobs: session.jobs.used,
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
     measured: { prefill_tps: session.statistics.prefillTps, decode_tps: session.statistics.decodeTps },
-    models: modelsOf(session, fleet, waitingRoom),
+    models: modelsOf(session, fleet, requestQueue),
     ...fleet.placementReports.share(session, null),
     decisions: fleet.placementReports.decisions(session).map(decisionOf),
     reputation: reputationOf(fleet, session, now),
@@ -51,12 +51,12 @@ export function providerStatus(session: OnlineSession, { fleet, waitingRoom, now
   return { ...facts, next_steps: nextSteps(facts) };
 }
 
-function modelsOf(session: OnlineSession, fleet: ProviderRegistry, waitingRoom: WaitingRoom): ProviderStatusAnswer['models'] {
+function modelsOf(session: OnlineSession, fleet: ProviderRegistry, requestQueue: RequestQueue): ProviderStatusAnswer['models'] {
   const gate = fleet.unavailableReason(session);
   const speeds = new Map(fleet.speeds(session).map(({ model, speed }) => [model, speed]));
   return session.models.map(({ id, state = 'ready' }) => {
     const speed = speeds.get(id);
-    const { waiting, waitMs } = waitingRoom.outlook(id);
+    const { waiting, waitMs } = requestQueue.outlook(id);
     return {
       id,
       state,

@@ -1,31 +1,31 @@
-/** Encapsulations made ahead on a thread: each is had once and opens at its recipient, and jobs never depend on the thread. */
+/** EncapsulationPool made ahead on a thread: each is had once and opens at its recipient, and jobs never depend on the thread. */
 import { Worker } from 'node:worker_threads';
 import { generateSealingKeyPair, type SealingKeyPair, setupRecipient, setupSender } from '@inference/protocol/crypto';
 import { afterEach, expect, it, vi } from 'vitest';
-import { Encapsulations } from '../../../../src/inference/attempt/sealing/encapsulation-pool.js';
+import { EncapsulationPool } from '../../../../src/inference/attempt/sealing/encapsulation-pool.js';
 
 const INFO = Uint8Array.of(1, 2, 3);
 const AAD = Uint8Array.of(4);
 const TEXT = Uint8Array.of(5, 6);
 
-const open: Encapsulations[] = [];
+const open: EncapsulationPool[] = [];
 const failures: unknown[] = [];
 
-function encapsulations(options: Partial<ConstructorParameters<typeof Encapsulations>[0]> = {}): Encapsulations {
-  const made = new Encapsulations({ onError: (error) => void failures.push(error), ...options });
+function encapsulationPool(options: Partial<ConstructorParameters<typeof EncapsulationPool>[0]> = {}): EncapsulationPool {
+  const made = new EncapsulationPool({ onError: (error) => void failures.push(error), ...options });
   open.push(made);
   return made;
 }
 
 /** Takes one and shows that its recipient opens what is sealed with it. Gives its encapsulated key. */
-function useOne(from: Encapsulations, key: SealingKeyPair): string {
+function useOne(from: EncapsulationPool, key: SealingKeyPair): string {
   const encapsulation = from.take(key.publicKey);
   const sealed = setupSender(encapsulation, INFO).seal(AAD, TEXT);
   expect(setupRecipient(key, encapsulation.enc, INFO).open(AAD, sealed)).toEqual(TEXT);
   return Buffer.from(encapsulation.enc).toString('hex');
 }
 
-async function someWait(from: Encapsulations, key: SealingKeyPair): Promise<void> {
+async function someWait(from: EncapsulationPool, key: SealingKeyPair): Promise<void> {
   await vi.waitFor(() => expect(from.waiting(key.publicKey)).toBeGreaterThan(0), { timeout: 20_000 });
 }
 
@@ -36,7 +36,7 @@ afterEach(async () => {
 });
 
 it('hands out each once, whether it waited or was made on the spot, for every recipient its own', async () => {
-  const from = encapsulations();
+  const from = encapsulationPool();
   const keys = [generateSealingKeyPair(), generateSealingKeyPair()] as const;
   const seen = new Set<string>();
   let taken = 0;
@@ -57,14 +57,14 @@ it('hands out each once, whether it waited or was made on the spot, for every re
 
 it('makes none ahead for a recipient of few jobs, and starts no thread for it', () => {
   const startThread = vi.fn<() => Worker>();
-  const from = encapsulations({ startThread });
+  const from = encapsulationPool({ startThread });
   const key = generateSealingKeyPair();
   for (let job = 0; job < 3; job++) useOne(from, key);
   expect(startThread).not.toHaveBeenCalled();
 });
 
 it('makes a bounded number ahead, however many jobs come at once', async () => {
-  const from = encapsulations();
+  const from = encapsulationPool();
   const key = generateSealingKeyPair();
   for (let job = 0; job < 500; job++) useOne(from, key);
   await vi.waitFor(() => expect(from.waiting(key.publicKey)).toBe(32), { timeout: 20_000 });
@@ -73,7 +73,7 @@ it('makes a bounded number ahead, however many jobs come at once', async () => {
 it('forgets what waited long without a job', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   let now = 1_000_000;
-  const from = encapsulations({ now: () => now });
+  const from = encapsulationPool({ now: () => now });
   const [quiet, busy] = [generateSealingKeyPair(), generateSealingKeyPair()];
   for (let job = 0; job < 10; job++) for (const key of [quiet, busy]) useOne(from, key);
   for (const key of [quiet, busy]) await someWait(from, key);
@@ -86,7 +86,7 @@ it('forgets what waited long without a job', async () => {
 });
 
 it('a key that nothing can be sealed to is refused each time, and others are still served', async () => {
-  const from = encapsulations();
+  const from = encapsulationPool();
   const smallOrder = new Uint8Array(32);
   for (let job = 0; job < 10; job++) {
     expect(() => from.take(smallOrder)).toThrow(expect.objectContaining({ name: 'SealingError', code: 'bad_key' }));
@@ -98,7 +98,7 @@ it('a key that nothing can be sealed to is refused each time, and others are sti
 });
 
 it('when its thread fails, it says so once and goes on without it', async () => {
-  const from = encapsulations({ startThread: () => new Worker('throw new Error("no thread")', { eval: true, execArgv: [] }) });
+  const from = encapsulationPool({ startThread: () => new Worker('throw new Error("no thread")', { eval: true, execArgv: [] }) });
   const key = generateSealingKeyPair();
   for (let job = 0; job < 10; job++) useOne(from, key);
   await vi.waitFor(() => expect(failures).toHaveLength(1), { timeout: 20_000 });
@@ -107,7 +107,7 @@ it('when its thread fails, it says so once and goes on without it', async () => 
 });
 
 it('a thread that cannot be started is told of once, and holds up nothing', () => {
-  const from = encapsulations({
+  const from = encapsulationPool({
     startThread: () => {
       throw new Error('no such entry');
     },
@@ -118,7 +118,7 @@ it('a thread that cannot be started is told of once, and holds up nothing', () =
 });
 
 it('once closed it has nothing left, and still serves', async () => {
-  const from = encapsulations();
+  const from = encapsulationPool();
   const key = generateSealingKeyPair();
   for (let job = 0; job < 10; job++) useOne(from, key);
   await someWait(from, key);

@@ -2,18 +2,18 @@
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, Receipt, TrustLevel } from '@inference/protocol';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
-import type { Entrant } from '../attempt/hedged-request.js';
-import type { Seat } from '../queue/request-queue.js';
+import type { AttemptPlan } from '../attempt/hedged-request.js';
+import type { Placement } from '../queue/request-queue.js';
 import { unknownModel } from '../request/unknown-model.js';
 import type { Charge, JobUsage } from './bill.js';
 import type { CompletionProblem } from './completion-check.js';
 
 /** How a job ended, for the log, the ledger and the statistics. */
-export type JobEnd =
-  | (Tried & { readonly kind: 'delivered'; readonly billed: Billed })
-  | (Tried & { readonly kind: 'failed'; readonly error: ApiError; readonly reason: string; readonly problem?: CompletionProblem })
+export type JobOutcome =
+  | (AttemptSummary & { readonly kind: 'delivered'; readonly billed: Billed })
+  | (AttemptSummary & { readonly kind: 'failed'; readonly error: ApiError; readonly reason: string; readonly problem?: CompletionProblem })
   /** `billed`: what its stream had delivered before, if that was signed. */
-  | (Tried & { readonly kind: 'client_gone'; readonly billed: Billed | null });
+  | (AttemptSummary & { readonly kind: 'client_gone'; readonly billed: Billed | null });
 
 /** What was verified, what of it counts, and what that came to. */
 export interface Billed {
@@ -24,54 +24,54 @@ export interface Billed {
 }
 
 /** One provider's part in a job, for metrics. */
-export interface Try {
+export interface AttemptRecord {
   readonly providerId: ProviderId;
   /** `retry`: after another failed. `hedge`: beside another whose first content was late. */
-  readonly role: Entrant['role'];
+  readonly role: AttemptPlan['role'];
   /** `answered`: it came to its end, verified or not; `overtaken`: another was quicker; `stopped`; or the code of its failure. */
   readonly end: string;
   readonly ms: number;
 }
 
-export interface Tried {
+export interface AttemptSummary {
   /** Of all providers that were tried, in the order in which they ended. */
-  readonly tries: readonly Try[];
+  readonly attemptRecords: readonly AttemptRecord[];
   readonly attempts: number;
   /** The provider that decided, or was tried last. */
   readonly session: OnlineSession | null;
 }
 
 /** Before anyone was tried. */
-export const UNTRIED: Tried = { tries: [], attempts: 0, session: null };
+export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, session: null };
 
-export function failed(tried: Tried, error: ApiError, reason: string): JobEnd & { kind: 'failed' } {
+export function failed(tried: AttemptSummary, error: ApiError, reason: string): JobOutcome & { kind: 'failed' } {
   return { kind: 'failed', error, reason, ...tried };
 }
 
 /** The end of a job for a model that nobody serves. `expected`: somebody may again before long. `listed`: names of listed models. */
-export function unserved(model: string, expected: boolean, listed: () => readonly string[]): JobEnd & { kind: 'failed' } {
-  if (!expected) return failed(UNTRIED, unknownModel(model, listed()), 'model_not_found');
+export function notServed(model: string, expected: boolean, listed: () => readonly string[]): JobOutcome & { kind: 'failed' } {
+  if (!expected) return failed(NO_ATTEMPTS, unknownModel(model, listed()), 'model_not_found');
   const message = 'No provider serves this model at the moment.';
-  return failed(UNTRIED, apiError('no_provider', { param: 'model', message }), 'none_serving');
+  return failed(NO_ATTEMPTS, apiError('no_provider', { param: 'model', message }), 'none_serving');
 }
 
-export interface Unseated {
+export interface NotPlacedContext {
   readonly clientGone: boolean;
   /** What the client itself asked for. */
   readonly trustFloor: TrustLevel | null;
   /** How the client named its machine, if it did. */
   readonly namedBy: 'serial' | 'id';
-  readonly tried: Tried;
+  readonly tried: AttemptSummary;
   /** What became of the job on the last provider that had it. */
-  readonly last: JobEnd | null;
+  readonly last: JobOutcome | null;
 }
 
 /** The end of a job that got no place. */
-export function unseated(
-  { reason, retryAfterMs }: Seat & { kind: 'refused' },
-  { clientGone, trustFloor, namedBy, tried, last }: Unseated,
-): JobEnd {
-  const comeBack = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
+export function notPlaced(
+  { reason, retryAfterMs }: Placement & { kind: 'refused' },
+  { clientGone, trustFloor, namedBy, tried, last }: NotPlacedContext,
+): JobOutcome {
+  const retryLater = retryAfterMs === null ? {} : { retryAfter: retryAfterMs / 1000 };
   switch (reason) {
     case 'aborted':
       if (clientGone) return { kind: 'client_gone', billed: null, ...tried };
@@ -79,7 +79,7 @@ export function unseated(
     case 'no_such_serial':
       return failed(tried, notAvailable(namedBy), reason);
     case 'queue_full':
-      return failed(tried, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...comeBack }), reason);
+      return failed(tried, apiError('rate_limit_exceeded', { message: 'Too many requests wait for this model.', ...retryLater }), reason);
     case 'all_failed':
       return last ?? failed(tried, apiError('provider_failed'), reason);
     case 'below_trust_floor':
@@ -87,11 +87,11 @@ export function unseated(
     case 'none_routable':
     case 'hopeless':
     case 'timeout':
-      return last ?? failed(tried, apiError('no_provider', comeBack), reason);
+      return last ?? failed(tried, apiError('no_provider', retryLater), reason);
   }
 }
 
-function notAvailable(namedBy: Unseated['namedBy']): ApiError {
+function notAvailable(namedBy: NotPlacedContext['namedBy']): ApiError {
   if (namedBy === 'serial') return apiError('provider_not_available', { param: 'provider_serial' });
   const message = 'The provider that X-Inference-Provider-Id names is not connected or does not serve this model.';
   return apiError('provider_not_available', { param: 'X-Inference-Provider-Id', message });

@@ -1,5 +1,5 @@
 /**
- * Refusals that blame the client. The client sees one only when a second machine says the same, or no other machine can be asked.
+ * RefusalTracker that blame the client. The client sees one only when a second machine says the same, or no other machine can be asked.
  * A refusal that the provider's own offer proves false is a lie; one that another machine contradicts, and refusals that are
  * frequent beside those of the model's other machines, are failures.
  */
@@ -10,20 +10,20 @@ import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
 import { BoundedMap } from '../../limits/bounded-map.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
-import { providerOf, type Run } from '../job-run.js';
 import type { JobRequest } from '../request/job-request.js';
-import { failed, type JobEnd } from './job-end.js';
+import { providerOf, type RunningJob } from '../running-job.js';
+import { failed, type JobOutcome } from './job-outcome.js';
 import { judgeFailure } from './outcome-policy.js';
 import { RefusalRates } from './refusal-rates.js';
 
 /** One refusal of a job. */
-export interface RefusalOfJob {
+export interface ProviderRefusal {
   readonly session: OnlineSession;
   readonly failure: JobFailure;
   /** What the provider offered then; undefined: it does not offer the model any more. */
   readonly offer: ModelOffer | undefined;
   /** Whether the provider had proved itself before; see `Fleet.isProved`. */
-  readonly isProved: boolean;
+  readonly isProven: boolean;
   /** Proved false by the provider's own offer. */
   readonly isLie: boolean;
 }
@@ -32,7 +32,7 @@ export interface RefusalOfJob {
 const MAX_COUNTED_PER_ACCOUNT = 3;
 const WINDOW_MS = 10 * 60_000;
 const MAX_PAIRS = 50_000;
-/** Refusals by machines that have not proved themselves that are believed together. */
+/** RefusalTracker by machines that have not proved themselves that are believed together. */
 const UNPROVED_QUORUM = 3;
 /** Share of the offered context from which on a told limit is believed: an engine may need a few places for itself. */
 const LIMIT_TOLERANCE = 0.9;
@@ -44,31 +44,31 @@ export const FALSE_REFUSAL = 'refusal_false';
 const CONTRADICTED_REFUSAL = 'refusal_contradicted';
 const FREQUENT_REFUSALS = 'refusals_frequent';
 
-export interface RefusalsOptions {
+export interface RefusalTrackerOptions {
   readonly fleet: Pick<ProviderRegistry, 'reputations' | 'isProven' | 'providersOfOwner'>;
   /** Milliseconds. */
   readonly now: () => number;
 }
 
-export class Refusals {
-  readonly #options: RefusalsOptions;
+export class RefusalTracker {
+  readonly #options: RefusalTrackerOptions;
   readonly #rates: RefusalRates;
   readonly #counted = new BoundedMap<string, { readonly since: number; count: number }>(MAX_PAIRS);
 
-  constructor(options: RefusalsOptions) {
+  constructor(options: RefusalTrackerOptions) {
     this.#options = options;
     this.#rates = new RefusalRates(options.now);
   }
 
   /** A provider refused the job and blames the client. The provider, and others of the same owner, get no further part in it. */
-  refused({ job, request, refusals }: Run, session: OnlineSession, failure: JobFailure): void {
+  refused({ job, request, refusals }: RunningJob, session: OnlineSession, failure: JobFailure): void {
     const { fleet } = this.#options;
     const { model } = request;
     const providerId = providerOf(session);
     const offer = session.models.find(({ id }) => id === model);
     const isLie = contradictsOffer(failure, offer, job);
-    const isProved = fleet.isProven(session, model);
-    refusals.push({ session, failure, offer, isProved, isLie });
+    const isProven = fleet.isProven(session, model);
+    refusals.push({ session, failure, offer, isProven, isLie });
     request.exclude.add(providerId);
     if (isLie) {
       fleet.reputations.recordFault(providerId, 'unverified', FALSE_REFUSAL);
@@ -79,7 +79,7 @@ export class Refusals {
   }
 
   /** Takes in how the job ended after refusals: whoever answered it contradicts some of them. */
-  settle(run: Run, end: JobEnd): void {
+  settle(run: RunningJob, end: JobOutcome): void {
     const { refusals, job, request } = run;
     const { model } = request;
     const isPinned = namesProvider(request);
@@ -125,7 +125,10 @@ export class Refusals {
 }
 
 /** What the newest refusal of a job means for the client: the end of it, or the end if nobody else can be asked. */
-export function rulingOn({ refusals }: Pick<Run, 'refusals'>, tried: Parameters<typeof failed>[0]): { done: JobEnd } | { retry: JobEnd } {
+export function rulingOn(
+  { refusals }: Pick<RunningJob, 'refusals'>,
+  tried: Parameters<typeof failed>[0],
+): { done: JobOutcome } | { retry: JobOutcome } {
   const newest = refusals.at(-1);
   if (newest === undefined) throw new Error('nobody refused the job');
   if (newest.isLie) return { retry: failed(tried, apiError('provider_failed'), FALSE_REFUSAL) };
@@ -135,9 +138,9 @@ export function rulingOn({ refusals }: Pick<Run, 'refusals'>, tried: Parameters<
 }
 
 /** Whether the refusals of a job are enough to believe them. */
-export function isConfirmed(refusals: readonly RefusalOfJob[]): boolean {
+export function isConfirmed(refusals: readonly ProviderRefusal[]): boolean {
   const plausible = refusals.filter(({ isLie }) => !isLie);
-  return plausible.length >= UNPROVED_QUORUM || (plausible.length > 1 && plausible.some(({ isProved }) => isProved));
+  return plausible.length >= UNPROVED_QUORUM || (plausible.length > 1 && plausible.some(({ isProven }) => isProven));
 }
 
 /** Whether what the provider offers proves the refusal false. */
@@ -153,19 +156,19 @@ export function contradictsOffer(failure: JobFailure, offer: ModelOffer | undefi
  * Whether no prompt of the request's size can exceed the offered context: each token covers at least a byte. Tokenizers of embedding
  * models normalize Unicode first, which makes 18 characters of U+FDFA.
  */
-function isImpossible({ failure, offer }: RefusalOfJob, { endpoint, body }: JobRequest): boolean {
+function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, body }: JobRequest): boolean {
   if (endpoint === '/v1/embeddings' || offer === undefined) return false;
   return failure.code === 'context_length_exceeded' && promptTokenBound(body.length) < offer.context_length;
 }
 
 /** Whether the refusal may be due to the version of the agent: what one version does not support, another may. */
-function isOtherAgent({ failure, session: { registration } }: RefusalOfJob, { registration: other }: OnlineSession): boolean {
+function isOtherAgent({ failure, session: { registration } }: ProviderRefusal, { registration: other }: OnlineSession): boolean {
   if (failure.code !== 'unsupported') return false;
   return registration.agentName !== other.agentName || registration.agentVersion !== other.agentVersion;
 }
 
 /** Whether an answer to the same request shows that the refusal was wrong. Engines differ in what they support. */
-function isContradicted({ failure, offer }: RefusalOfJob, { usage }: Receipt): boolean {
+function isContradicted({ failure, offer }: ProviderRefusal, { usage }: Receipt): boolean {
   switch (failure.code) {
     case 'context_length_exceeded':
       return offer !== undefined && usage.prompt_tokens < LIMIT_TOLERANCE * offer.context_length;
