@@ -7,12 +7,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Architecture, type DecoderShape, decoderMetadata, decoderTensors, parameterCount, type TensorSlot } from './gguf/decoder.js';
-import { BLOCK, type TensorType } from './gguf/encode.js';
-import { randomChunks } from './gguf/random.js';
-import { plainVocabulary, SPECIAL_TOKENS, tokenizerMetadata, type Vocabulary } from './gguf/tokenizer.js';
-import { trainVocabulary } from './gguf/train-vocabulary.js';
-import { integer, type Tensor, writeGguf } from './gguf/writer.js';
+import {
+  type Architecture,
+  type DecoderShape,
+  decoderMetadata,
+  decoderTensors,
+  parameterCount,
+  type TensorSlot,
+} from './fixtures/gguf/decoder.js';
+import { BLOCK, type TensorType } from './fixtures/gguf/encode.js';
+import { randomChunks } from './fixtures/gguf/random.js';
+import { plainVocabulary, SPECIAL_TOKENS, tokenizerMetadata, type Vocabulary } from './fixtures/gguf/tokenizer.js';
+import { trainVocabulary } from './fixtures/gguf/train-vocabulary.js';
+import { integer, type Tensor, writeGguf } from './fixtures/gguf/writer.js';
 
 const HELP = `Makes a GGUF model with random weights.
 

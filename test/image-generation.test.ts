@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { look } from '../scripts/demo-image-model/look.js';
+import { look } from '../scripts/demo-models/image/look.js';
 import { type DemoNetwork, filesHolding, startDemoNetwork } from './support/demo-network.js';
 import { ROOT } from './support/npm-start.js';
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TinyDiffusion, writeTinyDiffusion } from '../../../scripts/onnx/tiny-diffusion.js';
+import { type TinyDiffusion, writeTinyDiffusion } from '../../../scripts/fixtures/onnx/tiny-diffusion.js';
 import { ImageEngine, type ImageEngineOptions } from '../src/imaging/image-engine.js';
 import type { DrawRequest, ImageSettings } from '../src/imaging/messages.js';
 

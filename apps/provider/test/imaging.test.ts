@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { GraphBuilder } from '../../../scripts/onnx/graph.js';
+import { GraphBuilder } from '../../../scripts/fixtures/onnx/graph.js';
 import { seededRandom } from '../../../test/support/seeded-random.js';
 import { DrawingError } from '../src/imaging/drawing.js';
 import type { ImageEngine, ImageEngineEvent } from '../src/imaging/image-engine.js';

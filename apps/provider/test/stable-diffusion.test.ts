@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeTinyZImage } from '../../../scripts/safetensors/tiny-z-image.js';
+import { writeTinyZImage } from '../../../scripts/fixtures/safetensors/tiny-z-image.js';
 import { hasImageAddOn, TEST_ADD_ON } from '../../../test/support/image-add-on.js';
 import type { ImageEngine } from '../src/imaging/image-engine.js';
 import { readModelFacts } from '../src/models/model-facts.js';

@@ -3,6 +3,8 @@
 The encoder learns to answer questions about the scene, and the layout to draw the mean of the pictures that a prompt may stand for.
 """
 import argparse
+import pathlib
+import sys
 import time
 
 import torch
@@ -11,12 +13,14 @@ from torch.nn.functional import cross_entropy
 import tokenizer as bpe
 from checkpoint import load, save
 from diffusion import SCALING
-from kernels import KernelMuon
 from paint import thumbnail
 from scene import Draw
 from text_encoder import FACTS, Reader, TextEncoder, facts_of
 from unet import Layout
 from wording import Wording
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
+from muon import KernelMuon
 
 SIZES = [(192, 192), (256, 256), (256, 256), (384, 256), (256, 384), (128, 128)]
 

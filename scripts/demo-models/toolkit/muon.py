@@ -35,3 +35,21 @@ class Muon(torch.optim.Optimizer):
                 scale = max(1, weight.shape[0] / weight.shape[1]) ** 0.5
                 weight.mul_(1 - group['lr'] * group['weight_decay'])
                 weight.add_(update, alpha=-group['lr'] * scale)
+
+
+class KernelMuon(torch.optim.Optimizer):
+    """Muon for convolution kernels, each as the matrix of its outputs by all its inputs."""
+
+    def __init__(self, parameters):
+        super().__init__(parameters, {'lr': 0.0})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for weight in group['params']:
+                state = self.state[weight]
+                velocity = state.setdefault('velocity', torch.zeros_like(weight))
+                velocity.lerp_(weight.grad, 0.05)
+                update = orthogonalize(weight.grad.lerp(velocity, 0.95).flatten(1)).reshape(weight.shape)
+                weight.mul_(1 - group['lr'] * 0.01)
+                weight.add_(update, alpha=-group['lr'] * max(1, weight.shape[0] / weight[0].numel()) ** 0.5)

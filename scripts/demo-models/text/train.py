@@ -1,5 +1,7 @@
 """Trains Pico from scratch, or goes on from a checkpoint, on one CPU thread. See README.md."""
 import argparse
+import pathlib
+import sys
 import time
 
 import torch
@@ -10,6 +12,8 @@ import corpus
 import draw
 import facts
 from model import Model, Shape
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
 from muon import Muon
 
 

@@ -1,7 +1,7 @@
 /**
  * Draws the held-out prompts of `questions.py` and counts by pixels how often the picture shows what was asked. See README.md.
  *
- *   npx tsx scripts/demo-image-model/evaluate.mjs FOLDER QUESTIONS [--size WIDTHxHEIGHT] [--sheet FILE.png] [--steps N] [--guidance N]
+ *   npx tsx scripts/demo-models/image/evaluate.mjs FOLDER QUESTIONS [--size WIDTHxHEIGHT] [--sheet FILE.png] [--steps N] [--guidance N]
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

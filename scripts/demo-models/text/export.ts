@@ -1,14 +1,14 @@
 /**
  * Turns a checkpoint folder of train.py into a GGUF file.
  *
- *   npx tsx scripts/demo-model/export.ts checkpoint pico.gguf [--type Q8_0|F16|F32]
+ *   npx tsx scripts/demo-models/text/export.ts checkpoint pico.gguf [--type Q8_0|F16|F32]
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } from '../gguf/decoder.js';
-import type { TensorType } from '../gguf/encode.js';
-import { tokenizerMetadata, type Vocabulary } from '../gguf/tokenizer.js';
-import { type Tensor, writeGguf } from '../gguf/writer.js';
+import { type DecoderShape, decoderMetadata, decoderTensors, parameterCount } from '../../fixtures/gguf/decoder.js';
+import type { TensorType } from '../../fixtures/gguf/encode.js';
+import { tokenizerMetadata, type Vocabulary } from '../../fixtures/gguf/tokenizer.js';
+import { type Tensor, writeGguf } from '../../fixtures/gguf/writer.js';
 
 /** Contents of meta.json, written by checkpoint.py. */
 interface Checkpoint {
@@ -79,7 +79,7 @@ function exportModel(folder: string, out: string, type: TensorType): void {
   });
   const parameters = parameterCount(slots);
   const about = { name: 'Pico demo', sizeLabel: `${(parameters / 1e6).toFixed(1)}M`, license: 'apache-2.0', type };
-  const template = readFileSync(new URL('../../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
+  const template = readFileSync(new URL('../../../apps/provider/demo-models/pico/chat_template.jinja', import.meta.url), 'utf8');
   const metadata = new Map([...decoderMetadata(shape, about), ...tokenizerMetadata(vocabulary, template.trimEnd())]);
   const bytes = writeGguf(out, metadata, tensors);
   console.log(`${out}: ${parameters} parameters, ${bytes} bytes`);

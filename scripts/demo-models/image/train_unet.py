@@ -1,6 +1,8 @@
 """Trains the denoiser, and the text encoder further with it. See README.md."""
 import argparse
 import copy
+import pathlib
+import sys
 import time
 
 import torch
@@ -8,13 +10,15 @@ from torch.nn.functional import cross_entropy
 
 from checkpoint import load, save
 from diffusion import SCALING, STEPS, noisy
-from kernels import KernelMuon
 from paint import thumbnail
 from scene import Draw
 from text_encoder import FACTS, Reader, TextEncoder, facts_of
 from tokenizer import END, Tokenizer
 from unet import UNet
 from wording import Wording
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
+from muon import KernelMuon
 
 # At first on small pictures, which are cheap; what is learned carries over, because places are told relative to the picture.
 EARLY = [(192, 192)] * 4 + [(288, 192), (192, 288), (128, 128), (128, 128)]

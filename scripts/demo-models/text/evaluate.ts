@@ -1,8 +1,8 @@
 /**
  * Asks a GGUF model the held-out questions of questions.py through llama.cpp, greedily, and counts right answers.
  *
- *   python3 scripts/demo-model/questions.py > questions.jsonl
- *   npx tsx scripts/demo-model/evaluate.ts pico.gguf questions.jsonl [--failures 3]
+ *   python3 scripts/demo-models/text/questions.py > questions.jsonl
+ *   npx tsx scripts/demo-models/text/evaluate.ts pico.gguf questions.jsonl [--failures 3]
  *
  * An answer is right when the text after the think section equals the expected one and the model stopped by itself;
  * for a tool call, when it is the same JSON value.

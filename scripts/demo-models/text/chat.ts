@@ -1,8 +1,8 @@
 /**
  * Talks to a GGUF model through llama.cpp, for a quick look.
  *
- *   npx tsx scripts/demo-model/chat.ts pico.gguf                          a conversation on the terminal
- *   npx tsx scripts/demo-model/chat.ts pico.gguf "Hello" "What is 4 + 9?" these turns, then stops
+ *   npx tsx scripts/demo-models/text/chat.ts pico.gguf                          a conversation on the terminal
+ *   npx tsx scripts/demo-models/text/chat.ts pico.gguf "Hello" "What is 4 + 9?" these turns, then stops
  *
  * --system TEXT gives a system prompt, --tools offers a weather tool, --tokens N limits each answer (default 300).
  */

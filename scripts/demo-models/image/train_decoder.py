@@ -1,14 +1,18 @@
 """Trains the decoder on windows of painted scenes. See README.md."""
 import argparse
+import pathlib
+import sys
 import time
 
 import torch
 
 from checkpoint import load, save
 from decoder import Decoder
-from kernels import KernelMuon
 from paint import paint_layout
 from scene import Draw, layout
+
+sys.path.append(str(pathlib.Path(__file__).parent.parent / 'toolkit'))
+from muon import KernelMuon
 
 WINDOW = 96  # pixels
 SIZES = [(256, 256), (256, 256), (384, 256), (128, 128), (192, 192)]
