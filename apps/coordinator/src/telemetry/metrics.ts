@@ -4,7 +4,7 @@
  */
 import type { Endpoint } from '@inference/protocol';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { LedgerStep } from '../billing/ledger/observed-ledger.js';
+import type { StepType } from '../billing/ledger/ledger-steps.js';
 import type { JobEvent, JobObserver } from '../inference/job-observer.js';
 import type { ProviderEvent } from '../providers/provider-registry.js';
 import { BoundedLabels } from './bounded-labels.js';
@@ -122,7 +122,7 @@ export class Metrics implements JobObserver {
     this.#imageFetches.inc({ outcome });
   }
 
-  ledgerStep(step: LedgerStep, outcome: string, ms: number): void {
+  ledgerStep(step: StepType, outcome: string, ms: number): void {
     this.#steps.inc({ step, outcome });
     if (outcome === 'failed') this.recentProblems.add(`ledger_failed:${step}`);
     this.#stepSeconds.observe({ step }, ms / 1000);

@@ -1,100 +1,109 @@
 /**
- * The working copy of a batch: steps read the ground through it, change it one after the other, and it says what changed.
- * A step first works out everything that can fail and then changes the draft, so a failed step leaves no trace in it.
+ * Working copy of the ledger for one batch. Steps read and change the draft one after the other; the repository then stores its
+ * changes. A step computes everything that can fail before its first change, so a failed step leaves no trace.
  */
-
-import { addActivity, DAY_MS, HOUR_MS, MINUTE_MS, noActivity, QUARTER_MS } from '../../database/ledger/activity.js';
-import type { Changes } from '../../database/ledger/ledger-changes.js';
-import type { LockedRows } from '../../database/ledger/locked-rows.js';
-import type { AccountHour, MinuteCounts } from '../../database/ledger/totals.js';
-import type { Activity, BalanceRow, JobRow, PostingRow } from '../../database/tables/ledger.js';
-import type { Tables } from '../../database/tables.js';
+import type { JobId, ProviderId } from '@inference/protocol';
+import { DAY_MS, HOUR_MS, MINUTE_MS, QUARTER_MS } from '../../database/ledger/activity.js';
+import type {
+  AccountActivity,
+  AccountBalance,
+  AccountHour,
+  DepositRecord,
+  EarningsDay,
+  KeySpend,
+  LedgerJob,
+  NetworkMinute,
+  PayerDay,
+  Posting,
+  ProviderQuarter,
+  WithdrawalRecord,
+} from '../../database/ledger/ledger-records.js';
+import type { LedgerChanges, LockedRows } from '../../database/ledger/ledger-repository.js';
+import { type MicroUsd, microUsd } from '../micro-usd.js';
 import { LedgerError } from './ledger-error.js';
 
-export type Posting = Pick<PostingRow, 'account' | 'amount' | 'earned'>;
-type KeyRow = Tables['key_spend'];
-type WithdrawalRow = Tables['withdrawals'];
+const ZERO = microUsd(0);
 
 export class LedgerDraft {
-  readonly #ground: LockedRows;
-  readonly #jobs = new Map<string, JobRow>();
-  readonly #balances = new Map<string, BalanceRow>();
-  readonly #keys = new Map<string, KeyRow>();
-  readonly #deposits = new Map<string, Tables['deposits']>();
-  readonly #withdrawals = new Map<string, WithdrawalRow>();
-  readonly #postings: Omit<PostingRow, 'seq'>[] = [];
-  readonly #minutes = new Map<number, MinuteCounts>();
+  readonly #locked: LockedRows;
+  readonly #jobs = new Map<JobId, LedgerJob>();
+  readonly #balances = new Map<string, AccountBalance>();
+  readonly #keys = new Map<string, KeySpend>();
+  readonly #deposits = new Map<string, DepositRecord>();
+  readonly #withdrawals = new Map<string, WithdrawalRecord>();
+  readonly #postings: Posting[] = [];
+  readonly #minutes = new Map<number, NetworkMinute>();
   readonly #hours = new Map<string, AccountHour>();
-  readonly #quarters = new Map<string, Tables['machine_quarters']>();
-  readonly #pending = new Map<string, Tables['pending_earnings']>();
-  readonly #payers = new Map<string, Tables['payer_earnings']>();
+  readonly #quarters = new Map<string, ProviderQuarter>();
+  readonly #earningsDays = new Map<string, EarningsDay>();
+  readonly #payerDays = new Map<string, PayerDay>();
 
-  constructor(ground: LockedRows) {
-    this.#ground = ground;
+  constructor(locked: LockedRows) {
+    this.#locked = locked;
   }
 
-  job(id: string): Readonly<JobRow> | undefined {
-    return this.#jobs.get(id) ?? this.#ground.jobs.get(id);
+  job(id: JobId): LedgerJob | undefined {
+    return this.#jobs.get(id) ?? this.#locked.jobs.get(id);
   }
 
-  balance(account: string): Readonly<BalanceRow> {
-    return this.#balances.get(account) ?? this.#ground.balances.get(account) ?? { account, balance: 0, reserved: 0, earned: 0 };
+  balance(account: string): AccountBalance {
+    return this.#balances.get(account) ?? this.#locked.balances.get(account) ?? { account, balance: ZERO, reserved: ZERO, earned: ZERO };
   }
 
-  key(id: string): Readonly<KeyRow> {
-    return this.#keys.get(id) ?? this.#ground.keys.get(id) ?? { api_key_id: id, spent: 0, held: 0, spent_pruned: 0 };
+  key(id: string): KeySpend {
+    return this.#keys.get(id) ?? this.#locked.keys.get(id) ?? { apiKeyId: id, spent: ZERO, reserved: ZERO, spentPruned: ZERO };
   }
 
   /** The account that a provider earns for. */
-  earner(providerId: string): string {
-    const account = this.#ground.owners.get(providerId);
+  earner(providerId: ProviderId): string {
+    const account = this.#locked.owners.get(providerId);
     if (account === undefined) throw new Error('the provider of a settlement was not loaded');
     return account;
   }
 
   hasDeposit(eventId: string): boolean {
-    return this.#deposits.has(eventId) || this.#ground.deposits.has(eventId);
+    return this.#deposits.has(eventId) || this.#locked.deposits.has(eventId);
   }
 
-  withdrawal(id: string): Readonly<WithdrawalRow> | undefined {
-    return this.#withdrawals.get(id) ?? this.#ground.withdrawals.get(id);
+  withdrawal(id: string): WithdrawalRecord | undefined {
+    return this.#withdrawals.get(id) ?? this.#locked.withdrawals.get(id);
   }
 
-  /** Earnings of an account per day, old days included. Only of accounts whose pending earnings were loaded. */
-  pending(account: string): readonly Readonly<Tables['pending_earnings']>[] {
-    return [...this.#ground.pending, ...this.#pending.values()].filter((row) => row.account === account);
+  /** Earnings of an account per day, matured days included. The account must be among the loaded ones. */
+  earningsDays(account: string): readonly EarningsDay[] {
+    return [...this.#locked.earningsDays, ...this.#earningsDays.values()].filter((day) => day.account === account);
   }
 
-  putJob(row: JobRow): void {
-    this.#jobs.set(row.job_id, row);
+  putJob(job: LedgerJob): void {
+    this.#jobs.set(job.jobId, job);
   }
 
-  putDeposit(row: Tables['deposits']): void {
-    this.#deposits.set(row.event_id, row);
+  putDeposit(deposit: DepositRecord): void {
+    this.#deposits.set(deposit.eventId, deposit);
   }
 
-  putWithdrawal(row: WithdrawalRow): void {
-    this.#withdrawals.set(row.id, row);
+  putWithdrawal(withdrawal: WithdrawalRecord): void {
+    this.#withdrawals.set(withdrawal.id, withdrawal);
   }
 
-  /** Changes what a job of an account and a key holds. */
-  hold(account: string, keyId: string, amount: number): void {
+  /** Adds to the reserved amount of an account and a key; a negative amount releases. */
+  addReserved(account: string, apiKeyId: string, amount: number): void {
     const balance = this.balance(account);
-    this.#balances.set(account, { ...balance, reserved: balance.reserved + amount });
-    const key = this.key(keyId);
-    this.#keys.set(keyId, { ...key, held: key.held + amount });
+    this.#balances.set(account, { ...balance, reserved: microUsd(balance.reserved + amount) });
+    const key = this.key(apiKeyId);
+    this.#keys.set(apiKeyId, { ...key, reserved: microUsd(key.reserved + amount) });
   }
 
-  spend(keyId: string, amount: number): void {
-    const key = this.key(keyId);
-    this.#keys.set(keyId, { ...key, spent: key.spent + amount });
+  addSpent(apiKeyId: string, amount: MicroUsd): void {
+    const key = this.key(apiKeyId);
+    this.#keys.set(apiKeyId, { ...key, spent: microUsd(key.spent + amount) });
   }
 
   /**
-   * Posts one event. Throws, changing nothing, when the postings do not sum to zero or a balance would leave the exact
-   * integers; postings of nothing are left out.
+   * Posts one event. Throws without a change if the postings do not sum to zero, or if a balance would exceed exact integers.
+   * Postings of zero are omitted.
    */
-  post(event: string, at: number, postings: readonly Posting[]): void {
+  post(event: string, at: number, postings: readonly Pick<Posting, 'account' | 'amount' | 'earned'>[]): void {
     let sum = 0;
     for (const { account, amount } of postings) {
       sum += amount;
@@ -105,70 +114,87 @@ export class LedgerDraft {
     for (const { account, amount, earned } of postings) {
       if (amount === 0 && earned === 0) continue;
       const balance = this.balance(account);
-      this.#balances.set(account, { ...balance, balance: balance.balance + amount, earned: balance.earned + earned });
+      this.#balances.set(account, {
+        ...balance,
+        balance: microUsd(balance.balance + amount),
+        earned: microUsd(balance.earned + earned),
+      });
       this.#postings.push({ event, account, amount, earned, at });
     }
   }
 
   /** Counts activity of an account in the hour of `at`. */
-  count(account: string, at: number, activity: Readonly<Partial<Activity>>): void {
+  countActivity(account: string, at: number, activity: Readonly<Partial<AccountActivity>>): void {
     const hour = Math.floor(at / HOUR_MS);
     const key = `${hour} ${account}`;
-    let row = this.#hours.get(key);
-    if (row === undefined) {
-      row = { hour, account, ...noActivity() };
-      this.#hours.set(key, row);
+    let sums = this.#hours.get(key);
+    if (sums === undefined) {
+      sums = {
+        ...{ hour, account, requests: 0, promptTokens: 0, completionTokens: 0 },
+        ...{ images: 0, spent: 0, servedJobs: 0, servedTokens: 0, earned: 0 },
+      };
+      this.#hours.set(key, sums);
     }
-    addActivity(row, { ...noActivity(), ...activity });
+    sums.requests += activity.requests ?? 0;
+    sums.promptTokens += activity.promptTokens ?? 0;
+    sums.completionTokens += activity.completionTokens ?? 0;
+    sums.images += activity.images ?? 0;
+    sums.spent += activity.spent ?? 0;
+    sums.servedJobs += activity.servedJobs ?? 0;
+    sums.servedTokens += activity.servedTokens ?? 0;
+    sums.earned += activity.earned ?? 0;
   }
 
-  /** Counts a job of a machine, for the account that it earned for. */
-  countMachine(
-    job: Pick<Tables['machine_quarters'], 'provider_id' | 'model' | 'earner' | 'prompt_tokens' | 'completion_tokens' | 'images' | 'earned'>,
-    at: number,
-  ): void {
+  /** Counts a job of a provider, for the account that the provider earned for, in the quarter of an hour of `at`. */
+  countProviderJob(job: Omit<ProviderQuarter, 'quarter' | 'jobs'>, at: number): void {
     const quarter = Math.floor(at / QUARTER_MS);
-    const key = JSON.stringify([quarter, job.provider_id, job.model, job.earner]);
-    const row = this.#quarters.get(key);
-    if (row === undefined) {
+    const key = JSON.stringify([quarter, job.providerId, job.model, job.earner]);
+    const sums = this.#quarters.get(key);
+    if (sums === undefined) {
       this.#quarters.set(key, { ...job, quarter, jobs: 1 });
       return;
     }
-    row.jobs++;
-    row.prompt_tokens += job.prompt_tokens;
-    row.completion_tokens += job.completion_tokens;
-    row.images += job.images;
-    row.earned += job.earned;
+    sums.jobs++;
+    sums.promptTokens += job.promptTokens;
+    sums.completionTokens += job.completionTokens;
+    sums.images += job.images;
+    sums.earned += job.earned;
   }
 
-  /** Adds earnings that one account got from another, on the day of `at`. `ofDeposits`: the part that was paid from deposited money. */
-  earn(earner: string, payer: string, { earned, ofDeposits }: { readonly earned: number; readonly ofDeposits: number }, at: number): void {
-    const day = Math.floor(at / DAY_MS);
-    const pendingKey = `${day} ${earner}`;
-    const pending = this.#pending.get(pendingKey) ?? { account: earner, day, amount: 0 };
-    this.#pending.set(pendingKey, { ...pending, amount: pending.amount + earned });
-    const payerKey = JSON.stringify([day, earner, payer]);
-    const paid = this.#payers.get(payerKey) ?? { earner, payer, day, earned: 0, of_deposits: 0 };
-    this.#payers.set(payerKey, { ...paid, earned: paid.earned + earned, of_deposits: paid.of_deposits + ofDeposits });
-  }
-
+  /** Counts a job of the network in the minute of `at`. */
   countMinute(at: number, promptTokens: number, completionTokens: number): void {
     const minute = Math.floor(at / MINUTE_MS);
-    let row = this.#minutes.get(minute);
-    if (row === undefined) {
-      row = { minute, requests: 0, prompt_tokens: 0, completion_tokens: 0 };
-      this.#minutes.set(minute, row);
+    let sums = this.#minutes.get(minute);
+    if (sums === undefined) {
+      sums = { minute, requests: 0, promptTokens: 0, completionTokens: 0 };
+      this.#minutes.set(minute, sums);
     }
-    row.requests++;
-    row.prompt_tokens += promptTokens;
-    row.completion_tokens += completionTokens;
+    sums.requests++;
+    sums.promptTokens += promptTokens;
+    sums.completionTokens += completionTokens;
   }
 
-  changes(): Changes {
-    const [changedJobs, newJobs] = split(this.#jobs, this.#ground.jobs);
-    const [balances, addedBalances] = split(this.#balances, this.#ground.balances);
-    const [keys, addedKeys] = split(this.#keys, this.#ground.keys);
-    const [changedWithdrawals, newWithdrawals] = split(this.#withdrawals, this.#ground.withdrawals);
+  /** Adds earnings from one payer on the day of `at`. `ofDeposits`: part that the payer took from deposited money. */
+  addEarnings(
+    earner: string,
+    payer: string,
+    { earned, ofDeposits }: { readonly earned: number; readonly ofDeposits: number },
+    at: number,
+  ): void {
+    const day = Math.floor(at / DAY_MS);
+    const earningsKey = `${day} ${earner}`;
+    const earnings = this.#earningsDays.get(earningsKey) ?? { account: earner, day, amount: 0 };
+    this.#earningsDays.set(earningsKey, { ...earnings, amount: earnings.amount + earned });
+    const payerKey = JSON.stringify([day, earner, payer]);
+    const paid = this.#payerDays.get(payerKey) ?? { earner, payer, day, earned: 0, ofDeposits: 0 };
+    this.#payerDays.set(payerKey, { ...paid, earned: paid.earned + earned, ofDeposits: paid.ofDeposits + ofDeposits });
+  }
+
+  changes(): LedgerChanges {
+    const [changedJobs, newJobs] = split(this.#jobs, this.#locked.jobs);
+    const [balances, addedBalances] = split(this.#balances, this.#locked.balances);
+    const [keys, addedKeys] = split(this.#keys, this.#locked.keys);
+    const [changedWithdrawals, newWithdrawals] = split(this.#withdrawals, this.#locked.withdrawals);
     return {
       newJobs,
       changedJobs,
@@ -183,16 +209,16 @@ export class LedgerDraft {
       minutes: [...this.#minutes.values()],
       hours: [...this.#hours.values()],
       quarters: [...this.#quarters.values()],
-      pending: [...this.#pending.values()],
-      payers: [...this.#payers.values()],
+      earningsDays: [...this.#earningsDays.values()],
+      payerDays: [...this.#payerDays.values()],
     };
   }
 }
 
-/** Rows that the ground had, and rows that it had not. */
-function split<Row>(rows: ReadonlyMap<string, Row>, ground: ReadonlyMap<string, unknown>): [Row[], Row[]] {
-  const known: Row[] = [];
-  const fresh: Row[] = [];
-  for (const [id, row] of rows) (ground.has(id) ? known : fresh).push(row);
-  return [known, fresh];
+/** Separates records that were locked from records that are new. */
+function split<Id, Entry>(records: ReadonlyMap<Id, Entry>, locked: ReadonlyMap<Id, unknown>): [Entry[], Entry[]] {
+  const known: Entry[] = [];
+  const added: Entry[] = [];
+  for (const [id, record] of records) (locked.has(id) ? known : added).push(record);
+  return [known, added];
 }

@@ -1,21 +1,49 @@
-/** The steps that are gathered into transactions: one union, the check of their values, and the rows each one needs. */
+/** Ledger steps: their parameters and outcomes by type, the validation of their values, and the rows that they need. */
 import type { JobId } from '@inference/protocol';
-import type { RowKeys } from '../../database/ledger/locked-rows.js';
+import type { RowKeys } from '../../database/ledger/ledger-repository.js';
 import { MAX_PER_STEP } from '../micro-usd.js';
-import type { Deposit, Reservation, Settlement, WithdrawalEnd, WithdrawalRequest } from './ledger.js';
+import type {
+  Deposit,
+  DepositOutcome,
+  EndWithdrawalOutcome,
+  Reservation,
+  ReserveOutcome,
+  Settlement,
+  SettleOutcome,
+  WithdrawalEnd,
+  WithdrawalOutcome,
+  WithdrawalRequest,
+} from './ledger.js';
 import { LedgerError } from './ledger-error.js';
 
-export type Step =
-  | { readonly type: 'reserve'; readonly reservation: Reservation }
-  | { readonly type: 'settle'; readonly settlement: Settlement }
-  | { readonly type: 'release'; readonly jobId: JobId; readonly at: number }
-  | { readonly type: 'deposit'; readonly deposit: Deposit }
-  | { readonly type: 'request_withdrawal'; readonly request: WithdrawalRequest }
-  | { readonly type: 'end_withdrawal'; readonly id: string; readonly end: WithdrawalEnd; readonly at: number };
+/** Parameters of each type of step. */
+interface StepParameters {
+  readonly reserve: { readonly reservation: Reservation };
+  readonly settle: { readonly settlement: Settlement };
+  readonly release: { readonly jobId: JobId; readonly at: number };
+  readonly deposit: { readonly deposit: Deposit };
+  readonly request_withdrawal: { readonly request: WithdrawalRequest };
+  readonly end_withdrawal: { readonly id: string; readonly end: WithdrawalEnd; readonly at: number };
+}
+
+/** Outcome of each type of step. */
+export interface StepOutcomes {
+  readonly reserve: ReserveOutcome;
+  readonly settle: SettleOutcome;
+  /** False if nothing was reserved. */
+  readonly release: boolean;
+  readonly deposit: DepositOutcome;
+  readonly request_withdrawal: WithdrawalOutcome;
+  readonly end_withdrawal: EndWithdrawalOutcome;
+}
+
+export type StepType = keyof StepParameters;
+export type Step = { [T in StepType]: { readonly type: T } & StepParameters[T] }[StepType];
+export type StepOutcome = StepOutcomes[StepType];
 
 const MAX_ID_CHARACTERS = 256;
 
-/** Throws {@link LedgerError} `invalid` for values that no honest caller has. */
+/** Throws {@link LedgerError} `invalid` for malformed values. */
 export function checkStep(step: Step): void {
   switch (step.type) {
     case 'reserve': {
@@ -64,48 +92,55 @@ export function checkStep(step: Step): void {
   }
 }
 
-/** The rows that these steps read. */
-export function needsOf(steps: readonly Step[]): RowKeys {
-  const needs = { jobs: new Set<string>(), providers: new Set<string>(), accounts: new Set<string>(), keys: new Set<string>() };
-  const moneyNeeds = { deposits: new Set<string>(), withdrawals: new Set<string>(), maturing: new Set<string>() };
+/** Keys of the rows that the steps read. */
+export function rowKeysOf(steps: readonly Step[]): RowKeys {
+  const keys: RowKeys = {
+    jobs: new Set(),
+    providers: new Set(),
+    accounts: new Set(),
+    keys: new Set(),
+    deposits: new Set(),
+    withdrawals: new Set(),
+    earningsDays: new Set(),
+  };
   for (const step of steps) {
     switch (step.type) {
       case 'reserve':
-        needs.jobs.add(step.reservation.jobId);
-        needs.accounts.add(step.reservation.accountId);
-        needs.keys.add(step.reservation.apiKeyId);
+        keys.jobs.add(step.reservation.jobId);
+        keys.accounts.add(step.reservation.accountId);
+        keys.keys.add(step.reservation.apiKeyId);
         break;
       case 'settle':
-        needs.jobs.add(step.settlement.jobId);
-        needs.providers.add(step.settlement.providerId);
+        keys.jobs.add(step.settlement.jobId);
+        keys.providers.add(step.settlement.providerId);
         break;
       case 'release':
-        needs.jobs.add(step.jobId);
+        keys.jobs.add(step.jobId);
         break;
       case 'deposit':
-        moneyNeeds.deposits.add(step.deposit.eventId);
-        needs.accounts.add(step.deposit.accountId);
+        keys.deposits.add(step.deposit.eventId);
+        keys.accounts.add(step.deposit.accountId);
         break;
       case 'request_withdrawal':
-        moneyNeeds.withdrawals.add(step.request.id);
-        needs.accounts.add(step.request.accountId);
-        moneyNeeds.maturing.add(step.request.accountId);
+        keys.withdrawals.add(step.request.id);
+        keys.accounts.add(step.request.accountId);
+        keys.earningsDays.add(step.request.accountId);
         break;
       case 'end_withdrawal':
-        moneyNeeds.withdrawals.add(step.id);
+        keys.withdrawals.add(step.id);
         break;
       default:
         step satisfies never;
     }
   }
-  return { ...needs, ...moneyNeeds };
+  return keys;
 }
 
 function checkId(name: string, value: string): void {
   if (typeof value !== 'string' || value === '' || value.length > MAX_ID_CHARACTERS) throw new LedgerError('invalid', `${name} is no id`);
 }
 
-/** The ledger's own accounts have a colon in their names; customers' ids have none. */
+/** Rejects the ledger's own accounts, whose keys contain a colon. */
 export function checkAccount(value: string): void {
   checkId('accountId', value);
   if (value.includes(':')) throw new LedgerError('invalid', 'that account is not a customer');

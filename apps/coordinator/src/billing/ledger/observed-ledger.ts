@@ -1,14 +1,13 @@
-/** A ledger that tells how each of its steps went and how long it took. */
+/** Decorator of a ledger that reports every step to a listener, for metrics. */
 import type { Ledger } from './ledger.js';
+import type { StepType } from './ledger-steps.js';
 
-export type LedgerStep = 'reserve' | 'settle' | 'release' | 'deposit' | 'request_withdrawal' | 'end_withdrawal';
+/** `outcome`: kind of the step's outcome, or `failed`. */
+export type StepListener = (step: StepType, outcome: string, ms: number) => void;
 
-/** `outcome`: the kind that the step resolved to, or `failed`. */
-export type StepListener = (step: LedgerStep, outcome: string, ms: number) => void;
-
-/** The same ledger; `listener` hears of every step when it ends. */
+/** Wraps a ledger: `listener` receives the outcome and the duration (ms) of every step. */
 export function observedLedger(ledger: Ledger, listener: StepListener): Ledger {
-  const watch = async <T>(step: LedgerStep, running: Promise<T>, outcomeOf: (outcome: T) => string): Promise<T> => {
+  const watch = async <T>(step: StepType, running: Promise<T>, outcomeOf: (outcome: T) => string): Promise<T> => {
     const begun = performance.now();
     let outcome = 'failed';
     try {

@@ -9,9 +9,9 @@ import { deferSync, syncToDisk } from '../../database/connection/deferred-sync.j
 import { dialectOf } from '../../database/connection/dialect.js';
 import { isTransient, withRetries } from '../../database/connection/transaction-retry.js';
 import { HOUR_MS, MAX_MATURITY_DAYS } from '../../database/ledger/activity.js';
-import { changesWriter } from '../../database/ledger/ledger-changes.js';
+import { balanceFromRow } from '../../database/ledger/ledger-records.js';
+import { LedgerRepository } from '../../database/ledger/ledger-repository.js';
 import { linkProvider } from '../../database/ledger/link-provider.js';
-import { groundLoader } from '../../database/ledger/locked-rows.js';
 import { abandonedJobs, ownReservedJobs, recordHolder, removeHolder } from '../../database/ledger/reservation-holders.js';
 import { advanceWindows } from '../../database/ledger/totals.js';
 import type { Database } from '../../database/tables.js';
@@ -34,8 +34,8 @@ import type {
 } from './ledger.js';
 import { LedgerDraft } from './ledger-draft.js';
 import { LedgerError } from './ledger-error.js';
-import { decide, type StepOutcome, type Terms, withdrawableOf } from './ledger-policy.js';
-import { checkAccount, checkStep, needsOf, type Step } from './ledger-steps.js';
+import { decide, type LedgerTerms, withdrawableOf } from './ledger-policy.js';
+import { checkAccount, checkStep, rowKeysOf, type Step, type StepOutcome, type StepOutcomes } from './ledger-steps.js';
 import { firstPendingDay, maturesAt } from './maturity.js';
 
 export interface LedgerOptions {
@@ -49,10 +49,10 @@ export interface LedgerOptions {
   readonly onError: (error: unknown) => void;
   readonly now?: () => number;
   /** Longest that a step is tried again while the database does not take it, in milliseconds. */
-  readonly stallMs?: number;
+  readonly retryMs?: number;
 }
 
-const PATIENCE_MS = 10_000;
+const RETRY_MS = 10_000;
 const HEARTBEAT_MS = 15_000;
 /** A coordinator that was not seen for this long is gone, in milliseconds. Clocks may differ by most of it. */
 const GONE_MS = 120_000;
@@ -66,14 +66,13 @@ export async function openLedger(options: LedgerOptions): Promise<Ledger> {
 
 class SqlLedger implements Ledger {
   readonly #database: Database;
-  readonly #terms: Terms;
+  readonly #terms: LedgerTerms;
   readonly #onError: (error: unknown) => void;
   readonly #now: () => number;
-  readonly #stallMs: number;
-  readonly #steps: GroupCommit<Step, StepOutcome>;
-  readonly #loadGround = groundLoader();
-  readonly #writeChanges = changesWriter();
-  #heart: NodeJS.Timeout | null = null;
+  readonly #retryMs: number;
+  readonly #batches: GroupCommit<Step, StepOutcome>;
+  readonly #repository = new LedgerRepository();
+  #heartbeat: NodeJS.Timeout | null = null;
   #beating: Promise<void> | null = null;
 
   constructor({
@@ -83,7 +82,7 @@ class SqlLedger implements Ledger {
     maturityDays = 0,
     onError,
     now = Date.now,
-    stallMs = PATIENCE_MS,
+    retryMs = RETRY_MS,
   }: LedgerOptions) {
     if (!Number.isInteger(providerSharePercent) || providerSharePercent < 0 || providerSharePercent > 100) {
       throw new RangeError("the provider's share must be a whole percentage from 0 to 100");
@@ -92,11 +91,11 @@ class SqlLedger implements Ledger {
       throw new RangeError(`earnings must mature after 0 to ${MAX_MATURITY_DAYS} whole days`);
     }
     this.#database = database;
-    this.#terms = { providerSharePercent, ownMachinesFree, maturityDays, holder: randomUUID() };
+    this.#terms = { providerSharePercent, ownMachinesFree, maturityDays, coordinatorId: randomUUID() };
     this.#onError = onError;
     this.#now = now;
-    this.#stallMs = stallMs;
-    this.#steps = new GroupCommit({
+    this.#retryMs = retryMs;
+    this.#batches = new GroupCommit({
       run: (steps) => this.#run(steps),
       flush: () => syncToDisk(database),
       // A hold guards a job that runs in this process, and goes with it; one that comes back is released at the next start.
@@ -108,48 +107,47 @@ class SqlLedger implements Ledger {
 
   async begin(): Promise<void> {
     await this.#beat();
-    this.#heart = setInterval(() => {
+    this.#heartbeat = setInterval(() => {
       this.#beating ??= this.#beat()
         .catch(this.#onError)
         .finally(() => {
           this.#beating = null;
         });
     }, HEARTBEAT_MS);
-    this.#heart.unref();
+    this.#heartbeat.unref();
   }
 
-  // Every outcome below belongs to the type of its step.
-
-  async reserve(reservation: Reservation): Promise<ReserveOutcome> {
-    return (await this.#submit({ type: 'reserve', reservation })) as ReserveOutcome;
+  reserve(reservation: Reservation): Promise<ReserveOutcome> {
+    return this.#submit({ type: 'reserve', reservation });
   }
 
-  async settle(settlement: Settlement): Promise<SettleOutcome> {
-    return (await this.#submit({ type: 'settle', settlement })) as SettleOutcome;
+  settle(settlement: Settlement): Promise<SettleOutcome> {
+    return this.#submit({ type: 'settle', settlement });
   }
 
-  async release(jobId: JobId, at: number): Promise<boolean> {
-    return (await this.#submit({ type: 'release', jobId, at })) as boolean;
+  release(jobId: JobId, at: number): Promise<boolean> {
+    return this.#submit({ type: 'release', jobId, at });
   }
 
-  async deposit(deposit: Deposit): Promise<DepositOutcome> {
-    return (await this.#submit({ type: 'deposit', deposit })) as DepositOutcome;
+  deposit(deposit: Deposit): Promise<DepositOutcome> {
+    return this.#submit({ type: 'deposit', deposit });
   }
 
-  async requestWithdrawal(request: WithdrawalRequest): Promise<WithdrawalOutcome> {
-    return (await this.#submit({ type: 'request_withdrawal', request })) as WithdrawalOutcome;
+  requestWithdrawal(request: WithdrawalRequest): Promise<WithdrawalOutcome> {
+    return this.#submit({ type: 'request_withdrawal', request });
   }
 
-  async endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome> {
-    return (await this.#submit({ type: 'end_withdrawal', id, end, at })) as EndWithdrawalOutcome;
+  endWithdrawal(id: string, end: WithdrawalEnd, at: number): Promise<EndWithdrawalOutcome> {
+    return this.#submit({ type: 'end_withdrawal', id, end, at });
   }
 
   async balance(accountId: string): Promise<Balance> {
     const row = await this.#database.selectFrom('balances').selectAll().where('account', '=', accountId).executeTakeFirst();
     if (row === undefined) return { balance: microUsd(0), reserved: microUsd(0), withdrawable: microUsd(0) };
-    // Read after the balance: earnings that come between the two are then missing from what may be withdrawn.
+    const stored = balanceFromRow(row);
+    // Read after the balance: earnings between the two reads then only lower the withdrawable amount.
     const pending = sumOf(await this.#pendingDays(accountId));
-    return { balance: microUsd(row.balance), reserved: microUsd(row.reserved), withdrawable: withdrawableOf(row, pending) };
+    return { balance: stored.balance, reserved: stored.reserved, withdrawable: withdrawableOf(stored, pending) };
   }
 
   async pendingEarnings(accountId: string): Promise<PendingEarnings> {
@@ -168,19 +166,19 @@ class SqlLedger implements Ledger {
 
   async linkProvider(providerId: string, accountId: string, at: number): Promise<void> {
     checkAccount(accountId);
-    await this.#alone((transaction) => linkProvider(transaction, { providerId, accountId, at, from: 'anybody' }));
+    await this.#transact((transaction) => linkProvider(transaction, { providerId, accountId, at, from: 'anybody' }));
   }
 
   async sweep(liveJobs: ReadonlySet<JobId>, olderThan: number): Promise<number> {
-    const own = await ownReservedJobs(this.#database, this.#terms.holder, olderThan);
+    const own = await ownReservedJobs(this.#database, this.#terms.coordinatorId, olderThan);
     return (await this.#release(own.filter((id) => !liveJobs.has(id as JobId)))) + (await this.#releaseAbandoned());
   }
 
   async close(): Promise<void> {
-    if (this.#heart !== null) clearInterval(this.#heart);
+    if (this.#heartbeat !== null) clearInterval(this.#heartbeat);
     await this.#beating;
-    await this.#steps.close();
-    await removeHolder(this.#database, this.#terms.holder).catch(this.#onError);
+    await this.#batches.close();
+    await removeHolder(this.#database, this.#terms.coordinatorId).catch(this.#onError);
   }
 
   /** The earliest first. At most one row per day. */
@@ -196,16 +194,17 @@ class SqlLedger implements Ledger {
       .execute();
   }
 
-  async #submit(step: Step): Promise<StepOutcome> {
+  async #submit<S extends Step>(step: S): Promise<StepOutcomes[S['type']]> {
     checkStep(step);
-    return this.#steps.submit(step);
+    // `decide` returns the outcome of the step's own type; the batch only knows the union.
+    return (await this.#batches.submit(step)) as StepOutcomes[S['type']];
   }
 
   async #run(steps: readonly Step[]): Promise<readonly StepResult<StepOutcome>[]> {
-    const needs = needsOf(steps);
-    return this.#alone(async (transaction) => {
+    const keys = rowKeysOf(steps);
+    return this.#transact(async (transaction) => {
       deferSync(transaction);
-      const draft = new LedgerDraft(await this.#loadGround(transaction, needs));
+      const draft = new LedgerDraft(await this.#repository.load(transaction, keys));
       const results = steps.map((step): StepResult<StepOutcome> => {
         try {
           return { ok: decide(draft, step, this.#terms) };
@@ -213,15 +212,15 @@ class SqlLedger implements Ledger {
           return { error };
         }
       });
-      await this.#writeChanges(transaction, draft.changes());
+      await this.#repository.store(transaction, draft.changes());
       return results;
     });
   }
 
-  /** Runs one transaction, again and again while the database is busy, within this ledger's patience. */
-  async #alone<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
+  /** Runs one transaction, again and again while the database is busy, within `retryMs`. */
+  async #transact<T>(work: (transaction: Database) => Promise<T>): Promise<T> {
     try {
-      return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#stallMs);
+      return await withRetries(() => this.#database.transaction().execute(work), Date.now() + this.#retryMs);
     } catch (error) {
       if (isTransient(error)) throw new LedgerError('unavailable', 'the database did not take the step in time', { cause: error });
       throw error;
@@ -231,14 +230,14 @@ class SqlLedger implements Ledger {
   async #beat(): Promise<void> {
     const now = this.#now();
     await withRetries(async () => {
-      await recordHolder(this.#database, this.#terms.holder, now);
+      await recordHolder(this.#database, this.#terms.coordinatorId, now);
       await advanceWindows(this.#database, Math.floor(now / HOUR_MS));
-    }, Date.now() + this.#stallMs);
+    }, Date.now() + this.#retryMs);
     await this.#releaseAbandoned();
   }
 
   async #releaseAbandoned(): Promise<number> {
-    return this.#release(await abandonedJobs(this.#database, this.#terms.holder, this.#now() - GONE_MS));
+    return this.#release(await abandonedJobs(this.#database, this.#terms.coordinatorId, this.#now() - GONE_MS));
   }
 
   async #release(jobIds: readonly string[]): Promise<number> {

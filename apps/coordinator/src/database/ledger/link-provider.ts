@@ -3,10 +3,11 @@
  * to the owner's account.
  */
 import { sql } from 'kysely';
+import { locked } from '../connection/row-lock.js';
 import type { Database, Tables } from '../tables.js';
 import { ACTIVITY } from './activity.js';
-import { isUnclaimed, locked, unclaimedAccount } from './locked-rows.js';
 import { lockNetwork } from './totals.js';
+import { isUnclaimed, unclaimedAccount } from './unclaimed-accounts.js';
 
 export type LinkOutcome = 'linked' | 'other_account';
 

@@ -4,6 +4,7 @@
  * balance, no total and no place on the leaderboard changes, and `scripts/ledger-check` can still prove all of them.
  */
 import { sql } from 'kysely';
+import { locked } from '../connection/row-lock.js';
 import type { Database, Tables } from '../tables.js';
 import {
   ACTIVITY,
@@ -18,7 +19,6 @@ import {
   QUARTERS_KEPT,
   WINDOW_HOURS,
 } from './activity.js';
-import { locked } from './locked-rows.js';
 import { lockNetwork } from './totals.js';
 
 /** Rows that one transaction removes, so that nobody waits long for it. */

@@ -5,18 +5,19 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { addOnConflict, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
+import { locked } from '../connection/row-lock.js';
 import type { Activity, StatsWindow } from '../tables/ledger.js';
 import type { Database, Tables } from '../tables.js';
 import { ACTIVITY, addActivity, noActivity, WINDOW_HOURS } from './activity.js';
-import { NETWORK_COLUMNS } from './columns.js';
-import { locked } from './locked-rows.js';
 
-export type MinuteCounts = Tables['minute_totals'];
-export type AccountHour = Tables['account_hours'];
+type MinuteRow = Tables['minute_totals'];
+type HourRow = Tables['account_hours'];
 type NetworkRow = Tables['network_totals'];
 type AccountRow = Tables['account_totals'];
 
-export type WriteTotals = (transaction: Database, minutes: readonly MinuteCounts[], hours: readonly AccountHour[]) => Promise<void>;
+const NETWORK_COLUMNS = ['hour', 'active_accounts', ...ACTIVITY] as const satisfies readonly (keyof NetworkRow)[];
+
+type WriteTotals = (transaction: Database, minutes: readonly MinuteRow[], hours: readonly HourRow[]) => Promise<void>;
 
 /** Makes the writer for one database. It adds what it is given to every roll-up. */
 export function totalsWriter(): WriteTotals {

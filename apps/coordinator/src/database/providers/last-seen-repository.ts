@@ -5,7 +5,7 @@
 import type { ProviderId } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { isUnclaimed } from '../ledger/locked-rows.js';
+import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 import { WriteBehindQueue } from '../write-behind-queue.js';
 

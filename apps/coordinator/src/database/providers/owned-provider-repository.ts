@@ -1,5 +1,5 @@
 /** Which machines earn for an account, and what their owner calls them. Nothing here is told to anybody but that owner. */
-import { isUnclaimed } from '../ledger/locked-rows.js';
+import { isUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 
 export interface OwnedProvider {

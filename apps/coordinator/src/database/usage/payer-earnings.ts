@@ -1,6 +1,6 @@
 /** Reads who pays whom, from the roll-up of earnings per payer and day. */
 import { sql } from 'kysely';
-import { isUnclaimed, providerOfUnclaimed } from '../ledger/locked-rows.js';
+import { isUnclaimed, providerOfUnclaimed } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 
 export interface AccountName {

@@ -2,7 +2,7 @@
  * What a provider has earned, from the roll-ups alone: a handful of rows, however long the history. They are kept by account, so
  * a machine that was linked to an owner is told what all machines of that owner earned.
  */
-import { isUnclaimed, unclaimedAccount } from '../ledger/locked-rows.js';
+import { isUnclaimed, unclaimedAccount } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 
 export interface ProviderEarnings {

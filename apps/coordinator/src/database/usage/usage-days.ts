@@ -1,6 +1,6 @@
 /** Use and earnings of one account by day, from the settled jobs that are still kept. */
 import { sql } from 'kysely';
-import { unclaimedAccount } from '../ledger/locked-rows.js';
+import { unclaimedAccount } from '../ledger/unclaimed-accounts.js';
 import type { Database } from '../tables.js';
 import { keysOf } from './key-filter.js';
 

@@ -34,7 +34,7 @@ describeDatabases('conservation', (fresh) => {
       ownMachinesFree: false,
       maturityDays: MATURITY_DAYS,
       now: () => T0,
-      stallMs: 60_000,
+      retryMs: 60_000,
       onError: () => undefined,
     });
     const run = new Run(ledger, new ReferenceLedger(87, { maturityDays: MATURITY_DAYS, now: T0 }), random);

@@ -1,0 +1,13 @@
+import type { SelectQueryBuilder } from 'kysely';
+import type { Database } from '../tables.js';
+import { dialectOf } from './dialect.js';
+
+/** The query with its rows locked until the transaction ends. SQLite needs none: its transactions begin with the write lock. */
+export function locked<DB, TB extends keyof DB, O>(
+  database: Database,
+  query: SelectQueryBuilder<DB, TB, O>,
+  strength: 'update' | 'share',
+): SelectQueryBuilder<DB, TB, O> {
+  if (dialectOf(database) === 'sqlite') return query;
+  return strength === 'update' ? query.forUpdate() : query.forShare();
+}

@@ -1,0 +1,304 @@
+/**
+ * Records of the ledger as its decisions see them: camelCase, branded ids and money. Each record has one mapping function per
+ * direction. An account is keyed as `tables/ledger.ts` describes.
+ */
+import type { JobId, ProviderId } from '@inference/protocol';
+import { type MicroUsd, microUsd } from '../../billing/micro-usd.js';
+import type { Activity, BalanceRow, DepositSource, JobRow, PostingRow, WithdrawalState } from '../tables/ledger.js';
+import type { Tables } from '../tables.js';
+
+/** What a reservation fixes. A settlement is clamped to the maximums and priced at these rates. */
+export interface JobReservation {
+  readonly jobId: JobId;
+  readonly accountId: string;
+  readonly apiKeyId: string;
+  readonly model: string;
+  readonly endpoint: string;
+  /** Maximum cost, reserved until the job ends. */
+  readonly maxCost: MicroUsd;
+  readonly priceId: string;
+  readonly rates: { readonly promptPerMillion: MicroUsd; readonly completionPerMillion: MicroUsd; readonly perImage: MicroUsd };
+  readonly maxPromptTokens: number;
+  readonly maxCompletionTokens: number;
+  readonly maxImages: number;
+  /** The coordinator that runs the job (`ledger_holders.id`). */
+  readonly coordinatorId: string;
+  /** Milliseconds since 1970. */
+  readonly reservedAt: number;
+}
+
+/** `cost = earned + fee` */
+export interface JobSettlement {
+  readonly providerId: ProviderId;
+  /** The credited account; null for a job that was free of charge on an own provider. */
+  readonly earner: string | null;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Completion tokens inside think segments. */
+  readonly hiddenTokens: number;
+  readonly cachedTokens: number;
+  readonly images: number;
+  readonly cost: MicroUsd;
+  readonly earned: MicroUsd;
+  readonly fee: MicroUsd;
+}
+
+export type LedgerJob = JobReservation &
+  (
+    | { readonly state: 'reserved' }
+    | { readonly state: 'released'; readonly endedAt: number }
+    | { readonly state: 'settled'; readonly endedAt: number; readonly settlement: JobSettlement }
+  );
+
+export interface AccountBalance {
+  readonly account: string;
+  readonly balance: MicroUsd;
+  /** Sum of the maximum costs of the account's running jobs. */
+  readonly reserved: MicroUsd;
+  /** Part of the balance that is earnings. Spending takes deposited money first. */
+  readonly earned: MicroUsd;
+}
+
+export interface KeySpend {
+  readonly apiKeyId: string;
+  readonly spent: MicroUsd;
+  /** Sum of the maximum costs of the key's running jobs. */
+  readonly reserved: MicroUsd;
+  /** Part of `spent` whose job rows are pruned. */
+  readonly spentPruned: MicroUsd;
+}
+
+export interface DepositRecord {
+  readonly eventId: string;
+  readonly accountId: string;
+  readonly amount: MicroUsd;
+  readonly source: DepositSource;
+  readonly at: number;
+}
+
+export interface WithdrawalRecord {
+  readonly id: string;
+  readonly accountId: string;
+  readonly amount: MicroUsd;
+  readonly state: WithdrawalState;
+  readonly requestedAt: number;
+  readonly endedAt: number | null;
+}
+
+/** One side of a double entry. Table row and record have the same members. */
+export type Posting = Readonly<Omit<PostingRow, 'seq'>>;
+
+/** Sums of settled jobs of one account; see `Activity` in `tables/ledger.ts`. */
+export interface AccountActivity {
+  requests: number;
+  promptTokens: number;
+  completionTokens: number;
+  images: number;
+  spent: number;
+  servedJobs: number;
+  servedTokens: number;
+  earned: number;
+}
+
+/** `hour`: milliseconds since 1970 / 3,600,000. */
+export interface AccountHour extends AccountActivity {
+  readonly hour: number;
+  readonly account: string;
+}
+
+/** `minute`: milliseconds since 1970 / 60,000. */
+export interface NetworkMinute {
+  readonly minute: number;
+  requests: number;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+/** `quarter`: milliseconds since 1970 / 900,000. */
+export interface ProviderQuarter {
+  readonly providerId: ProviderId;
+  readonly quarter: number;
+  readonly model: string;
+  readonly earner: string;
+  jobs: number;
+  promptTokens: number;
+  completionTokens: number;
+  images: number;
+  earned: number;
+}
+
+/** Earnings of one account on one UTC day. Table row and record have the same members. */
+export type EarningsDay = Readonly<Tables['pending_earnings']>;
+
+/** Earnings of one account from one payer on one UTC day. */
+export interface PayerDay {
+  readonly earner: string;
+  readonly payer: string;
+  readonly day: number;
+  readonly earned: number;
+  /** Part of `earned` that the payer took from deposited money. */
+  readonly ofDeposits: number;
+}
+
+export function jobFromRow(row: Readonly<JobRow>): LedgerJob {
+  const reservation: JobReservation = {
+    jobId: row.job_id as JobId,
+    accountId: row.account_id,
+    apiKeyId: row.api_key_id,
+    model: row.model,
+    endpoint: row.endpoint,
+    maxCost: microUsd(row.amount),
+    priceId: row.price_id,
+    rates: {
+      promptPerMillion: microUsd(row.prompt_per_million),
+      completionPerMillion: microUsd(row.completion_per_million),
+      perImage: microUsd(row.per_image),
+    },
+    maxPromptTokens: row.max_prompt_tokens,
+    maxCompletionTokens: row.max_completion_tokens,
+    maxImages: row.max_images,
+    coordinatorId: row.holder,
+    reservedAt: row.reserved_at,
+  };
+  // `ended_at` is null exactly while the state is `reserved`.
+  const endedAt = row.ended_at ?? 0;
+  switch (row.state) {
+    case 'reserved':
+      return { ...reservation, state: 'reserved' };
+    case 'released':
+      return { ...reservation, state: 'released', endedAt };
+    case 'settled':
+      return { ...reservation, state: 'settled', endedAt, settlement: settlementFromRow(row) };
+    default:
+      return row.state satisfies never;
+  }
+}
+
+function settlementFromRow(row: Readonly<JobRow>): JobSettlement {
+  return {
+    // Null only before the settlement.
+    providerId: row.provider_id as ProviderId,
+    earner: row.earner,
+    promptTokens: row.prompt_tokens,
+    completionTokens: row.completion_tokens,
+    hiddenTokens: row.hidden_tokens,
+    cachedTokens: row.cached_tokens,
+    images: row.images,
+    cost: microUsd(row.cost),
+    earned: microUsd(row.earned),
+    fee: microUsd(row.fee),
+  };
+}
+
+export function jobToRow(job: LedgerJob): JobRow {
+  const settlement = job.state === 'settled' ? job.settlement : null;
+  return {
+    job_id: job.jobId,
+    account_id: job.accountId,
+    api_key_id: job.apiKeyId,
+    model: job.model,
+    endpoint: job.endpoint,
+    state: job.state,
+    amount: job.maxCost,
+    price_id: job.priceId,
+    prompt_per_million: job.rates.promptPerMillion,
+    completion_per_million: job.rates.completionPerMillion,
+    per_image: job.rates.perImage,
+    max_prompt_tokens: job.maxPromptTokens,
+    max_completion_tokens: job.maxCompletionTokens,
+    max_images: job.maxImages,
+    holder: job.coordinatorId,
+    reserved_at: job.reservedAt,
+    ended_at: job.state === 'reserved' ? null : job.endedAt,
+    provider_id: settlement?.providerId ?? null,
+    earner: settlement?.earner ?? null,
+    prompt_tokens: settlement?.promptTokens ?? 0,
+    completion_tokens: settlement?.completionTokens ?? 0,
+    hidden_tokens: settlement?.hiddenTokens ?? 0,
+    cached_tokens: settlement?.cachedTokens ?? 0,
+    images: settlement?.images ?? 0,
+    cost: settlement?.cost ?? 0,
+    earned: settlement?.earned ?? 0,
+    fee: settlement?.fee ?? 0,
+  };
+}
+
+export function balanceFromRow(row: Readonly<BalanceRow>): AccountBalance {
+  return { account: row.account, balance: microUsd(row.balance), reserved: microUsd(row.reserved), earned: microUsd(row.earned) };
+}
+
+export function keySpendFromRow(row: Readonly<Tables['key_spend']>): KeySpend {
+  return {
+    apiKeyId: row.api_key_id,
+    spent: microUsd(row.spent),
+    reserved: microUsd(row.held),
+    spentPruned: microUsd(row.spent_pruned),
+  };
+}
+
+export function keySpendToRow(key: KeySpend): Tables['key_spend'] {
+  return { api_key_id: key.apiKeyId, spent: key.spent, held: key.reserved, spent_pruned: key.spentPruned };
+}
+
+export function depositToRow({ eventId, accountId, amount, source, at }: DepositRecord): Tables['deposits'] {
+  return { event_id: eventId, account_id: accountId, amount, source, at };
+}
+
+export function withdrawalFromRow(row: Readonly<Tables['withdrawals']>): WithdrawalRecord {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    amount: microUsd(row.amount),
+    state: row.state,
+    requestedAt: row.requested_at,
+    endedAt: row.ended_at,
+  };
+}
+
+export function withdrawalToRow(withdrawal: WithdrawalRecord): Tables['withdrawals'] {
+  return {
+    id: withdrawal.id,
+    account_id: withdrawal.accountId,
+    amount: withdrawal.amount,
+    state: withdrawal.state,
+    requested_at: withdrawal.requestedAt,
+    ended_at: withdrawal.endedAt,
+  };
+}
+
+export function minuteToRow({ minute, requests, promptTokens, completionTokens }: NetworkMinute): Tables['minute_totals'] {
+  return { minute, requests, prompt_tokens: promptTokens, completion_tokens: completionTokens };
+}
+
+export function hourToRow(hour: AccountHour): { hour: number; account: string } & Activity {
+  return {
+    hour: hour.hour,
+    account: hour.account,
+    requests: hour.requests,
+    prompt_tokens: hour.promptTokens,
+    completion_tokens: hour.completionTokens,
+    images: hour.images,
+    spent: hour.spent,
+    served_jobs: hour.servedJobs,
+    served_tokens: hour.servedTokens,
+    earned: hour.earned,
+  };
+}
+
+export function quarterToRow(quarter: ProviderQuarter): Tables['machine_quarters'] {
+  return {
+    provider_id: quarter.providerId,
+    quarter: quarter.quarter,
+    model: quarter.model,
+    earner: quarter.earner,
+    jobs: quarter.jobs,
+    prompt_tokens: quarter.promptTokens,
+    completion_tokens: quarter.completionTokens,
+    images: quarter.images,
+    earned: quarter.earned,
+  };
+}
+
+export function payerDayToRow({ earner, payer, day, earned, ofDeposits }: PayerDay): Tables['payer_earnings'] {
+  return { earner, payer, day, earned, of_deposits: ofDeposits };
+}

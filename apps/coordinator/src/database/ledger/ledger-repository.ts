@@ -1,0 +1,282 @@
+/**
+ * Loads and stores the rows of a batch of ledger steps, inside one transaction. Locks are taken in one order everywhere (jobs,
+ * providers, withdrawals, balances, keys, roll-ups; each by its key), so coordinators on one PostgreSQL never deadlock.
+ */
+import type { JobId, ProviderId } from '@inference/protocol';
+import { addOnConflict, IdQuery, replaceOnConflict, rowWriter } from '../connection/prepared-statements.js';
+import { locked } from '../connection/row-lock.js';
+import type { BalanceRow, JobRow } from '../tables/ledger.js';
+import type { Database, Tables } from '../tables.js';
+import { MACHINE_COUNTS } from './activity.js';
+import {
+  type AccountBalance,
+  type AccountHour,
+  balanceFromRow,
+  type DepositRecord,
+  depositToRow,
+  type EarningsDay,
+  hourToRow,
+  jobFromRow,
+  jobToRow,
+  type KeySpend,
+  keySpendFromRow,
+  keySpendToRow,
+  type LedgerJob,
+  minuteToRow,
+  type NetworkMinute,
+  type PayerDay,
+  type Posting,
+  type ProviderQuarter,
+  payerDayToRow,
+  quarterToRow,
+  type WithdrawalRecord,
+  withdrawalFromRow,
+  withdrawalToRow,
+} from './ledger-records.js';
+import { totalsWriter } from './totals.js';
+import { unclaimedAccount } from './unclaimed-accounts.js';
+
+/** Rows that a batch needs. Accounts and keys of the named jobs, providers and withdrawals are loaded as well. */
+export interface RowKeys {
+  readonly jobs: Set<JobId>;
+  readonly providers: Set<ProviderId>;
+  readonly accounts: Set<string>;
+  readonly keys: Set<string>;
+  readonly deposits: Set<string>;
+  readonly withdrawals: Set<string>;
+  /** Accounts whose earnings by day are needed. */
+  readonly earningsDays: Set<string>;
+}
+
+/** Stored records that a batch reads, locked until its transaction ends. */
+export interface LockedRows {
+  readonly jobs: ReadonlyMap<JobId, LedgerJob>;
+  /** Provider → the account that it earns for. */
+  readonly owners: ReadonlyMap<ProviderId, string>;
+  readonly balances: ReadonlyMap<string, AccountBalance>;
+  readonly keys: ReadonlyMap<string, KeySpend>;
+  readonly deposits: ReadonlySet<string>;
+  readonly withdrawals: ReadonlyMap<string, WithdrawalRecord>;
+  readonly earningsDays: readonly EarningsDay[];
+}
+
+export interface LedgerChanges {
+  readonly newJobs: readonly LedgerJob[];
+  readonly changedJobs: readonly LedgerJob[];
+  readonly newDeposits: readonly DepositRecord[];
+  readonly newWithdrawals: readonly WithdrawalRecord[];
+  readonly changedWithdrawals: readonly WithdrawalRecord[];
+  readonly postings: readonly Posting[];
+  /** New values of locked rows. */
+  readonly balances: readonly AccountBalance[];
+  readonly keys: readonly KeySpend[];
+  /** Amounts to add to rows that were not locked; likewise everything below. */
+  readonly addedBalances: readonly AccountBalance[];
+  readonly addedKeys: readonly KeySpend[];
+  readonly minutes: readonly NetworkMinute[];
+  readonly hours: readonly AccountHour[];
+  readonly quarters: readonly ProviderQuarter[];
+  readonly earningsDays: readonly EarningsDay[];
+  readonly payerDays: readonly PayerDay[];
+}
+
+// Columns are named one by one, so that a column of a newer program never disturbs this one.
+const JOB_COLUMNS = [
+  'job_id',
+  'account_id',
+  'api_key_id',
+  'model',
+  'endpoint',
+  'state',
+  'amount',
+  'price_id',
+  'prompt_per_million',
+  'completion_per_million',
+  'per_image',
+  'max_prompt_tokens',
+  'max_completion_tokens',
+  'max_images',
+  'holder',
+  'reserved_at',
+  'ended_at',
+  'provider_id',
+  'earner',
+  'prompt_tokens',
+  'completion_tokens',
+  'hidden_tokens',
+  'cached_tokens',
+  'images',
+  'cost',
+  'earned',
+  'fee',
+] as const satisfies readonly (keyof JobRow)[];
+const END_COLUMNS = JOB_COLUMNS.slice(JOB_COLUMNS.indexOf('ended_at'));
+const WITHDRAWAL_COLUMNS = [
+  'id',
+  'account_id',
+  'amount',
+  'state',
+  'requested_at',
+  'ended_at',
+] as const satisfies readonly (keyof Tables['withdrawals'])[];
+const BALANCE_SUMS = ['balance', 'reserved', 'earned'] as const;
+const KEY_SUMS = ['spent', 'held', 'spent_pruned'] as const;
+const QUARTER_KEY = ['provider_id', 'quarter', 'model', 'earner'] as const;
+const PAYER_KEY = ['earner', 'payer', 'day'] as const;
+const PAYER_SUMS = ['earned', 'of_deposits'] as const;
+
+/** Statements are compiled once per repository, so each database needs a repository of its own. */
+export class LedgerRepository {
+  readonly #read = ledgerQueries();
+  readonly #write = ledgerWriters();
+  readonly #addTotals = totalsWriter();
+
+  /** Loads and locks the rows. Call inside the transaction that stores the changes. */
+  async load(transaction: Database, keys: RowKeys): Promise<LockedRows> {
+    const jobs = (await this.#read.jobs.read(transaction, keys.jobs)).map(jobFromRow);
+    const owners = await this.#loadOwners(transaction, keys.providers);
+    const withdrawals = (await this.#read.withdrawals.read(transaction, keys.withdrawals)).map(withdrawalFromRow);
+    const deposits = await this.#read.deposits.read(transaction, keys.deposits);
+    const accounts = new Set(keys.accounts);
+    const apiKeys = new Set(keys.keys);
+    for (const job of jobs) {
+      if (job.state !== 'reserved') continue;
+      accounts.add(job.accountId);
+      apiKeys.add(job.apiKeyId);
+    }
+    for (const account of owners.values()) accounts.add(account);
+    for (const { accountId } of withdrawals) accounts.add(accountId);
+    const balances = (await this.#read.balances.read(transaction, accounts)).map(balanceFromRow);
+    const keySpends = (await this.#read.keys.read(transaction, apiKeys)).map(keySpendFromRow);
+    // After the balances: a writer of these rows holds the lock of the account's balance.
+    const earningsDays = await this.#read.earningsDays.read(transaction, keys.earningsDays);
+    return {
+      jobs: new Map(jobs.map((job) => [job.jobId, job])),
+      owners,
+      balances: new Map(balances.map((balance) => [balance.account, balance])),
+      keys: new Map(keySpends.map((key) => [key.apiKeyId, key])),
+      deposits: new Set(deposits.map((row) => row.event_id)),
+      withdrawals: new Map(withdrawals.map((withdrawal) => [withdrawal.id, withdrawal])),
+      earningsDays,
+    };
+  }
+
+  /**
+   * Stores the changes, set by set. New jobs and deposits are plain inserts: after a conflict with another coordinator the
+   * transaction fails and is repeated on the newer rows. Locked rows are replaced; to all others amounts are only added.
+   */
+  async store(transaction: Database, changes: LedgerChanges): Promise<void> {
+    const write = this.#write;
+    // Locks are taken in this order.
+    await write.newJobs.write(transaction, sorted(changes.newJobs.map(jobToRow), 'job_id'));
+    await write.changedJobs.write(transaction, sorted(changes.changedJobs.map(jobToRow), 'job_id'));
+    await write.deposits.write(transaction, sorted(changes.newDeposits.map(depositToRow), 'event_id'));
+    await write.newWithdrawals.write(transaction, sorted(changes.newWithdrawals.map(withdrawalToRow), 'id'));
+    await write.changedWithdrawals.write(transaction, sorted(changes.changedWithdrawals.map(withdrawalToRow), 'id'));
+    await write.postings.write(transaction, changes.postings);
+    await write.balances.write(transaction, changes.balances);
+    await write.keys.write(transaction, changes.keys.map(keySpendToRow));
+    await write.addedBalances.write(transaction, sorted(changes.addedBalances, 'account'));
+    await write.addedKeys.write(transaction, sorted(changes.addedKeys.map(keySpendToRow), 'api_key_id'));
+    if (changes.hours.length > 0) await this.#addTotals(transaction, changes.minutes.map(minuteToRow), changes.hours.map(hourToRow));
+    // After the totals, whose rows are locked first: so two writers of the same quarter take turns.
+    await write.quarters.write(transaction, changes.quarters.map(quarterToRow));
+    await write.earningsDays.write(transaction, changes.earningsDays);
+    await write.payerDays.write(transaction, changes.payerDays.map(payerDayToRow));
+  }
+
+  async #loadOwners(transaction: Database, ids: ReadonlySet<ProviderId>): Promise<Map<ProviderId, string>> {
+    const read = async (wanted: Iterable<ProviderId>): Promise<(readonly [ProviderId, string])[]> =>
+      (await this.#read.owners.read(transaction, wanted)).map((row) => [row.provider_id as ProviderId, row.account_id]);
+    const owners = new Map(await read(ids));
+    if (owners.size === ids.size) return owners;
+    // Every provider gets a row, which can be locked against a concurrent claim.
+    const missing = [...ids].filter((id) => !owners.has(id)).sort();
+    await this.#write.newOwners.write(
+      transaction,
+      missing.map((id) => ({ provider_id: id, account_id: unclaimedAccount(id), first_owner: null, linked_at: null })),
+    );
+    for (const [id, account] of await read(missing)) owners.set(id, account);
+    return owners;
+  }
+}
+
+function ledgerQueries() {
+  return {
+    jobs: new IdQuery<JobRow>((database, ids) =>
+      locked(database, database.selectFrom('jobs').select(JOB_COLUMNS).where('job_id', 'in', ids).orderBy('job_id'), 'update'),
+    ),
+    owners: new IdQuery<{ provider_id: string; account_id: string }>((database, ids) =>
+      locked(
+        database,
+        database.selectFrom('provider_owners').select(['provider_id', 'account_id']).where('provider_id', 'in', ids).orderBy('provider_id'),
+        'share',
+      ),
+    ),
+    balances: new IdQuery<BalanceRow>((database, ids) =>
+      locked(
+        database,
+        database
+          .selectFrom('balances')
+          .select(['account', ...BALANCE_SUMS])
+          .where('account', 'in', ids)
+          .orderBy('account'),
+        'update',
+      ),
+    ),
+    keys: new IdQuery<Tables['key_spend']>((database, ids) =>
+      locked(
+        database,
+        database
+          .selectFrom('key_spend')
+          .select(['api_key_id', ...KEY_SUMS])
+          .where('api_key_id', 'in', ids)
+          .orderBy('api_key_id'),
+        'update',
+      ),
+    ),
+    deposits: new IdQuery<{ event_id: string }>((database, ids) =>
+      database.selectFrom('deposits').select('event_id').where('event_id', 'in', ids),
+    ),
+    withdrawals: new IdQuery<Tables['withdrawals']>((database, ids) =>
+      locked(database, database.selectFrom('withdrawals').select(WITHDRAWAL_COLUMNS).where('id', 'in', ids).orderBy('id'), 'update'),
+    ),
+    earningsDays: new IdQuery<Tables['pending_earnings']>((database, ids) =>
+      database.selectFrom('pending_earnings').select(['account', 'day', 'amount']).where('account', 'in', ids),
+    ),
+  };
+}
+
+function ledgerWriters() {
+  return {
+    newJobs: rowWriter('jobs', JOB_COLUMNS),
+    changedJobs: rowWriter('jobs', JOB_COLUMNS, replaceOnConflict(['job_id'], ['state', ...END_COLUMNS])),
+    deposits: rowWriter('deposits', ['event_id', 'account_id', 'amount', 'source', 'at']),
+    newWithdrawals: rowWriter('withdrawals', WITHDRAWAL_COLUMNS),
+    changedWithdrawals: rowWriter('withdrawals', WITHDRAWAL_COLUMNS, replaceOnConflict(['id'], ['state', 'ended_at'])),
+    postings: rowWriter('postings', ['event', 'account', 'amount', 'earned', 'at']),
+    balances: rowWriter('balances', ['account', ...BALANCE_SUMS], replaceOnConflict(['account'], BALANCE_SUMS)),
+    addedBalances: rowWriter('balances', ['account', ...BALANCE_SUMS], addOnConflict('balances', ['account'], BALANCE_SUMS)),
+    keys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], replaceOnConflict(['api_key_id'], KEY_SUMS)),
+    addedKeys: rowWriter('key_spend', ['api_key_id', ...KEY_SUMS], addOnConflict('key_spend', ['api_key_id'], KEY_SUMS)),
+    quarters: rowWriter(
+      'machine_quarters',
+      [...QUARTER_KEY, ...MACHINE_COUNTS],
+      addOnConflict('machine_quarters', QUARTER_KEY, MACHINE_COUNTS),
+    ),
+    earningsDays: rowWriter(
+      'pending_earnings',
+      ['account', 'day', 'amount'],
+      addOnConflict('pending_earnings', ['account', 'day'], ['amount']),
+    ),
+    payerDays: rowWriter('payer_earnings', [...PAYER_KEY, ...PAYER_SUMS], addOnConflict('payer_earnings', PAYER_KEY, PAYER_SUMS)),
+    newOwners: rowWriter('provider_owners', ['provider_id', 'account_id', 'first_owner', 'linked_at'], (insert) =>
+      insert.onConflict((conflict) => conflict.doNothing()),
+    ),
+  };
+}
+
+function sorted<Row>(rows: readonly Row[], key: keyof Row): readonly Row[] {
+  if (rows.length < 2) return rows;
+  return [...rows].sort((a, b) => (a[key] < b[key] ? -1 : a[key] > b[key] ? 1 : 0));
+}

@@ -1,0 +1,17 @@
+/** Ledger accounts for the earnings of providers without an owner: `provider:<id>`, later ones `provider:<id>:<number>`. */
+
+const UNCLAIMED = 'provider:';
+
+/** The account of a provider's earnings before its first owner. Between two owners the provider has another of the same form. */
+export function unclaimedAccount(providerId: string): string {
+  return `${UNCLAIMED}${providerId}`;
+}
+
+export function isUnclaimed(account: string): boolean {
+  return account.startsWith(UNCLAIMED);
+}
+
+/** The provider of an unclaimed account. */
+export function providerOfUnclaimed(account: string): string {
+  return account.split(':')[1] ?? '';
+}
