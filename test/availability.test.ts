@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { askStatus } from '../apps/provider/src/control/control-client.js';
+import { requestStatus } from '../apps/provider/src/control/control-client.js';
 import type { DaemonStatus } from '../apps/provider/src/control/daemon-status.js';
 import { type DemoNetwork, startDemoNetwork } from './support/demo-network.js';
 import { descendantsOf, waitUntilGone } from './support/processes.js';
@@ -62,7 +62,7 @@ function run(...args: string[]): Promise<Ended> {
   return new Promise((done) => child.once('close', (code) => done({ code, stdout, stderr })));
 }
 
-const status = () => askStatus(dataDir, 30_000);
+const status = () => requestStatus(dataDir, 30_000);
 
 async function until<Value>(what: string, look: () => Promise<Value>, holds: (value: Value) => boolean): Promise<Value> {
   const deadline = Date.now() + 60_000;

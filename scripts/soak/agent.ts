@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { askStatus } from '../../apps/provider/src/control/control-client.js';
+import { requestStatus } from '../../apps/provider/src/control/control-client.js';
 import { OwnSupervisor } from '../../apps/provider/src/service/own-supervisor.js';
 import { startFaultNetwork } from '../../test/support/faults/network.js';
 import { residentBytes } from '../../test/support/memory.js';
@@ -58,7 +58,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
   const supervisor = new OwnSupervisor(dataDir, 25);
   const owner = (command: string) =>
     promisify(execFile)(process.execPath, [MAIN, command, '--data-dir', dataDir, '--manager', 'supervisor']);
-  const agentPid = async (): Promise<number> => (await supervisor.look())?.child?.pid ?? 0;
+  const agentPid = async (): Promise<number> => (await supervisor.supervisorState())?.child?.pid ?? 0;
   const childOf = async (part: string): Promise<number> => {
     const pid = await agentPid();
     // Without an agent there is no child: everything on the machine descends from process 0.
@@ -80,7 +80,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
       name: 'supervisor killed, started by its owner',
       kills: true,
       strike: async () => {
-        kill((await supervisor.look())?.pid ?? 0);
+        kill((await supervisor.supervisorState())?.pid ?? 0);
         await owner('start');
       },
     },
@@ -145,7 +145,7 @@ export async function agent(minutes: number, seed: number): Promise<boolean> {
     for (let answers = 0; answers < 10; answers++) {
       if (!(await client.verifiedWithin(RECOVERY_MS))) problems.push('the agent did not serve in the end');
     }
-    const { jobs, connection } = await askStatus(dataDir, 10_000);
+    const { jobs, connection } = await requestStatus(dataDir, 10_000);
     if (connection.state !== 'connected') problems.push(`the agent ends ${connection.state}`);
     print(`the agent's last process: ${jobs.completed} jobs done, ${jobs.failed} failed, ${jobs.cancelled} cancelled`);
     const after = await sizes(await agentPid(), coordinator());

@@ -1,29 +1,36 @@
 /** Whatever keeps the daemon from starting, or a command from being done, as one sentence for the owner. */
 import { EnclaveError } from '@inference/enclave';
-import { AlreadyRunning } from './control/control-server.js';
-import { MachineTaken } from './control/machine-lock.js';
+import { AlreadyRunningError } from './control/control-server.js';
+import { MachineLockedError } from './control/machine-lock.js';
 import { systemProblem } from './files/system-error.js';
-import { LooseSecret } from './host/hardening/secret-modes.js';
+import { InsecureModeError } from './host/hardening/secret-modes.js';
 import { EngineStartError } from './model-process/kept-process.js';
 import { ModelFileError } from './models/gguf-header.js';
 import { DownloadError } from './models/library/download.js';
 import { LibraryError } from './models/library/library.js';
 import { ServiceError } from './service/service.js';
 
-export class StartError extends Error {
+export class StartupError extends Error {
   constructor(message: string) {
     super(message);
-    this.name = 'StartError';
+    this.name = 'StartupError';
   }
 }
 
 /** The sentence, on one line, whatever was thrown. */
-export function startSentence(error: unknown): string {
+export function startupErrorText(error: unknown): string {
   if (error instanceof EngineStartError) return oneLine(`The model cannot be run: ${error.message}.`);
   if (error instanceof EnclaveError) return oneLine(`The enclave cannot be used: ${error.message}.`);
-  const isWorded = [StartError, ModelFileError, DownloadError, LibraryError, AlreadyRunning, MachineTaken, LooseSecret, ServiceError].some(
-    (kind) => error instanceof kind,
-  );
+  const isWorded = [
+    StartupError,
+    ModelFileError,
+    DownloadError,
+    LibraryError,
+    AlreadyRunningError,
+    MachineLockedError,
+    InsecureModeError,
+    ServiceError,
+  ].some((kind) => error instanceof kind);
   if (isWorded && error instanceof Error) return oneLine(`${capital(error.message)}.`);
   const problem = systemProblem(error);
   if (problem !== null) return oneLine(`${capital(problem)}.`);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { writePrivateFile } from '../src/files/private-file.js';
 import { systemProblem } from '../src/files/system-error.js';
-import { startSentence } from '../src/startup-error.js';
+import { startupErrorText } from '../src/startup-error.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'files-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -21,7 +21,7 @@ test('a file that could not be written leaves nothing behind', () => {
 
 test('a full disk is not a provider that could not start', () => {
   const error = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-  expect(startSentence(error)).toBe('The disk is full; make room, and do it again.');
+  expect(startupErrorText(error)).toBe('The disk is full; make room, and do it again.');
   expect(systemProblem(Object.assign(new Error(), { code: 'EACCES', path: '/x' }))).toContain('/x cannot be read or written by you');
   expect(systemProblem(new Error('ENOSPC'))).toBeNull();
 });

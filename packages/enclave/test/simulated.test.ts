@@ -115,12 +115,12 @@ describe('the client with the simulated helper', () => {
     withEnclave(undefined, async ({ enclave, events, directory }) => {
       const { readFile } = await import('node:fs/promises');
       const file = join(directory, KEY_FILE);
-      const kept = await readFile(file);
+      const saved = await readFile(file);
       await writeFile(file, 'damaged');
       process.kill(startedPids(events)[0] as number, 'SIGKILL');
       await expect(repeat(() => enclave.signResponse(receiptDraft()))).rejects.toMatchObject({ code: 'key_unavailable' });
       expect(await readFile(file, 'utf8')).toBe('damaged');
-      await writeFile(file, kept);
+      await writeFile(file, saved);
       await expect.poll(() => enclave.signResponse(receiptDraft()).then(() => 'signed', String), { timeout: 10_000 }).toBe('signed');
     }),
   );
@@ -148,7 +148,7 @@ describe('where the helpers are', () => {
   });
 });
 
-/** Asks until it fails; a request may still slip in before the helper is seen to be gone. */
+/** Asks until it fails; a request may still slip in before the helper is seen to have exited. */
 async function repeat(request: () => Promise<unknown>): Promise<never> {
   for (;;) {
     try {

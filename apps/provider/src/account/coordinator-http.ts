@@ -7,8 +7,8 @@
 export class CoordinatorError extends Error {
   override name = 'CoordinatorError';
   constructor(
-    /** `unreachable`: nothing answered. `no_sense`: something did, and it was not this protocol. `refused`: the coordinator said no. */
-    readonly kind: 'unreachable' | 'no_sense' | 'refused',
+    /** `unreachable`: nothing answered. `invalid_answer`: something did, and it was not this protocol. `refused`: the coordinator said no. */
+    readonly kind: 'unreachable' | 'invalid_answer' | 'refused',
     message: string,
     readonly status: number | null = null,
   ) {
@@ -22,7 +22,7 @@ export interface JsonAnswer {
   readonly headers: Headers;
 }
 
-export interface Ask {
+export interface CoordinatorRequest {
   readonly form?: Readonly<Record<string, string>>;
   readonly token?: string;
   readonly signal?: AbortSignal;
@@ -40,10 +40,10 @@ export function coordinatorAddress(text: string): string | null {
 }
 
 /** GET, or POST of a form. Resolves for every status. Throws {@link CoordinatorError}, and whatever `signal` was aborted with. */
-export async function askCoordinator(
+export async function requestCoordinator(
   address: string,
   path: string,
-  { form, token, signal, ms = ANSWER_MS }: Ask = {},
+  { form, token, signal, ms = ANSWER_MS }: CoordinatorRequest = {},
 ): Promise<JsonAnswer> {
   const deadline = AbortSignal.timeout(ms);
   let response: Response;
@@ -66,7 +66,7 @@ export async function askCoordinator(
   }
   if (response.status >= 300 && response.status < 400) {
     throw new CoordinatorError(
-      'no_sense',
+      'invalid_answer',
       `${address} sends its callers elsewhere (status ${response.status}): is the address right?`,
       response.status,
     );
@@ -75,7 +75,7 @@ export async function askCoordinator(
     return { status: response.status, value: JSON.parse(text), headers: response.headers };
   } catch {
     throw new CoordinatorError(
-      response.status >= 500 ? 'unreachable' : 'no_sense',
+      response.status >= 500 ? 'unreachable' : 'invalid_answer',
       `${address} answered with status ${response.status} and no JSON: is it a coordinator?`,
       response.status,
     );
@@ -94,7 +94,7 @@ async function boundedText(response: Response): Promise<string> {
   let bytes = 0;
   for await (const part of response.body ?? []) {
     bytes += (part as Uint8Array).length;
-    if (bytes > MAX_BYTES) throw new CoordinatorError('no_sense', 'the coordinator answered with more than can be meant');
+    if (bytes > MAX_BYTES) throw new CoordinatorError('invalid_answer', 'the coordinator answered with more than can be meant');
     parts.push(part as Uint8Array);
   }
   return Buffer.concat(parts).toString('utf8');

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type Ask, askCoordinator, CoordinatorError, errorSentence, type JsonAnswer } from './coordinator-http.js';
+import { CoordinatorError, type CoordinatorRequest, errorSentence, type JsonAnswer, requestCoordinator } from './coordinator-http.js';
 
 export const CLIENT_ID = 'inference-provider';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -47,11 +47,11 @@ const DEFAULT_INTERVAL_S = 5;
 /** RFC 8628 section 3.5. */
 const SLOW_DOWN_MS = 5000;
 /** After an answer did not come, questions become rarer, but not rarer than this. */
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_POLL_INTERVAL_MS = 30_000;
 
 /** Throws {@link CoordinatorError}. */
 export async function requestCode(coordinator: string, machine: Machine, signal: AbortSignal): Promise<DeviceCode> {
-  const answer = await askCoordinator(coordinator, '/oauth/device_authorization', {
+  const answer = await requestCoordinator(coordinator, '/oauth/device_authorization', {
     form: {
       client_id: CLIENT_ID,
       machine_name: machine.machineName,
@@ -62,7 +62,7 @@ export async function requestCode(coordinator: string, machine: Machine, signal:
   const { status, value } = answer;
   if (status === 404) throw new CoordinatorError('refused', `the coordinator ${coordinator} does not know how to link machines`, status);
   if (status !== 200) throw new CoordinatorError(status >= 500 ? 'unreachable' : 'refused', errorSentence(answer), status);
-  if (!started.Check(value)) throw new CoordinatorError('no_sense', `the answer of ${coordinator} was not understood`, status);
+  if (!started.Check(value)) throw new CoordinatorError('invalid_answer', `the answer of ${coordinator} was not understood`, status);
   return {
     deviceCode: value.device_code,
     userCode: value.user_code,
@@ -80,9 +80,9 @@ export interface Clock {
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-export interface GrantWait {
+export interface AwaitGrantOptions {
   readonly signal: AbortSignal;
-  readonly onTrouble: (sentence: string | null) => void;
+  readonly onPollError: (sentence: string | null) => void;
   readonly clock?: Clock;
 }
 
@@ -92,13 +92,13 @@ const CLOCK: Clock = {
 };
 
 /**
- * Asks until the owner has decided. `onTrouble` gets a sentence when the coordinator cannot be asked, and null when it can again.
+ * Asks until the owner has decided. `onPollError` gets a sentence when the coordinator cannot be asked, and null when it can again.
  * Rejects only with what `signal` was aborted with.
  */
 export async function awaitGrant(
   coordinator: string,
   code: DeviceCode,
-  { signal, onTrouble, clock = CLOCK }: GrantWait,
+  { signal, onPollError, clock = CLOCK }: AwaitGrantOptions,
 ): Promise<GrantOutcome> {
   const end = clock.now() + code.expiresInMs;
   let interval = code.intervalMs;
@@ -108,7 +108,7 @@ export async function awaitGrant(
     if (left <= 0) return { kind: 'expired' };
     await clock.pause(Math.min(pause, left), signal);
     const step = await pollOnce(coordinator, code.deviceCode, signal);
-    onTrouble(step.kind === 'trouble' ? step.message : null);
+    onPollError(step.kind === 'trouble' ? step.message : null);
     switch (step.kind) {
       case 'pending':
         pause = interval;
@@ -118,7 +118,7 @@ export async function awaitGrant(
         pause = interval;
         break;
       case 'trouble':
-        pause = Math.max(interval, step.retryMs ?? Math.min(2 * Math.max(pause, 500), LONGEST_PAUSE_MS));
+        pause = Math.max(interval, step.retryMs ?? Math.min(2 * Math.max(pause, 500), MAX_POLL_INTERVAL_MS));
         break;
       default:
         return step;
@@ -133,9 +133,9 @@ type Step =
 
 async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSignal): Promise<Step> {
   let answer: JsonAnswer;
-  const ask: Ask = { form: { grant_type: DEVICE_GRANT, client_id: CLIENT_ID, device_code: deviceCode }, signal };
+  const ask: CoordinatorRequest = { form: { grant_type: DEVICE_GRANT, client_id: CLIENT_ID, device_code: deviceCode }, signal };
   try {
-    answer = await askCoordinator(coordinator, '/oauth/token', ask);
+    answer = await requestCoordinator(coordinator, '/oauth/token', ask);
   } catch (error) {
     signal.throwIfAborted();
     // A captive portal or a proxy may stand in the way for a while, so that nonsense is waited out like silence.
@@ -167,6 +167,6 @@ async function pollOnce(coordinator: string, deviceCode: string, signal: AbortSi
 
 /** Gives a token back (RFC 7009). Throws {@link CoordinatorError} where the coordinator could not be told. */
 export async function revokeToken(coordinator: string, token: string, ms: number): Promise<void> {
-  const answer = await askCoordinator(coordinator, '/oauth/revoke', { form: { client_id: CLIENT_ID, token }, ms });
+  const answer = await requestCoordinator(coordinator, '/oauth/revoke', { form: { client_id: CLIENT_ID, token }, ms });
   if (answer.status !== 200) throw new CoordinatorError('refused', errorSentence(answer), answer.status);
 }

@@ -2,8 +2,8 @@
 import { MAX_EARNING_DAYS, type MachineEarnings, MachineEarningsSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import type { Account } from './account-file.js';
-import { askCoordinator, CoordinatorError, errorSentence } from './coordinator-http.js';
-import type { ActivityHour } from './duty.js';
+import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
+import type { ActivityHour } from './duty-cycle.js';
 
 const described = Compile(MachineEarningsSchema);
 export const MAX_DAYS = MAX_EARNING_DAYS;
@@ -19,7 +19,7 @@ export async function fetchEarnings(
   { days, timeZone, signal, ms }: { readonly days: number; readonly timeZone: string; readonly signal?: AbortSignal; readonly ms?: number },
 ): Promise<MachineEarnings> {
   const query = new URLSearchParams({ days: String(days), time_zone: timeZone });
-  const answer = await askCoordinator(account.coordinator, `/v1/machine/earnings?${query}`, {
+  const answer = await requestCoordinator(account.coordinator, `/v1/machine/earnings?${query}`, {
     token: account.token,
     ...(signal === undefined ? {} : { signal }),
     ...(ms === undefined ? {} : { ms }),
@@ -30,7 +30,8 @@ export async function fetchEarnings(
     throw new CoordinatorError('refused', `the coordinator ${account.coordinator} does not tell what machines earn`, status);
   if (status !== 200)
     throw new CoordinatorError(status >= 500 || status === 429 ? 'unreachable' : 'refused', errorSentence(answer), status);
-  if (!described.Check(value)) throw new CoordinatorError('no_sense', `the answer of ${account.coordinator} was not understood`, status);
+  if (!described.Check(value))
+    throw new CoordinatorError('invalid_answer', `the answer of ${account.coordinator} was not understood`, status);
   return value;
 }
 

@@ -29,7 +29,7 @@ export async function signIn({ coordinator, dataDir, signal, onCode, say, ...mac
   let inTrouble = false;
   const outcome = await awaitGrant(coordinator, code, {
     signal,
-    onTrouble: (sentence) => {
+    onPollError: (sentence) => {
       if (sentence !== null && !inTrouble) say(`${sentence}; still trying.`);
       if (sentence === null && inTrouble) say('The coordinator answers again.');
       inTrouble = sentence !== null;

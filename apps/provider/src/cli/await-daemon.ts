@@ -4,7 +4,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { askStatus, ControlError } from '../control/control-client.js';
+import { ControlError, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 
 const LOOK_MS = 100;
@@ -12,7 +12,7 @@ const LOOK_MS = 100;
 const STARTING_MS = 10_000;
 const ANSWER_MS = 2_000;
 
-export interface Waiting {
+export interface StartWait {
   readonly dataDir: string;
   /** Takes what a failed start says. */
   readonly outputFile: string;
@@ -28,14 +28,14 @@ export function sizeOf(path: string): number {
 
 /** Null, with what it said, where none comes. */
 export async function awaitDaemon(
-  { dataDir, outputFile, before, limitMs }: Waiting,
+  { dataDir, outputFile, before, limitMs }: StartWait,
   saidBefore: number,
 ): Promise<{ readonly status: DaemonStatus | null; readonly said: string | null }> {
   const deadline = performance.now() + limitMs;
   let shownAt: number | null = null;
   for (;;) {
     try {
-      const status = await askStatus(dataDir, ANSWER_MS);
+      const status = await requestStatus(dataDir, ANSWER_MS);
       if (status.pid !== before) {
         shownAt ??= performance.now();
         if (status.state !== 'starting' || performance.now() - shownAt > STARTING_MS) return { status, said: null };

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { dataDirOf } from '../config/data-dir.js';
 import { FileHashes } from '../models/file-hash.js';
 import { Library } from '../models/library/library.js';
-import { startSentence } from '../startup-error.js';
+import { startupErrorText } from '../startup-error.js';
 import { parsed, UsageError } from './input/owner-options.js';
 
-export interface Shelf {
+export interface ModelStore {
   readonly library: Library;
   readonly hashes: FileHashes;
 }
 
 /** Folder of the library in a data directory. */
-export function shelfOf(dataDir: string): Shelf {
+export function modelStoreOf(dataDir: string): ModelStore {
   return { library: new Library(join(dataDir, 'models')), hashes: new FileHashes(join(dataDir, 'model-hashes.json')) };
 }
 
@@ -31,8 +31,8 @@ export function readArguments<Read extends { readonly positionals: readonly stri
 }
 
 /** The library of a command line. */
-export function shelf(dataDir: string | undefined): Shelf {
-  return shelfOf(dataDirOf({ 'data-dir': dataDir }));
+export function shelf(dataDir: string | undefined): ModelStore {
+  return modelStoreOf(dataDirOf({ 'data-dir': dataDir }));
 }
 
 /** Runs a command; what it throws becomes one sentence on standard error, and exit code 1. Wrong use is thrown on. */
@@ -41,7 +41,7 @@ export async function orSentence(run: () => Promise<number>): Promise<number> {
     return await run();
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    process.stderr.write(`${startSentence(error)}\n`);
+    process.stderr.write(`${startupErrorText(error)}\n`);
     return 1;
   }
 }

@@ -1,11 +1,11 @@
 /** Has the daemon that runs, if one does, serve what the library says now. What it answers is one sentence for the owner. */
-import { askDaemon, ControlError } from '../control/control-client.js';
+import { ControlError, requestDaemon } from '../control/control-client.js';
 import { isModelsChange, MODELS_PATH } from '../control/models-routes.js';
 
 /** Reading the heads of model files takes a moment from a slow disk. */
 const ANSWER_MS = 20_000;
 
-export type Told =
+export type ReloadOutcome =
   /** It serves by the library from now on. `problem`: the model at the path cannot be served, and why. */
   | { readonly kind: 'live'; readonly problem: string | null }
   /** None runs. */
@@ -14,9 +14,9 @@ export type Told =
   | { readonly kind: 'not_taken'; readonly why: string };
 
 /** `path`: of the model that the owner has just changed. */
-export async function tellDaemon(dataDir: string, path: string): Promise<Told> {
+export async function tellDaemon(dataDir: string, path: string): Promise<ReloadOutcome> {
   try {
-    const { refused } = await askDaemon(dataDir, { path: MODELS_PATH, body: {} }, isModelsChange, ANSWER_MS);
+    const { refused } = await requestDaemon(dataDir, { path: MODELS_PATH, body: {} }, isModelsChange, ANSWER_MS);
     return { kind: 'live', problem: refused.find((one) => one.path === path)?.reason ?? null };
   } catch (error) {
     if (!(error instanceof ControlError)) throw error;

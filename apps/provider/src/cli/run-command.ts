@@ -3,11 +3,11 @@ import { AccountFileError } from '../account/account-file.js';
 import { CoordinatorError } from '../account/coordinator-http.js';
 import { ConfigError } from '../config/read-config.js';
 import { ControlError } from '../control/control-client.js';
-import { startSentence } from '../startup-error.js';
+import { startupErrorText } from '../startup-error.js';
 import type { Command } from './command.js';
 import { EXIT } from './exit-codes.js';
 import { UsageError } from './input/owner-options.js';
-import { BrokenOff } from './input/prompt.js';
+import { PromptAborted } from './input/prompt.js';
 
 export async function runCommand(command: Command, args: readonly string[]): Promise<number> {
   try {
@@ -17,7 +17,7 @@ export async function runCommand(command: Command, args: readonly string[]): Pro
       process.stderr.write(`${error.message}\n\`inference-provider ${command.name} --help\` lists the options.\n`);
       return EXIT.wrongUse;
     }
-    if (error instanceof BrokenOff) {
+    if (error instanceof PromptAborted) {
       process.stderr.write('\nBroken off. Nothing was done.\n');
       return EXIT.needsOwner;
     }
@@ -27,7 +27,7 @@ export async function runCommand(command: Command, args: readonly string[]): Pro
     }
     if (error instanceof ControlError || error instanceof ConfigError || error instanceof AccountFileError)
       process.stderr.write(`${sentence(error.message)}\n`);
-    else process.stderr.write(`${startSentence(error)}\n`);
+    else process.stderr.write(`${startupErrorText(error)}\n`);
     return error instanceof ControlError && error.problem === 'not_running' ? EXIT.notRunning : EXIT.needsOwner;
   }
 }

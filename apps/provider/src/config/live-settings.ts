@@ -33,25 +33,32 @@ export interface SettingsState {
 }
 
 /** Whatever begins with one of these holds from the moment it is read. */
-export const LIVE: readonly string[] = ['log_level', 'availability.', 'models.keep', 'models.idle_minutes', 'models.reserve_gb', 'update.'];
+export const LIVE_SETTINGS: readonly string[] = [
+  'log_level',
+  'availability.',
+  'models.keep',
+  'models.idle_minutes',
+  'models.reserve_gb',
+  'update.',
+];
 
-const EVERY_MS = 2_000;
+const POLL_INTERVAL_MS = 2_000;
 
 export class LiveSettings {
   /** What the daemon was started with: against it a restart is needed or not. */
-  readonly #first: Config;
+  readonly #initial: Config;
   #config: Config;
   #readAt = Date.now();
   #problem: string | null = null;
   /** What the file was when it was looked at last. Null at first, so that a change since it was read at the start is seen. */
-  #seen: string | null = null;
+  #fingerprint: string | null = null;
   readonly #timer: NodeJS.Timeout | null;
 
   constructor(private readonly options: LiveSettingsOptions) {
-    this.#first = options.now;
+    this.#initial = options.now;
     this.#config = options.now;
-    const interval = options.everyMs ?? EVERY_MS;
-    this.#timer = interval > 0 ? setInterval(() => this.#look(), interval) : null;
+    const interval = options.everyMs ?? POLL_INTERVAL_MS;
+    this.#timer = interval > 0 ? setInterval(() => this.#poll(), interval) : null;
     this.#timer?.unref();
   }
 
@@ -89,19 +96,19 @@ export class LiveSettings {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  #look(): void {
-    const seen = signOf(this.options.path);
-    if (seen !== this.#seen) this.reload();
-    this.#seen = seen;
+  #poll(): void {
+    const fingerprint = fingerprintOf(this.options.path);
+    if (fingerprint !== this.#fingerprint) this.reload();
+    this.#fingerprint = fingerprint;
   }
 
   #needsRestart(): string[] {
-    return differences(this.#first, this.#config).filter((name) => !LIVE.some((prefix) => name.startsWith(prefix)));
+    return differences(this.#initial, this.#config).filter((name) => !LIVE_SETTINGS.some((prefix) => name.startsWith(prefix)));
   }
 }
 
 /** Another one whenever the file may be another. */
-function signOf(path: string): string {
+function fingerprintOf(path: string): string {
   try {
     const { ino, size, mtimeMs, ctimeMs } = statSync(path);
     return `${ino} ${size} ${mtimeMs} ${ctimeMs}`;

@@ -23,7 +23,7 @@ export function pointer(path: readonly (string | number)[]): string {
 }
 
 export function locate(text: string): Places {
-  return new Walk(text).document();
+  return new TomlScanner(text).document();
 }
 
 /** Line and column of an offset, both from 1. */
@@ -32,7 +32,7 @@ export function lineAndColumn(text: string, offset: number): { readonly line: nu
   return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') };
 }
 
-class Walk {
+class TomlScanner {
   readonly #places = new Map<string, Place>();
   /** Elements so far of each array of tables. */
   readonly #lengths = new Map<string, number>();

@@ -2,13 +2,13 @@
 import type { Config } from './config.js';
 
 /** Null: what fits. */
-export interface MemoryWishes {
+export interface ModelMemorySettings {
   readonly slots: number | null;
   readonly context: number | null;
   /** Bytes that are left to the owner. */
   readonly reserve: number | null;
 }
 
-export function memoryWishes({ models: { slots, context, reserve_gb: reserve } }: Config): MemoryWishes {
+export function modelMemorySettings({ models: { slots, context, reserve_gb: reserve } }: Config): ModelMemorySettings {
   return { slots: slots ?? null, context: context ?? null, reserve: reserve === undefined ? null : reserve * 1e9 };
 }

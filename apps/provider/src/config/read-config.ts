@@ -7,6 +7,7 @@ import { parse, TomlError } from 'smol-toml';
 import { Compile } from 'typebox/compile';
 import { Default } from 'typebox/value';
 import { type Config, ConfigSchema, DEFAULTS } from './config.js';
+import { configPath } from './data-dir.js';
 import { didYouMean } from './did-you-mean.js';
 import { lineAndColumn, locate } from './locate.js';
 
@@ -131,4 +132,14 @@ function schemaAt(where: string): Node | undefined {
   let node: Node | undefined = ConfigSchema as unknown as Node;
   for (const part of where.split('/').slice(1)) node = node?.items ?? node?.properties?.[part];
   return node;
+}
+
+/** Undefined where none is set. Settings that are broken are told by `status` and `doctor`, and keep no other command from working. */
+export function settingsTimeZone(dataDir: string): string | undefined {
+  try {
+    return readConfig(configPath(dataDir)).availability.time_zone;
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    throw error;
+  }
 }

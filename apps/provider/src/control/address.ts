@@ -10,12 +10,12 @@ import { dirname, join } from 'node:path';
 export const CONTROL_SOCKET = 'control.sock';
 
 /** Bytes of a socket's path, its end included: 104 on a Mac, 108 on Linux (unix(4), unix(7)). */
-const LONGEST_PATH = 103;
+const MAX_PATH_BYTES = 103;
 
 /** `socket`: its name; a data directory may have others than the daemon's. */
 export function controlPath(dataDir: string, socket = CONTROL_SOCKET): string {
   const near = join(dataDir, socket);
-  if (Buffer.byteLength(near) <= LONGEST_PATH) return near;
+  if (Buffer.byteLength(near) <= MAX_PATH_BYTES) return near;
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 24);
   return join(tmpdir(), `inference-${name}`, `${socket.charAt(0)}.sock`);
 }

@@ -21,17 +21,17 @@ export class ControlError extends Error {
 const MAX_BYTES = 4 << 20;
 
 /** All throw {@link ControlError}. `ms`: how long the answer may take. */
-export function askStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
-  return askDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
+export function requestStatus(dataDir: string, ms: number): Promise<DaemonStatus> {
+  return requestDaemon(dataDir, { path: '/v1/status' }, isDaemonStatus, ms);
 }
 
-export function askEnclave(dataDir: string, ms: number): Promise<EnclaveCheck> {
-  return askDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
+export function requestEnclaveCheck(dataDir: string, ms: number): Promise<EnclaveCheck> {
+  return requestDaemon(dataDir, { path: '/v1/enclave' }, isEnclaveCheck, ms);
 }
 
 /** Tells the daemon that its owner has signed in or out, and waits a few seconds for what the coordinator says to it. */
-export function tellLink(dataDir: string, ms: number): Promise<LinkStatus> {
-  return askDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
+export function notifySignIn(dataDir: string, ms: number): Promise<LinkStatus> {
+  return requestDaemon(dataDir, { path: '/v1/link', body: {} }, isLinkStatus, ms);
 }
 
 export interface DaemonCall {
@@ -41,7 +41,7 @@ export interface DaemonCall {
 }
 
 /** What the daemon (or who else listens on `socket`) answers, if `isAnswer` takes it. What it refuses with a sentence of its own is `refused`. */
-export async function askDaemon<Answer>(
+export async function requestDaemon<Answer>(
   dataDir: string,
   call: DaemonCall,
   isAnswer: (value: unknown) => value is Answer,

@@ -9,10 +9,10 @@ import { controlPath, makeControlFolder } from './address.js';
 import { answerRequest } from './answer-request.js';
 import type { ControlRoute } from './route.js';
 
-export class AlreadyRunning extends Error {
+export class AlreadyRunningError extends Error {
   constructor(dataDir: string) {
     super(`another provider runs with the data directory ${dataDir}`);
-    this.name = 'AlreadyRunning';
+    this.name = 'AlreadyRunningError';
   }
 }
 
@@ -25,13 +25,13 @@ const REQUEST_MS = 10_000;
 export class ControlServer {
   private constructor(private readonly server: Server) {}
 
-  /** Takes the data directory for this process. Throws {@link AlreadyRunning}, or an Error where no socket can be made. */
+  /** Takes the data directory for this process. Throws {@link AlreadyRunningError}, or an Error where no socket can be made. */
   static async open(dataDir: string, routes: readonly ControlRoute[], socket?: string): Promise<ControlServer> {
     const path = controlPath(dataDir, socket);
     makeControlFolder(path);
     const release = takeTurn(`${path}.start`, dataDir);
     try {
-      if (await isListening(path)) throw new AlreadyRunning(dataDir);
+      if (await isListening(path)) throw new AlreadyRunningError(dataDir);
       rmSync(path, { force: true });
       const server = createServer({ requestTimeout: REQUEST_MS }, (request, response) => {
         void answerRequest(routes, request, response);
@@ -64,11 +64,11 @@ function takeTurn(path: string, dataDir: string): () => void {
       return () => rmSync(path, { force: true });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) < STUCK_START_MS) throw new AlreadyRunning(dataDir);
+      if (Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) < STUCK_START_MS) throw new AlreadyRunningError(dataDir);
       rmSync(path, { force: true });
     }
   }
-  throw new AlreadyRunning(dataDir);
+  throw new AlreadyRunningError(dataDir);
 }
 
 /** Whether some process listens. One that is frozen does. */

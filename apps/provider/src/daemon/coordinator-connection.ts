@@ -1,40 +1,39 @@
 /**
- * The daemon's side towards the coordinator: the session that stands, the jobs that come on it, what the coordinator said last of this
- * machine, and the sign-in and enrolment that go over it. What it serves and with what is wired in `daemon.ts`.
+ * Connection of the daemon to its coordinator: session, jobs, trust, account link and enrolment. Reconnects until closed. `daemon.ts`
+ * provides the models, the enclave and the availability.
  */
 import type { Enclave } from '@inference/enclave';
 import { AVAILABILITY_VERSION, type ModelOffer, type ProviderId, type ProviderMessage, type TrustMessage } from '@inference/protocol';
 import { providerIdOf } from '@inference/protocol/crypto';
-import { DutyRecorder } from '../account/duty.js';
-import { MachineLink } from '../account/machine-link.js';
+import { DutyCycleRecorder } from '../account/duty-cycle.js';
+import { LinkClient } from '../account/link-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import type { LinkStatus } from '../control/link-status.js';
-import type { AttendanceStatus } from '../host/availability/availability-controller.js';
+import type { CurrentAvailability } from '../host/availability/availability-controller.js';
 import type { HostFacts } from '../host/hardware/host-facts.js';
 import type { ServedModels } from '../serving/served-models.js';
 import { Enrolment, simulatedInstaller } from '../session/enrolment.js';
 import type { Session } from '../session/session.js';
 import { stayConnected } from '../session/stay-connected.js';
-import { Wakes } from '../session/wake-detector.js';
+import { WakeDetector } from '../session/wake-detector.js';
 import { agentVersion } from '../version.js';
 import { OutputForms } from '../work/form/output-forms.js';
 import { Jobs } from '../work/jobs.js';
 import { leaseModel } from '../work/model-lease.js';
 import type { SealingKeys } from '../work/sealing-keys.js';
-import { toldAvailability } from './availability-report.js';
-import { ConnectionLog } from './connection-log.js';
+import { ConnectionState } from './connection-state.js';
 import { coordinatorUrl } from './coordinator-view.js';
 import { logEnrolment, logJob, logLink, logRefusedModels, logSession, logTrust } from './daemon-log.js';
 import type { DaemonOptions } from './daemon-options.js';
-import { hardwareStatus, toldHardware } from './hardware.js';
-import type { OpenAttendance } from './host-availability.js';
+import { hardwareStatus, reportedHardware } from './hardware.js';
+import { type HostAvailability, reportedAvailability } from './host-availability.js';
 import { machineState, outcomeOf } from './status.js';
 
-/** What running jobs get when this machine leaves: those that may be finished, and those that have begun when there is hurry. */
-const LEAVING = { graceMs: 10 * 60_000, hurryMs: 10_000 };
-/** How long a command waits for what the coordinator says to a new sign-in, in milliseconds. */
-const LINK_MS = 5_000;
-/** The agent pins its engine, so that its version stands for the engine's build. */
+/** Time for running jobs when this machine leaves: `graceMs` normally, `hurryMs` for jobs with output when the drain is forced. */
+const DRAIN_LIMITS = { graceMs: 10 * 60_000, hurryMs: 10_000 };
+/** Time that a command waits for the coordinator's answer to a new sign-in. */
+const LINK_TIMEOUT_MS = 5_000;
+/** Identifies the engine build: each agent version pins one engine version. */
 const ENGINE_BUILD = `${agentVersion()} ${process.platform} ${process.arch}`;
 
 export interface CoordinatorConnectionOptions {
@@ -42,20 +41,19 @@ export interface CoordinatorConnectionOptions {
   readonly models: ServedModels;
   readonly host: HostFacts;
   readonly enclave: Enclave;
-  readonly attendance: OpenAttendance;
+  readonly availability: HostAvailability;
 }
 
-/** Connects at once, and again whenever the session ends, until it is left. */
 export class CoordinatorConnection {
   readonly providerId: ProviderId;
   readonly #options: CoordinatorConnectionOptions;
-  readonly #leave = new AbortController();
-  readonly #log = new ConnectionLog();
+  readonly #abort = new AbortController();
+  readonly #state = new ConnectionState();
   readonly #forms = new OutputForms();
-  readonly #wakes = new Wakes();
-  readonly #link: MachineLink;
+  readonly #wakeDetector = new WakeDetector();
+  readonly #link: LinkClient;
   readonly #enrolment: Enrolment | null;
-  readonly #duty: DutyRecorder;
+  readonly #dutyCycle: DutyCycleRecorder;
   readonly #connected: Promise<void>;
   #session: Session | null = null;
   #jobs: Jobs | null = null;
@@ -66,10 +64,10 @@ export class CoordinatorConnection {
     const { daemon, enclave, models } = options;
     const { dataDir, log, socketUrl } = daemon;
     this.providerId = providerIdOf(enclave.publicKey);
-    this.#wakes.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine has slept, or its clock was set'));
+    this.#wakeDetector.on(({ jumpMs }) => log.info({ event: 'woke', jump_ms: jumpMs }, 'this machine slept, or its clock was set'));
     this.#enrolment = daemon.enrol ? this.#openEnrolment() : null;
     this.#link = this.#openLink();
-    this.#duty = new DutyRecorder({ dataDir, look: () => ({ connected: this.registered, busy: (this.#jobs?.active ?? 0) > 0 }) });
+    this.#dutyCycle = new DutyCycleRecorder({ dataDir, look: () => ({ connected: this.registered, busy: (this.#jobs?.active ?? 0) > 0 }) });
     log.info(
       { event: 'starting', provider_id: this.providerId, models: [...models.ids()], slots: models.slots, coordinator: socketUrl },
       'provider is starting',
@@ -81,41 +79,40 @@ export class CoordinatorConnection {
     return this.#session?.registered === true;
   }
 
-  /** The provider's token of this registration, for its owner's questions. */
-  get token(): ConnectionLog['token'] {
-    return this.#log.token;
+  /** Token of this registration, which authorizes status requests to the coordinator; null if not registered. */
+  get token(): ConnectionState['token'] {
+    return this.#state.token;
   }
 
-  /** Its part of the daemon's status. */
+  /** Part of the daemon status. */
   get status() {
     return {
       provider_id: this.providerId,
-      connection: this.#log.connection,
-      clock_skew_ms: this.#log.clockSkewMs,
-      // Null while it is not registered.
+      connection: this.#state.connection,
+      clock_skew_ms: this.#state.clockSkewMs,
       trust: this.registered ? this.#trust : null,
       account: this.#link.status,
       hardware: hardwareStatus(this.#options.host, this.#jobs?.rates ?? { decodeTps: null, prefillTps: null }),
       running_jobs: this.#jobs?.active ?? 0,
-      jobs: this.#log.jobs,
+      jobs: this.#state.jobs,
     } satisfies Partial<DaemonStatus>;
   }
 
-  /** The owner has signed in or out. */
+  /** Call after the owner signed in or out. */
   async signInChanged(): Promise<LinkStatus> {
     this.#link.show();
-    return this.#link.settled(LINK_MS);
+    return this.#link.settled(LINK_TIMEOUT_MS);
   }
 
-  /** Tells the coordinator what can be had at this moment, and what of it is in memory. */
+  /** Sends the current offers and which models are loaded. */
   announceModels(): void {
     if (this.#session !== null) this.#send({ type: 'models', models: this.#offers(this.#session.version) });
   }
 
-  /** Tells the coordinator whether jobs may come. */
-  announceAvailability(status: AttendanceStatus): void {
+  /** Sends whether this machine takes jobs. */
+  announceAvailability(status: CurrentAvailability): void {
     if (this.#session === null) return;
-    if (this.#session.version >= AVAILABILITY_VERSION) this.#send({ type: 'availability', ...toldAvailability(status) });
+    if (this.#session.version >= AVAILABILITY_VERSION) this.#send({ type: 'availability', ...reportedAvailability(status) });
     else this.announceModels();
   }
 
@@ -123,62 +120,62 @@ export class CoordinatorConnection {
     if (this.registered) this.#jobs?.reportMachine();
   }
 
-  /** Finishes or hands back what runs. */
-  async stepAside(hurry: AbortSignal, stay: AbortSignal): Promise<void> {
-    await this.#jobs?.stepAside(LEAVING, hurry, stay);
+  /** Finishes or hands back the running jobs; the session stays. */
+  async drain(force: AbortSignal, cancel: AbortSignal): Promise<void> {
+    await this.#jobs?.stepAside(DRAIN_LIMITS, force, cancel);
   }
 
-  /** Takes no more jobs, lets running ones finish for a while or until `hurry`, and leaves. */
-  async close(hurry?: AbortSignal): Promise<void> {
-    if (this.registered) await this.#jobs?.drain(this.#options.daemon.drainMs, hurry);
-    this.#leave.abort();
+  /** Takes no more jobs, lets running jobs finish until the drain timeout or `force`, and disconnects. */
+  async close(force?: AbortSignal): Promise<void> {
+    if (this.registered) await this.#jobs?.drain(this.#options.daemon.drainMs, force);
+    this.#abort.abort();
     this.#link.stop();
-    this.#duty.close();
-    this.#wakes.close();
+    this.#dutyCycle.close();
+    this.#wakeDetector.close();
     await this.#connected;
     await this.#forms.close();
   }
 
-  /** False where the machine is not registered, and nothing was sent. */
+  /** Returns false and sends nothing if not registered. */
   #send(message: ProviderMessage): boolean {
     if (this.#session?.registered !== true) return false;
     this.#session.send(message);
     return true;
   }
 
-  /** A coordinator that knows nothing of availability is told of no models while there is none to be had. */
+  /** Offers for a protocol version. Versions without availability get no offers while this machine is not serving. */
   #offers(version: number): ModelOffer[] {
-    const { attendance, models } = this.#options;
-    return version < AVAILABILITY_VERSION && attendance.status.state !== 'serving' ? [] : models.offers();
+    const { availability, models } = this.#options;
+    return version < AVAILABILITY_VERSION && !availability.isServing ? [] : models.offers();
   }
 
   #stayConnected(): Promise<void> {
-    const { attendance, daemon, enclave, host, models } = this.#options;
+    const { availability, daemon, enclave, host, models } = this.#options;
     const { log } = daemon;
     return stayConnected(
       {
         url: daemon.socketUrl,
         enclave,
-        presence: {
+        registration: {
           agentVersion: agentVersion(),
-          hardware: toldHardware(host),
+          hardware: reportedHardware(host),
           models: (version) => this.#offers(version),
-          // What is served may be something else when it connects again.
+          // Read at each connection, because the served models can change.
           get slots() {
             return models.slots;
           },
-          availability: () => toldAvailability(attendance.status),
+          availability: () => availability.report,
         },
-        intake: (session, keys) => {
+        createJobHandler: (session, keys) => {
           this.#session = session;
           this.#jobs = this.#jobsOf(session, keys);
           return this.#jobs;
         },
         onRegistered: (_session, trustLevel, token) => {
-          this.#log.registered(token);
+          this.#state.registered(token);
           log.info({ event: 'registered', trust_level: trustLevel }, 'registered with the coordinator');
-          // Models may have come or gone between the register message and its answer, and the time to serve as well.
-          this.announceAvailability(attendance.status);
+          // Models and availability may have changed since the register message.
+          this.announceAvailability(availability.current);
           this.announceModels();
           this.#jobs?.reportMachine();
           this.#link.show();
@@ -191,24 +188,24 @@ export class CoordinatorConnection {
         },
         onModelsRefused: (refused) => logRefusedModels(log, refused),
         onEnrolment: (answer) => this.#enrolment?.onAnswer(answer),
-        onClockSkew: (ms, large) => {
-          this.#log.clockSkewMs = ms;
+        onClockSkew: (ms, isLarge) => {
+          this.#state.clockSkewMs = ms;
           const text = "the clock of this machine differs from the coordinator's; jobs may be refused as expired";
-          if (large) log.warn({ event: 'clock_skew', ms }, text);
+          if (isLarge) log.warn({ event: 'clock_skew', ms }, text);
         },
-        wakes: this.#wakes,
+        wakeDetector: this.#wakeDetector,
         onEvent: (event) => {
           this.#link.disconnected();
-          this.#log.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
+          this.#state.ended(event.type === 'lost' ? event.reason : `${event.reason ?? event.code}. ${event.advice}`, event.retryInMs);
           logSession(log, event);
         },
       },
-      this.#leave.signal,
+      this.#abort.signal,
     );
   }
 
   #jobsOf(session: Session, keys: SealingKeys): Jobs {
-    const { attendance, daemon, enclave, models } = this.#options;
+    const { availability, daemon, enclave, models } = this.#options;
     return new Jobs({
       providerId: this.providerId,
       keys,
@@ -221,17 +218,17 @@ export class CoordinatorConnection {
       send: (message) => session.send(message),
       sendFrame: (bytes, sent) => session.sendFrame(bytes, sent),
       onEnd: (event) => {
-        this.#log.job(outcomeOf(event));
+        this.#state.job(outcomeOf(event));
         logJob(daemon.log, event);
       },
-      machine: () => machineState(attendance.condition),
-      away: () => (attendance.status.state === 'serving' ? null : session.version >= AVAILABILITY_VERSION ? 'away' : 'busy'),
+      machine: () => machineState(availability.condition),
+      away: () => (availability.isServing ? null : session.version >= AVAILABILITY_VERSION ? 'away' : 'busy'),
     });
   }
 
-  #openLink(): MachineLink {
+  #openLink(): LinkClient {
     const { dataDir, socketUrl, log } = this.#options.daemon;
-    return new MachineLink({
+    return new LinkClient({
       dataDir,
       coordinator: coordinatorUrl(socketUrl),
       send: (message) => this.#send(message),
@@ -243,10 +240,10 @@ export class CoordinatorConnection {
     const { log, simulatedManagement } = this.#options.daemon;
     const enrolment = new Enrolment({
       send: (message) => void this.#send(message),
-      install: simulatedManagement === null ? null : simulatedInstaller(simulatedManagement, this.#leave.signal),
+      install: simulatedManagement === null ? null : simulatedInstaller(simulatedManagement, this.#abort.signal),
       onEvent: (event) => logEnrolment(log, event),
     });
-    this.#leave.signal.addEventListener('abort', () => enrolment.stop(), { once: true });
+    this.#abort.signal.addEventListener('abort', () => enrolment.stop(), { once: true });
     return enrolment;
   }
 }

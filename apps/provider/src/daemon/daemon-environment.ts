@@ -1,43 +1,44 @@
-/** What a daemon stands on: its data directory, the enclave helper that it starts, the machine it reads, and how its engines are confined. */
+/** Environment that a daemon runs in: its data directory, its host, and the hardening of its processes. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { nativeHelperCommand, simulatedHelperCommand } from '@inference/enclave';
-import type { Config } from '../config/config.js';
+import type { DaemonStatus } from '../control/daemon-status.js';
 import { type Confinement, findConfinement } from '../host/hardening/confinement.js';
-import type { FactSource } from '../host/hardware/host-facts.js';
-import { StartError } from '../startup-error.js';
+import { forbidCoreDumps } from '../host/hardening/core-dumps.js';
+import { repairModes } from '../host/hardening/secret-modes.js';
+import { type HostFacts, readHostFacts } from '../host/hardware/host-facts.js';
+import { StartupError } from '../startup-error.js';
 import type { DaemonOptions } from './daemon-options.js';
 
-/** Command line of the enclave helper. Throws {@link StartupError} where there is none. */
-export function helperCommand(options: DaemonOptions): readonly string[] {
-  const dataDir = join(options.dataDir, 'enclave');
-  if (options.simulatedEnclave) return simulatedHelperCommand({ dataDir });
-  if (process.platform !== 'darwin') {
-    throw new StartError(
-      'there is no Secure Enclave on this machine; for a simulated network set simulated_enclave = true, or serve with --simulated-enclave',
-    );
-  }
-  const command = nativeHelperCommand({ dataDir });
-  if (command === null) throw new StartError('the enclave helper has not been built; `inference-provider doctor` says how');
-  return command;
+export interface DaemonEnvironment {
+  readonly host: HostFacts;
+  /** Applied to every process that holds a model. */
+  readonly confinement: Confinement;
+  readonly hardening: DaemonStatus['hardening'];
 }
 
-/** How the processes that hold a model are kept from the network, as far as the settings want it. */
-export async function confinementOf({ hardening }: Config): Promise<Confinement> {
-  if (hardening.engine_network === 'deny') return await findConfinement();
-  return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
-}
-
-/** Where the facts of this machine are read. */
-export function hostOf({ simulatedHost }: DaemonOptions): FactSource {
-  return simulatedHost === null ? { platform: process.platform, root: '/' } : { platform: 'linux', root: simulatedHost };
-}
-
-/** Throws {@link StartupError}. */
-export function makeDataDir(dataDir: string): void {
+/** Creates the data directory. Throws {@link StartupError}. */
+export function createDataDir(dataDir: string): void {
   try {
     mkdirSync(join(dataDir, 'enclave'), { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new StartError(`the data directory ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+    throw new StartupError(`the data directory ${dataDir} cannot be written (${(error as NodeJS.ErrnoException).code})`);
   }
+}
+
+/** Repairs file modes, forbids core dumps, and reads the host's facts. Throws InsecureModeError. */
+export async function prepareEnvironment({ dataDir, config, simulatedHost, log }: DaemonOptions): Promise<DaemonEnvironment> {
+  for (const path of repairModes(dataDir)) log.warn({ event: 'mode_mended', path }, 'file mode repaired: other users could read this file');
+  const source = simulatedHost === null ? { platform: process.platform, root: '/' } : { platform: 'linux' as const, root: simulatedHost };
+  const [host, coreDumps, confinement] = await Promise.all([
+    readHostFacts(source),
+    forbidCoreDumps(),
+    confinementFor(config.hardening.engine_network),
+  ]);
+  const hardening = { core_dumps: coreDumps, engine_network: confinement.kind, engine_network_problem: confinement.why };
+  return { host, confinement, hardening };
+}
+
+async function confinementFor(engineNetwork: 'deny' | 'allow'): Promise<Confinement> {
+  if (engineNetwork === 'deny') return await findConfinement();
+  return { kind: 'none', why: 'the settings allow it the network (hardening.engine_network)', wrap: [] };
 }

@@ -4,11 +4,10 @@ import { cleanLabel, type ModelsRefused, type TrustMessage } from '@inference/pr
 import type { Logger } from 'pino';
 import type { SettingsEvent } from '../config/live-settings.js';
 import type { LinkStatus } from '../control/link-status.js';
-import type { AttendanceStatus } from '../host/availability/availability-controller.js';
+import type { CurrentAvailability } from '../host/availability/availability-controller.js';
 import type { ModelEvent } from '../serving/served-model.js';
 import type { EnrolmentEvent } from '../session/enrolment.js';
 import type { SessionEvent } from '../session/stay-connected.js';
-import { trustSentence } from '../session/trust-sentence.js';
 import type { JobEvent } from '../work/jobs.js';
 import type { RefusedModel } from './open-models.js';
 
@@ -44,7 +43,7 @@ export function logModel(log: Logger, event: ModelEvent): void {
   }
 }
 
-export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: AttendanceStatus): void {
+export function logAvailability(log: Logger, { state, reasons, nextChangeAt }: CurrentAvailability): void {
   const [first] = reasons;
   const facts = { event: 'availability', state, reasons: reasons.map(({ code }) => code), next_change_at: nextChangeAt };
   if (state === 'serving' || first === undefined) log.info(facts, 'this machine serves');
@@ -163,3 +162,26 @@ export function logJob(log: Logger, { jobId, end, milliseconds }: JobEvent): voi
     'job failed',
   );
 }
+
+/** Level, whether jobs come, and the first thing that the owner can do. */
+export function trustSentence(trust: TrustMessage): string {
+  const gap = trust.parts.find(({ state }) => state !== 'ok');
+  const advice = (trust.routable ? gap?.remedy : (trust.status_remedy ?? gap?.remedy)) ?? '';
+  const more = gap?.remedy !== undefined && advice !== gap.remedy ? ` ${gap.remedy}` : '';
+  const level = trust.trust_level === 'none' ? 'no trust' : `trust level ${trust.trust_level}`;
+  const standing = `${trust.routable ? 'jobs may come' : `NO jobs come (${trust.status})`}${restraintWords(trust)}`;
+  const part = gap === undefined ? '' : `; ${gap.name} is ${gap.state}`;
+  // The words come from another machine and go to a terminal.
+  return cleanLabel(`${level}, ${standing}${part}. ${advice}${more}`, 1024, level);
+}
+
+function restraintWords({ restraint }: TrustMessage): string {
+  if (restraint === undefined) return '';
+  if (restraint.state === 'on_probation') return `, one at a time (${restraint.reason})`;
+  // A coordinator's number may be no date.
+  const until = new Date(Math.min(restraint.until, LATEST_DATE_MS)).toISOString();
+  return ` until ${until} (${restraint.reason})`;
+}
+
+/** ECMA-262, Time Values and Time Range. */
+const LATEST_DATE_MS = 8.64e15;

@@ -4,7 +4,7 @@ import type { DaemonStatus } from '../control/daemon-status.js';
 import type { HostFacts } from '../host/hardware/host-facts.js';
 import type { MeasuredRates } from '../work/jobs.js';
 
-export function toldHardware(host: HostFacts): Hardware {
+export function reportedHardware(host: HostFacts): Hardware {
   const { performanceCores, efficiencyCores } = host;
   const label = (name: 'os_name' | 'os_version' | 'os_build', text: string): Partial<Hardware> =>
     text === '' ? {} : { [name]: cleanLabel(text, 64, 'unknown') };

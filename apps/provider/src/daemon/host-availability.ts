@@ -1,90 +1,95 @@
 /**
- * Puts together what decides whether this machine serves: the owner's policy and pause, the clock, and what the machine tells of itself;
- * and keeps the system awake for as long as it does. Called once by the daemon, which closes what it gets.
+ * Availability of this machine: the owner's policy and pause, the clock, and the sensors of the host, wired to an
+ * {@link AvailabilityController}. Prevents system sleep unless the machine is away.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ReportedAvailability } from '@inference/protocol';
+import type { Config } from '../config/config.js';
+import type { AvailabilityStatus } from '../control/daemon-status.js';
 import { writePrivateFile } from '../files/private-file.js';
-import { availability, type Pause, troublesOf } from '../host/availability/availability.js';
-import { Attendance, type AttendanceStatus } from '../host/availability/availability-controller.js';
-import { HOLD_MS, type Holds, holdsAfter, NO_HOLDS } from '../host/availability/cooldowns.js';
+import { availability, type Pause, stressOf } from '../host/availability/availability.js';
+import { AvailabilityController, type CurrentAvailability } from '../host/availability/availability-controller.js';
+import { COOLDOWN_MS, type Cooldowns, NO_COOLDOWNS, nextCooldowns } from '../host/availability/cooldowns.js';
 import { pauseText, readPause } from '../host/availability/pause.js';
-import type { AvailabilityPolicy } from '../host/availability/policy.js';
+import { type AvailabilityPolicy, policyOf } from '../host/availability/policy.js';
 import type { HostCondition } from '../host/condition/condition.js';
-import { OwnerWatch } from '../host/condition/owner-watch.js';
-import { awakeCommand, StayAwake } from '../host/condition/stay-awake.js';
+import { ConditionMonitor, POLL_INTERVAL_MS } from '../host/condition/condition-monitor.js';
+import { OwnerActivityMonitor } from '../host/condition/owner-activity-monitor.js';
+import { inhibitCommand, SleepInhibitor } from '../host/condition/sleep-inhibitor.js';
 import { systemTimeZone } from '../host/condition/time-zone.js';
-import { ConditionWatch, LOOK_EVERY_MS } from '../host/condition/watch-condition.js';
 
-export interface AttendanceParts {
+export interface HostAvailabilityOptions {
   readonly dataDir: string;
   readonly policy: AvailabilityPolicy;
-  /** Folder of a simulated machine; null: this one. */
+  /** Root folder of a simulated machine; null: this machine. */
   readonly simulatedHost: string | null;
   readonly onCondition: (condition: HostCondition) => void;
-  readonly onChange: (status: AttendanceStatus) => void;
-  readonly onAwakeProblem: (reason: string) => void;
-  readonly leave: (hurry: AbortSignal, stay: AbortSignal) => Promise<void>;
-  readonly rest: () => Promise<void>;
+  readonly onChange: (status: CurrentAvailability) => void;
+  readonly onInhibitFailure: (reason: string) => void;
+  /** See {@link AvailabilityController}; so are the next two. */
+  readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
+  readonly unload: () => Promise<void>;
   readonly resume: () => void;
 }
 
-/** How often the owner's presence is looked for, in milliseconds: nobody shall wait long for their machine. */
-const LOOK_FOR_OWNER_MS = 5_000;
-/** The clock may be set at any moment; all else that changes is told. */
-const REVIEW_EVERY_MS = 10_000;
-/** A simulated machine lives a hundred times as fast. */
-const SIMULATED_HASTE = 100;
+/** Short, because an owner who returns to the Mac must not wait for it. */
+const OWNER_POLL_INTERVAL_MS = 5_000;
+/** Bounds the effect of a changed system clock; all other changes trigger a review. */
+const MAX_REVIEW_INTERVAL_MS = 10_000;
+/** Time factor of a simulated machine. */
+const SIMULATED_SPEEDUP = 100;
 
-export class OpenAttendance {
-  readonly #parts: AttendanceParts;
+export class HostAvailability {
+  readonly #options: HostAvailabilityOptions;
   readonly #root: string;
-  readonly #haste: number;
-  readonly #condition: ConditionWatch;
-  readonly #owner: OwnerWatch;
-  readonly #awake: StayAwake;
-  readonly #attendance: Attendance;
+  readonly #speedup: number;
+  readonly #condition: ConditionMonitor;
+  readonly #ownerActivity: OwnerActivityMonitor;
+  readonly #sleepInhibitor: SleepInhibitor;
+  readonly #controller: AvailabilityController;
   #policy: AvailabilityPolicy;
   #pause: Pause | null;
-  #holds: Holds = NO_HOLDS;
+  #cooldowns: Cooldowns = NO_COOLDOWNS;
 
-  private constructor(parts: AttendanceParts, condition: ConditionWatch, owner: OwnerWatch, haste: number) {
-    this.#parts = parts;
-    this.#root = parts.simulatedHost ?? '/';
-    this.#haste = haste;
+  private constructor(options: HostAvailabilityOptions, condition: ConditionMonitor, ownerActivity: OwnerActivityMonitor, speedup: number) {
+    this.#options = options;
+    this.#root = options.simulatedHost ?? '/';
+    this.#speedup = speedup;
     this.#condition = condition;
-    this.#owner = owner;
-    this.#policy = parts.policy;
-    this.#pause = readPause(contents(pausePath(parts.dataDir)), Date.now());
-    this.#awake = new StayAwake(awakeCommand(this.#root, process.pid), parts.onAwakeProblem);
-    this.#attendance = new Attendance({
+    this.#ownerActivity = ownerActivity;
+    this.#policy = options.policy;
+    this.#pause = readPause(readText(pausePath(options.dataDir)), Date.now());
+    this.#sleepInhibitor = new SleepInhibitor(inhibitCommand(this.#root, process.pid), options.onInhibitFailure);
+    this.#controller = new AvailabilityController({
       decide: () => this.#decide(),
-      leave: parts.leave,
-      rest: parts.rest,
-      resume: parts.resume,
+      drain: options.drain,
+      unload: options.unload,
+      resume: options.resume,
       onChange: (status) => {
-        this.#awake.want(status.state !== 'away');
-        parts.onChange(status);
+        this.#sleepInhibitor.setActive(status.state !== 'away');
+        options.onChange(status);
       },
-      lookMs: REVIEW_EVERY_MS,
+      maxReviewIntervalMs: MAX_REVIEW_INTERVAL_MS,
       now: Date.now,
     });
-    this.#awake.want(this.#attendance.state !== 'away');
+    this.#sleepInhibitor.setActive(this.#controller.state !== 'away');
   }
 
-  /** Resolves when the machine was looked at once, so that nothing is loaded into one that should not work now. */
-  static async open(parts: AttendanceParts): Promise<OpenAttendance> {
-    const { simulatedHost, policy } = parts;
-    const haste = simulatedHost === null ? 1 : SIMULATED_HASTE;
+  /** Resolves after the first sensor reading, so that no model loads on a machine that must not work now. */
+  static async open(options: HostAvailabilityOptions): Promise<HostAvailability> {
+    const { simulatedHost, policy } = options;
+    const speedup = simulatedHost === null ? 1 : SIMULATED_SPEEDUP;
     const source = { platform: simulatedHost === null ? process.platform : 'linux', root: simulatedHost ?? '/' } as const;
-    let opened: OpenAttendance | null = null;
-    const condition = new ConditionWatch(source, LOOK_EVERY_MS / haste, (told) => {
-      parts.onCondition(told);
+    let opened: HostAvailability | null = null;
+    const condition = new ConditionMonitor(source, POLL_INTERVAL_MS / speedup, (changed) => {
+      options.onCondition(changed);
       opened?.review();
     });
-    const owner = new OwnerWatch(source, Math.max(LOOK_EVERY_MS / SIMULATED_HASTE, LOOK_FOR_OWNER_MS / haste), () => opened?.review());
-    await Promise.all([condition.first, owner.want(policy.onlyWhenIdleMinutes !== null)]);
-    opened = new OpenAttendance(parts, condition, owner, haste);
+    const ownerPollMs = Math.max(POLL_INTERVAL_MS / SIMULATED_SPEEDUP, OWNER_POLL_INTERVAL_MS / speedup);
+    const ownerActivity = new OwnerActivityMonitor(source, ownerPollMs, () => opened?.review());
+    await Promise.all([condition.firstReading, ownerActivity.setEnabled(policy.onlyWhenIdleMinutes !== null)]);
+    opened = new HostAvailability(options, condition, ownerActivity, speedup);
     return opened;
   }
 
@@ -92,62 +97,80 @@ export class OpenAttendance {
     return this.#condition.condition;
   }
 
-  get status(): AttendanceStatus {
-    return this.#attendance.status;
+  get current(): CurrentAvailability {
+    return this.#controller.status;
   }
 
-  /** Whether the system is kept from going to sleep. */
-  get keepsAwake(): boolean {
-    return this.#awake.active;
+  get isServing(): boolean {
+    return this.#controller.state === 'serving';
   }
 
-  get pause(): Pause | null {
-    return this.#pause;
+  /** Codes for the coordinator. */
+  get report(): ReportedAvailability {
+    return reportedAvailability(this.current);
+  }
+
+  /** Sentences for the owner. */
+  get status(): AvailabilityStatus {
+    const { state, reasons, nextChangeAt } = this.current;
+    return {
+      state,
+      reasons: reasons.map(({ code, text, until }) => ({ code, text, until: until === null ? null : Math.ceil(until) })),
+      next_change_at: nextChangeAt === null ? null : Math.ceil(nextChangeAt),
+      pause: this.#pause,
+      keeps_awake: this.#sleepInhibitor.isActive,
+    };
   }
 
   review(): void {
-    this.#attendance.review();
+    this.#controller.review();
   }
 
-  /** From now on this holds; null ends a pause. It is remembered over restarts; where it cannot be, it holds all the same. Throws what the file system says. */
+  /**
+   * Sets the owner's pause; null ends it. The pause is stored and survives restarts. Throws the file system error if it cannot be
+   * stored; the pause then still applies until the daemon ends.
+   */
   setPause(pause: Pause | null): void {
     this.#pause = pause;
     this.review();
-    const path = pausePath(this.#parts.dataDir);
+    const path = pausePath(this.#options.dataDir);
     if (pause === null) rmSync(path, { force: true });
     else writePrivateFile(path, pauseText(pause));
   }
 
-  /** The owner wants something else from now on. */
-  async setPolicy(policy: AvailabilityPolicy): Promise<void> {
-    this.#policy = policy;
-    await this.#owner.want(policy.onlyWhenIdleMinutes !== null);
+  async applyConfig(config: Config): Promise<void> {
+    this.#policy = policyOf(config);
+    await this.#ownerActivity.setEnabled(this.#policy.onlyWhenIdleMinutes !== null);
     this.review();
   }
 
-  /** Lets the system sleep again, and looks no more. */
+  /** Ends the sensors and permits system sleep. */
   async close(): Promise<void> {
-    this.#attendance.close();
-    this.#awake.want(false);
-    await Promise.all([this.#condition.close(), this.#owner.close()]);
+    this.#controller.close();
+    this.#sleepInhibitor.setActive(false);
+    await Promise.all([this.#condition.close(), this.#ownerActivity.close()]);
   }
 
   #decide(): ReturnType<typeof availability> {
-    const tick = performance.now();
+    const monotonicNow = performance.now();
     const now = Date.now();
     const { condition } = this.#condition;
-    const holdMs = { heat: HOLD_MS.heat / this.#haste, memory: HOLD_MS.memory / this.#haste, power: HOLD_MS.power / this.#haste };
-    this.#holds = holdsAfter(this.#holds, troublesOf(this.#policy, condition), tick, holdMs);
+    const cooldownMs = {
+      heat: COOLDOWN_MS.heat / this.#speedup,
+      memory: COOLDOWN_MS.memory / this.#speedup,
+      power: COOLDOWN_MS.power / this.#speedup,
+    };
+    this.#cooldowns = nextCooldowns(this.#cooldowns, stressOf(this.#policy, condition), monotonicNow, cooldownMs);
     if (this.#pause?.until != null && now >= this.#pause.until) this.#endPause();
-    const left = (until: number): number => Math.max(0, until - tick);
-    const { heat, memory, power } = this.#holds;
+    const remaining = (until: number): number => Math.max(0, until - monotonicNow);
+    const { heat, memory, power } = this.#cooldowns;
     return availability(
       this.#policy,
       {
         timeZone: systemTimeZone(this.#root),
-        ownerIdleMs: this.#owner.idleMs,
+        ownerIdleMs: this.#ownerActivity.idleMs,
         condition,
-        holdsLeft: { heat: left(heat), memory: left(memory), power: left(power) },
+        remainingCooldowns: { heat: remaining(heat), memory: remaining(memory), power: remaining(power) },
         pause: this.#pause,
       },
       now,
@@ -157,18 +180,27 @@ export class OpenAttendance {
   #endPause(): void {
     this.#pause = null;
     try {
-      rmSync(pausePath(this.#parts.dataDir), { force: true });
+      rmSync(pausePath(this.#options.dataDir), { force: true });
     } catch {
-      // One whose time is over is none when it is read.
+      // readPause ignores an expired pause.
     }
   }
+}
+
+/** Availability as the coordinator gets it: codes, without the owner's sentences. */
+export function reportedAvailability({ state, reasons, nextChangeAt }: CurrentAvailability): ReportedAvailability {
+  const [first] = reasons;
+  if (state === 'serving' || first === undefined) return { state };
+  // The end of `owner_active` is the earliest possible one and therefore unknown.
+  const until = first.until === null ? null : (nextChangeAt ?? first.until);
+  return { state, reason: first.code, ...(until === null ? {} : { until: Math.ceil(until) }) };
 }
 
 function pausePath(dataDir: string): string {
   return join(dataDir, 'pause.json');
 }
 
-function contents(path: string): string {
+function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch {

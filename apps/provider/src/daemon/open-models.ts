@@ -13,7 +13,7 @@ import { type ModelFacts, readModelFacts } from '../models/model-facts.js';
 import type { Keep } from '../serving/keep.js';
 import type { ModelEvent, RunningEngine, ServedModel, Serving } from '../serving/served-model.js';
 import { ServedModels } from '../serving/served-models.js';
-import { StartError } from '../startup-error.js';
+import { StartupError } from '../startup-error.js';
 
 /** A model that the owner wants to serve. */
 export interface ModelChoice {
@@ -93,20 +93,21 @@ function plan(choices: readonly ModelChoice[], reserve: number | null, { slots, 
       const read = readModelFacts(choice.path);
       const facts = choice.id === undefined ? read : { ...read, id: choice.id };
       const twin = readable.find((other) => other.facts.id === facts.id);
-      if (twin !== undefined) throw new StartError(`${twin.choice.path} and ${choice.path} are both called ${facts.id}; serve one of them`);
+      if (twin !== undefined)
+        throw new StartupError(`${twin.choice.path} and ${choice.path} are both called ${facts.id}; serve one of them`);
       readable.push({ choice, facts, always: choice.keep.kind === 'always' });
     } catch (error) {
-      if (!(error instanceof ModelFileError || error instanceof StartError)) throw error;
+      if (!(error instanceof ModelFileError || error instanceof StartupError)) throw error;
       refuse(choice.path, error);
     }
   }
   const ceiling = memoryCeiling(totalMemory, reserve);
   const planned = planModels(readable, { ceiling, slots, context }).filter(({ wanted, need, max }) => {
     if (need <= max) return true;
-    refuse(wanted.choice.path, new StartError(tooLarge(wanted.facts, need, max)));
+    refuse(wanted.choice.path, new StartupError(tooLarge(wanted.facts, need, max)));
     return false;
   });
-  if (planned.length === 0) throw first ?? new StartError('there is no model to serve');
+  if (planned.length === 0) throw first ?? new StartupError('there is no model to serve');
   return { planned, refused, ceiling };
 }
 

@@ -6,11 +6,11 @@ import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { askStatus } from '../control/control-client.js';
-import { updateAutomatically } from '../update/automatic.js';
-import { confirmOnceItWorks, type Health } from '../update/health.js';
+import { requestStatus } from '../control/control-client.js';
+import { updateAutomatically } from '../update/automatic-updates.js';
 import { type Installation, launchCommand } from '../update/installation.js';
-import { PATIENCE_MS, switchTo } from '../update/switch.js';
+import { DEFAULT_TRIAL_TIMEOUT_MS, switchTo } from '../update/trial.js';
+import { confirmTrial, type Health } from '../update/trial-health.js';
 
 export interface SelfUpdateOptions {
   readonly found: Installation;
@@ -31,7 +31,7 @@ export interface SelfUpdateOptions {
 const REACH_MS = 3_000;
 const STATUS_MS = 5_000;
 /** One whole try; a slow download goes on with the next. */
-const LOOK_MS = 3_600_000;
+const CHECK_INTERVAL_MS = 3_600_000;
 const MAX_OUTPUT = 64 << 10;
 
 const described = Compile(Type.Object({ outcome: Type.String(), version: Type.Union([Type.String(), Type.Null()]) }));
@@ -55,7 +55,7 @@ export class SelfUpdate {
     const { automatic, log, everyMs } = this.options;
     const { prefix, version } = found;
     const { signal } = this.#leave;
-    const confirmed = confirmOnceItWorks({ prefix, version, health: () => this.#health(), signal }).then((works) => {
+    const confirmed = confirmTrial({ prefix, version, health: () => this.#health(), signal }).then((works) => {
       if (works) log.info({ event: 'update_confirmed', version }, 'this version works, and stays');
     });
     const updated = updateAutomatically({
@@ -72,7 +72,7 @@ export class SelfUpdate {
 
   async #health(): Promise<Health> {
     const { dataDir, coordinator, isRegistered } = this.options;
-    const answers = askStatus(dataDir, STATUS_MS).then(
+    const answers = requestStatus(dataDir, STATUS_MS).then(
       () => true,
       () => false,
     );
@@ -84,7 +84,7 @@ export class SelfUpdate {
       () => true,
     );
     const runningForMs = performance.now() - this.#startedAt;
-    return { registered: isRegistered(), coordinatorAway: await away, answersCommands: await answers, runningForMs };
+    return { registered: isRegistered(), isCoordinatorUnreachable: await away, answersCommands: await answers, runningForMs };
   }
 
   /** `update --prepare`, run by the version that is current. */
@@ -101,7 +101,11 @@ export class SelfUpdate {
 
   #output(program: string, args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
     return new Promise((resolve, reject) => {
-      const child = spawn(program, [...args], { stdio: ['ignore', 'pipe', 'pipe'], signal: this.#leave.signal, timeout: LOOK_MS });
+      const child = spawn(program, [...args], {
+        stdio: ['ignore', 'pipe', 'pipe'],
+        signal: this.#leave.signal,
+        timeout: CHECK_INTERVAL_MS,
+      });
       let stdout = '';
       let stderr = '';
       child.stdout.on('data', (bytes: Buffer) => (stdout = (stdout + bytes.toString()).slice(-MAX_OUTPUT)));
@@ -118,7 +122,7 @@ export class SelfUpdate {
       return;
     }
     log.info({ event: 'update_switching', version }, 'a newer version is ready; the provider starts again with it');
-    switchTo(prefix, version, PATIENCE_MS, Date.now());
+    switchTo(prefix, version, DEFAULT_TRIAL_TIMEOUT_MS, Date.now());
     onRestart();
   }
 }

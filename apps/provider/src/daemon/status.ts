@@ -1,7 +1,7 @@
 /** The parts of the daemon's status that follow from its options, its machine and its jobs alone. */
 import { configPath } from '../config/data-dir.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
-import { type HostCondition, UNTROUBLED } from '../host/condition/condition.js';
+import { type HostCondition, NORMAL_CONDITION } from '../host/condition/condition.js';
 import { agentVersion } from '../version.js';
 import type { JobEvent, MachineState } from '../work/jobs.js';
 import { coordinatorUrl } from './coordinator-view.js';
@@ -35,7 +35,7 @@ export function startingStatus(options: StatusFacts, startedAt: number): DaemonS
     availability: null,
     running_jobs: 0,
     jobs: { completed: 0, failed: 0, cancelled: 0 },
-    host: machineState(UNTROUBLED),
+    host: machineState(NORMAL_CONDITION),
     settings: { path: configPath(options.dataDir), read_at: startedAt, problem: null, needs_restart: [] },
     hardening: { core_dumps: 'unknown', engine_network: 'none', engine_network_problem: 'the provider is still starting' },
     coordinator_view: null,

@@ -1,12 +1,13 @@
 /** How the coordinator sees this provider, and whether their clocks agree. */
 import type { DaemonStatus } from '../control/daemon-status.js';
+import type { LinkStatus } from '../control/link-status.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
 /** The coordinator takes statements that are up to two minutes off. */
 const LARGE_SKEW_MS = 60_000;
 const NOTABLE_SKEW_MS = 10_000;
 
-export function judgeClock(skewMs: number | null): Finding[] {
+export function checkClock(skewMs: number | null): Finding[] {
   if (skewMs === null) return [skipped('the time of the coordinator is not known')];
   const text = `the clock is ${(Math.abs(skewMs) / 1000).toFixed(0)} s ${skewMs < 0 ? 'behind' : 'ahead of'} the coordinator's`;
   const remedy = 'Set the clock by the network: System Settings, General, Date & Time.';
@@ -15,7 +16,7 @@ export function judgeClock(skewMs: number | null): Finding[] {
 }
 
 /** Session, trust, models and what the coordinator advises. */
-export function judgeView(status: DaemonStatus): Finding[] {
+export function checkCoordinatorView(status: DaemonStatus): Finding[] {
   const { connection, trust, coordinator_view: view, coordinator_problem, models, state } = status;
   if (state === 'starting') return [note('the provider is still starting', 'Wait until the model is loaded.')];
   if (connection.state !== 'connected') {
@@ -36,7 +37,8 @@ export function judgeView(status: DaemonStatus): Finding[] {
     const finding = trust?.trust_level === 'none' ? problem : note;
     findings.push(finding(`trust: ${name} is ${part}${reason === undefined ? '' : ` (${reason})`}`, remedy ?? 'See the log.'));
   }
-  if (models.length === 0) findings.push(problem('no model is served', 'Look into the log: the engine is down, or starts again.'));
+  if (models.length === 0)
+    findings.push(problem('no model is served', 'StatusSnapshot into the log: the engine is down, or starts again.'));
   if (view === null) {
     findings.push(note(`the coordinator's view: ${coordinator_problem ?? 'none'}`, 'Try again in a moment.'));
     return findings;
@@ -49,7 +51,7 @@ export function judgeView(status: DaemonStatus): Finding[] {
 }
 
 /** What it was given of the work there was, and why not more. */
-export function judgeTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
+export function checkTraffic({ coordinator_view: view }: DaemonStatus): Finding[] {
   if (view === null) return [skipped('the coordinator has not told')];
   const { placements, share, decisions } = view;
   const part =
@@ -58,4 +60,22 @@ export function judgeTraffic({ coordinator_view: view }: DaemonStatus): Finding[
       : `${placements} requests, ${(share * 100).toFixed(share < 0.1 ? 1 : 0)} % of all that were placed`;
   const last = [...decisions].sort((a, b) => (a.last_at < b.last_at ? 1 : -1)).slice(0, 3);
   return [ok(part), ...last.map(({ model, text, count }) => ok(`${model}: ${text}${count > 1 ? ` (${count} times)` : ''}`))];
+}
+
+export function checkAccount({ state, account_name, reason, remedy }: LinkStatus): Finding[] {
+  switch (state) {
+    case 'linked':
+      return [ok(`this machine earns for ${account_name || 'the account that it is linked to'}`)];
+    case 'waiting':
+      return [ok('this machine is signed in; the link is confirmed at the next connection')];
+    case 'none':
+      return [note('this machine earns for nobody yet', remedy ?? 'Run: inference-provider login')];
+    default:
+      return [
+        problem(
+          `this machine is not linked to an account: ${(reason ?? state).replaceAll('_', ' ')}`,
+          remedy ?? 'Run: inference-provider login',
+        ),
+      ];
+  }
 }

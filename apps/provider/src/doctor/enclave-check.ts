@@ -3,7 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { EnclaveError, nativeHelperBuild, nativeHelperCommand, openEnclave, simulatedHelperCommand } from '@inference/enclave';
-import { askEnclave } from '../control/control-client.js';
+import { requestEnclaveCheck } from '../control/control-client.js';
 import { type Finding, ok, problem, skipped } from './check.js';
 
 const ASK_MS = 3_500;
@@ -14,7 +14,7 @@ const REMEDY = 'Restart the provider. If this stays, build the enclave helper ag
 /** `running`: a daemon answers. A key is never made here. */
 export async function checkEnclave(dataDir: string, running: boolean, simulated: boolean, version: string): Promise<Finding[]> {
   if (running) {
-    const { usable, kind, problem: why } = await askEnclave(dataDir, ASK_MS);
+    const { usable, kind, problem: why } = await requestEnclaveCheck(dataDir, ASK_MS);
     return [usable ? ok(`the enclave (${kind}) signs`) : problem(`the enclave does not sign: ${why ?? 'unknown'}`, REMEDY)];
   }
   const folder = join(dataDir, 'enclave');

@@ -1,30 +1,26 @@
 /** Everything that `doctor` looks at, in an order that tells causes before what follows from them. Ends within eight seconds. */
 import { join } from 'node:path';
 import { type Config, DEFAULTS } from '../config/config.js';
-import { memoryWishes } from '../config/model-memory.js';
-import { askStatus, ControlError } from '../control/control-client.js';
+import { modelMemorySettings } from '../config/model-memory.js';
+import { ControlError, requestStatus } from '../control/control-client.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
 import { FileHashes } from '../models/file-hash.js';
 import { Library } from '../models/library/library.js';
-import { labelOf, serviceManager } from '../service/choose.js';
+import { labelOf, serviceManager } from '../service/choose-manager.js';
 import type { Installation } from '../update/installation.js';
-import { releasePlatform } from '../update/platform.js';
-import { lookForRelease } from '../update/ready-release.js';
+import { checkForUpdate } from '../update/prepare-release.js';
 import { releaseKeys } from '../update/release-keys.js';
-import { judgeAccount } from './account-check.js';
+import { releasePlatform } from '../update/releases.js';
 import { type Check, type CheckResult, type Finding, ok, problem, runChecks, skipped } from './check.js';
-import { judgeClock, judgeTraffic, judgeView } from './coordinator-checks.js';
+import { checkHardening, checkSecrets, checkService, checkSettings } from './configuration-checks.js';
+import { checkAccount, checkClock, checkCoordinatorView, checkTraffic } from './coordinator-checks.js';
 import { checkEnclave } from './enclave-check.js';
 import { checkCommand, checkUpdates } from './installation-checks.js';
-import { checkCondition, checkDataDirectory, checkDisk, checkModel } from './local-checks.js';
-import { checkModelFiles } from './models-check.js';
+import { checkCondition, checkDataDirectory, checkDisk, checkModel, checkSleep } from './machine-checks.js';
+import { checkModelFiles } from './model-checks.js';
 import { reachCoordinator } from './network-check.js';
-import { checkSecrets } from './secrets-check.js';
-import { checkService } from './service-check.js';
-import { checkHardening, checkSettings } from './settings-check.js';
-import { checkSleep } from './sleep-check.js';
 
-export interface Patient {
+export interface DoctorTarget {
   readonly dataDir: string;
   readonly found: Installation;
   /** The settings; null where they cannot be read. */
@@ -35,7 +31,7 @@ export interface Patient {
   readonly simulated: boolean;
 }
 
-export interface Examination {
+export interface DoctorReport {
   readonly checks: readonly CheckResult[];
   readonly status: DaemonStatus | null;
 }
@@ -44,13 +40,13 @@ const DAEMON_MS = 3_200;
 /** For each of the others, which run at once, after the daemon was asked. */
 const CHECK_MS = 4_000;
 
-export async function examine(patient: Patient): Promise<Examination> {
-  const { dataDir, found, config } = patient;
+export async function examine(target: DoctorTarget): Promise<DoctorReport> {
+  const { dataDir, found, config } = target;
   let status: DaemonStatus | null = null;
   let silent = 'the provider does not run';
-  const askDaemon = async (): Promise<Finding[]> => {
+  const requestDaemon = async (): Promise<Finding[]> => {
     try {
-      status = await askStatus(dataDir, DAEMON_MS);
+      status = await requestStatus(dataDir, DAEMON_MS);
       return [ok(`the provider ${status.version} is ${status.state} (process ${status.pid})`)];
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
@@ -59,14 +55,14 @@ export async function examine(patient: Patient): Promise<Examination> {
       return [problem(error.message, 'Run: inference-provider restart')];
     }
   };
-  const first = await runChecks([{ name: 'provider', run: askDaemon }], DAEMON_MS + 300);
+  const first = await runChecks([{ name: 'provider', run: requestDaemon }], DAEMON_MS + 300);
   // Assigned in the check above.
   const known = status as DaemonStatus | null;
-  const url = patient.coordinator ?? known?.coordinator ?? null;
+  const url = target.coordinator ?? known?.coordinator ?? null;
   const reached = reachCoordinator(url);
   const limit = AbortSignal.timeout(CHECK_MS);
-  const simulated = known?.simulated_enclave ?? patient.simulated;
-  const wishes = memoryWishes(config ?? DEFAULTS);
+  const simulated = known?.simulated_enclave ?? target.simulated;
+  const wishes = modelMemorySettings(config ?? DEFAULTS);
   const library = new Library(join(dataDir, 'models'));
   const hashes = new FileHashes(join(dataDir, 'model-hashes.json'));
   const isStuck = silent !== 'the provider does not run';
@@ -80,15 +76,15 @@ export async function examine(patient: Patient): Promise<Examination> {
     { name: 'enclave', run: isStuck ? untold : () => checkEnclave(dataDir, known !== null, simulated, found.version) },
     { name: 'hardening', run: async () => (known === null ? [] : checkHardening(known)) },
     { name: 'disk', run: () => checkDisk(dataDir) },
-    ...modelsOf(patient, known, library).map((path) => ({ name: 'model', run: () => checkModel(path, wishes) })),
+    ...modelsOf(target, known, library).map((path) => ({ name: 'model', run: () => checkModel(path, wishes) })),
     { name: 'model files', run: () => checkModelFiles(library, hashes, limit) },
     { name: 'machine', run: checkCondition },
     { name: 'sleep', run: () => checkSleep(process.platform) },
     { name: 'network', run: async () => (await reached).findings },
-    { name: 'clock', run: async () => judgeClock(known?.clock_skew_ms ?? (await reached).skewMs) },
-    { name: 'account', run: known === null ? untold : async () => judgeAccount(known.account) },
-    { name: 'coordinator', run: known === null ? untold : async () => judgeView(known) },
-    { name: 'traffic', run: known === null ? untold : async () => judgeTraffic(known) },
+    { name: 'clock', run: async () => checkClock(known?.clock_skew_ms ?? (await reached).skewMs) },
+    { name: 'account', run: known === null ? untold : async () => checkAccount(known.account) },
+    { name: 'coordinator', run: known === null ? untold : async () => checkCoordinatorView(known) },
+    { name: 'traffic', run: known === null ? untold : async () => checkTraffic(known) },
     { name: 'command', run: () => checkCommand(found, process.env.PATH ?? '') },
     { name: 'updates', run: () => checkUpdates({ found, automatic: config?.update.automatic ?? true, look: lookOf(found, url, limit) }) },
   ];
@@ -96,7 +92,7 @@ export async function examine(patient: Patient): Promise<Examination> {
 }
 
 /** Files of the models that are served, or would be; one null where none is known. */
-function modelsOf({ model }: Patient, status: DaemonStatus | null, library: Library): readonly (string | null)[] {
+function modelsOf({ model }: DoctorTarget, status: DaemonStatus | null, library: Library): readonly (string | null)[] {
   if (model !== null) return [model];
   if (status !== null) return status.model_files;
   const used = entriesOf(library).filter(({ use }) => use !== null);
@@ -107,7 +103,7 @@ function entriesOf(library: Library): ReturnType<Library['entries']> {
   try {
     return library.entries();
   } catch {
-    // Told by the check of the files.
+    // ReloadOutcome by the check of the files.
     return [];
   }
 }
@@ -117,5 +113,5 @@ function lookOf(found: Installation, coordinator: string | null, signal: AbortSi
   const keys = releaseKeys();
   if (coordinator === null || platform === null || keys.length === 0) return null;
   const prefix = found.kind === 'own' ? found.prefix : null;
-  return () => lookForRelease({ coordinator, platform, version: null, keys, signal }, prefix, found.version);
+  return () => checkForUpdate({ coordinator, platform, version: null, keys, signal }, prefix, found.version);
 }

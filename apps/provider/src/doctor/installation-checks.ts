@@ -2,8 +2,8 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import type { Release } from '@inference/protocol';
-import type { Choice } from '../update/choose.js';
 import { type Installation, launcherOf } from '../update/installation.js';
+import type { UpdateChoice } from '../update/prepare-release.js';
 import { UpdateError } from '../update/releases.js';
 import { brokenVersions, readTrial } from '../update/trial.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
@@ -38,7 +38,7 @@ export interface UpdateView {
   readonly found: Installation;
   readonly automatic: boolean;
   /** Asks the coordinator; null where it is not known which, or this build trusts no releases. */
-  readonly look: (() => Promise<Choice>) | null;
+  readonly look: (() => Promise<UpdateChoice>) | null;
 }
 
 export async function checkUpdates({ found, automatic, look }: UpdateView): Promise<Finding[]> {

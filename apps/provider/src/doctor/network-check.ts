@@ -36,13 +36,13 @@ export async function reachCoordinator(url: string | null, env: NodeJS.ProcessEn
     const isIts = isHealth(await beginningOf(response));
     const date = Date.parse(response.headers.get('date') ?? '');
     const skewMs = Number.isNaN(date) || !isIts ? null : Date.now() - date;
-    return { findings: [judgeAnswer(url, response.status, isIts), ...judgeProxy(env)], skewMs };
+    return { findings: [answerFinding(url, response.status, isIts), ...proxyFindings(env)], skewMs };
   } catch (error) {
-    return { findings: [judgeFailure(url, error), ...judgeProxy(env)], skewMs: null };
+    return { findings: [failureFinding(url, error), ...proxyFindings(env)], skewMs: null };
   }
 }
 
-function judgeAnswer(url: string, status: number, isIts: boolean): Finding {
+function answerFinding(url: string, status: number, isIts: boolean): Finding {
   const isWell = status >= 200 && status < 300;
   if (isWell && isIts) return ok(`the coordinator ${url} answers`);
   const text = `the coordinator ${url} answers with status ${status}`;
@@ -75,7 +75,7 @@ function isHealth(text: string): boolean {
   }
 }
 
-function judgeFailure(url: string, error: unknown): Finding {
+function failureFinding(url: string, error: unknown): Finding {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const { code: word } = cause as NodeJS.ErrnoException;
   const code = typeof word === 'string' ? word : cause instanceof Error ? cause.name : 'unknown';
@@ -93,7 +93,7 @@ function judgeFailure(url: string, error: unknown): Finding {
 }
 
 /** The agent connects directly, whatever these say. */
-function judgeProxy(env: NodeJS.ProcessEnv): Finding[] {
+function proxyFindings(env: NodeJS.ProcessEnv): Finding[] {
   const set = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'].find((name) => env[name]);
   if (set === undefined) return [];
   return [

@@ -5,8 +5,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { build } from 'plist';
 import { writeDefinitionFile } from './definition-file.js';
-import { launchdPlist } from './launchd-plist.js';
 import type { RunTool, ToolResult } from './run-tool.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
 
@@ -23,7 +23,7 @@ export interface LaunchdOptions {
 const NOT_LOADED = [113, 3, 64];
 /** `bootout` of a service that takes its time to end ends with 36 (operation now in progress). */
 const IN_PROGRESS = 36;
-const LONGEST_STOP_MS = 60_000;
+const MAX_STOP_MS = 60_000;
 
 export class Launchd implements ServiceManager {
   readonly name = 'launchd';
@@ -115,9 +115,10 @@ export class Launchd implements ServiceManager {
   }
 
   async #until(label: string, isSo: (state: ServiceState | null) => boolean): Promise<void> {
-    const deadline = performance.now() + LONGEST_STOP_MS;
+    const deadline = performance.now() + MAX_STOP_MS;
     while (!isSo(await this.#print(label))) {
-      if (performance.now() > deadline) throw new ServiceError('the provider does not end; look into its log, or log out and in again');
+      if (performance.now() > deadline)
+        throw new ServiceError('the provider does not end; supervisorState into its log, or log out and in again');
       await delay(this.options.pollMs ?? 200);
     }
   }
@@ -145,4 +146,29 @@ export function parseLaunchctlPrint(text: string): ServiceState {
 function refused(verb: string, { code, stderr, stdout }: ToolResult): ServiceError {
   const said = (stderr || stdout).trim().split('\n')[0] ?? '';
   return new ServiceError(`launchctl ${verb} was refused (${code})${said === '' ? '' : `: ${said}`}`);
+}
+
+/** Seconds between two starts of a service that ends by itself. launchd has no growing pauses. */
+const THROTTLE_SECONDS = 10;
+
+export function launchdPlist({ label, command, environment, outputFile, dataDir, stopSeconds }: ServiceDefinition): string {
+  return build({
+    Label: label,
+    ProgramArguments: [...command],
+    EnvironmentVariables: { ...environment },
+    WorkingDirectory: dataDir,
+    RunAtLoad: true,
+    // An end that was asked for (exit code 0) is the end; anything else is started again.
+    KeepAlive: { SuccessfulExit: false },
+    ThrottleInterval: THROTTLE_SECONDS,
+    ExitTimeOut: stopSeconds,
+    // Background would keep it off the performance cores.
+    ProcessType: 'Standard',
+    Umask: 0o077,
+    // No core dumps: they would hold prompts and keys.
+    SoftResourceLimits: { Core: 0 },
+    HardResourceLimits: { Core: 0 },
+    StandardOutPath: outputFile,
+    StandardErrorPath: outputFile,
+  });
 }

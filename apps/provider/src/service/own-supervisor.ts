@@ -8,7 +8,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { askDaemon, ControlError } from '../control/control-client.js';
+import { ControlError, requestDaemon } from '../control/control-client.js';
 import { serviceEnvironment } from './environment.js';
 import { type ServiceDefinition, ServiceError, type ServiceManager, type ServiceState } from './service.js';
 
@@ -18,7 +18,7 @@ const SOCKET = 'supervisor.sock';
 const ANSWER_MS = 15_000;
 const START_MS = 60_000;
 /** Between the end of its child and its own. */
-const AFTER_MS = 20_000;
+const SUPERVISOR_EXIT_MS = 20_000;
 
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) => Type.Union([schema, Type.Null()]);
 const StateSchema = Type.Object({
@@ -47,7 +47,7 @@ export class OwnSupervisor implements ServiceManager {
   ) {}
 
   async start(definition: ServiceDefinition): Promise<'started' | 'already_running'> {
-    const state = await this.look();
+    const state = await this.supervisorState();
     if (state !== null) {
       const runs = state.child?.pid !== null && state.child?.pid !== undefined;
       if (runs && JSON.stringify(state.command) === JSON.stringify(definition.command)) return 'already_running';
@@ -59,16 +59,20 @@ export class OwnSupervisor implements ServiceManager {
   }
 
   async stop(): Promise<'stopped' | 'was_not_running'> {
-    const state = await this.look();
+    const state = await this.supervisorState();
     if (state === null) return 'was_not_running';
     try {
-      await askDaemon(this.dataDir, { path: '/v1/stop', body: {} }, isAnything, (this.stopSeconds + 5) * 1000, SOCKET);
+      await requestDaemon(this.dataDir, { path: '/v1/stop', body: {} }, isAnything, (this.stopSeconds + 5) * 1000, SOCKET);
     } catch (error) {
       if (!(error instanceof ControlError)) throw error;
-      if (error.problem === 'no_answer' && (await this.look()) !== null)
+      if (error.problem === 'no_answer' && (await this.supervisorState()) !== null)
         throw new ServiceError('the supervisor of the provider does not answer');
     }
-    await this.#until(async () => (await this.look()) === null, AFTER_MS, 'the supervisor of the provider does not end');
+    await this.#until(
+      async () => (await this.supervisorState()) === null,
+      SUPERVISOR_EXIT_MS,
+      'the supervisor of the provider does not end',
+    );
     return 'stopped';
   }
 
@@ -82,7 +86,7 @@ export class OwnSupervisor implements ServiceManager {
   }
 
   async state(): Promise<ServiceState> {
-    const state = await this.look();
+    const state = await this.supervisorState();
     if (state === null) return { kind: 'not_running' };
     return state.child?.pid == null
       ? { kind: 'waiting', lastExit: state.child?.last_exit ?? null }
@@ -94,9 +98,9 @@ export class OwnSupervisor implements ServiceManager {
   }
 
   /** What the supervisor says of itself; null where none runs. */
-  async look(): Promise<SupervisorState | null> {
+  async supervisorState(): Promise<SupervisorState | null> {
     try {
-      return await askDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);
+      return await requestDaemon(this.dataDir, { path: '/v1/state' }, isState, ANSWER_MS, SOCKET);
     } catch (error) {
       if (error instanceof ControlError && error.problem === 'not_running') return null;
       throw error instanceof ControlError ? new ServiceError('the supervisor of the provider does not answer') : error;
@@ -117,7 +121,7 @@ export class OwnSupervisor implements ServiceManager {
     child.unref();
     const isUp = async (): Promise<boolean> => {
       if (failed !== null) throw new ServiceError(`the supervisor of the provider cannot be started: ${failed}`);
-      return (await this.look()) !== null;
+      return (await this.supervisorState()) !== null;
     };
     await this.#until(isUp, START_MS, 'the supervisor of the provider did not come up');
   }

@@ -13,7 +13,7 @@ export interface SystemdOptions {
   readonly folder: string;
 }
 
-const SHOWN = ['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus'];
+const SHOWN_PROPERTIES = ['LoadState', 'ActiveState', 'SubState', 'MainPID', 'Result', 'ExecMainStatus'];
 
 export class Systemd implements ServiceManager {
   readonly name = 'systemd';
@@ -53,7 +53,7 @@ export class Systemd implements ServiceManager {
   }
 
   async state(label: string): Promise<ServiceState> {
-    const result = await this.#systemctl(['show', `--property=${SHOWN.join(',')}`, unitOf(label)]);
+    const result = await this.#systemctl(['show', `--property=${SHOWN_PROPERTIES.join(',')}`, unitOf(label)]);
     if (result.code !== 0) throw refused('show', result);
     return parseSystemctlShow(result.stdout);
   }

@@ -22,9 +22,9 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import { SealingKeys } from '../work/sealing-keys.js';
 import { Connection, type Liveness } from './connection.js';
-import type { Wakes } from './wake-detector.js';
+import type { WakeDetector } from './wake-detector.js';
 
-export interface Presence {
+export interface RegistrationInfo {
   readonly agentVersion: string;
   readonly hardware: Hardware;
   /** For the protocol version that is spoken. */
@@ -35,7 +35,7 @@ export interface Presence {
 }
 
 /** Takes the jobs of one session. */
-export interface Intake {
+export interface JobHandler {
   handle(message: CoordinatorMessage & { type: 'job' | 'credit' | 'cancel' }): void;
   frame(frame: Frame): void;
   /** The session is over; nothing can be sent any more. */
@@ -49,8 +49,8 @@ export type SessionEnd =
 export interface SessionOptions {
   readonly url: string;
   readonly enclave: Enclave;
-  readonly presence: Presence;
-  readonly intake: (session: Session, keys: SealingKeys) => Intake;
+  readonly registration: RegistrationInfo;
+  readonly createJobHandler: (session: Session, keys: SealingKeys) => JobHandler;
   /** `token` opens the coordinator's answers about this provider while the session lives; null where it gives none. */
   readonly onRegistered: (session: Session, trustLevel: string, token: string | null) => void;
   /** The coordinator says what this provider is worth, and what is missing. */
@@ -65,7 +65,7 @@ export interface SessionOptions {
   readonly onLink?: (answer: CoordinatorMessage & { type: 'linked' | 'link_refused' }) => void;
   readonly liveness?: Liveness;
   /** When this machine woke from sleep. */
-  readonly wakes?: Pick<Wakes, 'on'>;
+  readonly wakeDetector?: Pick<WakeDetector, 'on'>;
 }
 
 /** From the opened socket to `registered`, in milliseconds. */
@@ -76,13 +76,13 @@ export class Session {
   #end: (end: SessionEnd) => void = () => {};
   #connection: Connection | null = null;
   #keys: SealingKeys | null = null;
-  #intake: Intake | null = null;
+  #intake: JobHandler | null = null;
   #sessionId: string | null = null;
   #registered = false;
   #version = 0;
   #receiptVersion: 1 | 2 = 1;
   /** Messages of types this build does not know, which are ignored. */
-  unknownMessages = 0;
+  unknownMessageCount = 0;
 
   private constructor(private readonly options: SessionOptions) {
     this.#ended = new Promise((resolve) => (this.#end = resolve));
@@ -91,7 +91,7 @@ export class Session {
   /** Runs one session to its end. Never rejects; the reasons come back. */
   static async run(options: SessionOptions, signal: AbortSignal): Promise<SessionEnd & { readonly registered: boolean }> {
     const session = new Session(options);
-    const deaf = options.wakes?.on(() => session.wake());
+    const unsubscribe = options.wakeDetector?.on(() => session.wake());
     const deadline = setTimeout(() => {
       if (!session.#registered) session.#connection?.end('the coordinator did not register this provider in time');
     }, REGISTER_TIMEOUT_MS);
@@ -100,7 +100,7 @@ export class Session {
       return { ...end, registered: session.#registered };
     } finally {
       clearTimeout(deadline);
-      deaf?.();
+      unsubscribe?.();
       session.#dispose();
     }
   }
@@ -141,7 +141,7 @@ export class Session {
   }
 
   async #run(signal: AbortSignal): Promise<SessionEnd> {
-    const { url, presence, liveness } = this.options;
+    const { url, registration, liveness } = this.options;
     const onAbort = () => this.close();
     try {
       this.#connection = await Connection.open(
@@ -149,7 +149,7 @@ export class Session {
         {
           onMessage: (message) => this.#receive(message),
           onFrame: (frame) => this.#intake?.frame(frame),
-          onUnknownMessage: () => (this.unknownMessages += 1),
+          onUnknownMessage: () => (this.unknownMessageCount += 1),
           onClosed: (reason) => this.#end({ kind: 'lost', reason }),
         },
         signal,
@@ -159,7 +159,7 @@ export class Session {
       this.send({
         type: 'hello',
         versions: [...PROTOCOL_VERSIONS],
-        agent: { name: 'inference-provider', version: presence.agentVersion },
+        agent: { name: 'inference-provider', version: registration.agentVersion },
       });
       return await this.#ended;
     } catch (error) {
@@ -210,7 +210,7 @@ export class Session {
   }
 
   async #register(welcome: CoordinatorMessage & { type: 'welcome' }): Promise<void> {
-    const { enclave, presence } = this.options;
+    const { enclave, registration } = this.options;
     if (!PROTOCOL_VERSIONS.includes(welcome.version))
       throw new Error(`the coordinator speaks version ${welcome.version}, this build does not`);
     if (this.#sessionId !== null) throw new Error('the coordinator said welcome twice');
@@ -220,7 +220,7 @@ export class Session {
     const skew = Date.now() - welcome.server_time;
     this.options.onClockSkew?.(skew, Math.abs(skew) > CLOCK_TOLERANCE_MS / 2);
     const [attestation, challenge] = await Promise.all([
-      enclave.attest({ version: presence.agentVersion }),
+      enclave.attest({ version: registration.agentVersion }),
       enclave.answerChallenge(welcome.nonce, welcome.session_id),
     ]);
     const attestationSha256 = sha256Hex(fromBase64(attestation.payload));
@@ -232,17 +232,19 @@ export class Session {
     });
     this.#keys = keys;
     if (this.#connection?.closed !== false) return;
-    this.#intake = this.options.intake(this, keys);
+    this.#intake = this.options.createJobHandler(this, keys);
     this.send({
       type: 'register',
       attestation,
       challenge,
       key: keys.statement,
-      hardware: presence.hardware,
-      models: [...presence.models(welcome.version)],
-      slots: presence.slots,
+      hardware: registration.hardware,
+      models: [...registration.models(welcome.version)],
+      slots: registration.slots,
       ...(this.#receiptVersion === 1 ? {} : { receipt_version: this.#receiptVersion }),
-      ...(presence.availability === undefined || welcome.version < AVAILABILITY_VERSION ? {} : { availability: presence.availability() }),
+      ...(registration.availability === undefined || welcome.version < AVAILABILITY_VERSION
+        ? {}
+        : { availability: registration.availability() }),
     });
   }
 

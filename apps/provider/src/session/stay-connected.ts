@@ -4,7 +4,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RejectionCode } from '@inference/protocol';
-import { type Backoff, backoffMs } from './backoff.js';
 import { Session, type SessionEnd, type SessionOptions } from './session.js';
 
 export type SessionEvent =
@@ -64,19 +63,30 @@ export async function stayConnected(options: StayConnectedOptions, signal: Abort
     const pauses = refused ? { firstMs: REFUSED_MS, maxMs: 10 * REFUSED_MS } : restart ? (options.restart ?? RESTART) : backoff;
     const retryInMs = backoffMs(pauses, attempt, random());
     options.onEvent(eventOf(end, retryInMs));
-    await pause(retryInMs, refused ? undefined : options.wakes, signal);
+    await pause(retryInMs, refused ? undefined : options.wakeDetector, signal);
   }
 }
 
 /** Ends early when the signal comes, and when this machine wakes: what could not be reached may be there again. */
-async function pause(ms: number, wakes: SessionOptions['wakes'], signal: AbortSignal): Promise<void> {
+async function pause(ms: number, wakeDetector: SessionOptions['wakeDetector'], signal: AbortSignal): Promise<void> {
   const woken = new AbortController();
-  const deaf = wakes?.on(() => woken.abort());
+  const unsubscribe = wakeDetector?.on(() => woken.abort());
   await delay(ms, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => {});
-  deaf?.();
+  unsubscribe?.();
 }
 
 function eventOf(end: SessionEnd, retryInMs: number): SessionEvent {
   if (end.kind === 'lost') return { type: 'lost', reason: end.reason, retryInMs };
   return { type: 'rejected', code: end.code, reason: end.reason, message: end.message, advice: ADVICE[end.code] ?? '', retryInMs };
+}
+
+export interface Backoff {
+  readonly firstMs: number;
+  readonly maxMs: number;
+}
+
+/** Milliseconds before try number `attempt` (from 0): doubled each time, the upper half of it at random. */
+export function backoffMs({ firstMs, maxMs }: Backoff, attempt: number, random: number): number {
+  const ceiling = Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30));
+  return Math.round(ceiling * (0.5 + random / 2));
 }

@@ -3,7 +3,7 @@
  * and whatever socket was open, may not hold any more. Timers of Node run by the monotonic clock and need nothing.
  */
 
-export interface WakesOptions {
+export interface WakeDetectorOptions {
   /** Milliseconds since 1970, which may jump. */
   readonly wall?: () => number;
   /** Milliseconds that never jump; they may stand still while the machine sleeps. */
@@ -20,7 +20,7 @@ const EVERY_MS = 1_000;
 /** A busy machine is late by less. */
 const JUMP_MS = 10_000;
 
-export class Wakes {
+export class WakeDetector {
   readonly #listeners = new Set<(wake: Wake) => void>();
   readonly #timer: NodeJS.Timeout;
   readonly #wall: () => number;
@@ -28,12 +28,12 @@ export class Wakes {
   #lastWall: number;
   #lastMonotonic: number;
 
-  constructor({ wall = Date.now, monotonic = () => performance.now(), everyMs = EVERY_MS }: WakesOptions = {}) {
+  constructor({ wall = Date.now, monotonic = () => performance.now(), everyMs = EVERY_MS }: WakeDetectorOptions = {}) {
     this.#wall = wall;
     this.#monotonic = monotonic;
     this.#lastWall = wall();
     this.#lastMonotonic = monotonic();
-    this.#timer = setInterval(() => this.look(), everyMs);
+    this.#timer = setInterval(() => this.check(), everyMs);
     this.#timer.unref();
   }
 
@@ -44,7 +44,7 @@ export class Wakes {
   }
 
   /** Called by the timer; tests call it themselves. */
-  look(): void {
+  check(): void {
     const [wall, monotonic] = [this.#wall(), this.#monotonic()];
     const [byWall, byMonotonic] = [wall - this.#lastWall, monotonic - this.#lastMonotonic];
     [this.#lastWall, this.#lastMonotonic] = [wall, monotonic];

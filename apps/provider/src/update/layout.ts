@@ -10,7 +10,7 @@ export const versionFolder = (prefix: string, version: string): string => join(p
 export const downloadsFolder = (prefix: string): string => join(prefix, 'downloads');
 
 /** Begins the names of folders below `versions` that are none yet, or none any more. */
-export const DRAFT = '.unpacking-';
+export const DRAFT_PREFIX = '.unpacking-';
 
 const VERSION = /^\d+\.\d+\.\d+$/;
 
@@ -49,8 +49,8 @@ export function prune(prefix: string, keep: readonly string[]): void {
   for (const name of readdirSync(versionsFolder(prefix))) {
     if (keep.includes(name)) continue;
     // Under another name first: a version that can be seen is whole.
-    const gone = join(versionsFolder(prefix), name.startsWith(DRAFT) ? name : `${DRAFT}${name}`);
-    if (!name.startsWith(DRAFT)) renameSync(join(versionsFolder(prefix), name), gone);
+    const gone = join(versionsFolder(prefix), name.startsWith(DRAFT_PREFIX) ? name : `${DRAFT_PREFIX}${name}`);
+    if (!name.startsWith(DRAFT_PREFIX)) renameSync(join(versionsFolder(prefix), name), gone);
     rmSync(gone, { recursive: true, force: true });
   }
   rmSync(downloadsFolder(prefix), { recursive: true, force: true });

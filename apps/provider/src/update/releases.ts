@@ -2,7 +2,7 @@
  * What the coordinator advertises, looked at as something that an enemy wrote: bounded in time and length, no redirects, and
  * worth nothing before the signature of the operator's release key is right.
  */
-import { type Release, type ReleasePlatform, ReleaseSchema } from '@inference/protocol';
+import { RELEASE_PLATFORMS, type Release, type ReleasePlatform, ReleaseSchema } from '@inference/protocol';
 import { verifyRelease } from '@inference/protocol/crypto';
 import { Compile } from 'typebox/compile';
 
@@ -21,7 +21,7 @@ const ANSWER_MS = 10_000;
 const MAX_BYTES = 64 << 10;
 const described = Compile(ReleaseSchema);
 
-export interface ReleaseQuestion {
+export interface ReleaseQuery {
   /** Address of the coordinator, without a slash at its end. */
   readonly coordinator: string;
   readonly platform: ReleasePlatform;
@@ -32,7 +32,7 @@ export interface ReleaseQuestion {
 }
 
 /** Null where the coordinator offers none. Throws {@link UpdateError}, or the signal's reason. */
-export async function fetchRelease({ coordinator, platform, version, keys, signal }: ReleaseQuestion): Promise<Release | null> {
+export async function fetchRelease({ coordinator, platform, version, keys, signal }: ReleaseQuery): Promise<Release | null> {
   const url = `${coordinator}/v1/agent/releases/${version ?? 'latest'}?platform=${platform}`;
   const text = await readAnswer(url, signal);
   if (text === null) return null;
@@ -78,4 +78,9 @@ async function readAnswer(url: string, signal: AbortSignal): Promise<string | nu
     if (error instanceof UpdateError) throw error;
     throw new UpdateError('the coordinator did not say whether there is a newer version (no answer)', true);
   }
+}
+
+/** Null where there are none for this one. */
+export function releasePlatform(): ReleasePlatform | null {
+  return RELEASE_PLATFORMS.find((platform) => platform === `${process.platform}-${process.arch}`) ?? null;
 }

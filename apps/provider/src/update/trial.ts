@@ -5,10 +5,12 @@
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ReleaseVersionSchema } from '@inference/protocol';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { currentVersion, point, presentVersions } from './layout.js';
+import { UpdateError } from './releases.js';
 
 const TrialSchema = Type.Object({
   version: ReleaseVersionSchema,
@@ -43,9 +45,9 @@ export function readTrial(prefix: string): Trial | null {
 }
 
 /** Puts a version that is there in the place of the current one, on trial. */
-export function beginTrial(prefix: string, version: string, previous: string, patienceMs: number, now: number): void {
+export function beginTrial(prefix: string, version: string, previous: string, trialTimeoutMs: number, now: number): void {
   point(prefix, 'guard', previous);
-  writeRecord(trialPath(prefix), { version, previous, since: now, starts: 0, patience_ms: patienceMs } satisfies Trial);
+  writeRecord(trialPath(prefix), { version, previous, since: now, starts: 0, patience_ms: trialTimeoutMs } satisfies Trial);
   point(prefix, 'current', version);
 }
 
@@ -103,4 +105,27 @@ function writeRecord(path: string, value: unknown): void {
     closeSync(file);
   }
   renameSync(draft, path);
+}
+
+/** How long one start of a new version may take to show that it works. A large model takes its time. */
+export const DEFAULT_TRIAL_TIMEOUT_MS = 5 * 60_000;
+const POLL_INTERVAL_MS = 200;
+
+/** The next start runs it, on trial. Throws {@link UpdateError} where it is not there. */
+export function switchTo(prefix: string, version: string, trialTimeoutMs: number, now: number): void {
+  if (!presentVersions(prefix).includes(version)) throw new UpdateError(`version ${version} is not here`);
+  const previous = currentVersion(prefix);
+  if (previous === version) return;
+  if (previous === null) throw new UpdateError('the installation is damaged: run install.sh again');
+  beginTrial(prefix, version, previous, trialTimeoutMs, now);
+}
+
+/** Resolves with whether it is this version that runs in the end; null where the time is over and it is on trial still. */
+export async function awaitTrialEnd(prefix: string, version: string, limitMs: number, signal: AbortSignal): Promise<boolean | null> {
+  const deadline = performance.now() + limitMs;
+  while (readTrial(prefix) !== null) {
+    if (performance.now() > deadline) return null;
+    await delay(POLL_INTERVAL_MS, undefined, { signal });
+  }
+  return currentVersion(prefix) === version;
 }

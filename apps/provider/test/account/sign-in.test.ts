@@ -7,12 +7,12 @@ import { join } from 'node:path';
 import type { ProviderMessage } from '@inference/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { accountPath, forgetAccount, readAccount, writeAccount } from '../../src/account/account-file.js';
-import { askCoordinator, coordinatorAddress } from '../../src/account/coordinator-http.js';
+import { coordinatorAddress, requestCoordinator } from '../../src/account/coordinator-http.js';
 import { awaitGrant, type DeviceCode, type GrantOutcome, requestCode } from '../../src/account/device-flow.js';
-import { type ActivityHour, DutyRecorder, readActivity } from '../../src/account/duty.js';
+import { type ActivityHour, DutyCycleRecorder, readActivity } from '../../src/account/duty-cycle.js';
 import { viewOf } from '../../src/account/earnings.js';
-import { MachineLink } from '../../src/account/machine-link.js';
-import { browserCommand } from '../../src/account/open-browser.js';
+import { LinkClient } from '../../src/account/link-client.js';
+import { browserCommand } from '../../src/cli/commands/login.js';
 import { widthOf } from '../../src/cli/output/columns.js';
 import { earningsLines } from '../../src/cli/output/earnings-text.js';
 import type { LinkStatus } from '../../src/control/link-status.js';
@@ -96,9 +96,9 @@ describe('a sign-in', () => {
         now += ms;
       },
     };
-    const onTrouble = (sentence: string | null): void => void troubles.push(sentence);
+    const onPollError = (sentence: string | null): void => void troubles.push(sentence);
     try {
-      const outcome = await awaitGrant(script.address, code, { signal: new AbortController().signal, onTrouble, clock });
+      const outcome = await awaitGrant(script.address, code, { signal: new AbortController().signal, onPollError, clock });
       return { outcome, pauses, troubles, script };
     } finally {
       script.close();
@@ -165,20 +165,20 @@ describe('a sign-in', () => {
         script.close();
       }
     };
-    expect(await ask({ text: '<html>' })).toBe('no_sense: IT answered with status 200 and no JSON: is it a coordinator?');
+    expect(await ask({ text: '<html>' })).toBe('invalid_answer: IT answered with status 200 and no JSON: is it a coordinator?');
     expect(await ask({ status: 502, text: '<html>' })).toMatch(/^unreachable: /);
     expect(await ask({ status: 404, json: { error: 'invalid_request' } })).toMatch(/^refused: .* does not know how to link machines$/);
     expect(await ask({ status: 400, json: { error: 'invalid_client', error_description: 'No such client.' } })).toBe(
       'refused: No such client.',
     );
     expect(await ask({ json: { device_code: 'd', user_code: 'x', verification_uri: 'javascript:alert(1)', expires_in: 1 } })).toMatch(
-      /^no_sense: /,
+      /^invalid_answer: /,
     );
     expect(
       await ask({ json: { device_code: 'd', user_code: 'WDJB-\u001b[2J', verification_uri: 'https://c.example', expires_in: 1 } }),
-    ).toMatch(/^no_sense: /);
+    ).toMatch(/^invalid_answer: /);
     const script = await Script.start({ hang: true });
-    await expect(askCoordinator(script.address, '/', { ms: 50 })).rejects.toMatchObject({
+    await expect(requestCoordinator(script.address, '/', { ms: 50 })).rejects.toMatchObject({
       kind: 'unreachable',
       message: expect.stringContaining('in time'),
     });
@@ -186,12 +186,12 @@ describe('a sign-in', () => {
   });
 
   it('opens a browser on a Mac that somebody sits at, and only for addresses of the web', () => {
-    const seat = { platform: 'darwin', env: {}, isTerminal: true } as const;
-    expect(browserCommand('https://c.example/link?code=A', seat)).toEqual(['/usr/bin/open', 'https://c.example/link?code=A']);
-    expect(browserCommand('file:///Applications', seat)).toBeNull();
-    expect(browserCommand('https://c.example', { ...seat, isTerminal: false })).toBeNull();
-    expect(browserCommand('https://c.example', { ...seat, env: { SSH_CONNECTION: '1.2.3.4' } })).toBeNull();
-    expect(browserCommand('https://c.example', { ...seat, platform: 'linux' })).toBeNull();
+    const environment = { platform: 'darwin', env: {}, isTerminal: true } as const;
+    expect(browserCommand('https://c.example/link?code=A', environment)).toEqual(['/usr/bin/open', 'https://c.example/link?code=A']);
+    expect(browserCommand('file:///Applications', environment)).toBeNull();
+    expect(browserCommand('https://c.example', { ...environment, isTerminal: false })).toBeNull();
+    expect(browserCommand('https://c.example', { ...environment, env: { SSH_CONNECTION: '1.2.3.4' } })).toBeNull();
+    expect(browserCommand('https://c.example', { ...environment, platform: 'linux' })).toBeNull();
   });
 
   it('knows addresses of coordinators in every form that the settings take', () => {
@@ -233,13 +233,13 @@ describe('the link of a daemon', () => {
   const sent: ProviderMessage[] = [];
   const seen: LinkStatus[] = [];
   let isRegistered = true;
-  let link: MachineLink | null = null;
-  const open = (): MachineLink => {
+  let link: LinkClient | null = null;
+  const open = (): LinkClient => {
     const send = (message: ProviderMessage): boolean => {
       if (isRegistered) sent.push(message);
       return isRegistered;
     };
-    link = new MachineLink({ dataDir: folder, coordinator, send, onChange: (status) => void seen.push(status) });
+    link = new LinkClient({ dataDir: folder, coordinator, send, onChange: (status) => void seen.push(status) });
     return link;
   };
   beforeEach(() => {
@@ -376,9 +376,9 @@ describe('what was earned', () => {
 
   it('stands beside how busy the machine was, which is kept over restarts and knows no sleep', () => {
     let now = Date.parse('2026-01-01T10:59:58Z');
-    const make = (): DutyRecorder => new DutyRecorder({ dataDir: folder, look: null, now: () => now });
+    const make = (): DutyCycleRecorder => new DutyCycleRecorder({ dataDir: folder, look: null, now: () => now });
     const first = make();
-    const step = (recorder: DutyRecorder, ms: number, connected: boolean, busy: boolean): void => {
+    const step = (recorder: DutyCycleRecorder, ms: number, connected: boolean, busy: boolean): void => {
       now += ms;
       recorder.look({ connected, busy });
     };

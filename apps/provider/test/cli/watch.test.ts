@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { widthOf } from '../../src/cli/output/columns.js';
 import { frame, type Line } from '../../src/cli/watch/frame.js';
-import type { Look } from '../../src/cli/watch/look.js';
+import type { StatusSnapshot } from '../../src/cli/watch/status-poller.js';
 import { plainLine } from '../../src/cli/watch/watch.js';
 import { ControlServer } from '../../src/control/control-server.js';
 import type { DaemonStatus } from '../../src/control/daemon-status.js';
@@ -38,7 +38,7 @@ const running: DaemonStatus = {
 };
 const sum = { requests: 12, tokens: 34_567, images: 0, earned: 12_345, duty: 0.034 };
 const earnings = { today: sum, week: sum, models: [], days: [] };
-const look: Look = { status: running, problem: null, earnings };
+const look: StatusSnapshot = { status: running, problem: null, earnings };
 
 /** A beginning of commands to a terminal, and a turn of the writing direction. */
 const CONTROLS = new RegExp(['\u001b', '\u202e'].join('|'));
@@ -47,7 +47,7 @@ const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text)
 
 describe('a picture', () => {
   it('fits every size, and loses what matters least first', () => {
-    for (const state of [look, { ...look, status: base }, { status: null, problem: 'gone', earnings: null }] as Look[]) {
+    for (const state of [look, { ...look, status: base }, { status: null, problem: 'gone', earnings: null }] as StatusSnapshot[]) {
       for (const columns of [1, 2, 20, 39, 80, 81, 240]) {
         for (const rows of [1, 2, 3, 4, 5, 10, 24, 100]) {
           const lines = frame(state, { columns, rows }, NOW);

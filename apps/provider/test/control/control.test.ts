@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import Type from 'typebox';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { controlPath } from '../../src/control/address.js';
-import { askDaemon, askEnclave, askStatus, ControlError } from '../../src/control/control-client.js';
-import { AlreadyRunning, ControlServer } from '../../src/control/control-server.js';
-import { takeMachine } from '../../src/control/machine-lock.js';
+import { ControlError, requestDaemon, requestEnclaveCheck, requestStatus } from '../../src/control/control-client.js';
+import { AlreadyRunningError, ControlServer } from '../../src/control/control-server.js';
+import { lockMachine } from '../../src/control/machine-lock.js';
 import { ControlRefusal, type ControlRoute, post } from '../../src/control/route.js';
 import { controlRoutes } from '../../src/control/routes.js';
 import { startingStatus } from '../../src/daemon/status.js';
-import { startSentence } from '../../src/startup-error.js';
+import { startupErrorText } from '../../src/startup-error.js';
 
 let dataDir: string;
 const open: (ControlServer | Server)[] = [];
@@ -57,8 +57,12 @@ const problemOf = (asked: Promise<unknown>): Promise<string> =>
 describe('a daemon', () => {
   it('answers the questions of its owner alone', async () => {
     await start();
-    expect(await askStatus(dataDir, 5000)).toMatchObject({ state: 'starting', coordinator: 'https://gateway.example', pid: process.pid });
-    expect(await askEnclave(dataDir, 5000)).toEqual({ usable: false, kind: 'native', problem: 'gone' });
+    expect(await requestStatus(dataDir, 5000)).toMatchObject({
+      state: 'starting',
+      coordinator: 'https://gateway.example',
+      pid: process.pid,
+    });
+    expect(await requestEnclaveCheck(dataDir, 5000)).toEqual({ usable: false, kind: 'native', problem: 'gone' });
     expect(statSync(controlPath(dataDir)).mode & 0o777).toBe(0o600);
   });
 
@@ -66,26 +70,26 @@ describe('a daemon', () => {
     const starts = await Promise.allSettled([start(), start(), start()]);
     expect(starts.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     const refused = starts.find((result) => result.status === 'rejected')?.reason as unknown;
-    expect(refused).toBeInstanceOf(AlreadyRunning);
-    expect(startSentence(refused)).toBe(`Another provider runs with the data directory ${dataDir}.`);
-    await expect(start()).rejects.toBeInstanceOf(AlreadyRunning);
+    expect(refused).toBeInstanceOf(AlreadyRunningError);
+    expect(startupErrorText(refused)).toBe(`Another provider runs with the data directory ${dataDir}.`);
+    await expect(start()).rejects.toBeInstanceOf(AlreadyRunningError);
   });
 
   it('with a real enclave is one for a user, whatever its data directory', async () => {
     const home = join(dataDir, 'home');
-    const giveBack = await takeMachine(home);
-    const refused: unknown = await takeMachine(home).catch((error: unknown) => error);
-    expect(startSentence(refused)).toMatch(/^Another provider of this user runs on this machine, with another data directory; /);
+    const giveBack = await lockMachine(home);
+    const refused: unknown = await lockMachine(home).catch((error: unknown) => error);
+    expect(startupErrorText(refused)).toMatch(/^Another provider of this user runs on this machine, with another data directory; /);
     await giveBack();
-    await (await takeMachine(home))();
+    await (await lockMachine(home))();
   });
 
   it('gives the directory back when it ends', async () => {
     await (await start()).close();
     open.length = 0;
-    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_running');
+    expect(await problemOf(requestStatus(dataDir, 5000))).toBe('not_running');
     await start();
-    expect((await askStatus(dataDir, 5000)).state).toBe('starting');
+    expect((await requestStatus(dataDir, 5000)).state).toBe('starting');
   });
 
   it('takes over what a killed one left behind', async () => {
@@ -96,14 +100,14 @@ describe('a daemon', () => {
     child.kill('SIGKILL');
     await once(child, 'close');
     expect(statSync(path).isSocket()).toBe(true);
-    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_running');
+    expect(await problemOf(requestStatus(dataDir, 5000))).toBe('not_running');
     await start();
-    expect((await askStatus(dataDir, 5000)).pid).toBe(process.pid);
+    expect((await requestStatus(dataDir, 5000)).pid).toBe(process.pid);
   });
 
   it('starts after one that died while it started', async () => {
     writeFileSync(`${controlPath(dataDir)}.start`, '');
-    await expect(start()).rejects.toBeInstanceOf(AlreadyRunning);
+    await expect(start()).rejects.toBeInstanceOf(AlreadyRunningError);
     utimesSync(`${controlPath(dataDir)}.start`, 1, 1);
     await start();
   });
@@ -113,7 +117,7 @@ describe('a daemon', () => {
     const path = controlPath(deep);
     expect(path.length).toBeLessThan(104);
     await start(deep);
-    expect((await askStatus(deep, 5000)).state).toBe('starting');
+    expect((await requestStatus(deep, 5000)).state).toBe('starting');
     rmSync(join(path, '..'), { recursive: true, force: true });
   });
 });
@@ -145,12 +149,12 @@ describe('a route', () => {
 
   it('takes a body of its schema alone', async () => {
     await start(dataDir, [echo]);
-    expect(await askDaemon(dataDir, { path: '/v1/echo', body: { until: 5 } }, isEcho, 5000)).toEqual({ until: 5 });
+    expect(await requestDaemon(dataDir, { path: '/v1/echo', body: { until: 5 } }, isEcho, 5000)).toEqual({ until: 5 });
     for (const body of ['{"until":"soon"}', '{"until":1,"more":2}', '{', '{}', '[]', '']) {
       expect(await say('/v1/echo', 'POST', body)).toMatchObject({ status: 400, text: expect.stringContaining('bad_body') as string });
     }
     expect(await say('/v1/echo', 'POST', `{"until":1,"x":"${'x'.repeat(70_000)}"}`)).toMatchObject({ status: 400 });
-    expect(await askDaemon(dataDir, { path: '/v1/echo', body: { until: null } }, isEcho, 5000)).toEqual({ until: null });
+    expect(await requestDaemon(dataDir, { path: '/v1/echo', body: { until: null } }, isEcho, 5000)).toEqual({ until: null });
   });
 
   it('says which methods there are, and which addresses', async () => {
@@ -162,7 +166,7 @@ describe('a route', () => {
 
   it('may refuse with a code and a sentence, which its caller gets', async () => {
     await start(dataDir, [busy]);
-    const error = await askDaemon(dataDir, { path: '/v1/busy', body: {} }, isEcho, 5000).catch((thrown: unknown) => thrown);
+    const error = await requestDaemon(dataDir, { path: '/v1/busy', body: {} }, isEcho, 5000).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ControlError);
     expect(error).toMatchObject({ problem: 'refused', code: 'too_busy', message: 'a change is being made' });
   });
@@ -174,7 +178,7 @@ test('what a daemon could not do is told in its words, and not as if it were ano
   });
   await start(dataDir, [full]);
   const isNothing = (value: unknown): value is null => value === null;
-  await expect(askDaemon(dataDir, { path: '/v1/full', body: {} }, isNothing, 5000)).rejects.toThrow(/^the disk is full/);
+  await expect(requestDaemon(dataDir, { path: '/v1/full', body: {} }, isNothing, 5000)).rejects.toThrow(/^the disk is full/);
 });
 
 describe('a question', () => {
@@ -186,13 +190,13 @@ describe('a question', () => {
 
   it('ends when nobody answers', async () => {
     await serve((() => {}) as never);
-    expect(await problemOf(askStatus(dataDir, 100))).toBe('no_answer');
+    expect(await problemOf(requestStatus(dataDir, 100))).toBe('no_answer');
   });
 
   it('is not taken for answered by something else', async () => {
     await serve(((request: { url: string }, response: { end: (text: string) => void }) =>
       response.end(request.url === '/v1/status' ? '{"version":"1"}' : 'no JSON')) as never);
-    expect(await problemOf(askStatus(dataDir, 5000))).toBe('not_understood');
-    expect(await problemOf(askEnclave(dataDir, 5000))).toBe('not_understood');
+    expect(await problemOf(requestStatus(dataDir, 5000))).toBe('not_understood');
+    expect(await problemOf(requestEnclaveCheck(dataDir, 5000))).toBe('not_understood');
   });
 });

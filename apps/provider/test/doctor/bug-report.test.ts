@@ -7,8 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { extract } from 'tar';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startingStatus } from '../../src/daemon/status.js';
-import { collect } from '../../src/doctor/bug-report/collect.js';
-import { redactCrashLine, redactLogLine } from '../../src/doctor/bug-report/log-lines.js';
+import { collect, redactCrashLine, redactLogLine } from '../../src/doctor/bug-report/collect.js';
 import { LEFT_OUT, Redactor } from '../../src/doctor/bug-report/redact.js';
 import { installation } from '../../src/update/installation.js';
 

@@ -10,22 +10,18 @@ import { statusLines } from '../../src/cli/output/status-text.js';
 import type { DaemonStatus } from '../../src/control/daemon-status.js';
 import { startingStatus } from '../../src/daemon/status.js';
 import { type Finding, ok, runChecks } from '../../src/doctor/check.js';
-import { judgeClock, judgeTraffic, judgeView } from '../../src/doctor/coordinator-checks.js';
+import { checkSecrets, checkService, checkSettings } from '../../src/doctor/configuration-checks.js';
+import { checkClock, checkCoordinatorView, checkTraffic } from '../../src/doctor/coordinator-checks.js';
 import { checkEnclave } from '../../src/doctor/enclave-check.js';
 import { checkCommand, checkUpdates } from '../../src/doctor/installation-checks.js';
-import { checkDataDirectory, checkDisk, checkModel } from '../../src/doctor/local-checks.js';
-import { checkModelFiles } from '../../src/doctor/models-check.js';
+import { checkDataDirectory, checkDisk, checkModel, judgeSleep, parsePmset } from '../../src/doctor/machine-checks.js';
+import { checkModelFiles } from '../../src/doctor/model-checks.js';
 import { reachCoordinator } from '../../src/doctor/network-check.js';
-import { checkSecrets } from '../../src/doctor/secrets-check.js';
-import { checkService } from '../../src/doctor/service-check.js';
-import { checkSettings } from '../../src/doctor/settings-check.js';
-import { judgeSleep, parsePmset } from '../../src/doctor/sleep-check.js';
 import { FileHashes } from '../../src/models/file-hash.js';
 import { Library } from '../../src/models/library/library.js';
 import type { ServiceManager, ServiceState } from '../../src/service/service.js';
 import { UpdateError } from '../../src/update/releases.js';
-import { switchTo } from '../../src/update/switch.js';
-import { readTrial, rollBack, type Trial } from '../../src/update/trial.js';
+import { readTrial, rollBack, switchTo, type Trial } from '../../src/update/trial.js';
 import { demoModel } from '../demo-model.js';
 
 let folder: string;
@@ -75,7 +71,7 @@ describe('this machine', () => {
   });
 
   it('needs a clock that is about right, and a coordinator that answers', async () => {
-    expect([null, 0, -12_000, 90_000].map((skew) => states(judgeClock(skew))[0])).toEqual(['skipped', 'ok', 'note', 'problem']);
+    expect([null, 0, -12_000, 90_000].map((skew) => states(checkClock(skew))[0])).toEqual(['skipped', 'ok', 'note', 'problem']);
   });
 
   it('needs settings that can be read, and says which are not in force yet', async () => {
@@ -291,17 +287,19 @@ const running: DaemonStatus = {
 
 describe('the coordinator’s view', () => {
   it('is a problem where no jobs come, and advice where they could be more', () => {
-    expect(judgeView(running)).toMatchObject([{ state: 'note', text: 'advice: no_demand' }]);
-    expect(judgeView({ ...running, coordinator_view: { ...view, next_steps: [{ code: 'nothing', text: 'Nothing.' }] } })).toMatchObject([
-      { state: 'ok' },
-    ]);
-    expect(states(judgeView({ ...running, models: [] }))).toContain('problem');
-    expect(states(judgeView(base))).toEqual(['note']);
+    expect(checkCoordinatorView(running)).toMatchObject([{ state: 'note', text: 'advice: no_demand' }]);
+    expect(
+      checkCoordinatorView({ ...running, coordinator_view: { ...view, next_steps: [{ code: 'nothing', text: 'Nothing.' }] } }),
+    ).toMatchObject([{ state: 'ok' }]);
+    expect(states(checkCoordinatorView({ ...running, models: [] }))).toContain('problem');
+    expect(states(checkCoordinatorView(base))).toEqual(['note']);
     const lost = { state: 'not_connected', since: 0, problem: 'refused', retry_at: 5 } as const;
-    expect(judgeView({ ...running, connection: lost })).toMatchObject([{ state: 'problem', text: expect.stringContaining('refused') }]);
+    expect(checkCoordinatorView({ ...running, connection: lost })).toMatchObject([
+      { state: 'problem', text: expect.stringContaining('refused') },
+    ]);
     const parts = [{ name: 'posture', state: 'failed' as const, reason: 'sip_disabled', remedy: 'Turn it on.' }];
     const untrusted = { ...running, trust: { type: 'trust', trust_level: 'none', routable: false, status: 'untrusted', parts } as const };
-    expect(judgeView({ ...untrusted, trust: { ...untrusted.trust, parts } })).toMatchObject([
+    expect(checkCoordinatorView({ ...untrusted, trust: { ...untrusted.trust, parts } })).toMatchObject([
       { state: 'problem' },
       { state: 'problem', remedy: 'Turn it on.' },
       { state: 'note' },
@@ -309,12 +307,12 @@ describe('the coordinator’s view', () => {
   });
 
   it('tells what the provider was given, and why not more', () => {
-    expect(judgeTraffic(base)).toMatchObject([{ state: 'skipped' }]);
-    expect(judgeTraffic(running).map(({ text }) => text)).toEqual([
+    expect(checkTraffic(base)).toMatchObject([{ state: 'skipped' }]);
+    expect(checkTraffic(running).map(({ text }) => text)).toEqual([
       '3 requests, 25 % of all that were placed',
       'pico: Not chosen: slower by 2.1 s.\u001b[2J (7 times)',
     ]);
-    expect(judgeTraffic({ ...running, coordinator_view: { ...view, share: null, decisions: [] } })).toMatchObject([{ state: 'ok' }]);
+    expect(checkTraffic({ ...running, coordinator_view: { ...view, share: null, decisions: [] } })).toMatchObject([{ state: 'ok' }]);
   });
 
   it('reads well in 80 columns, whatever it holds', () => {

@@ -18,11 +18,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { program } from '../../../../test/support/program.js';
-import { askStatus } from '../../src/control/control-client.js';
+import { requestStatus } from '../../src/control/control-client.js';
 import { findConfinement, forkedIn } from '../../src/host/hardening/confinement.js';
 import { engineEnvironment } from '../../src/host/hardening/engine-environment.js';
 import { inspectorProblem } from '../../src/host/hardening/inspector.js';
-import { LooseSecret, mendModes } from '../../src/host/hardening/secret-modes.js';
+import { InsecureModeError, repairModes } from '../../src/host/hardening/secret-modes.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
 import { childrenOf, ProviderProcess } from '../support/provider-process.js';
 
@@ -74,7 +74,7 @@ describe('a running daemon', () => {
 
     provider.child.kill('SIGUSR1');
     await provider.logged('inspector_refused');
-    const { hardening } = await askStatus(dataDir, 10_000);
+    const { hardening } = await requestStatus(dataDir, 10_000);
     expect(hardening.core_dumps).toBe('off');
     const engine = childrenOf(pid).find(({ command }) => command.includes('engine/process'))?.pid ?? 0;
     expect(engine).toBeGreaterThan(0);
@@ -233,13 +233,13 @@ it('files that others could read are mended and named; those of others are refus
   const outside = join(dir, 'outside');
   writeFileSync(outside, '', { mode: 0o644 });
   symlinkSync(outside, join(data, 'enclave', 'link'));
-  expect(mendModes(data).sort()).toEqual(['', '/account.json', '/config.toml', '/enclave', '/enclave/key'].map((name) => data + name));
+  expect(repairModes(data).sort()).toEqual(['', '/account.json', '/config.toml', '/enclave', '/enclave/key'].map((name) => data + name));
   expect(['', 'enclave', 'enclave/key', 'config.toml'].map((name) => statSync(join(data, name)).mode & 0o777)).toEqual([
     0o700, 0o700, 0o600, 0o600,
   ]);
   expect(statSync(outside).mode & 0o777).toBe(0o644);
-  expect(mendModes(data)).toEqual([]);
-  expect(() => mendModes(data, (process.getuid?.() ?? 0) + 1)).toThrow(LooseSecret);
+  expect(repairModes(data)).toEqual([]);
+  expect(() => repairModes(data, (process.getuid?.() ?? 0) + 1)).toThrow(InsecureModeError);
 });
 
 it('a process whose event loop is stuck is ended, and one that turns is not', async () => {

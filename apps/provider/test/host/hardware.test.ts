@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { bandwidthOf, chipFacts, HardwareSchema } from '@inference/protocol';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it } from 'vitest';
-import { toldHardware } from '../../src/daemon/hardware.js';
+import { reportedHardware } from '../../src/daemon/hardware.js';
 import { readHostFacts } from '../../src/host/hardware/host-facts.js';
 import { linuxFacts, NO_LINUX_FACTS } from '../../src/host/hardware/linux.js';
 import { type MacFactTexts, macFacts } from '../../src/host/hardware/mac.js';
@@ -180,11 +180,11 @@ describe('a Linux machine', () => {
 
 describe('what is told of a machine', () => {
   it('can be taken by a coordinator, whatever the texts are', async () => {
-    const own = toldHardware(await readHostFacts());
+    const own = reportedHardware(await readHostFacts());
     expect([told.Check(own), own.cpu_cores > 0]).toEqual([true, true]);
     for (const bad of ['<script>', '\u202e', 'a\r\nb', 'x'.repeat(200)]) {
-      expect(told.Check(toldHardware({ ...macFacts(MAC), chipFamily: bad, osName: bad, osVersion: bad, osBuild: bad }))).toBe(true);
+      expect(told.Check(reportedHardware({ ...macFacts(MAC), chipFamily: bad, osName: bad, osVersion: bad, osBuild: bad }))).toBe(true);
     }
-    expect(toldHardware(macFacts(NOTHING))).toEqual({ chip_family: 'unknown', cpu_cores: 1, gpu_cores: 0, bandwidth_gbs: 0 });
+    expect(reportedHardware(macFacts(NOTHING))).toEqual({ chip_family: 'unknown', cpu_cores: 1, gpu_cores: 0, bandwidth_gbs: 0 });
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { askDaemon, askStatus } from '../../src/control/control-client.js';
+import { requestDaemon, requestStatus } from '../../src/control/control-client.js';
 import { lastLines, logFile } from '../../src/log/log-files.js';
 import { OwnSupervisor } from '../../src/service/own-supervisor.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
@@ -41,7 +41,7 @@ function run([command = '', ...args]: readonly string[], main = MAIN): Promise<R
   });
 }
 
-const pidOf = async (): Promise<number> => (await askStatus(dataDir, 10_000)).pid;
+const pidOf = async (): Promise<number> => (await requestStatus(dataDir, 10_000)).pid;
 const supervisor = (): OwnSupervisor => new OwnSupervisor(dataDir, 25);
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
@@ -64,7 +64,7 @@ it('starts once, comes back after a crash, ends when it is told to, and does all
   await (await coordinator.session()).admit();
   const again = await pidOf();
   expect(again).not.toBe(first);
-  expect((await supervisor().look())?.child).toMatchObject({ pid: again, restarts: 1, last_exit: 'SIGKILL' });
+  expect((await supervisor().supervisorState())?.child).toMatchObject({ pid: again, restarts: 1, last_exit: 'SIGKILL' });
 
   // What it leaves no core dump of, leaves its children none either.
   const limits = (pid: number): string =>
@@ -81,7 +81,7 @@ it('starts once, comes back after a crash, ends when it is told to, and does all
   const logs = await run(['logs', '--lines', '500']);
   expect(logs.stdout.match(/info {2}registered with the coordinator trust_level=self_signed\n/g)).toHaveLength(2);
 
-  const supervisorPid = (await supervisor().look())?.pid ?? 0;
+  const supervisorPid = (await supervisor().supervisorState())?.pid ?? 0;
   expect(await run(['stop'])).toMatchObject({ code: 0, stdout: 'The provider has ended. It stays so until: inference-provider start\n' });
   expect([again, supervisorPid].filter(isAlive)).toEqual([]);
   expect((await run(['status'])).code).toBe(3);
@@ -92,7 +92,7 @@ it('survives the death of its supervisor, and follows the program when it moves'
   await run(['start']);
   await (await coordinator.session()).admit();
   const first = await pidOf();
-  process.kill((await supervisor().look())?.pid ?? 0, 'SIGKILL');
+  process.kill((await supervisor().supervisorState())?.pid ?? 0, 'SIGKILL');
   // The daemon ends with it, so that nothing is left that nobody keeps.
   await until(() => !isAlive(first));
   const link = join(dataDir, 'moved.js');
@@ -100,7 +100,7 @@ it('survives the death of its supervisor, and follows the program when it moves'
   expect((await run(['start'], link)).code).toBe(0);
   await (await coordinator.session()).admit();
   const second = await pidOf();
-  expect((await supervisor().look())?.command).toContain(link);
+  expect((await supervisor().supervisorState())?.command).toContain(link);
   expect((await run(['start'])).stdout).toMatch(/^The provider runs \(process/);
   await (await coordinator.session()).admit();
   expect(await pidOf()).not.toBe(second);
@@ -112,7 +112,7 @@ it('does not start with settings that are broken, and does not end for them when
   const sentence = `${dataDir}/config.toml:3:1: there is no setting log_levle (did you mean log_level?).\n`;
   expect(await run(['start'])).toMatchObject({ code: 1, stderr: sentence, stdout: '' });
   expect(await run(['serve', '--check'])).toMatchObject({ code: 1, stderr: sentence });
-  expect(await supervisor().look()).toBeNull();
+  expect(await supervisor().supervisorState()).toBeNull();
 
   const good = readFileSync(join(dataDir, 'config.toml'), 'utf8').replace('levle', 'level');
   writeFileSync(join(dataDir, 'config.toml'), good);
@@ -122,7 +122,7 @@ it('does not start with settings that are broken, and does not end for them when
   const pid = await pidOf();
   writeFileSync(join(dataDir, 'config.toml'), `${good}[models]\nslots = 1000\n`);
   process.kill(pid, 'SIGHUP');
-  const answered = await askDaemon(
+  const answered = await requestDaemon(
     dataDir,
     { path: '/v1/reload', body: {} },
     (value): value is { problem: string } => value !== null,
@@ -138,14 +138,14 @@ it('does not start with settings that are broken, and does not end for them when
 
   // By itself, when the file changes.
   writeFileSync(join(dataDir, 'config.toml'), `${good}[models]\nslots = 3\n`);
-  await until(async () => (await askStatus(dataDir, 10_000)).settings.problem === null);
-  expect((await askStatus(dataDir, 10_000)).settings.needs_restart).toEqual(['models.slots']);
+  await until(async () => (await requestStatus(dataDir, 10_000)).settings.problem === null);
+  expect((await requestStatus(dataDir, 10_000)).settings.needs_restart).toEqual(['models.slots']);
   expect((await run(['status'])).stdout.replaceAll(/\s+/g, ' ')).toContain('models.slots of');
   expect(await pidOf()).toBe(pid);
   expect((await run(['restart'])).code).toBe(0);
   await (await coordinator.session()).admit();
   expect(isAlive(pid)).toBe(false);
-  expect(await askStatus(dataDir, 10_000)).toMatchObject({ slots: 3, settings: { needs_restart: [] } });
+  expect(await requestStatus(dataDir, 10_000)).toMatchObject({ slots: 3, settings: { needs_restart: [] } });
 });
 
 it('says why the daemon does not come up, and goes on trying until it is told to stop', async () => {
@@ -154,9 +154,9 @@ it('says why the daemon does not come up, and goes on trying until it is told to
   expect(failed.code).toBe(1);
   expect(failed.stdout).toMatch(/^The provider does not come up: The model pico-demo needs .* of memory, .*\n.*logs --crash\n$/);
   expect((await run(['logs', '--crash'])).stdout).toMatch(/^The model pico-demo needs .* of memory/);
-  await until(async () => ((await supervisor().look())?.child?.restarts ?? 0) > 0);
+  await until(async () => ((await supervisor().supervisorState())?.child?.restarts ?? 0) > 0);
   expect((await run(['stop'])).code).toBe(0);
-  expect(await supervisor().look()).toBeNull();
+  expect(await supervisor().supervisorState()).toBeNull();
 });
 
 it('stop also ends one that was started by hand, and start does not push it aside', async () => {

@@ -6,10 +6,9 @@ import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/en
 import { openKeyStatement, type TrustMessage } from '@inference/protocol';
 import { verifyP256 } from '@inference/protocol/crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { backoffMs } from '../../src/session/backoff.js';
+import { trustSentence } from '../../src/daemon/daemon-log.js';
 import { Session, type SessionOptions } from '../../src/session/session.js';
-import { type SessionEvent, stayConnected } from '../../src/session/stay-connected.js';
-import { trustSentence } from '../../src/session/trust-sentence.js';
+import { backoffMs, type SessionEvent, stayConnected } from '../../src/session/stay-connected.js';
 import { SealingKeys } from '../../src/work/sealing-keys.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
 
@@ -38,13 +37,13 @@ function options(changes: Partial<SessionOptions> = {}): SessionOptions {
   return {
     url: coordinator.socketUrl,
     enclave,
-    presence: {
+    registration: {
       agentVersion: '0.0.1',
       hardware: { chip_family: 'M1', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs: 68 },
       models: () => [],
       slots: 1,
     },
-    intake: () => ({ handle: () => {}, frame: () => {}, abandon: () => {} }),
+    createJobHandler: () => ({ handle: () => {}, frame: () => {}, abandon: () => {} }),
     onRegistered: () => {},
     ...changes,
   };

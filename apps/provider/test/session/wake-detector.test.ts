@@ -6,7 +6,7 @@ import { type Enclave, openEnclave, simulatedHelperCommand } from '@inference/en
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Session } from '../../src/session/session.js';
 import { type SessionEvent, stayConnected } from '../../src/session/stay-connected.js';
-import { type Wake, Wakes } from '../../src/session/wake-detector.js';
+import { type Wake, WakeDetector } from '../../src/session/wake-detector.js';
 import { FakeCoordinator } from '../support/fake-coordinator.js';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'wakes-'));
@@ -20,52 +20,52 @@ afterAll(async () => {
 });
 
 /** Clocks that tests move; the timer of the real one never comes. */
-function clocks(): { wakes: Wakes; heard: Wake[]; pass: (wallMs: number, monotonicMs: number) => void } {
+function clocks(): { wakeDetector: WakeDetector; heard: Wake[]; pass: (wallMs: number, monotonicMs: number) => void } {
   let [wall, monotonic] = [1_000_000, 0];
-  const wakes = new Wakes({ wall: () => wall, monotonic: () => monotonic, everyMs: 1 << 30 });
+  const wakeDetector = new WakeDetector({ wall: () => wall, monotonic: () => monotonic, everyMs: 1 << 30 });
   const heard: Wake[] = [];
-  wakes.on((wake) => heard.push(wake));
+  wakeDetector.on((wake) => heard.push(wake));
   const pass = (wallMs: number, monotonicMs: number): void => {
     wall += wallMs;
     monotonic += monotonicMs;
-    wakes.look();
+    wakeDetector.check();
   };
-  return { wakes, heard, pass };
+  return { wakeDetector, heard, pass };
 }
 
-const options = (coordinator: FakeCoordinator, wakes: Wakes) => ({
+const options = (coordinator: FakeCoordinator, wakeDetector: WakeDetector) => ({
   url: coordinator.socketUrl,
   enclave,
-  presence: {
+  registration: {
     agentVersion: '0.0.1',
     hardware: { chip_family: 'M1', cpu_cores: 8, gpu_cores: 8, bandwidth_gbs: 68 },
     models: () => [],
     slots: 1,
   },
-  intake: () => ({ handle: () => {}, frame: () => {}, abandon: () => {} }),
+  createJobHandler: () => ({ handle: () => {}, frame: () => {}, abandon: () => {} }),
   onRegistered: () => {},
-  wakes,
+  wakeDetector,
 });
 
 describe('waking', () => {
   it('is told from a clock that ran on while nothing else did, from a process that was stopped, and from a clock that was set', () => {
-    const { heard, pass, wakes } = clocks();
+    const { heard, pass, wakeDetector } = clocks();
     pass(1_000, 1_000);
     pass(4_000, 4_000);
     pass(3_600_000, 1_000);
     pass(60_000, 60_000);
     pass(-7_200_000, 1_000);
     expect(heard).toEqual([{ jumpMs: 3_600_000 }, { jumpMs: 60_000 }, { jumpMs: -7_200_000 }]);
-    wakes.close();
+    wakeDetector.close();
     pass(3_600_000, 1_000);
     expect(heard).toHaveLength(3);
   });
 
   it('leaves a socket that answers alone, and replaces the key, which lives by the clock', async () => {
     const coordinator = await FakeCoordinator.listen();
-    const { wakes, pass } = clocks();
+    const { wakeDetector, pass } = clocks();
     const leave = new AbortController();
-    const running = Session.run(options(coordinator, wakes), leave.signal);
+    const running = Session.run(options(coordinator, wakeDetector), leave.signal);
     const session = await coordinator.session();
     await session.admit();
     const before = session.key?.key_id;
@@ -80,9 +80,9 @@ describe('waking', () => {
 
   it('ends a socket that is dead within seconds', async () => {
     const coordinator = await FakeCoordinator.listen();
-    const { wakes, pass } = clocks();
+    const { wakeDetector, pass } = clocks();
     const liveness = { pingMs: 60_000, silenceMs: 600_000, probeMs: 200 };
-    const running = Session.run({ ...options(coordinator, wakes), liveness }, new AbortController().signal);
+    const running = Session.run({ ...options(coordinator, wakeDetector), liveness }, new AbortController().signal);
     const session = await coordinator.session();
     await session.admit();
     session.pauseReading(true);
@@ -94,12 +94,12 @@ describe('waking', () => {
 
   it('ends a pause between two tries', async () => {
     const coordinator = await FakeCoordinator.listen();
-    const { wakes, pass } = clocks();
+    const { wakeDetector, pass } = clocks();
     const leave = new AbortController();
     let lost: (event: SessionEvent) => void = () => {};
     const ended = new Promise<SessionEvent>((resolve) => (lost = resolve));
     const hour = { firstMs: 3_600_000, maxMs: 3_600_000 };
-    const running = stayConnected({ ...options(coordinator, wakes), onEvent: lost, backoff: hour }, leave.signal);
+    const running = stayConnected({ ...options(coordinator, wakeDetector), onEvent: lost, backoff: hour }, leave.signal);
     (await coordinator.session()).close();
     expect((await ended).retryInMs).toBeGreaterThan(1_000_000);
     pass(30_000, 1_000);
@@ -113,10 +113,13 @@ describe('waking', () => {
 it('a coordinator that lies about the time, and says what nobody knows, keeps its provider', async () => {
   for (const serverTime of [0, Date.now() + 10 * 365 * 86_400_000]) {
     const coordinator = await FakeCoordinator.listen({ serverTime });
-    const wakes = new Wakes();
+    const wakeDetector = new WakeDetector();
     const skews: { ms: number; large: boolean }[] = [];
     const leave = new AbortController();
-    const running = Session.run({ ...options(coordinator, wakes), onClockSkew: (ms, large) => skews.push({ ms, large }) }, leave.signal);
+    const running = Session.run(
+      { ...options(coordinator, wakeDetector), onClockSkew: (ms, large) => skews.push({ ms, large }) },
+      leave.signal,
+    );
     const session = await coordinator.session();
     await session.admit();
     for (let count = 0; count < 50; count++) session.send({ type: `of_the_future_${count}` });
@@ -125,7 +128,7 @@ it('a coordinator that lies about the time, and says what nobody knows, keeps it
     expect(skews).toEqual([{ ms: expect.any(Number) as number, large: true }]);
     leave.abort();
     await running;
-    wakes.close();
+    wakeDetector.close();
     await coordinator.close();
   }
 });

@@ -1,7 +1,7 @@
 /** Makes a release ready over and over, until it is killed: `prepare-churn PREFIX RELEASE`. */
 import type { Release } from '@inference/protocol';
+import { prepare } from '../../src/update/download-release.js';
 import { prune } from '../../src/update/layout.js';
-import { prepare } from '../../src/update/prepare.js';
 
 const [prefix = '', text = ''] = process.argv.slice(2);
 const release = JSON.parse(text) as Release;

@@ -1,7 +1,6 @@
 /** Switches between two versions over and over, each way that there is, until it is killed: `update-churn PREFIX`. */
 import { currentVersion } from '../../src/update/layout.js';
-import { switchTo } from '../../src/update/switch.js';
-import { countStart, endTrial, readTrial, rollBack } from '../../src/update/trial.js';
+import { countStart, endTrial, readTrial, rollBack, switchTo } from '../../src/update/trial.js';
 
 const [prefix = ''] = process.argv.slice(2);
 process.stdout.write('begins\n');

@@ -10,15 +10,14 @@ import { create } from 'tar';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { program } from '../../../../test/support/program.js';
 import { SelfUpdate } from '../../src/daemon/self-update.js';
-import { updateAutomatically } from '../../src/update/automatic.js';
-import { choose } from '../../src/update/choose.js';
-import { confirmOnceItWorks, hasShownToWork, LONELY_MS } from '../../src/update/health.js';
+import { updateAutomatically } from '../../src/update/automatic-updates.js';
+import { prepare } from '../../src/update/download-release.js';
 import { installation, launchCommand } from '../../src/update/installation.js';
 import { currentVersion, presentVersions } from '../../src/update/layout.js';
-import { prepare } from '../../src/update/prepare.js';
+import { chooseUpdate } from '../../src/update/prepare-release.js';
 import { fetchRelease } from '../../src/update/releases.js';
-import { awaitVerdict, switchTo } from '../../src/update/switch.js';
-import { beginTrial, brokenVersions, endTrial, readTrial, rollBack, trialPath } from '../../src/update/trial.js';
+import { awaitTrialEnd, beginTrial, brokenVersions, endTrial, readTrial, rollBack, switchTo, trialPath } from '../../src/update/trial.js';
+import { confirmTrial, isHealthy, MIN_OFFLINE_RUN_MS } from '../../src/update/trial-health.js';
 import { lockUpdates } from '../../src/update/update-lock.js';
 import { agentVersion } from '../../src/version.js';
 import { childrenOf } from '../support/provider-process.js';
@@ -111,7 +110,7 @@ describe('a release on offer', () => {
   it('is an update only where it is newer than what is installed, and not known to be broken', async () => {
     const release = await server.release('1.10.0');
     const kind = (installed: string, broken: string[] = []) =>
-      choose(
+      chooseUpdate(
         release,
         installed,
         broken.map((version) => ({ version, at: 0, reason: 'it ended' })),
@@ -123,7 +122,11 @@ describe('a release on offer', () => {
       'current',
       'current',
     ]);
-    expect([kind('1.9.0', ['1.10.0']), kind('1.9.0', ['1.9.5']), choose(null, '1.0.0', []).kind]).toEqual(['broken', 'update', 'current']);
+    expect([kind('1.9.0', ['1.10.0']), kind('1.9.0', ['1.9.5']), chooseUpdate(null, '1.0.0', []).kind]).toEqual([
+      'broken',
+      'update',
+      'current',
+    ]);
   });
 });
 
@@ -255,10 +258,10 @@ describe('a version on trial', () => {
   }
   const SAY = (word: string): string =>
     `process.on('disconnect', () => process.exit()); console.log('${word}'); setInterval(() => {}, 1000);`;
-  const trySecond = (serve: string, patienceMs = 60_000): void => {
+  const trySecond = (serve: string, trialTimeoutMs = 60_000): void => {
     place('1.0.0', SAY('first runs'));
     place('1.1.0', serve);
-    beginTrial(prefix, '1.1.0', '1.0.0', patienceMs, 1);
+    beginTrial(prefix, '1.1.0', '1.0.0', trialTimeoutMs, 1);
   };
 
   it('that ends again and again is replaced by the one before, and remembered', async () => {
@@ -291,7 +294,7 @@ describe('a version on trial', () => {
     expect(await ended).toBe(3);
     expect(said()).toContain('second works');
     expect([currentVersion(prefix), brokenVersions(prefix)]).toEqual(['1.1.0', []]);
-    expect(await awaitVerdict(prefix, '1.1.0', 1000, NEVER)).toBe(true);
+    expect(await awaitTrialEnd(prefix, '1.1.0', 1000, NEVER)).toBe(true);
   });
 
   it('is asked to end once, though a whole group of processes gets the signal', async () => {
@@ -335,23 +338,23 @@ describe('a version on trial', () => {
   });
 
   it('has shown that it works when it is registered, or runs alone for a while because its coordinator is away', async () => {
-    const health = { registered: false, coordinatorAway: false, answersCommands: true, runningForMs: LONELY_MS };
-    expect(hasShownToWork(health)).toBe(false);
-    expect(hasShownToWork({ ...health, registered: true })).toBe(true);
-    expect(hasShownToWork({ ...health, registered: true, answersCommands: false })).toBe(false);
-    expect(hasShownToWork({ ...health, coordinatorAway: true })).toBe(true);
-    expect(hasShownToWork({ ...health, coordinatorAway: true, runningForMs: LONELY_MS - 1 })).toBe(false);
+    const health = { registered: false, isCoordinatorUnreachable: false, answersCommands: true, runningForMs: MIN_OFFLINE_RUN_MS };
+    expect(isHealthy(health)).toBe(false);
+    expect(isHealthy({ ...health, registered: true })).toBe(true);
+    expect(isHealthy({ ...health, registered: true, answersCommands: false })).toBe(false);
+    expect(isHealthy({ ...health, isCoordinatorUnreachable: true })).toBe(true);
+    expect(isHealthy({ ...health, isCoordinatorUnreachable: true, runningForMs: MIN_OFFLINE_RUN_MS - 1 })).toBe(false);
 
     place('0.9.0', '');
     place('1.1.0', '');
     const confirm = (version: string) =>
-      confirmOnceItWorks({ prefix, version, health: async () => ({ ...health, registered: true }), signal: NEVER });
+      confirmTrial({ prefix, version, health: async () => ({ ...health, registered: true }), signal: NEVER });
     expect(await confirm('1.0.0')).toBe(false);
     switchTo(prefix, '1.1.0', 1000, 1);
     expect(await confirm('1.0.0')).toBe(false);
     expect(readTrial(prefix)).not.toBeNull();
     const leave = new AbortController();
-    const hanging = confirmOnceItWorks({ prefix, version: '1.1.0', health: () => new Promise(() => {}), signal: leave.signal });
+    const hanging = confirmTrial({ prefix, version: '1.1.0', health: () => new Promise(() => {}), signal: leave.signal });
     leave.abort();
     expect(await hanging).toBe(false);
     expect(await confirm('1.1.0')).toBe(true);

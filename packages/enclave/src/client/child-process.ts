@@ -32,19 +32,19 @@ export async function startChild(command: readonly string[]): Promise<Child> {
   });
 }
 
-/** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when it is gone. */
+/** Ends the child: end of stdin, then SIGTERM, then SIGKILL. Resolves when it has exited. */
 export async function endChild(child: Child): Promise<void> {
-  const gone = hasGone(child);
+  const exited = untilExit(child);
   child.stdin.end();
-  if (await within(gone, GRACE_MS)) return;
+  if (await within(exited, GRACE_MS)) return;
   child.kill('SIGTERM');
-  if (await within(gone, GRACE_MS)) return;
+  if (await within(exited, GRACE_MS)) return;
   child.kill('SIGKILL');
-  await gone;
+  await exited;
 }
 
-/** Resolves when the child is gone. It has no deadline: who waits has ended the child, and nothing survives SIGKILL. */
-export async function hasGone(child: Child): Promise<void> {
+/** Resolves when the child has exited. It has no deadline: who waits has ended the child, and nothing survives SIGKILL. */
+export async function untilExit(child: Child): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   await new Promise<void>((resolve) => child.once('exit', () => resolve()));
 }

@@ -26,7 +26,7 @@ export interface Enclave {
   signKey(request: SealingKeyRequest, signal?: AbortSignal): Promise<SignedStatement>;
   /** Signs the response hash (base64 DER over its 64 digits) and the receipt. */
   signResponse(receipt: ReceiptDraft, signal?: AbortSignal): Promise<{ signature: string; receipt: SignedStatement }>;
-  /** Ends the helper; resolves when its process is gone. */
+  /** Ends the helper; resolves when its process has exited. */
   close(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ import { EnclaveError } from '../contract/errors.js';
 import { LineSplitter } from '../contract/line-splitter.js';
 import { ReplySchema, type ResultOf, ResultSchemas } from '../contract/replies.js';
 import { MAX_LINE_BYTES, type Operation, type ParametersOf } from '../contract/requests.js';
-import { type Child, endChild, hasGone, startChild } from './child-process.js';
+import { type Child, endChild, startChild, untilExit } from './child-process.js';
 import { StderrLines } from './stderr-lines.js';
 
 /** Requests that may wait for one helper at once. */
@@ -67,9 +67,9 @@ export class HelperProcess {
     child.on('error', () => {});
   }
 
-  /** Resolves when the process is gone, which may be a moment after it can no longer be used. */
-  get gone(): Promise<void> {
-    return hasGone(this.#child);
+  /** Resolves when the process has exited, which may be a moment after it can no longer be used. */
+  get exited(): Promise<void> {
+    return untilExit(this.#child);
   }
 
   /** Why the process can no longer be used, or null. */
@@ -117,7 +117,7 @@ export class HelperProcess {
     });
   }
 
-  /** Ends the helper in an orderly way and fails what waits with this reason. Resolves when the process is gone. */
+  /** Ends the helper in an orderly way and fails what waits with this reason. Resolves when the process has exited. */
   async close(reason: EnclaveError): Promise<void> {
     this.#end(reason);
     await endChild(this.#child);

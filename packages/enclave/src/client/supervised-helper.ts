@@ -66,7 +66,7 @@ export class SupervisedHelper {
     return helper.request(op, parameters, this.#options.timeoutMs, signal);
   }
 
-  /** Ends the helper; resolves when its process is gone. Requests that wait fail with `closed`. */
+  /** Ends the helper; resolves when its process has exited. Requests that wait fail with `closed`. */
   async close(): Promise<void> {
     const reason = new EnclaveError('closed', 'the enclave client is closed');
     this.#failed ??= reason;
@@ -108,7 +108,7 @@ export class SupervisedHelper {
         if (this.#failed?.code !== 'closed') onEvent({ type: 'ended', reason });
         if (!introduced) return;
         if (Date.now() - startedAt > HEALTHY_MS) this.#failures = 0;
-        this.#restart(helper.gone);
+        this.#restart(helper.exited);
       },
     });
     try {
@@ -125,8 +125,8 @@ export class SupervisedHelper {
     return helper;
   }
 
-  async #startAfter(lastIsGone: Promise<void>, delayMs: number): Promise<HelperProcess> {
-    await lastIsGone;
+  async #startAfter(lastExited: Promise<void>, delayMs: number): Promise<HelperProcess> {
+    await lastExited;
     await delay(delayMs, undefined, { signal: this.#closing.signal }).catch(() => {});
     this.#refuseIfFailed();
     return this.#start();
@@ -137,12 +137,12 @@ export class SupervisedHelper {
   }
 
   /** Starts the next helper after the backoff and the end of the last one, and again when that fails, until closed. */
-  #restart(lastIsGone: Promise<void>): void {
+  #restart(lastExited: Promise<void>): void {
     if (this.#failed !== null) return;
     const delayMs = Math.min(LAST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 16);
     this.#options.onEvent({ type: 'restarting', attempt: this.#failures, delayMs });
-    this.#ready = this.#startAfter(lastIsGone, delayMs);
+    this.#ready = this.#startAfter(lastExited, delayMs);
     this.#ready.catch(() => this.#restart(Promise.resolve()));
   }
 

@@ -35,12 +35,12 @@ export const HELPER_VERSION = '0.1.0';
 
 export type Operations = { readonly [Op in Operation]: (parameters: ParametersOf<Op>) => ResultOf<Op> };
 
-/** Operations on the key and the machine of a data directory. The key is read at its first use, and kept. */
+/** Operations on the key and the machine of a data directory. The key is read at its first use, and cached. */
 export function simulatedOperations(dataDir: string, profile: SimulatedMachine, now: () => number): Operations {
-  let kept: SoftwareKey | null = null;
+  let cached: SoftwareKey | null = null;
   const key = () => {
-    kept ??= loadOrCreateKey(dataDir);
-    return kept;
+    cached ??= loadOrCreateKey(dataDir);
+    return cached;
   };
   return {
     hello: () => ({ contract: CONTRACT_VERSION, kind: 'simulated', version: HELPER_VERSION, receipts: [...RECEIPT_VERSIONS] }),

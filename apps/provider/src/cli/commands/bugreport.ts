@@ -8,10 +8,10 @@ import { Redactor } from '../../doctor/bug-report/redact.js';
 import { examine } from '../../doctor/examine.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { confirm } from '../input/confirm.js';
 import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
+import { confirm } from '../input/prompt.js';
 import { print, wrapped } from '../output/terminal.js';
-import { patientOf } from './doctor.js';
+import { doctorTargetOf } from './doctor.js';
 
 export const bugreportCommand: Command = {
   name: 'bugreport',
@@ -45,13 +45,13 @@ async function bugreport(args: readonly string[]): Promise<number> {
   }
   if (values.yes !== true && !(await confirm(`Write it to ${path}?`))) return EXIT.needsOwner;
   await write(path, parts);
-  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. Look into it before you give it away.`]);
+  await print(json ? [JSON.stringify({ path, contents })] : [`Written to ${path}. StatusSnapshot into it before you give it away.`]);
   return EXIT.fine;
 }
 
 async function report(options: OwnerOptions): Promise<ReportPart[]> {
-  const patient = patientOf(options);
-  const { checks, status } = await examine(patient);
+  const target = doctorTargetOf(options);
+  const { checks, status } = await examine(target);
   const serial = status?.coordinator_view?.serial_number ?? '';
   const secrets = [...(serial === '' ? [] : [serial]), ...secretsIn(join(options.dataDir, 'account.json'))];
   const redactor = new Redactor({
@@ -60,7 +60,7 @@ async function report(options: OwnerOptions): Promise<ReportPart[]> {
     host: hostname(),
     secrets,
   });
-  return await collect({ ...patient, checks, status, redactor });
+  return await collect({ ...target, checks, status, redactor });
 }
 
 /** Every text in a JSON file of secrets, whatever it is called there. */

@@ -4,11 +4,11 @@ import type { Config } from '../../config/config.js';
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
 import type { CheckResult, CheckState } from '../../doctor/check.js';
-import { examine, type Patient } from '../../doctor/examine.js';
+import { type DoctorTarget, examine } from '../../doctor/examine.js';
 import { installation } from '../../update/installation.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { httpAddress } from '../input/http-address.js';
+import { httpAddress } from '../input/coordinator-option.js';
 import { type OwnerOptions, ownerOptions } from '../input/owner-options.js';
 import { print, wrapped } from '../output/terminal.js';
 
@@ -30,7 +30,7 @@ async function doctor(args: readonly string[]): Promise<number> {
     'simulated-enclave': { type: 'boolean' },
   });
   const begun = performance.now();
-  const { checks } = await examine(patientOf(options));
+  const { checks } = await examine(doctorTargetOf(options));
   const took = Math.round(performance.now() - begun);
   const worst = checks.some(({ state }) => state === 'problem') ? EXIT.needsOwner : EXIT.fine;
   await print(options.json ? [JSON.stringify({ healthy: worst === EXIT.fine, took_ms: took, checks }, null, 2)] : linesOf(checks));
@@ -38,7 +38,7 @@ async function doctor(args: readonly string[]): Promise<number> {
 }
 
 /** Throws UsageError. */
-export function patientOf({ dataDir, values }: OwnerOptions): Patient {
+export function doctorTargetOf({ dataDir, values }: OwnerOptions): DoctorTarget {
   const config = settingsOf(dataDir);
   return {
     dataDir,

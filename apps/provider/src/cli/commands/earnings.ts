@@ -1,8 +1,8 @@
 /** `earnings`: what this machine earned for its owner, by day and by model, in the owner's own time zone. */
 import { readAccount } from '../../account/account-file.js';
-import { readActivity } from '../../account/duty.js';
+import { readActivity } from '../../account/duty-cycle.js';
 import { fetchEarnings, MAX_DAYS, UnlinkedError, viewOf } from '../../account/earnings.js';
-import { settingsTimeZone } from '../../config/settings-zone.js';
+import { settingsTimeZone } from '../../config/read-config.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';

@@ -1,13 +1,14 @@
 /** `login`: links this machine to its owner's account, by a code that the owner approves in a browser (RFC 8628). */
+
+import { spawn } from 'node:child_process';
 import type { DeviceCode } from '../../account/device-flow.js';
-import { openBrowser } from '../../account/open-browser.js';
 import { defaultMachineName, signIn } from '../../account/sign-in.js';
-import { ControlError, tellLink } from '../../control/control-client.js';
+import { ControlError, notifySignIn } from '../../control/control-client.js';
 import type { LinkStatus } from '../../control/link-status.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { coordinatorOf } from '../input/coordinator-option.js';
+import { resolveCoordinator } from '../input/coordinator-option.js';
 import { untilInterrupted } from '../input/interrupt.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { clean, print } from '../output/terminal.js';
@@ -29,7 +30,7 @@ const DAEMON_MS = 8_000;
 async function login(args: readonly string[]): Promise<number> {
   const { dataDir, values, json } = ownerOptions(args, OPTIONS);
   if (json) throw new UsageError('login has nothing to say as JSON.');
-  const coordinator = coordinatorOf(values.coordinator, dataDir);
+  const coordinator = resolveCoordinator(values.coordinator, dataDir);
   const machineName = typeof values.name === 'string' ? clean(values.name).slice(0, 64) : defaultMachineName();
   const { chip } = await readHostFacts();
   const broken = 'Broken off. Nothing was linked, and the code will expire by itself.';
@@ -53,8 +54,8 @@ async function login(args: readonly string[]): Promise<number> {
 
 export function showCode(code: DeviceCode, mayOpen: boolean): void {
   const minutes = Math.max(1, Math.round(code.expiresInMs / 60_000));
-  const seat = { platform: process.platform, env: process.env, isTerminal: process.stdout.isTTY === true };
-  const opened = mayOpen && openBrowser(code.verificationUriComplete, seat);
+  const environment = { platform: process.platform, env: process.env, isTerminal: process.stdout.isTTY === true };
+  const opened = mayOpen && openBrowser(code.verificationUriComplete, environment);
   process.stdout.write(
     [
       '',
@@ -62,7 +63,7 @@ export function showCode(code: DeviceCode, mayOpen: boolean): void {
       `  ${opened ? 'and shows the code' : 'and enter the code'} ${clean(code.userCode)}`,
       '',
       `Or open ${clean(code.verificationUriComplete)}`,
-      `Waiting for you to approve it there; the code is good for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
+      `StartWait for you to approve it there; the code is good for ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`,
       '',
     ].join('\n'),
   );
@@ -72,7 +73,7 @@ export function showCode(code: DeviceCode, mayOpen: boolean): void {
 export async function reportLink(dataDir: string): Promise<number> {
   let status: LinkStatus;
   try {
-    status = await tellLink(dataDir, DAEMON_MS);
+    status = await notifySignIn(dataDir, DAEMON_MS);
   } catch (error) {
     if (!(error instanceof ControlError)) throw error;
     await print([
@@ -92,4 +93,29 @@ export async function reportLink(dataDir: string): Promise<number> {
   }
   process.stderr.write(`Approved, but this machine is not linked: ${clean(status.remedy ?? status.reason ?? status.state)}\n`);
   return EXIT.needsOwner;
+}
+
+export interface BrowserEnvironment {
+  readonly platform: NodeJS.Platform;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly isTerminal: boolean;
+}
+
+/** The command that opens an address; null where it would open nowhere, or on a screen that nobody looks at. */
+export function browserCommand(address: string, { platform, env, isTerminal }: BrowserEnvironment): readonly [string, ...string[]] | null {
+  const isFarAway = env.SSH_CONNECTION !== undefined || env.SSH_TTY !== undefined;
+  // Nothing but an address of the web: `open` starts programs, too.
+  if (platform !== 'darwin' || !isTerminal || isFarAway || !/^https?:\/\//.test(address)) return null;
+  return ['/usr/bin/open', address];
+}
+
+/** Whether the browser was asked. What becomes of it is not waited for. */
+export function openBrowser(address: string, environment: BrowserEnvironment): boolean {
+  const command = browserCommand(address, environment);
+  if (command === null) return false;
+  const [program, ...args] = command;
+  const child = spawn(program, args, { stdio: 'ignore', detached: true });
+  child.on('error', () => {});
+  child.unref();
+  return true;
 }

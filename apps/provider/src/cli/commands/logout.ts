@@ -2,7 +2,7 @@
 import { AccountFileError, forgetAccount, readAccount } from '../../account/account-file.js';
 import { CoordinatorError } from '../../account/coordinator-http.js';
 import { revokeToken } from '../../account/device-flow.js';
-import { ControlError, tellLink } from '../../control/control-client.js';
+import { ControlError, notifySignIn } from '../../control/control-client.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions } from '../input/owner-options.js';
@@ -24,7 +24,7 @@ const DAEMON_MS = 8_000;
 async function logout(args: readonly string[]): Promise<number> {
   const { dataDir, json } = ownerOptions(args);
   const { coordinator, revoked, problem } = await forget(dataDir);
-  await tellLink(dataDir, DAEMON_MS).catch((error: unknown) => {
+  await notifySignIn(dataDir, DAEMON_MS).catch((error: unknown) => {
     // A daemon that does not run needs no telling.
     if (!(error instanceof ControlError)) throw error;
   });

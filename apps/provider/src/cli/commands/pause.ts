@@ -1,15 +1,15 @@
 /** `pause`: the running provider takes no more jobs, for a while or until `resume`. */
 
-import { settingsTimeZone } from '../../config/settings-zone.js';
+import { settingsTimeZone } from '../../config/read-config.js';
 import { isAvailabilityAnswer } from '../../control/availability-routes.js';
-import { askDaemon } from '../../control/control-client.js';
+import { requestDaemon } from '../../control/control-client.js';
 import type { AvailabilityStatus } from '../../control/daemon-status.js';
-import { readPauseWords } from '../../host/availability/parse-pause.js';
+import { parsePauseArguments } from '../../host/availability/pause.js';
 import { systemTimeZone } from '../../host/condition/time-zone.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
-import { availabilityLines } from '../output/availability-text.js';
+import { availabilityLines } from '../output/status-text.js';
 import { print } from '../output/terminal.js';
 
 export const pauseCommand: Command = {
@@ -28,14 +28,14 @@ const ANSWER_MS = 4_000;
 async function pause(args: readonly string[]): Promise<number> {
   const { dataDir, json, words } = ownerOptions(args, {}, { min: 0, max: 2 });
   const { until } = wished(words, settingsTimeZone(dataDir) ?? systemTimeZone());
-  const { availability } = await askDaemon(dataDir, { path: '/v1/pause', body: { until } }, isAvailabilityAnswer, ANSWER_MS);
+  const { availability } = await requestDaemon(dataDir, { path: '/v1/pause', body: { until } }, isAvailabilityAnswer, ANSWER_MS);
   await printAvailability(availability, json);
   return EXIT.fine;
 }
 
 function wished(words: readonly string[], timeZone: string): { until: number | null } {
   try {
-    return readPauseWords(words, Date.now(), timeZone);
+    return parsePauseArguments(words, Date.now(), timeZone);
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : 'That is no time to pause for.');
   }

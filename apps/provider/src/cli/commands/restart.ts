@@ -1,7 +1,7 @@
 /** `restart`: ends the daemon after its running jobs and starts it again, with new settings and the program as it lies there now. */
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
-import { labelOf } from '../../service/choose.js';
+import { labelOf } from '../../service/choose-manager.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { readServeFlags, serveOptions } from '../input/serve-options.js';

@@ -1,6 +1,6 @@
 /** `resume`: ends a pause. Whether the provider serves then is for its schedule and the machine to say. */
 import { isAvailabilityAnswer } from '../../control/availability-routes.js';
-import { askDaemon } from '../../control/control-client.js';
+import { requestDaemon } from '../../control/control-client.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions } from '../input/owner-options.js';
@@ -19,7 +19,7 @@ const ANSWER_MS = 4_000;
 
 async function resume(args: readonly string[]): Promise<number> {
   const { dataDir, json } = ownerOptions(args);
-  const { availability } = await askDaemon(dataDir, { path: '/v1/resume', body: {} }, isAvailabilityAnswer, ANSWER_MS);
+  const { availability } = await requestDaemon(dataDir, { path: '/v1/resume', body: {} }, isAvailabilityAnswer, ANSWER_MS);
   await printAvailability(availability, json);
   return EXIT.fine;
 }

@@ -3,8 +3,8 @@
 import { configPath } from '../../config/data-dir.js';
 import { editConfig, type TomlValue } from '../../config/edit-config.js';
 import { readConfig } from '../../config/read-config.js';
-import { askDaemon, ControlError } from '../../control/control-client.js';
-import { readSchedule } from '../../host/availability/parse-schedule.js';
+import { ControlError, requestDaemon } from '../../control/control-client.js';
+import { parseSchedule } from '../../host/availability/parse-schedule.js';
 import { type AvailabilityPolicy, policyOf, type Window } from '../../host/availability/policy.js';
 import { systemTimeZone } from '../../host/condition/time-zone.js';
 import type { Command } from '../command.js';
@@ -52,7 +52,7 @@ const ANSWER_MS = 6_000;
 
 function windowsOf(text: string): Window[] {
   try {
-    return readSchedule(text);
+    return parseSchedule(text);
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : 'That is no schedule.');
   }
@@ -74,7 +74,7 @@ async function show(policy: AvailabilityPolicy, json: boolean, notes: readonly s
 async function tellDaemon(dataDir: string): Promise<string> {
   const isAnything = (value: unknown): value is unknown => value !== undefined;
   try {
-    await askDaemon(dataDir, { path: '/v1/reload', body: {} }, isAnything, ANSWER_MS);
+    await requestDaemon(dataDir, { path: '/v1/reload', body: {} }, isAnything, ANSWER_MS);
     return 'The running provider goes by it now.';
   } catch (error) {
     if (!(error instanceof ControlError)) throw error;

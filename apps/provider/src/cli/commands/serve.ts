@@ -8,7 +8,7 @@ import { Daemon } from '../../daemon/daemon.js';
 import { inspectorProblem, refuseInspectorSignal } from '../../host/hardening/inspector.js';
 import { logFile, trimOutput } from '../../log/log-files.js';
 import { RotatingFile } from '../../log/rotating-file.js';
-import { StartError, startSentence } from '../../startup-error.js';
+import { StartupError, startupErrorText } from '../../startup-error.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { readServeFlags, SERVE_USAGE, type ServeFlags, type ServeOptions, serveOptions } from '../input/serve-options.js';
@@ -65,7 +65,7 @@ async function serve(args: readonly string[]): Promise<number> {
   const fixedLogLevel = process.env.LOG_LEVEL || null;
   try {
     const problem = inspectorProblem();
-    if (problem !== null) throw new StartError(problem);
+    if (problem !== null) throw new StartupError(problem);
     const config = readConfig(flags.configPath);
     options = serveOptions(flags, config);
     log = logger(fixedLogLevel ?? config.log_level, flags);
@@ -86,7 +86,7 @@ async function serve(args: readonly string[]): Promise<number> {
     if (!process.stdout.isTTY) process.on('SIGHUP', () => daemon.reload());
   } catch (error) {
     if (starting.signal.aborted) return EXIT.fine;
-    process.stderr.write(`${error instanceof ConfigError ? `${error.message}.` : startSentence(error)}\n`);
+    process.stderr.write(`${error instanceof ConfigError ? `${error.message}.` : startupErrorText(error)}\n`);
     return EXIT.needsOwner;
   }
   await signalled;
@@ -106,13 +106,13 @@ function checkedConfig(flags: ServeFlags): Config {
 
 /** JSON lines, written at once so that none is lost at exit: on standard output, or as a service into the data directory. */
 function logger(level: string, { service, dataDir }: ServeFlags): Logger {
-  if (!LOG_LEVELS.some((known) => known === level)) throw new StartError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`);
+  if (!LOG_LEVELS.some((known) => known === level)) throw new StartupError(`LOG_LEVEL must be one of ${LOG_LEVELS.join(', ')}`);
   if (!service) return pino({ level }, pino.destination({ dest: 1, sync: true }));
   try {
     mkdirSync(dirname(logFile(dataDir)), { recursive: true, mode: 0o700 });
     trimOutput(dataDir);
     return pino({ level }, new RotatingFile({ path: logFile(dataDir) }));
   } catch (error) {
-    throw new StartError(`the log ${logFile(dataDir)} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+    throw new StartupError(`the log ${logFile(dataDir)} cannot be written (${(error as NodeJS.ErrnoException).code})`);
   }
 }

@@ -3,7 +3,7 @@
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
-import { Asker, BrokenOff } from '../input/prompt.js';
+import { Prompt, PromptAborted } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
 import { clean, print, wrapped } from '../output/terminal.js';
 import { missingOptions, readAnswers, SETUP_OPTIONS, settledIn } from '../setup/answers.js';
@@ -34,20 +34,20 @@ async function setup(args: readonly string[]): Promise<number> {
   const missing = mayAsk ? [] : missingOptions(answers, settled, knowsSchedules);
   if (missing.length > 0)
     throw new UsageError(`Nobody can be asked here. Give ${missing.join(', ')}${answers.yes ? '' : '; or --yes for defaults'}.`);
-  const asker = mayAsk ? new Asker() : null;
+  const prompt = mayAsk ? new Prompt() : null;
   try {
     const run = async (...words: readonly string[]): Promise<number> => {
       const found = findCommand(words);
       if (found === null) throw new Error(`there is no command ${words[0]}`);
       return found.command.run(found.args);
     };
-    return await steps({ dataDir, answers, settled, asker, run, knowsSchedules });
+    return await steps({ dataDir, answers, settled, prompt, run, knowsSchedules });
   } catch (error) {
     if (error instanceof StepFailed) {
       process.stderr.write('The setup is not complete. Run it again: it goes on where it was.\n');
       return error.code;
     }
-    if (!(error instanceof BrokenOff)) throw error;
+    if (!(error instanceof PromptAborted)) throw error;
     process.stderr.write('\nBroken off. Run setup again: it goes on where it was.\n');
     return EXIT.needsOwner;
   }

@@ -2,7 +2,7 @@
 
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
-import { serviceDefinition } from '../../service/choose.js';
+import { serviceDefinition } from '../../service/choose-manager.js';
 import { awaitDaemon, sizeOf } from '../await-daemon.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';

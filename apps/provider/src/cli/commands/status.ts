@@ -1,11 +1,11 @@
 /** `status`: what the running provider is doing, how the coordinator sees it, and what would help. */
-import { askStatus } from '../../control/control-client.js';
+import { requestStatus } from '../../control/control-client.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
 import { statusLines } from '../output/status-text.js';
 import { print } from '../output/terminal.js';
-import { Looker } from '../watch/look.js';
+import { StatusPoller } from '../watch/status-poller.js';
 import { watch } from '../watch/watch.js';
 import { timeZoneOf } from './earnings.js';
 
@@ -26,12 +26,12 @@ async function status(args: readonly string[]): Promise<number> {
   const { dataDir, json, values } = ownerOptions(args, { watch: { type: 'boolean' } });
   const isWatched = values.watch === true;
   if (isWatched && json) throw new UsageError('--watch and --json do not go together.');
-  const looker = new Looker(dataDir, timeZoneOf(undefined, dataDir));
+  const looker = new StatusPoller(dataDir, timeZoneOf(undefined, dataDir));
   if (isWatched) {
     await watch(looker);
     return EXIT.fine;
   }
-  const [answer, earnings] = await Promise.all([askStatus(dataDir, ANSWER_MS), json ? null : looker.earnings()]);
+  const [answer, earnings] = await Promise.all([requestStatus(dataDir, ANSWER_MS), json ? null : looker.earnings()]);
   await print(json ? [JSON.stringify(answer, null, 2)] : statusLines(answer, Date.now(), earnings));
   return answer.trust?.routable === true && answer.models.length > 0 ? EXIT.fine : EXIT.needsOwner;
 }

@@ -1,7 +1,7 @@
 /** `stop`: ends the daemon, whoever keeps it, after its running jobs; it stays ended until `start`. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { askDaemon, ControlError } from '../../control/control-client.js';
-import { labelOf } from '../../service/choose.js';
+import { ControlError, requestDaemon } from '../../control/control-client.js';
+import { labelOf } from '../../service/choose-manager.js';
 import { ServiceError } from '../../service/service.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
@@ -17,7 +17,7 @@ export const stopCommand: Command = {
 
 const ANSWER_MS = 10_000;
 /** Longer than any drain that an owner may set is not waited for. */
-const GONE_MS = 60_000;
+const EXIT_TIMEOUT_MS = 60_000;
 
 async function stop(args: readonly string[]): Promise<number> {
   const { dataDir, json, manager } = await serviceCommand(args);
@@ -35,11 +35,11 @@ const isAnything = (value: unknown): value is unknown => value !== undefined;
 
 async function endByHand(dataDir: string, pid: number): Promise<void> {
   try {
-    await askDaemon(dataDir, { path: '/v1/stop', body: {} }, isAnything, ANSWER_MS);
+    await requestDaemon(dataDir, { path: '/v1/stop', body: {} }, isAnything, ANSWER_MS);
   } catch (error) {
     if (!(error instanceof ControlError) || error.problem !== 'not_running') throw error;
   }
-  const deadline = performance.now() + GONE_MS;
+  const deadline = performance.now() + EXIT_TIMEOUT_MS;
   while ((await runningDaemon(dataDir))?.pid === pid) {
     if (performance.now() > deadline) throw new ServiceError(`the provider (process ${pid}) does not end`);
     await delay(100);

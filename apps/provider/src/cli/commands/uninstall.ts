@@ -1,14 +1,14 @@
 /** `uninstall`: takes away what was made: the service, the program, the command on the PATH, and, where the owner wants that, the data. */
-import { labelOf, serviceManager } from '../../service/choose.js';
+import { labelOf, serviceManager } from '../../service/choose-manager.js';
+import { endService, type Part, partsOf, removePart, signOut } from '../../service/uninstall.js';
 import { installation } from '../../update/installation.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { confirm } from '../input/confirm.js';
 import { ownerOptions, UsageError } from '../input/owner-options.js';
+import { confirm } from '../input/prompt.js';
 import { runningDaemon } from '../input/service-options.js';
 import { gigabytes } from '../model-library.js';
 import { print } from '../output/terminal.js';
-import { endService, type Part, partsOf, removePart, signOut } from '../uninstall-parts.js';
 
 export const uninstallCommand: Command = {
   name: 'uninstall',

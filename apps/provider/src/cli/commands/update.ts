@@ -1,24 +1,21 @@
 /** `update`: looks for a newer version, and switches to it: what runs finishes its jobs first, and comes back if the new one does not work. */
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
-import { askStatus, ControlError } from '../../control/control-client.js';
+import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
+import { labelOf, serviceDefinition, serviceManager } from '../../service/choose-manager.js';
 import { type Installation, installation } from '../../update/installation.js';
 import { presentVersions } from '../../update/layout.js';
-import { releasePlatform } from '../../update/platform.js';
-import { lookForRelease, makeReady } from '../../update/ready-release.js';
+import { checkForUpdate, prepareRelease } from '../../update/prepare-release.js';
 import { releaseKeys } from '../../update/release-keys.js';
-import { UpdateError } from '../../update/releases.js';
-import { awaitVerdict, PATIENCE_MS, switchTo } from '../../update/switch.js';
-import { brokenVersions, forgetBroken } from '../../update/trial.js';
-import type { UpdateOutcome, UpdateReport } from '../../update/update-report.js';
+import { releasePlatform, UpdateError } from '../../update/releases.js';
+import { awaitTrialEnd, brokenVersions, DEFAULT_TRIAL_TIMEOUT_MS, forgetBroken, switchTo } from '../../update/trial.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
-import { httpAddress } from '../input/http-address.js';
+import { httpAddress } from '../input/coordinator-option.js';
 import { type OwnerOptions, ownerOptions, UsageError } from '../input/owner-options.js';
 import { ProgressLine } from '../output/progress-line.js';
 import { print, wrapped } from '../output/terminal.js';
-import { restartService } from '../restart-service.js';
 
 export const updateCommand: Command = {
   name: 'update',
@@ -48,7 +45,7 @@ const OPTIONS = {
 /** The daemon itself asks the coordinator for three seconds, and may be busy with having just started. */
 const ANSWER_MS = 15_000;
 /** For stopping what runs, and for the pauses of the service manager, on top of the patience. */
-const AROUND_MS = 120_000;
+const SWITCH_OVERHEAD_MS = 120_000;
 
 async function update(args: readonly string[]): Promise<number> {
   const options = ownerOptions(args, OPTIONS);
@@ -72,7 +69,7 @@ const NEEDS_OWNER: readonly UpdateOutcome[] = ['not_offered', 'rolled_back', 'br
 async function run(options: OwnerOptions, found: Installation, signal: AbortSignal): Promise<UpdateReport> {
   const { dataDir, values, json } = options;
   const { version: installed } = found;
-  const patienceMs = patienceOf(values.patience);
+  const trialTimeoutMs = trialTimeoutOf(values.patience);
   const to = typeof values.to === 'string' ? values.to : null;
   if (to !== null && !/^\d+\.\d+\.\d+$/.test(to)) throw new UsageError('--to must be a version such as 1.2.3.');
   const prefix = found.kind === 'own' ? found.prefix : null;
@@ -93,7 +90,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     if (platform === null) throw new UpdateError(`there are no releases for this kind of machine (${process.platform} ${process.arch})`);
     const coordinator = httpAddress(values.coordinator) ?? httpAddress(readConfig(configPath(dataDir)).coordinator);
     if (coordinator === null) throw new UpdateError('it is not known which coordinator: name it with --coordinator, or in config.toml');
-    const choice = await lookForRelease({ coordinator, platform, version: to, keys: releaseKeys(), signal }, prefix, installed);
+    const choice = await checkForUpdate({ coordinator, platform, version: to, keys: releaseKeys(), signal }, prefix, installed);
     if (choice.kind === 'current') {
       return to === null
         ? report('current', null, `Version ${installed} is the newest.`)
@@ -113,7 +110,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
     if (prefix === null) return { ...report('not_ours', version, ...news, foreignAdvice(found.kind)), notes };
     const line = new ProgressLine(process.stderr, performance.now.bind(performance));
     const onStep = (sentence: string): void => void (json || process.stderr.write(`${sentence}\n`));
-    await makeReady({ prefix, release: choice.release, onStep, onProgress: (progress) => line.update(progress), signal }).finally(() =>
+    await prepareRelease({ prefix, release: choice.release, onStep, onProgress: (progress) => line.update(progress), signal }).finally(() =>
       line.end(),
     );
   } else if (values.check === true) {
@@ -122,7 +119,7 @@ async function run(options: OwnerOptions, found: Installation, signal: AbortSign
   if (version === null || prefix === null) throw new UpdateError('there is no version to switch to');
   if (values.prepare === true)
     return { ...report('ready', version, `Version ${version} is ready. Switch to it with: inference-provider update`), notes };
-  return { ...(await switchNow(prefix, version, installed, dataDir, patienceMs, signal)), notes };
+  return { ...(await switchNow(prefix, version, installed, dataDir, trialTimeoutMs, signal)), notes };
 }
 
 async function switchNow(
@@ -130,13 +127,13 @@ async function switchNow(
   version: string,
   installed: string,
   dataDir: string,
-  patienceMs: number,
+  trialTimeoutMs: number,
   signal: AbortSignal,
 ): Promise<UpdateReport> {
   const report = (outcome: UpdateOutcome, ...text: string[]): UpdateReport => ({ outcome, installed, version, notes: null, text });
   const running = await runningDaemon(dataDir);
   forgetBroken(prefix, version);
-  switchTo(prefix, version, patienceMs, Date.now());
+  switchTo(prefix, version, trialTimeoutMs, Date.now());
   if (running === null) return report('switched', `Version ${version} runs from the next start on.`);
   if (!(await restartService(dataDir))) {
     return report(
@@ -144,7 +141,7 @@ async function switchNow(
       `Version ${version} runs from the next start on. The provider (process ${running.pid}) was started by hand: end it, and start it again.`,
     );
   }
-  const works = await awaitVerdict(prefix, version, patienceMs + AROUND_MS, signal);
+  const works = await awaitTrialEnd(prefix, version, trialTimeoutMs + SWITCH_OVERHEAD_MS, signal);
   if (works === null)
     return report(
       'switched',
@@ -160,7 +157,7 @@ async function switchNow(
 
 async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
   try {
-    return await askStatus(dataDir, ANSWER_MS);
+    return await requestStatus(dataDir, ANSWER_MS);
   } catch (error) {
     if (error instanceof ControlError && error.problem === 'not_running') return null;
     throw error;
@@ -173,9 +170,47 @@ function foreignAdvice(kind: 'npm' | 'clone' | 'own'): string {
     : 'This agent runs from a clone of its sources: update that (git pull, npm ci, npm run build), then: inference-provider restart';
 }
 
-function patienceOf(text: string | boolean | undefined): number {
-  if (text === undefined) return PATIENCE_MS;
+function trialTimeoutOf(text: string | boolean | undefined): number {
+  if (text === undefined) return DEFAULT_TRIAL_TIMEOUT_MS;
   const seconds = Number(text);
   if (!/^\d{1,5}$/.test(String(text)) || seconds < 1) throw new UsageError('--patience must be a whole number of seconds.');
   return seconds * 1000;
+}
+
+/** Whether a service manager keeps it; one that was started by hand is left alone. Throws ServiceError. */
+export async function restartService(dataDir: string): Promise<boolean> {
+  const manager = await serviceManager(dataDir, undefined);
+  if ((await manager.state(labelOf(dataDir))).kind === 'not_running') return false;
+  await manager.restart(serviceDefinition(dataDir));
+  return true;
+}
+
+export type UpdateOutcome =
+  /** Nothing newer is on offer. */
+  | 'current'
+  /** A certain version was asked for, and nobody gives it, or it is older than what runs and not on the disk. */
+  | 'not_offered'
+  /** Something newer is, and only that was asked. */
+  | 'available'
+  /** It lies beside what runs, whole, and was not switched to. */
+  | 'ready'
+  /** The next start runs it; no provider runs now, or one that was started by hand. */
+  | 'switched'
+  /** It runs, and has shown that it works. */
+  | 'updated'
+  /** It did not come up, and the version before runs again. */
+  | 'rolled_back'
+  /** It is known not to work on this machine. */
+  | 'broken'
+  /** Somebody else updates this installation. */
+  | 'not_ours';
+
+export interface UpdateReport {
+  readonly outcome: UpdateOutcome;
+  readonly installed: string;
+  /** The version it is about; null where none is on offer. */
+  readonly version: string | null;
+  readonly notes: string | null;
+  /** Sentences for the owner. */
+  readonly text: readonly string[];
 }

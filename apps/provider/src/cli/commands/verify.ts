@@ -1,6 +1,6 @@
 /** `verify`: checks what the coordinator publishes of this machine, as any client may, and says it in the owner's words. */
-import type { OwnRecord } from '../../account/own-record.js';
-import { askStatus } from '../../control/control-client.js';
+import type { PublishedRecord } from '../../account/published-record.js';
+import { requestStatus } from '../../control/control-client.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../exit-codes.js';
 import { ownerOptions } from '../input/owner-options.js';
@@ -22,14 +22,14 @@ const STATUS_MS = 6_000;
 
 async function verify(args: readonly string[]): Promise<number> {
   const { dataDir, json } = ownerOptions(args);
-  const { coordinator, provider_id: providerId } = await askStatus(dataDir, STATUS_MS);
+  const { coordinator, provider_id: providerId } = await requestStatus(dataDir, STATUS_MS);
   if (providerId === null) {
     process.stderr.write('The provider is still starting. Try again when its model is loaded.\n');
     return EXIT.needsOwner;
   }
   // Checking certificates needs a library that no other command should wait for.
-  const { verifyOwnRecord } = await import('../../account/own-record.js');
-  const record = await verifyOwnRecord(coordinator, providerId, Date.now());
+  const { verifyPublishedRecord } = await import('../../account/published-record.js');
+  const record = await verifyPublishedRecord(coordinator, providerId, Date.now());
   if (record === null) {
     if (json) await print([JSON.stringify({ provider_id: providerId, published: false, consistent: false, findings: [] })]);
     process.stderr.write('Nothing is published of this machine: it is not connected at this moment. `status` says why.\n');
@@ -41,7 +41,7 @@ async function verify(args: readonly string[]): Promise<number> {
   return consistent ? EXIT.fine : EXIT.needsOwner;
 }
 
-const WORDS: Readonly<Record<OwnRecord['findings'][number]['result'], string>> = {
+const WORDS: Readonly<Record<PublishedRecord['findings'][number]['result'], string>> = {
   reproduced: 'holds',
   simulated: 'simulated',
   word: 'on trust',
@@ -49,7 +49,7 @@ const WORDS: Readonly<Record<OwnRecord['findings'][number]['result'], string>> =
 };
 
 /** Lines without their ends. Pure. */
-export function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: OwnRecord): string[] {
+export function recordLines(coordinator: string, { providerId, anchor, findings, consistent }: PublishedRecord): string[] {
   const wrong = findings.filter(({ result }) => result === 'contradicted').length;
   return [
     fit(`What ${clean(coordinator)} publishes of this machine`, 80),

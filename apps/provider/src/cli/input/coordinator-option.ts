@@ -2,11 +2,11 @@
 import { coordinatorAddress } from '../../account/coordinator-http.js';
 import { configPath } from '../../config/data-dir.js';
 import { readConfig } from '../../config/read-config.js';
-import { StartError } from '../../startup-error.js';
+import { StartupError } from '../../startup-error.js';
 import { UsageError } from './owner-options.js';
 
 /** Its address for HTTP. Throws {@link UsageError}, ConfigError, and StartupError where nothing says which. */
-export function coordinatorOf(flag: string | boolean | undefined, dataDir: string): string {
+export function resolveCoordinator(flag: string | boolean | undefined, dataDir: string): string {
   if (typeof flag === 'string') {
     const address = coordinatorAddress(flag);
     if (address === null) throw new UsageError('--coordinator must be an http or https address.');
@@ -15,6 +15,14 @@ export function coordinatorOf(flag: string | boolean | undefined, dataDir: strin
   const path = configPath(dataDir);
   const { coordinator } = readConfig(path);
   const address = coordinator === undefined ? null : coordinatorAddress(coordinator);
-  if (address === null) throw new StartError(`no coordinator is set: run "inference-provider setup", or give --coordinator`);
+  if (address === null) throw new StartupError(`no coordinator is set: run "inference-provider setup", or give --coordinator`);
   return address;
+}
+
+/** Null where none was given. Throws {@link UsageError} where it is no address. */
+export function httpAddress(text: string | boolean | undefined): string | null {
+  if (typeof text !== 'string') return null;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^(?:https?|wss?):$/.test(url.protocol)) throw new UsageError('the coordinator must be an http or https address.');
+  return text.replace(/^ws/, 'http').replace(/\/+$/, '');
 }

@@ -5,7 +5,7 @@ import { dirname, resolve } from 'node:path';
 import type { ModelChoice } from '../../daemon/open-models.js';
 import type { Library, LibraryEntry } from '../../models/library/library.js';
 import { DEFAULT_IDLE, type Keep, readKeep, shorterKeep } from '../../serving/keep.js';
-import { StartError } from '../../startup-error.js';
+import { StartupError } from '../../startup-error.js';
 
 const require = createRequire(import.meta.url);
 /** Looked for when it is asked for: an installed agent may have come without it. Throws {@link StartupError}. */
@@ -13,7 +13,7 @@ function demoModel(name: '#demo-model' | '#demo-image-model'): string {
   try {
     return require.resolve(name);
   } catch {
-    throw new StartError(
+    throw new StartupError(
       'no model is in use, and the demo models are not installed: pull one with `models pull`, or name one with --model',
     );
   }

@@ -2,12 +2,12 @@
 import { createInterface } from 'node:readline/promises';
 
 /** The owner wants no more questions. */
-export class BrokenOff extends Error {
-  override name = 'BrokenOff';
+export class PromptAborted extends Error {
+  override name = 'PromptAborted';
 }
 
-export class Asker {
-  /** What was typed, or `byDefault` where nothing was. Throws {@link BrokenOff}. */
+export class Prompt {
+  /** What was typed, or `byDefault` where nothing was. Throws {@link PromptAborted}. */
   async ask(question: string, byDefault: string): Promise<string> {
     // One for each question: between them the terminal is as always, and Ctrl-C reaches whatever runs.
     const lines = createInterface({ input: process.stdin, output: process.stdout });
@@ -20,7 +20,7 @@ export class Asker {
       const typed = (await lines.question(`${question}${shown}: `, { signal: broken.signal })).trim();
       return typed === '' ? byDefault : typed;
     } catch (error) {
-      if (broken.signal.aborted) throw new BrokenOff();
+      if (broken.signal.aborted) throw new PromptAborted();
       throw error;
     } finally {
       lines.close();
@@ -34,4 +34,9 @@ export class Asker {
       if (answer === 'n' || answer === 'no') return false;
     }
   }
+}
+
+/** Throws PromptAborted where the owner wants no more questions (Ctrl-C, the end of the input): that is no answer. */
+export async function confirm(question: string): Promise<boolean> {
+  return /^y(es)?$/i.test(await new Prompt().ask(`${question} [y/N]`, ''));
 }

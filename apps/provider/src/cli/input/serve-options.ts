@@ -6,11 +6,11 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Config } from '../../config/config.js';
 import { configPath, dataDirOf } from '../../config/data-dir.js';
-import { memoryWishes } from '../../config/model-memory.js';
+import { modelMemorySettings } from '../../config/model-memory.js';
 import type { DaemonOptions } from '../../daemon/daemon-options.js';
 import type { Keep } from '../../serving/keep.js';
-import { StartError } from '../../startup-error.js';
-import { shelfOf } from '../model-library.js';
+import { StartupError } from '../../startup-error.js';
+import { modelStoreOf } from '../model-library.js';
 import { modelChoices } from './model-choices.js';
 import { parsed, UsageError } from './owner-options.js';
 
@@ -102,12 +102,12 @@ export function serveOptions(flags: ServeFlags, config: Config): ServeOptions {
   const { dataDir, configPath } = flags;
   const socketUrl = flags.socketUrl ?? (config.coordinator === undefined ? null : socketUrlOf(config.coordinator));
   if (socketUrl === null)
-    throw new StartError(`no coordinator is set: run "inference-provider setup", or write coordinator = "https://…" into ${configPath}`);
-  const { slots, context, reserve } = memoryWishes(config);
+    throw new StartupError(`no coordinator is set: run "inference-provider setup", or write coordinator = "https://…" into ${configPath}`);
+  const { slots, context, reserve } = modelMemorySettings(config);
   return {
     socketUrl,
     dataDir,
-    models: modelChoices(flags.models, shelfOf(dataDir).library, longestKeep(config)),
+    models: modelChoices(flags.models, modelStoreOf(dataDir).library, longestKeep(config)),
     simulatedEnclave: flags.simulatedEnclave || config.simulated_enclave,
     enrol: flags.enrol || config.enrolment.enrol,
     simulatedManagement: flags.simulatedManagement,

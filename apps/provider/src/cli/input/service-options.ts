@@ -1,7 +1,7 @@
 /** What `start`, `stop` and `restart` share: their options, the service manager, and whether a daemon runs now. */
-import { askStatus, ControlError } from '../../control/control-client.js';
+import { ControlError, requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
-import { serviceManager } from '../../service/choose.js';
+import { serviceManager } from '../../service/choose-manager.js';
 import type { ServiceManager } from '../../service/service.js';
 import { ownerOptions } from './owner-options.js';
 
@@ -25,7 +25,7 @@ export async function serviceCommand(args: readonly string[]): Promise<ServiceCo
 /** The daemon that runs, however it was started; null where none does, or none that answers. */
 export async function runningDaemon(dataDir: string): Promise<DaemonStatus | null> {
   try {
-    return await askStatus(dataDir, ANSWER_MS);
+    return await requestStatus(dataDir, ANSWER_MS);
   } catch (error) {
     if (error instanceof ControlError) return null;
     throw error;

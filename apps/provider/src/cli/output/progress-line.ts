@@ -1,7 +1,7 @@
 /** How far a download is, at what rate, and how long it takes still: on a terminal as one line that is written over. */
 import type { Progress } from '../../models/library/download.js';
 
-export interface ProgressNews {
+export interface ProgressReport {
   readonly phase: Progress['phase'];
   readonly bytes: number;
   readonly total: number | null;
@@ -25,7 +25,7 @@ export class ProgressLine {
   ) {}
 
   /** What to tell, twice a second; null between that. */
-  update({ phase, bytes, total }: Progress): ProgressNews | null {
+  update({ phase, bytes, total }: Progress): ProgressReport | null {
     const at = this.now();
     if (phase !== this.#phase) {
       this.#phase = phase;
@@ -53,7 +53,7 @@ export class ProgressLine {
 }
 
 /** For people. */
-export function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressNews): string {
+export function lineOf({ phase, bytes, total, bytes_per_second, seconds_left }: ProgressReport): string {
   const part = total === null || total === 0 ? '' : ` (${Math.floor((100 * bytes) / total)} %)`;
   const of = total === null ? '' : ` of ${megabytes(total)}`;
   const rate = bytes_per_second === null ? '' : `, ${megabytes(bytes_per_second)}/s`;

@@ -1,11 +1,10 @@
 /** The status of a running provider as its owner reads it. Pure. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import type { EarningsView } from '../../account/earnings.js';
-import type { DaemonStatus } from '../../control/daemon-status.js';
-import { accountText } from './account-text.js';
-import { availabilitySummary } from './availability-text.js';
+import type { AvailabilityStatus, DaemonStatus } from '../../control/daemon-status.js';
+import type { LinkStatus } from '../../control/link-status.js';
 import { clean, dollars, percent, spanOf, wrapped } from './terminal.js';
-import { outlookOf } from './why-no-jobs.js';
+import { jobOutlook } from './why-no-jobs.js';
 
 const HEAD = 13;
 /** Decisions that are listed. */
@@ -15,7 +14,7 @@ const MAX_DECISIONS = 6;
 export function statusLines(status: DaemonStatus, now: number, earnings: EarningsView | null = null): string[] {
   const { version, pid, started_at, running_jobs, slots, jobs, host, coordinator_view: view } = status;
   return [
-    ...entry('State', outlookOf(status).text),
+    ...entry('State', jobOutlook(status).text),
     ...entry('Account', accountText(status.account)),
     ...(earnings === null ? [] : [...entry('Today', earnedText(earnings.today)), ...entry('Last 7 days', earnedText(earnings.week))]),
     ...entry('Provider', `${version}, process ${pid}, ${status.state} for ${spanOf(now - started_at)}`),
@@ -108,4 +107,31 @@ function entry(name: string, text: string): string[] {
 
 function clockTime(iso: string): string {
   return clean(iso).slice(11, 19);
+}
+
+export function accountText({ state, account_name, reason, remedy }: LinkStatus): string {
+  switch (state) {
+    case 'linked':
+      return account_name === null || account_name === '' ? 'linked' : account_name;
+    case 'waiting':
+      return 'signed in; the link is confirmed at the next connection';
+    case 'none':
+      return `NONE. ${remedy ?? ''}`;
+    default:
+      return `NOT LINKED (${(reason ?? state).replaceAll('_', ' ')}). ${remedy ?? ''}`;
+  }
+}
+
+/** One line, and one for each further reason. */
+export function availabilityLines({ state, reasons }: AvailabilityStatus): string[] {
+  if (state === 'serving') return ['It serves.'];
+  const head = state === 'leaving' ? 'It finishes what it has and takes no more jobs.' : 'It takes no jobs.';
+  return [head, ...reasons.map(({ text }) => text)];
+}
+
+/** In one entry of `status`. */
+export function availabilitySummary(availability: AvailabilityStatus | null): string {
+  if (availability === null) return 'not yet: the provider is starting';
+  const awake = availability.keeps_awake ? ', and kept from going to sleep by itself' : '';
+  return availability.state === 'serving' ? `yes${awake}` : availabilityLines(availability).join(' ');
 }

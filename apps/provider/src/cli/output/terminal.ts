@@ -1,6 +1,6 @@
 /** Texts for a terminal of 80 columns. Whatever came from another machine is cleaned of control characters here. */
 const WIDTH = 80;
-const LONGEST = 2_048;
+const MAX_LENGTH = 2_048;
 /** Control, formatting and unpaired characters, line and paragraph separators. What is markup elsewhere is plain text here. */
 const UNSAFE = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
@@ -15,7 +15,7 @@ export function print(lines: readonly string[]): Promise<void> {
 export function clean(text: string): string {
   const line = text.replace(UNSAFE, ' ').replace(/\s+/g, ' ').trim();
   // The cut may have halved a character.
-  return line.slice(0, LONGEST).replace(UNSAFE, '') || '?';
+  return line.slice(0, MAX_LENGTH).replace(UNSAFE, '') || '?';
 }
 
 /** Lines of at most 80 columns; the first begins with `head`, the others are indented as far. */

@@ -1,13 +1,13 @@
 /** One sentence that says whether jobs come to this machine, and if not, why and what to do. Pure. */
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
-export interface Outlook {
+export interface JobOutlook {
   /** `serving`: jobs may come. `idle`: they may, and nobody asks. `held`: they may not, and time or others mend it. `needs_owner`. */
   readonly state: 'serving' | 'idle' | 'held' | 'needs_owner';
   readonly text: string;
 }
 
-export function outlookOf(status: DaemonStatus): Outlook {
+export function jobOutlook(status: DaemonStatus): JobOutlook {
   const { connection, trust, models, coordinator_view: view, running_jobs } = status;
   if (status.state === 'starting') return { state: 'held', text: 'Starting: the model is being loaded.' };
   if (status.state === 'stopping') return { state: 'held', text: 'Stopping: running jobs are finished, and no new ones come.' };

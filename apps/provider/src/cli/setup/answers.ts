@@ -6,7 +6,7 @@ import { configPath } from '../../config/data-dir.js';
 import { locate, pointer } from '../../config/locate.js';
 import { readConfig } from '../../config/read-config.js';
 import { type OwnerOptions, UsageError } from '../input/owner-options.js';
-import { shelfOf } from '../model-library.js';
+import { modelStoreOf } from '../model-library.js';
 
 export const SETUP_OPTIONS = {
   coordinator: { type: 'string' },
@@ -80,7 +80,7 @@ export function settledIn(dataDir: string): Settled {
   return {
     coordinator: coordinator === undefined ? null : coordinatorAddress(coordinator),
     linkedAt: signedInAt(dataDir),
-    models: shelfOf(dataDir)
+    models: modelStoreOf(dataDir)
       .library.entries()
       .filter(({ use }) => use !== null)
       .map(({ id }) => id),

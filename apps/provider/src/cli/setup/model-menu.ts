@@ -1,11 +1,11 @@
 /** The models that an owner may choose from: those that are here, those that the coordinator knows, and the one that ships. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { askCoordinator, CoordinatorError } from '../../account/coordinator-http.js';
-import type { MemoryWishes } from '../../config/model-memory.js';
+import { CoordinatorError, requestCoordinator } from '../../account/coordinator-http.js';
+import type { ModelMemorySettings } from '../../config/model-memory.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
 import { rowOf } from '../commands/models/list.js';
-import { gigabytes, type Shelf } from '../model-library.js';
+import { gigabytes, type ModelStore } from '../model-library.js';
 import { clean } from '../output/terminal.js';
 
 export interface MenuItem {
@@ -43,7 +43,7 @@ export const DEMO: MenuItem = {
 };
 
 /** Those that fit first, and of them those that are here. Never rejects for a catalogue that is not to be had. */
-export async function modelMenu({ library }: Shelf, coordinator: string, wishes: MemoryWishes): Promise<MenuItem[]> {
+export async function modelMenu({ library }: ModelStore, coordinator: string, wishes: ModelMemorySettings): Promise<MenuItem[]> {
   const host = await readHostFacts();
   const own = library.entries().map((entry): MenuItem => {
     const { id, bytes, fits, problem, estimated_tokens_per_second: speed } = rowOf(entry, library, { ...host, ...wishes });
@@ -66,7 +66,7 @@ export async function modelMenu({ library }: Shelf, coordinator: string, wishes:
 
 async function catalogued(coordinator: string): Promise<ReturnType<typeof catalogue.Parse>['data']> {
   try {
-    const { status, value } = await askCoordinator(coordinator, '/v1/catalogue', { ms: CATALOGUE_MS });
+    const { status, value } = await requestCoordinator(coordinator, '/v1/catalogue', { ms: CATALOGUE_MS });
     return status === 200 && catalogue.Check(value) ? value.data : [];
   } catch (error) {
     if (error instanceof CoordinatorError) return [];

@@ -3,20 +3,20 @@
  * goes on where it was; what an earlier run settled is only asked for again when the command line says otherwise.
  */
 
-import { askCoordinator, CoordinatorError, coordinatorAddress } from '../../account/coordinator-http.js';
+import { CoordinatorError, coordinatorAddress, requestCoordinator } from '../../account/coordinator-http.js';
 import { defaultMachineName, signIn } from '../../account/sign-in.js';
 import { configPath } from '../../config/data-dir.js';
 import { type Change, editConfig } from '../../config/edit-config.js';
-import { memoryWishes } from '../../config/model-memory.js';
+import { modelMemorySettings } from '../../config/model-memory.js';
 import { readConfig } from '../../config/read-config.js';
 import { readHostFacts } from '../../host/hardware/host-facts.js';
-import { StartError } from '../../startup-error.js';
+import { StartupError } from '../../startup-error.js';
 import { reportLink, showCode } from '../commands/login.js';
 import { EXIT } from '../exit-codes.js';
 import { untilInterrupted } from '../input/interrupt.js';
 import { UsageError } from '../input/owner-options.js';
-import type { Asker } from '../input/prompt.js';
-import { shelfOf } from '../model-library.js';
+import type { Prompt } from '../input/prompt.js';
+import { modelStoreOf } from '../model-library.js';
 import { clean, print } from '../output/terminal.js';
 import type { Answers, Settled } from './answers.js';
 import { DEMO, type MenuItem, modelMenu } from './model-menu.js';
@@ -26,7 +26,7 @@ export interface Setup {
   readonly answers: Answers;
   readonly settled: Settled;
   /** Null where nobody can be asked; then every answer is given or has its default. */
-  readonly asker: Asker | null;
+  readonly prompt: Prompt | null;
   /** Runs another command. */
   readonly run: (...args: readonly string[]) => Promise<number>;
   readonly knowsSchedules: boolean;
@@ -43,10 +43,10 @@ export class StepFailed extends Error {
 const CHECK_MS = 10_000;
 
 /** The address of the coordinator, which has answered. Throws CoordinatorError where nobody can be asked for another one. */
-export async function chooseCoordinator({ dataDir, answers, settled, asker }: Setup): Promise<string> {
-  let given = answers.coordinator ?? (asker === null ? settled.coordinator : null);
+export async function chooseCoordinator({ dataDir, answers, settled, prompt }: Setup): Promise<string> {
+  let given = answers.coordinator ?? (prompt === null ? settled.coordinator : null);
   for (;;) {
-    const text = given ?? (await asker?.ask('Address of the coordinator', settled.coordinator ?? '')) ?? '';
+    const text = given ?? (await prompt?.ask('Address of the coordinator', settled.coordinator ?? '')) ?? '';
     const address = coordinatorAddress(text);
     const problem = address === null ? 'It must be an http or https address.' : await coordinatorProblem(address);
     if (address !== null && problem === null) {
@@ -56,7 +56,7 @@ export async function chooseCoordinator({ dataDir, answers, settled, asker }: Se
       await print([`Coordinator: ${clean(address)}`]);
       return address;
     }
-    if (asker === null) throw new CoordinatorError('unreachable', problem ?? 'there is no coordinator');
+    if (prompt === null) throw new CoordinatorError('unreachable', problem ?? 'there is no coordinator');
     process.stderr.write(`${clean(problem ?? '')}\n`);
     given = null;
   }
@@ -65,7 +65,7 @@ export async function chooseCoordinator({ dataDir, answers, settled, asker }: Se
 /** What an owner is told where no coordinator answers there; null where one does. */
 async function coordinatorProblem(address: string): Promise<string | null> {
   try {
-    const { status, value } = await askCoordinator(address, '/health', { ms: CHECK_MS });
+    const { status, value } = await requestCoordinator(address, '/health', { ms: CHECK_MS });
     const isOne = typeof value === 'object' && value !== null && 'status' in value;
     return status === 200 && isOne ? null : `${address} answers with status ${status}: is it a coordinator?`;
   } catch (error) {
@@ -75,12 +75,12 @@ async function coordinatorProblem(address: string): Promise<string | null> {
 }
 
 /** Whether the machine is linked, or signed in to be. */
-export async function linkAccount({ dataDir, answers, settled, asker }: Setup, coordinator: string): Promise<boolean> {
+export async function linkAccount({ dataDir, answers, settled, prompt }: Setup, coordinator: string): Promise<boolean> {
   if (settled.linkedAt === coordinator && answers.link !== true) {
     await print(['Account: signed in already']);
     return true;
   }
-  const wants = answers.link ?? (asker === null ? true : await asker.yesOrNo('Link this machine to your account now', true));
+  const wants = answers.link ?? (prompt === null ? true : await prompt.yesOrNo('Link this machine to your account now', true));
   if (!wants) {
     await print(['Account: none; what this machine earns is kept for whoever links it (inference-provider login)']);
     return false;
@@ -105,15 +105,15 @@ export async function linkAccount({ dataDir, answers, settled, asker }: Setup, c
 }
 
 /** What is served from now on, as its owner reads it. */
-export async function chooseModel({ dataDir, answers, settled, asker, run }: Setup, coordinator: string): Promise<string> {
+export async function chooseModel({ dataDir, answers, settled, prompt, run }: Setup, coordinator: string): Promise<string> {
   if (answers.model === null && settled.models.length > 0) {
     await print([`Models: ${settled.models.join(', ')}`]);
     return settled.models.join(', ');
   }
-  const shelf = shelfOf(dataDir);
-  const menu = answers.model === null ? await modelMenu(shelf, coordinator, memoryWishes(readConfig(configPath(dataDir)))) : [];
+  const shelf = modelStoreOf(dataDir);
+  const menu = answers.model === null ? await modelMenu(shelf, coordinator, modelMemorySettings(readConfig(configPath(dataDir)))) : [];
   const choice =
-    answers.model ?? (asker === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, asker));
+    answers.model ?? (prompt === null ? (menu.find(({ isHere, fits }) => isHere && fits) ?? DEMO).choice : await pick(menu, prompt));
   if (choice === DEMO.choice) {
     // It is served where nothing of the library is.
     for (const served of settled.models) {
@@ -132,25 +132,27 @@ export async function chooseModel({ dataDir, answers, settled, asker, run }: Set
   const entries = shelf.library.entries();
   // A model that was pulled again has the id it had.
   const id = known?.id ?? entries.find((entry) => !before.has(entry.id))?.id ?? entries.at(-1)?.id;
-  if (id === undefined) throw new StartError('the model is not in the library');
+  if (id === undefined) throw new StartupError('the model is not in the library');
   const code = await run('models', 'use', id, '--data-dir', dataDir);
   if (code !== EXIT.fine) throw new StepFailed(code);
   return id;
 }
 
-async function pick(menu: readonly MenuItem[], asker: Asker): Promise<string> {
+async function pick(menu: readonly MenuItem[], prompt: Prompt): Promise<string> {
   await print(['', 'Models', ...menu.map(({ choice, text }, index) => `  ${index + 1}. ${clean(choice)}: ${text}`)]);
-  const typed = await asker.ask('Which one: its number, hf:OWNER/REPOSITORY:QUANTISATION, an https address or a file', '1');
-  return /^\d+$/.test(typed) ? (menu[Number(typed) - 1]?.choice ?? pick(menu, asker)) : typed;
+  const typed = await prompt.ask('Which one: its number, hf:OWNER/REPOSITORY:QUANTISATION, an https address or a file', '1');
+  return /^\d+$/.test(typed) ? (menu[Number(typed) - 1]?.choice ?? pick(menu, prompt)) : typed;
 }
 
 /** When it serves. */
-export async function chooseSchedule({ dataDir, answers, settled, asker, run, knowsSchedules }: Setup): Promise<void> {
+export async function chooseSchedule({ dataDir, answers, settled, prompt, run, knowsSchedules }: Setup): Promise<void> {
   if (!knowsSchedules || (answers.schedule === null && settled.schedule)) return;
-  let given = answers.schedule ?? (asker === null ? 'always' : null);
+  let given = answers.schedule ?? (prompt === null ? 'always' : null);
   for (;;) {
     const text =
-      given ?? (await asker?.ask('When may it serve: "always", or for example "mon-fri 22:00-07:00, sat-sun 00:00-24:00"', 'always')) ?? '';
+      given ??
+      (await prompt?.ask('When may it serve: "always", or for example "mon-fri 22:00-07:00, sat-sun 00:00-24:00"', 'always')) ??
+      '';
     try {
       const code = /^always$/i.test(text)
         ? await run('schedule', 'clear', '--data-dir', dataDir)
@@ -158,7 +160,7 @@ export async function chooseSchedule({ dataDir, answers, settled, asker, run, kn
       if (code !== EXIT.fine) throw new StepFailed(code);
       return;
     } catch (error) {
-      if (!(error instanceof UsageError) || asker === null) throw error;
+      if (!(error instanceof UsageError) || prompt === null) throw error;
       process.stderr.write(`${error.message}\n`);
       given = null;
     }
@@ -166,9 +168,9 @@ export async function chooseSchedule({ dataDir, answers, settled, asker, run, kn
 }
 
 /** Whether it runs now. */
-export async function startService({ dataDir, answers, asker, run }: Setup, isRunning: boolean): Promise<boolean> {
+export async function startService({ dataDir, answers, prompt, run }: Setup, isRunning: boolean): Promise<boolean> {
   const question = isRunning ? 'Restart the provider, so that it goes by this' : 'Start the provider now, as a service';
-  const wants = answers.start ?? (asker === null ? true : await asker.yesOrNo(question, true));
+  const wants = answers.start ?? (prompt === null ? true : await prompt.yesOrNo(question, true));
   if (!wants) return isRunning;
   const code = await run(isRunning ? 'restart' : 'start', '--data-dir', dataDir);
   if (code !== EXIT.fine) throw new StepFailed(code);

@@ -3,12 +3,11 @@
  * and what does not fit is left out from below. Pure.
  */
 import type { DaemonStatus } from '../../control/daemon-status.js';
-import { accountText } from '../output/account-text.js';
 import { fit, left, right, widthOf } from '../output/columns.js';
-import { earnedText } from '../output/status-text.js';
+import { accountText, earnedText } from '../output/status-text.js';
 import { clean, dollars, percent, spanOf } from '../output/terminal.js';
-import { outlookOf } from '../output/why-no-jobs.js';
-import type { Look } from './look.js';
+import { jobOutlook } from '../output/why-no-jobs.js';
+import type { StatusSnapshot } from './status-poller.js';
 
 export interface Size {
   readonly columns: number;
@@ -22,19 +21,19 @@ export interface Line {
 }
 
 const NAME = 13;
-const WIDEST = 100;
+const MAX_COLUMNS = 100;
 const MAX_MODELS = 8;
 const MAX_DECISIONS = 5;
 
-export function frame({ status, problem, earnings }: Look, size: Size, now: Date): Line[] {
-  const columns = Math.max(1, Math.min(size.columns, WIDEST));
+export function frame({ status, problem, earnings }: StatusSnapshot, size: Size, now: Date): Line[] {
+  const columns = Math.max(1, Math.min(size.columns, MAX_COLUMNS));
   const rows = Math.max(1, size.rows);
   const end = line('q or Ctrl-C ends this view; the provider goes on.', 'dim');
   const title = `inference-provider${status === null ? '' : ` ${clean(status.version)}`}`;
   const clock = now.toTimeString().slice(0, 8);
   const body =
     status === null
-      ? [line(`NOT RUNNING: ${clean(problem ?? 'the provider does not answer')}. Waiting for it.`, 'bad')]
+      ? [line(`NOT RUNNING: ${clean(problem ?? 'the provider does not answer')}. StartWait for it.`, 'bad')]
       : [
           ...stateLines(status, columns),
           ...factLines(status, earnings, now.getTime()),
@@ -49,12 +48,12 @@ export function frame({ status, problem, earnings }: Look, size: Size, now: Date
 }
 
 function stateLines(status: DaemonStatus, columns: number): Line[] {
-  const { state, text } = outlookOf(status);
+  const { state, text } = jobOutlook(status);
   const style = state === 'needs_owner' ? 'bad' : state === 'held' ? 'strong' : 'good';
   return [...broken(text, columns).map((part) => line(part, style)), line('', 'plain')];
 }
 
-function factLines(status: DaemonStatus, earnings: Look['earnings'], now: number): Line[] {
+function factLines(status: DaemonStatus, earnings: StatusSnapshot['earnings'], now: number): Line[] {
   const { connection, jobs, host, trust, account } = status;
   const simulated = status.simulated_enclave ? ' (simulated enclave)' : '';
   const isLinked = account.state === 'linked' || account.state === 'waiting';

@@ -5,10 +5,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 import { clean } from '../output/terminal.js';
-import { outlookOf } from '../output/why-no-jobs.js';
+import { jobOutlook } from '../output/why-no-jobs.js';
 import { frame } from './frame.js';
-import { type Look, type Looker, NOTHING_YET } from './look.js';
 import { Screen } from './screen.js';
+import { INITIAL_SNAPSHOT, type StatusPoller, type StatusSnapshot } from './status-poller.js';
 
 const EVERY_MS = 2_000;
 const CLOCK_MS = 1_000;
@@ -16,7 +16,7 @@ const CLOCK_MS = 1_000;
 const ENDING_KEYS = ['q', 'Q', '\u0003', '\u0004'];
 
 /** Resolves when the owner has ended it. */
-export async function watch(looker: Looker): Promise<void> {
+export async function watch(looker: StatusPoller): Promise<void> {
   const ended = new AbortController();
   const end = (): void => ended.abort();
   for (const signal of SIGNALS) process.once(signal, end);
@@ -33,8 +33,8 @@ export async function watch(looker: Looker): Promise<void> {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-async function onScreen(looker: Looker, ended: AbortController): Promise<void> {
-  let look: Look = NOTHING_YET;
+async function onScreen(looker: StatusPoller, ended: AbortController): Promise<void> {
+  let look: StatusSnapshot = INITIAL_SNAPSHOT;
   const redraw = (): void => screen.draw(frame(look, screen.size, new Date()));
   const screen = new Screen({
     output: process.stdout,
@@ -58,7 +58,7 @@ async function onScreen(looker: Looker, ended: AbortController): Promise<void> {
   }
 }
 
-async function inLines(looker: Looker, signal: AbortSignal): Promise<void> {
+async function inLines(looker: StatusPoller, signal: AbortSignal): Promise<void> {
   let before = '';
   await again(looker, signal, (look) => {
     const text = plainLine(look);
@@ -69,17 +69,17 @@ async function inLines(looker: Looker, signal: AbortSignal): Promise<void> {
 }
 
 /** One line for a log. Pure. */
-export function plainLine({ status, problem, earnings }: Look): string {
+export function plainLine({ status, problem, earnings }: StatusSnapshot): string {
   if (status === null) return `not running: ${clean(problem ?? 'no answer')}`;
   const today = earnings === null ? '' : ` earned_today_micro_usd=${earnings.today.earned}`;
-  return `${facts(status)}${today}  ${clean(outlookOf(status).text)}`;
+  return `${facts(status)}${today}  ${clean(jobOutlook(status).text)}`;
 }
 
 function facts({ state, connection, account, running_jobs, jobs }: DaemonStatus): string {
   return `${state} ${connection.state} account=${account.state} running=${running_jobs} done=${jobs.completed} failed=${jobs.failed}`;
 }
 
-async function again(looker: Looker, signal: AbortSignal, show: (look: Look) => void): Promise<void> {
+async function again(looker: StatusPoller, signal: AbortSignal, show: (look: StatusSnapshot) => void): Promise<void> {
   const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
   while (!signal.aborted) {
     // A daemon that is frozen must not keep the owner from ending this.

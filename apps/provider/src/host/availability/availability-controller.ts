@@ -1,53 +1,53 @@
 /**
- * Whether this machine is serving, leaving or away. Goes from one to the other as the owner's wishes, the time and the machine have it:
- * it leaves by finishing or handing back what runs, frees the memory when nothing runs any more, and comes back where it stands.
+ * State machine `serving` → `leaving` → `away` of this machine. While leaving, running jobs are finished or handed back; then the
+ * models are unloaded. The machine returns to `serving` from either state.
  */
 import type { AvailabilityState } from '@inference/protocol';
 import type { Availability, Reason } from './availability.js';
 
-export interface AttendanceStatus {
+export interface CurrentAvailability {
   readonly state: AvailabilityState;
-  /** None while it serves. */
+  /** Empty while serving. */
   readonly reasons: readonly Reason[];
-  /** When only time would change it, in milliseconds since 1970; null: not known. */
+  /** Next change that time alone causes, in milliseconds since 1970; null if unknown. */
   readonly nextChangeAt: number | null;
 }
 
-export interface AttendanceOptions {
-  /** What holds now. */
+export interface AvailabilityControllerOptions {
+  /** Evaluates policy, pause, clock and sensors. */
   readonly decide: () => Availability;
-  /** Resolves when nothing runs any more. When `hurry` is aborted, what can be handed back is; when `stay` is, nothing more is ended. */
-  readonly leave: (hurry: AbortSignal, stay: AbortSignal) => Promise<void>;
-  /** Frees the memory. */
-  readonly rest: () => Promise<void>;
-  /** It may take memory again. */
+  /** Resolves when no job runs. `force` hands back every job that can be; `cancel` ends the drain, jobs continue. */
+  readonly drain: (force: AbortSignal, cancel: AbortSignal) => Promise<void>;
+  /** Frees the models' memory. */
+  readonly unload: () => Promise<void>;
+  /** Permits the models to load again. */
   readonly resume: () => void;
-  /** State, first reason or its end are others than before. */
-  readonly onChange: (status: AttendanceStatus) => void;
-  /** Longest time between two looks, in milliseconds; the clock may be set at any moment. */
-  readonly lookMs: number;
+  /** Called when the state, the first reason or its end differ from the last report. */
+  readonly onChange: (status: CurrentAvailability) => void;
+  /** Longest time between two reviews, in milliseconds. Bounds the effect of a changed system clock. */
+  readonly maxReviewIntervalMs: number;
   readonly now: () => number;
 }
 
-export class Attendance {
-  readonly #options: AttendanceOptions;
+export class AvailabilityController {
+  readonly #options: AvailabilityControllerOptions;
   #state: AvailabilityState;
   #decision: Availability;
-  #told: string;
-  #leaving: { readonly hurry: AbortController; readonly stay: AbortController } | null = null;
+  #lastReported: string;
+  #drain: { readonly force: AbortController; readonly cancel: AbortController } | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #closed = false;
 
-  /** Nothing runs yet: it begins as serving or away, and `onChange` is not called for that. */
-  constructor(options: AttendanceOptions) {
+  /** Starts as `serving` or `away`, without a call of `onChange`. */
+  constructor(options: AvailabilityControllerOptions) {
     this.#options = options;
     this.#decision = options.decide();
     this.#state = this.#decision.state === 'serve' ? 'serving' : 'away';
-    this.#told = this.#word();
-    this.#lookLater();
+    this.#lastReported = this.#reportKey();
+    this.#scheduleReview();
   }
 
-  get status(): AttendanceStatus {
+  get status(): CurrentAvailability {
     const { reasons, nextChangeAt } = this.#decision;
     return { state: this.#state, reasons, nextChangeAt };
   }
@@ -56,66 +56,66 @@ export class Attendance {
     return this.#state;
   }
 
-  /** Something may have changed. */
+  /** Decides again. Call after every change of policy, pause or sensors. */
   review(): void {
     if (this.#closed) return;
     this.#decision = this.#options.decide();
     const serve = this.#decision.state === 'serve';
-    if (serve && this.#state !== 'serving') this.#come();
-    else if (!serve && this.#state === 'serving') this.#go();
-    if (this.#decision.state === 'refuse') this.#leaving?.hurry.abort();
-    this.#tell();
-    this.#lookLater();
+    if (serve && this.#state !== 'serving') this.#serve();
+    else if (!serve && this.#state === 'serving') this.#leave();
+    if (this.#decision.state === 'refuse') this.#drain?.force.abort();
+    this.#report();
+    this.#scheduleReview();
   }
 
-  /** Looks no more. What is leaving goes on. */
+  /** Ends the reviews. A drain in progress continues. */
   close(): void {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
   }
 
-  #come(): void {
-    this.#leaving?.stay.abort();
-    this.#leaving = null;
+  #serve(): void {
+    this.#drain?.cancel.abort();
+    this.#drain = null;
     this.#state = 'serving';
     this.#options.resume();
   }
 
-  #go(): void {
-    const { leave, rest } = this.#options;
-    const leaving = { hurry: new AbortController(), stay: new AbortController() };
-    this.#leaving = leaving;
+  #leave(): void {
+    const { drain, unload } = this.#options;
+    const controllers = { force: new AbortController(), cancel: new AbortController() };
+    this.#drain = controllers;
     this.#state = 'leaving';
-    const stays = leaving.stay.signal;
-    // Told before anything is refused or handed back, so that the coordinator knows why.
-    this.#tell();
+    const cancelled = controllers.cancel.signal;
+    // Reported before any job is refused or handed back, so that the coordinator knows the reason.
+    this.#report();
     void (async () => {
-      await leave(leaving.hurry.signal, stays);
-      if (!stays.aborted) await rest();
-      if (stays.aborted || this.#closed) return;
-      this.#leaving = null;
+      await drain(controllers.force.signal, cancelled);
+      if (!cancelled.aborted) await unload();
+      if (cancelled.aborted || this.#closed) return;
+      this.#drain = null;
       this.#state = 'away';
-      this.#tell();
+      this.#report();
     })();
   }
 
-  #tell(): void {
-    const word = this.#word();
-    if (word === this.#told) return;
-    this.#told = word;
+  #report(): void {
+    const key = this.#reportKey();
+    if (key === this.#lastReported) return;
+    this.#lastReported = key;
     this.#options.onChange(this.status);
   }
 
-  #word(): string {
+  #reportKey(): string {
     const [first] = this.#decision.reasons;
     return `${this.#state} ${first?.code} ${first?.until}`;
   }
 
-  #lookLater(): void {
+  #scheduleReview(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    const { lookMs, now } = this.#options;
+    const { maxReviewIntervalMs, now } = this.#options;
     const { nextChangeAt } = this.#decision;
-    const ms = nextChangeAt === null ? lookMs : Math.min(lookMs, Math.max(1, nextChangeAt - now()));
+    const ms = nextChangeAt === null ? maxReviewIntervalMs : Math.min(maxReviewIntervalMs, Math.max(1, nextChangeAt - now()));
     this.#timer = setTimeout(() => this.review(), ms);
   }
 }

@@ -4,9 +4,9 @@
  */
 import type { AwayReason } from '@inference/protocol';
 import type { HostCondition } from '../condition/condition.js';
-import type { Holds, Troubles } from './cooldowns.js';
+import type { Cooldowns, StressFlags } from './cooldowns.js';
 import type { AvailabilityPolicy } from './policy.js';
-import { sentenceOf } from './reason-text.js';
+import { reasonText } from './reason-text.js';
 import { isOpen, nextChange } from './windows.js';
 
 export interface Pause {
@@ -20,8 +20,8 @@ export interface AvailabilityFacts {
   /** How long nobody has used it, in milliseconds; null: not known. Looked at only where the policy asks for it. */
   readonly ownerIdleMs: number | null;
   readonly condition: HostCondition;
-  /** Troubles that are over, and for how long they still count, in milliseconds. */
-  readonly holdsLeft: Holds;
+  /** StressFlags that are over, and for how long they still count, in milliseconds. */
+  readonly remainingCooldowns: Cooldowns;
   readonly pause: Pause | null;
 }
 
@@ -59,7 +59,7 @@ export function availability(policy: AvailabilityPolicy, facts: AvailabilityFact
 }
 
 /** Which troubles there are by this policy. */
-export function troublesOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, memoryPressure, power }: HostCondition): Troubles {
+export function stressOf({ onBattery, whenHot }: AvailabilityPolicy, { thermal, memoryPressure, power }: HostCondition): StressFlags {
   return {
     heat: thermal === 'critical' || (whenHot === 'stop' && thermal === 'serious'),
     memory: memoryPressure === 'critical',
@@ -79,16 +79,16 @@ interface Found {
 function reasonsAt(policy: AvailabilityPolicy, facts: AvailabilityFacts, now: number, at: number): Found[] {
   const found: Found[] = [];
   const add = (code: AwayReason, until: number | null, { lasting = true, endsAt = until } = {}): void => {
-    const text = sentenceOf(code, { policy, facts, until: lasting ? until : endsAt, now: at });
+    const text = reasonText(code, { policy, facts, until: lasting ? until : endsAt, now: at });
     found.push({ reason: { code, text, until }, lasting, endsAt });
   };
-  const { pause, condition, holdsLeft, ownerIdleMs } = facts;
+  const { pause, condition, remainingCooldowns, ownerIdleMs } = facts;
   if (pause !== null && (pause.until === null || at < pause.until)) add('paused', pause.until);
   const zone = zoneOf(policy, facts);
   if (!isOpen(policy.windows, zone, at)) add('outside_schedule', nextChange(policy.windows, zone, at));
-  const troubles = troublesOf(policy, condition);
-  const addTrouble = (name: keyof Troubles, code: AwayReason): void => {
-    const until = now + holdsLeft[name];
+  const troubles = stressOf(policy, condition);
+  const addTrouble = (name: keyof StressFlags, code: AwayReason): void => {
+    const until = now + remainingCooldowns[name];
     if (troubles[name]) add(code, null);
     // It may come back before, so that this is no promise.
     else if (until > at) add(code, null, { lasting: false, endsAt: until });

@@ -13,7 +13,7 @@ const MAX_WINDOWS = 64;
  * Days come before the times that they are for; times without days of their own are for those before them, and for every day where
  * there are none. Throws an Error with a sentence for the owner.
  */
-export function readSchedule(text: string): Window[] {
+export function parseSchedule(text: string): Window[] {
   const windows: Window[] = [];
   let days: Day[] = [...DAYS];
   let fresh: Day[] = [];

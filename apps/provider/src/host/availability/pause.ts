@@ -1,8 +1,11 @@
 /** The owner's pause: what is written down of it, and how it is read back. Pure. */
+
+import { Temporal } from 'temporal-polyfill';
 import type { Pause } from './availability.js';
+import { minuteOf } from './policy.js';
 
 /** Longest pause with an end, in milliseconds. */
-export const LONGEST_PAUSE_MS = 30 * 24 * 3_600_000;
+export const MAX_PAUSE_MS = 30 * 24 * 3_600_000;
 
 export function pauseText(pause: Pause): string {
   return `${JSON.stringify({ until: pause.until })}\n`;
@@ -20,4 +23,52 @@ export function readPause(text: string, now: number): Pause | null {
   const { until } = found;
   if (until === null) return { until };
   return typeof until === 'number' && Number.isSafeInteger(until) && until > now ? { until } : null;
+}
+
+const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 } as const;
+
+/** The words after `pause`. Throws an Error with a sentence for the owner. `now` in milliseconds since 1970. */
+export function parsePauseArguments(words: readonly string[], now: number, timeZone: string): Pause {
+  const [first, second] = words;
+  if (first === undefined) return { until: null };
+  if (first === 'until') {
+    if (second === undefined || words.length > 2) throw new Error('After "until" comes a time of day, such as 18:00.');
+    return { until: nextTime(second, now, timeZone) };
+  }
+  if (second !== undefined) throw new Error(`${JSON.stringify(second)} was not expected.`);
+  const ms = durationMs(first);
+  if (ms === null) throw new Error(`${JSON.stringify(first)} is no time to pause for; write for example 30m, 2h or "until 18:00".`);
+  if (ms > MAX_PAUSE_MS) throw new Error('A pause is at most 30 days; without a time it lasts until you resume.');
+  return { until: now + ms };
+}
+
+/** Null: it is none, or no time at all. */
+function durationMs(text: string): number | null {
+  if (!/^(?:\d{1,5}[dhm])+$/.test(text)) return null;
+  const parts = [...text.matchAll(/(\d+)([dhm])/g)];
+  if (new Set(parts.map(([, , unit]) => unit)).size !== parts.length) return null;
+  const ms = parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS], 0);
+  return ms > 0 ? ms : null;
+}
+
+/** When the clock on the wall shows that time next. In a night in which it never does, when it has just gone past it. */
+function nextTime(text: string, now: number, timeZone: string): number {
+  const minute = minuteOf(/^\d:/.test(text) ? `0${text}` : text);
+  if (minute === null) throw new Error(`${JSON.stringify(text)} is no time of day; write for example 18:00.`);
+  const today = Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone).toPlainDate().toPlainDateTime();
+  for (const days of [0, 1, 2]) {
+    const shown = today.add({ days, minutes: minute });
+    for (const disambiguation of ['earlier', 'later'] as const) {
+      const moment = shown.toZonedDateTime(timeZone, { disambiguation }).epochMilliseconds;
+      if (moment > now && isShown(moment, timeZone, minute)) return moment;
+    }
+    const after = shown.toZonedDateTime(timeZone, { disambiguation: 'later' }).epochMilliseconds;
+    if (after > now) return after;
+  }
+  throw new Error(`The clock does not show ${text} in the next days.`);
+}
+
+function isShown(moment: number, timeZone: string, minute: number): boolean {
+  const { hour, minute: past } = Temporal.Instant.fromEpochMilliseconds(moment).toZonedDateTimeISO(timeZone);
+  return hour * 60 + past === minute % 1440;
 }

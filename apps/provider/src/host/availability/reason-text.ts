@@ -11,7 +11,7 @@ interface Circumstances {
   readonly now: number;
 }
 
-export function sentenceOf(code: AwayReason, { policy, facts, until, now }: Circumstances): string {
+export function reasonText(code: AwayReason, { policy, facts, until, now }: Circumstances): string {
   const zone = policy.timeZone ?? facts.timeZone;
   const end = until === null ? null : momentText(until, zone, now);
   const held = end === null ? '' : ` It is better now, and it serves again at ${end} if it stays so.`;

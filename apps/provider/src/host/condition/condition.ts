@@ -10,7 +10,7 @@ export interface HostCondition {
   readonly power: 'mains' | 'battery' | 'low_battery';
 }
 
-export const UNTROUBLED: HostCondition = { thermal: 'nominal', memoryPressure: 'normal', power: 'mains' };
+export const NORMAL_CONDITION: HostCondition = { thermal: 'nominal', memoryPressure: 'normal', power: 'mains' };
 
 /** Each from well to bad. */
 const ORDER: { readonly [Part in keyof HostCondition]: readonly HostCondition[Part][] } = {
@@ -37,33 +37,33 @@ export function isSame(a: HostCondition, b: HostCondition): boolean {
 }
 
 /** Readings for which something has to have been better before it counts as better. */
-const BETTER_AFTER = 3;
+const READINGS_UNTIL_BETTER = 3;
 
 /**
  * Readings made steady: what gets worse counts at once, what gets better only when it has been so for three readings, and then as
  * the worst of them. A value that goes to and fro at an edge is reported once.
  */
-export class SteadyCondition {
-  #told: HostCondition = UNTROUBLED;
+export class ConditionFilter {
+  #current: HostCondition = NORMAL_CONDITION;
   #readings: HostCondition[] = [];
 
-  get told(): HostCondition {
-    return this.#told;
+  get current(): HostCondition {
+    return this.#current;
   }
 
-  /** Takes in a reading. Whether what is told has changed by it. */
-  read(reading: HostCondition): boolean {
-    this.#readings = [...this.#readings, reading].slice(-BETTER_AFTER);
-    const before = this.#told;
-    this.#told = { thermal: this.#steady('thermal'), memoryPressure: this.#steady('memoryPressure'), power: this.#steady('power') };
-    return !isSame(before, this.#told);
+  /** Takes in a reading. Whether what is current has changed by it. */
+  update(reading: HostCondition): boolean {
+    this.#readings = [...this.#readings, reading].slice(-READINGS_UNTIL_BETTER);
+    const before = this.#current;
+    this.#current = { thermal: this.#steady('thermal'), memoryPressure: this.#steady('memoryPressure'), power: this.#steady('power') };
+    return !isSame(before, this.#current);
   }
 
   #steady<Part extends keyof HostCondition>(part: Part): HostCondition[Part] {
     const worst = this.#readings.map((reading) => reading[part]).reduce((a, b) => worse(part, a, b));
-    const told = this.#told[part];
-    if (rank(part, worst) > rank(part, told)) return worst;
-    return this.#readings.length < BETTER_AFTER ? told : worst;
+    const current = this.#current[part];
+    if (rank(part, worst) > rank(part, current)) return worst;
+    return this.#readings.length < READINGS_UNTIL_BETTER ? current : worst;
   }
 }
 

@@ -3,7 +3,7 @@
  * sysfs-thermal), batteries and mains (sysfs-class-power), and how long tasks wait for memory (/proc/pressure/memory). Pure; what is
  * missing or unreadable tells of no trouble.
  */
-import { type HostCondition, powerOf, UNTROUBLED, worse } from './condition.js';
+import { type HostCondition, NORMAL_CONDITION, powerOf, worse } from './condition.js';
 
 /** Files of one folder by their names, such as `temp` and `trip_point_0_type`. */
 export type Folder = Readonly<Record<string, string>>;
@@ -26,7 +26,7 @@ const ALL_WAIT = 10;
 
 export function linuxCondition({ zones, supplies, pressure }: LinuxTexts): HostCondition {
   return {
-    thermal: zones.map(zoneHeat).reduce((a, b) => worse('thermal', a, b), UNTROUBLED.thermal),
+    thermal: zones.map(zoneHeat).reduce((a, b) => worse('thermal', a, b), NORMAL_CONDITION.thermal),
     memoryPressure: memoryOf(pressure),
     power: supplyPower(supplies),
   };

@@ -2,26 +2,26 @@
 import { chmodSync, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Holds keys, tokens and settings. Models are large and no secret, and stay as they are. */
+/** Cooldowns keys, tokens and settings. Models are large and no secret, and stay as they are. */
 const SECRET = ['config.toml', 'account.json', 'enclave', 'logs'];
 
-export class LooseSecret extends Error {
-  override name = 'LooseSecret';
+export class InsecureModeError extends Error {
+  override name = 'InsecureModeError';
 }
 
-/** Names of what was mended. Throws {@link LooseSecret} for what is another user's, or cannot be changed. */
-export function mendModes(dataDir: string, uid: number | undefined = process.getuid?.()): string[] {
+/** Names of what was mended. Throws {@link InsecureModeError} for what is another user's, or cannot be changed. */
+export function repairModes(dataDir: string, uid: number | undefined = process.getuid?.()): string[] {
   const mended: string[] = [];
   const mend = (path: string): void => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined || found.isSymbolicLink() || found.isSocket()) return;
-    if (uid !== undefined && uid !== 0 && found.uid !== uid) throw new LooseSecret(`${path} belongs to another user`);
+    if (uid !== undefined && uid !== 0 && found.uid !== uid) throw new InsecureModeError(`${path} belongs to another user`);
     const wanted = found.isDirectory() ? 0o700 : 0o600;
     if ((found.mode & 0o077) !== 0) {
       try {
         chmodSync(path, wanted);
       } catch (error) {
-        throw new LooseSecret(`other users can read ${path}, and that cannot be mended (${(error as NodeJS.ErrnoException).code})`);
+        throw new InsecureModeError(`other users can read ${path}, and that cannot be mended (${(error as NodeJS.ErrnoException).code})`);
       }
       mended.push(path);
     }

@@ -3,7 +3,7 @@
  * socket in the data directory, so that there is one, and `stop` can reach it. Its only argument is its definition as JSON.
  */
 import Type from 'typebox';
-import { AlreadyRunning, ControlServer } from '../../control/control-server.js';
+import { AlreadyRunningError, ControlServer } from '../../control/control-server.js';
 import { get, post } from '../../control/route.js';
 import type { ServiceDefinition } from '../service.js';
 import { Supervised } from './supervise.js';
@@ -32,5 +32,5 @@ try {
   await server.close();
   process.exit(0);
 } catch (error) {
-  process.exit(error instanceof AlreadyRunning ? 0 : 1);
+  process.exit(error instanceof AlreadyRunningError ? 0 : 1);
 }

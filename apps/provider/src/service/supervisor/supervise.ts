@@ -14,8 +14,8 @@ export interface SuperviseOptions {
   readonly outputFile: string;
   /** What still runs this long after it was asked to end is killed. */
   readonly stopMs: number;
-  readonly firstPauseMs?: number;
-  readonly longestPauseMs?: number;
+  readonly minPauseMs?: number;
+  readonly maxPauseMs?: number;
   /** A run of this length makes the next pause the first again. */
   readonly goodRunMs?: number;
 }
@@ -63,20 +63,20 @@ export class Supervised {
   }
 
   async #run(): Promise<void> {
-    const { firstPauseMs = 1_000, longestPauseMs = 60_000, goodRunMs = 60_000 } = this.options;
+    const { minPauseMs = 1_000, maxPauseMs = 60_000, goodRunMs = 60_000 } = this.options;
     const { signal } = this.#stop;
-    let pauseMs = firstPauseMs;
+    let pauseMs = minPauseMs;
     while (!signal.aborted) {
       const startedAt = performance.now();
       const exit = await this.#once();
       this.#child = null;
       this.#lastExit = exit;
       if (exit === 'exit code 0' || signal.aborted) return;
-      pauseMs = performance.now() - startedAt >= goodRunMs ? firstPauseMs : pauseMs;
+      pauseMs = performance.now() - startedAt >= goodRunMs ? minPauseMs : pauseMs;
       this.#nextStartAt = Date.now() + pauseMs;
       await delay(pauseMs, undefined, { signal }).catch(() => {});
       this.#nextStartAt = null;
-      pauseMs = Math.min(longestPauseMs, pauseMs * 2);
+      pauseMs = Math.min(maxPauseMs, pauseMs * 2);
       this.#restarts++;
     }
   }

@@ -9,7 +9,7 @@ import { countStart, readTrial, rollBack, type Trial, trialPath } from '../trial
 
 /** Starts of a version that may fail. The last one that fails decides. */
 const MAX_STARTS = 3;
-const LOOK_MS = 200;
+const POLL_INTERVAL_MS = 200;
 const PAUSE_MS = 1_000;
 /** Between asking a child to end and ending it. */
 const STOP_MS = 10_000;
@@ -42,7 +42,7 @@ export class Guard {
   }
 
   /** Settings are to be read again. */
-  hangUp(): void {
+  reloadSettings(): void {
     this.#child?.kill('SIGHUP');
   }
 
@@ -88,7 +88,7 @@ export class Guard {
         late = true;
         end(child);
       }
-    }, LOOK_MS);
+    }, POLL_INTERVAL_MS);
     try {
       const code = await exitOf(child);
       if (late && !over()) return 'too late';

@@ -9,5 +9,5 @@ if (prefix === undefined) {
 const guard = new Guard({ prefix, args, say: (sentence) => process.stderr.write(`inference-provider: ${sentence}\n`) });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => guard.stop(signal));
 // From a terminal it says that the terminal is gone.
-process.on('SIGHUP', () => (process.stdout.isTTY ? guard.stop('SIGHUP') : guard.hangUp()));
+process.on('SIGHUP', () => (process.stdout.isTTY ? guard.stop('SIGHUP') : guard.reloadSettings()));
 process.exit(await guard.run());

@@ -1,7 +1,7 @@
-/** From serving to away and back: what is done on the way, in which order, and what is told. */
+/** Transitions between serving, leaving and away: order of the steps and of the reports. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Availability } from '../../../src/host/availability/availability.js';
-import { Attendance } from '../../../src/host/availability/availability-controller.js';
+import { AvailabilityController } from '../../../src/host/availability/availability-controller.js';
 
 const SERVE: Availability = { state: 'serve', reasons: [], nextChangeAt: null };
 const because = (state: 'leave' | 'refuse', code: 'paused' | 'too_hot' = 'paused', until: number | null = null): Availability => ({
@@ -13,38 +13,38 @@ const because = (state: 'leave' | 'refuse', code: 'paused' | 'too_hot' = 'paused
 class Bench {
   decision: Availability;
   readonly did: string[] = [];
-  /** What runs ends. */
+  /** Ends the drain. */
   finish: () => void = () => {};
-  hurry: AbortSignal | null = null;
+  force: AbortSignal | null = null;
   decided = 0;
-  readonly attendance: Attendance;
+  readonly controller: AvailabilityController;
 
-  constructor(first: Availability = SERVE, { lookMs = 60_000, now = Date.now } = {}) {
+  constructor(first: Availability = SERVE, { maxReviewIntervalMs = 60_000, now = Date.now } = {}) {
     this.decision = first;
-    this.attendance = new Attendance({
+    this.controller = new AvailabilityController({
       decide: () => {
         this.decided++;
         return this.decision;
       },
-      leave: (hurry, stay) => {
-        this.did.push('leave');
-        this.hurry = hurry;
+      drain: (force, cancel) => {
+        this.did.push('drain');
+        this.force = force;
         return new Promise((resolve) => {
           this.finish = resolve;
-          stay.addEventListener('abort', () => resolve(), { once: true });
+          cancel.addEventListener('abort', () => resolve(), { once: true });
         });
       },
-      rest: async () => void this.did.push('rest'),
+      unload: async () => void this.did.push('unload'),
       resume: () => void this.did.push('resume'),
-      onChange: ({ state, reasons }) => void this.did.push(`tell ${state} ${reasons[0]?.code ?? ''}`.trim()),
-      lookMs,
+      onChange: ({ state, reasons }) => void this.did.push(`report ${state} ${reasons[0]?.code ?? ''}`.trim()),
+      maxReviewIntervalMs,
       now,
     });
   }
 
   async review(decision: Availability): Promise<string[]> {
     this.decision = decision;
-    this.attendance.review();
+    this.controller.review();
     await this.settle();
     return this.did.splice(0);
   }
@@ -55,71 +55,71 @@ class Bench {
 }
 
 let bench: Bench;
-afterEach(() => bench.attendance.close());
+afterEach(() => bench.controller.close());
 
 describe('a machine', () => {
-  it('tells that it leaves before it refuses anything, rests when nothing runs, and comes back', async () => {
+  it('reports that it leaves before the drain, unloads when no job runs, and returns', async () => {
     bench = new Bench();
-    expect(bench.attendance.status).toEqual({ state: 'serving', reasons: [], nextChangeAt: null });
-    expect(await bench.review(because('leave'))).toEqual(['tell leaving paused', 'leave']);
-    expect(bench.attendance.state).toBe('leaving');
+    expect(bench.controller.status).toEqual({ state: 'serving', reasons: [], nextChangeAt: null });
+    expect(await bench.review(because('leave'))).toEqual(['report leaving paused', 'drain']);
+    expect(bench.controller.state).toBe('leaving');
     bench.finish();
     await bench.settle();
-    expect([bench.did.splice(0), bench.attendance.state]).toEqual([['rest', 'tell away paused'], 'away']);
-    expect(await bench.review(SERVE)).toEqual(['resume', 'tell serving']);
+    expect([bench.did.splice(0), bench.controller.state]).toEqual([['unload', 'report away paused'], 'away']);
+    expect(await bench.review(SERVE)).toEqual(['resume', 'report serving']);
   });
 
-  it('that begins while it should not serve is away, and nothing has to leave', async () => {
+  it('that starts while it must not serve is away, without a drain', async () => {
     bench = new Bench(because('refuse', 'too_hot'));
-    expect([bench.attendance.state, bench.did]).toEqual(['away', []]);
-    expect(await bench.review(SERVE)).toEqual(['resume', 'tell serving']);
+    expect([bench.controller.state, bench.did]).toEqual(['away', []]);
+    expect(await bench.review(SERVE)).toEqual(['resume', 'report serving']);
   });
 
-  it('stays when it is wanted again before all is done, and keeps its memory', async () => {
+  it('serves again without unloading if the reason ends during the drain', async () => {
     bench = new Bench();
     await bench.review(because('leave'));
-    expect(await bench.review(SERVE)).toEqual(['resume', 'tell serving']);
+    expect(await bench.review(SERVE)).toEqual(['resume', 'report serving']);
     bench.finish();
     await bench.settle();
-    expect([bench.did, bench.attendance.state]).toEqual([[], 'serving']);
-    expect(await bench.review(because('leave'))).toEqual(['tell leaving paused', 'leave']);
+    expect([bench.did, bench.controller.state]).toEqual([[], 'serving']);
+    expect(await bench.review(because('leave'))).toEqual(['report leaving paused', 'drain']);
   });
 
-  it('hurries when it becomes urgent on the way', async () => {
+  it('forces the drain when the reason becomes urgent', async () => {
     bench = new Bench();
     await bench.review(because('leave'));
-    expect(bench.hurry?.aborted).toBe(false);
+    expect(bench.force?.aborted).toBe(false);
     await bench.review(because('refuse', 'too_hot'));
-    expect(bench.hurry?.aborted).toBe(true);
+    expect(bench.force?.aborted).toBe(true);
     bench = new Bench();
     await bench.review(because('refuse', 'too_hot'));
-    expect(bench.hurry?.aborted).toBe(true);
+    expect(bench.force?.aborted).toBe(true);
   });
 
-  it('tells what is new alone, and another reason or another end is new', async () => {
+  it('reports only changes: another reason or another end', async () => {
     bench = new Bench(because('leave'));
     expect(await bench.review(because('leave'))).toEqual([]);
-    expect(await bench.review(because('leave', 'paused', 5))).toEqual(['tell away paused']);
-    expect(await bench.review(because('leave', 'too_hot', 5))).toEqual(['tell away too_hot']);
+    expect(await bench.review(because('leave', 'paused', 5))).toEqual(['report away paused']);
+    expect(await bench.review(because('leave', 'too_hot', 5))).toEqual(['report away too_hot']);
   });
 
-  it('looks again when something is expected to change, and now and then without a reason', async () => {
+  it('reviews at the expected change, and periodically', async () => {
     bench = new Bench(because('leave', 'paused', Date.now() + 20));
     while (bench.decided < 2) await new Promise((resolve) => setTimeout(resolve, 5));
-    bench.attendance.close();
-    bench = new Bench(SERVE, { lookMs: 10 });
+    bench.controller.close();
+    bench = new Bench(SERVE, { maxReviewIntervalMs: 10 });
     while (bench.decided < 4) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  it('looks no sooner for a time that has passed, and the clock may be anywhere', async () => {
-    // The clock was set back by a year: what is to change then is looked at before that, too.
-    bench = new Bench(because('leave', 'paused', Date.now()), { lookMs: 10, now: () => Date.now() - 365 * 86_400_000 });
+  it('reviews periodically even if the clock jumps away from the expected change', async () => {
+    // The clock was set back by a year; the expected change must not delay the review.
+    bench = new Bench(because('leave', 'paused', Date.now()), { maxReviewIntervalMs: 10, now: () => Date.now() - 365 * 86_400_000 });
     while (bench.decided < 3) await new Promise((resolve) => setTimeout(resolve, 5));
   });
 
-  it('does nothing more when it is closed', async () => {
-    bench = new Bench(SERVE, { lookMs: 5 });
-    bench.attendance.close();
+  it('does nothing after close', async () => {
+    bench = new Bench(SERVE, { maxReviewIntervalMs: 5 });
+    bench.controller.close();
     const { decided } = bench;
     expect(await bench.review(because('leave'))).toEqual([]);
     expect(bench.decided).toBe(decided);

@@ -3,14 +3,20 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DEFAULTS } from '../../../src/config/config.js';
 import { parseConfig } from '../../../src/config/read-config.js';
-import { type AvailabilityFacts, availability, troublesOf } from '../../../src/host/availability/availability.js';
-import { HOLD_MS, type Holds, holdsAfter, NO_HOLDS } from '../../../src/host/availability/cooldowns.js';
+import { type AvailabilityFacts, availability, stressOf } from '../../../src/host/availability/availability.js';
+import { COOLDOWN_MS, type Cooldowns, NO_COOLDOWNS, nextCooldowns } from '../../../src/host/availability/cooldowns.js';
 import { pauseText, readPause } from '../../../src/host/availability/pause.js';
 import { type AvailabilityPolicy, DAYS, policyOf } from '../../../src/host/availability/policy.js';
-import { SteadyCondition, UNTROUBLED } from '../../../src/host/condition/condition.js';
+import { ConditionFilter, NORMAL_CONDITION } from '../../../src/host/condition/condition.js';
 
 const POLICY = policyOf(DEFAULTS);
-const FACTS: AvailabilityFacts = { timeZone: 'Europe/Berlin', ownerIdleMs: null, condition: UNTROUBLED, holdsLeft: NO_HOLDS, pause: null };
+const FACTS: AvailabilityFacts = {
+  timeZone: 'Europe/Berlin',
+  ownerIdleMs: null,
+  condition: NORMAL_CONDITION,
+  remainingCooldowns: NO_COOLDOWNS,
+  pause: null,
+};
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 /** A Sunday, half past ten in Berlin. */
@@ -40,7 +46,7 @@ describe('a machine', () => {
     [
       'on_battery',
       {},
-      { condition: { ...UNTROUBLED, power: 'battery' } },
+      { condition: { ...NORMAL_CONDITION, power: 'battery' } },
       'leave',
       null,
       'This machine runs on battery. Connect it to power.',
@@ -48,7 +54,7 @@ describe('a machine', () => {
     [
       'low_battery',
       { onBattery: 'serve' },
-      { condition: { ...UNTROUBLED, power: 'low_battery' } },
+      { condition: { ...NORMAL_CONDITION, power: 'low_battery' } },
       'leave',
       null,
       'The battery is low. Connect this machine to power.',
@@ -56,7 +62,7 @@ describe('a machine', () => {
     [
       'too_hot',
       {},
-      { condition: { ...UNTROUBLED, thermal: 'serious' } },
+      { condition: { ...NORMAL_CONDITION, thermal: 'serious' } },
       'refuse',
       null,
       'This machine is too hot. Give it air, or run less beside it.',
@@ -64,7 +70,7 @@ describe('a machine', () => {
     [
       'too_hot',
       { whenHot: 'serve' },
-      { condition: { ...UNTROUBLED, thermal: 'critical' } },
+      { condition: { ...NORMAL_CONDITION, thermal: 'critical' } },
       'refuse',
       null,
       'This machine is too hot. Give it air, or run less beside it.',
@@ -72,7 +78,7 @@ describe('a machine', () => {
     [
       'no_memory',
       {},
-      { condition: { ...UNTROUBLED, memoryPressure: 'critical' } },
+      { condition: { ...NORMAL_CONDITION, memoryPressure: 'critical' } },
       'refuse',
       null,
       'This machine is out of memory. Close programs, or serve a smaller model.',
@@ -99,8 +105,8 @@ describe('a machine', () => {
   });
 
   it.each([
-    [{ onBattery: 'serve' }, { condition: { ...UNTROUBLED, power: 'battery' } }],
-    [{ whenHot: 'serve' }, { condition: { ...UNTROUBLED, thermal: 'serious' } }],
+    [{ onBattery: 'serve' }, { condition: { ...NORMAL_CONDITION, power: 'battery' } }],
+    [{ whenHot: 'serve' }, { condition: { ...NORMAL_CONDITION, thermal: 'serious' } }],
     [{}, { condition: { thermal: 'fair', memoryPressure: 'warning', power: 'mains' } }],
     [{ onlyWhenIdleMinutes: 10 }, { ownerIdleMs: 10 * MINUTE }],
     [{ windows: [NIGHTS], timeZone: 'Asia/Tokyo' }, {}, Date.parse('2026-11-22T14:00:00Z')],
@@ -121,7 +127,7 @@ describe('a machine', () => {
     expect(found.nextChangeAt).toBe(NOW + 15 * HOUR);
     // It ends at noon: the schedule is closed for ten hours more.
     expect(judge({ windows }, { pause: { until: NOW + 1.5 * HOUR } }).nextChangeAt).toBe(NOW + 11.5 * HOUR);
-    expect(judge({ windows }, { condition: { ...UNTROUBLED, power: 'battery' } }).nextChangeAt).toBeNull();
+    expect(judge({ windows }, { condition: { ...NORMAL_CONDITION, power: 'battery' } }).nextChangeAt).toBeNull();
   });
 
   it('says while it serves when the schedule ends', () => {
@@ -129,7 +135,7 @@ describe('a machine', () => {
   });
 
   it('says of trouble that is over how long it is remembered, and does not end what runs for it', () => {
-    const found = judge({}, { holdsLeft: { ...NO_HOLDS, heat: 30_000 } });
+    const found = judge({}, { remainingCooldowns: { ...NO_COOLDOWNS, heat: 30_000 } });
     expect(found).toMatchObject({ state: 'leave', nextChangeAt: NOW + 30_000, reasons: [{ code: 'too_hot', until: null }] });
     expect(found.reasons[0]?.text).toMatch(/^This machine was too hot\. It is better now/);
   });
@@ -170,22 +176,22 @@ describe('a machine', () => {
 
 describe('trouble', () => {
   it('counts at once, and is over only when there was none for a while', () => {
-    let holds: Holds = NO_HOLDS;
-    holds = holdsAfter(holds, { heat: true, memory: false, power: false }, 1000);
-    expect(holds).toEqual({ heat: 1000 + HOLD_MS.heat, memory: 0, power: 0 });
-    holds = holdsAfter(holds, { heat: false, memory: false, power: false }, 1000 + HOLD_MS.heat - 1);
-    expect(holds.heat).toBe(1000 + HOLD_MS.heat);
-    expect(holdsAfter(holds, { heat: false, memory: false, power: false }, 1000 + HOLD_MS.heat)).toEqual(NO_HOLDS);
+    let holds: Cooldowns = NO_COOLDOWNS;
+    holds = nextCooldowns(holds, { heat: true, memory: false, power: false }, 1000);
+    expect(holds).toEqual({ heat: 1000 + COOLDOWN_MS.heat, memory: 0, power: 0 });
+    holds = nextCooldowns(holds, { heat: false, memory: false, power: false }, 1000 + COOLDOWN_MS.heat - 1);
+    expect(holds.heat).toBe(1000 + COOLDOWN_MS.heat);
+    expect(nextCooldowns(holds, { heat: false, memory: false, power: false }, 1000 + COOLDOWN_MS.heat)).toEqual(NO_COOLDOWNS);
   });
 
   it('that comes and goes every few seconds for an hour is one absence', () => {
-    let holds: Holds = NO_HOLDS;
+    let holds: Cooldowns = NO_COOLDOWNS;
     let changes = 0;
     let served = true;
     for (let tick = 10_000; tick < HOUR; tick += 10_000) {
       const power = (tick / 10_000) % 5 === 0;
-      holds = holdsAfter(holds, { heat: false, memory: false, power }, tick);
-      const serves = judge({}, { holdsLeft: { ...NO_HOLDS, power: Math.max(0, holds.power - tick) } }).state === 'serve';
+      holds = nextCooldowns(holds, { heat: false, memory: false, power }, tick);
+      const serves = judge({}, { remainingCooldowns: { ...NO_COOLDOWNS, power: Math.max(0, holds.power - tick) } }).state === 'serve';
       if (serves !== served) changes++;
       served = serves;
     }
@@ -199,15 +205,15 @@ describe('a machine whose state flaps', () => {
     [2, 3],
     [1, 7],
   ])('with %i bad looks and %i good ones in turn goes away once in an hour', (bad, good) => {
-    const steady = new SteadyCondition();
-    let holds: Holds = NO_HOLDS;
+    const steady = new ConditionFilter();
+    let holds: Cooldowns = NO_COOLDOWNS;
     let states = 'serve';
     for (let look = 1; look <= 360; look++) {
       const tick = look * 10_000;
       const power = look % (bad + good) < bad ? 'battery' : 'mains';
-      steady.read({ ...UNTROUBLED, power });
-      holds = holdsAfter(holds, troublesOf(POLICY, steady.told), tick);
-      const facts = { condition: steady.told, holdsLeft: { ...NO_HOLDS, power: Math.max(0, holds.power - tick) } };
+      steady.update({ ...NORMAL_CONDITION, power });
+      holds = nextCooldowns(holds, stressOf(POLICY, steady.current), tick);
+      const facts = { condition: steady.current, remainingCooldowns: { ...NO_COOLDOWNS, power: Math.max(0, holds.power - tick) } };
       const { state } = judge({}, facts);
       if (!states.endsWith(state)) states += ` ${state}`;
     }

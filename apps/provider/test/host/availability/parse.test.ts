@@ -3,15 +3,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { scheduleFacts, scheduleLines } from '../../../src/cli/output/schedule-text.js';
 import { momentText } from '../../../src/host/availability/moment-text.js';
-import { readPauseWords } from '../../../src/host/availability/parse-pause.js';
-import { readSchedule, windowText } from '../../../src/host/availability/parse-schedule.js';
+import { parseSchedule, windowText } from '../../../src/host/availability/parse-schedule.js';
+import { parsePauseArguments } from '../../../src/host/availability/pause.js';
 import { DAYS, type Window } from '../../../src/host/availability/policy.js';
 
 const BERLIN = 'Europe/Berlin';
 const NOW = Date.parse('2026-11-22T09:30:00Z');
 const MINUTE = 60_000;
 const until = (words: string, now = NOW, zone = BERLIN): string => {
-  const { until: end } = readPauseWords(words.split(' ').filter(Boolean), now, zone);
+  const { until: end } = parsePauseArguments(words.split(' ').filter(Boolean), now, zone);
   return end === null ? 'resume' : new Date(end).toISOString();
 };
 
@@ -57,7 +57,7 @@ describe('a pause', () => {
 });
 
 describe('a schedule', () => {
-  const text = (words: string): string => readSchedule(words).map(windowText).join('; ');
+  const text = (words: string): string => parseSchedule(words).map(windowText).join('; ');
 
   it.each([
     ['mon-fri 22:00-07:00', 'mon-fri 22:00-07:00'],
@@ -93,13 +93,13 @@ describe('a schedule', () => {
     });
     fc.assert(
       fc.property(fc.array(window, { minLength: 1, maxLength: 5 }), (windows) => {
-        expect(readSchedule(windows.map(windowText).join(', '))).toEqual(windows);
+        expect(parseSchedule(windows.map(windowText).join(', '))).toEqual(windows);
       }),
     );
   });
 
   it('is shown with the week ahead', () => {
-    const windows = readSchedule('mon-fri 22:00-07:00');
+    const windows = parseSchedule('mon-fri 22:00-07:00');
     const facts = scheduleFacts({ windows, timeZone: null }, BERLIN, NOW);
     expect(facts).toMatchObject({ time_zone: BERLIN, open_now: false, next_change_at: '2026-11-23T21:00:00.000Z' });
     expect(scheduleLines(facts, NOW)).toEqual([

@@ -6,8 +6,8 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { program } from '../../../../../test/support/program.js';
 import { idleOfIoreg, idleOfLogind, readIdleMs, SIMULATED_IDLE_FILE } from '../../../src/host/condition/idle-time.js';
-import { OwnerWatch } from '../../../src/host/condition/owner-watch.js';
-import { awakeCommand, StayAwake } from '../../../src/host/condition/stay-awake.js';
+import { OwnerActivityMonitor } from '../../../src/host/condition/owner-activity-monitor.js';
+import { inhibitCommand, SleepInhibitor } from '../../../src/host/condition/sleep-inhibitor.js';
 import { systemTimeZone } from '../../../src/host/condition/time-zone.js';
 import { isAlive } from '../../support/provider-process.js';
 
@@ -70,13 +70,13 @@ describe('idle time', () => {
 
   it('is looked for as long as somebody wants to know', async () => {
     let looks = 0;
-    const watch = new OwnerWatch({ platform: 'linux', root }, 5, () => looks++);
+    const watch = new OwnerActivityMonitor({ platform: 'linux', root }, 5, () => looks++);
     write(SIMULATED_IDLE_FILE, '7');
-    await watch.want(true);
+    await watch.setEnabled(true);
     expect(watch.idleMs).toBe(7000);
     write(SIMULATED_IDLE_FILE, '0');
     await until(() => watch.idleMs === 0 && looks > 1);
-    await watch.want(false);
+    await watch.setEnabled(false);
     await watch.close();
     const before = looks;
     await new Promise((next) => setTimeout(next, 20));
@@ -106,35 +106,35 @@ describe('the time zone', () => {
 
 describe('sleep', () => {
   it('is held off by the system itself, idle sleep alone', () => {
-    expect(awakeCommand(root, 7)).toBeNull();
+    expect(inhibitCommand(root, 7)).toBeNull();
     const inhibit = write('usr/bin/systemd-inhibit', '');
-    expect(awakeCommand(root, 7)).toEqual({
+    expect(inhibitCommand(root, 7)).toEqual({
       command: inhibit,
       args: ['--what=sleep:idle', '--mode=block', '--who=inference-provider', '--why=Serving models to the network', 'cat'],
     });
     const caffeinate = write('usr/bin/caffeinate', '');
-    expect(awakeCommand(root, 7)).toEqual({ command: caffeinate, args: ['-i', '-w', '7'] });
+    expect(inhibitCommand(root, 7)).toEqual({ command: caffeinate, args: ['-i', '-w', '7'] });
   });
 
   it('comes back at once when it is not wanted any more', async () => {
     const log = join(root, 'pid');
-    const awake = new StayAwake({ command: '/bin/sh', args: ['-c', `echo $$ > ${log}; exec sleep 600`] }, () => {});
-    awake.want(true);
-    awake.want(true);
+    const awake = new SleepInhibitor({ command: '/bin/sh', args: ['-c', `echo $$ > ${log}; exec sleep 600`] }, () => {});
+    awake.setActive(true);
+    awake.setActive(true);
     const pid = Number(await until(() => existsSync(log) && readFileSync(log, 'utf8').trim()));
-    expect([awake.active, isAlive(pid)]).toEqual([true, true]);
-    awake.want(false);
+    expect([awake.isActive, isAlive(pid)]).toEqual([true, true]);
+    awake.setActive(false);
     await until(() => !isAlive(pid));
-    expect(awake.active).toBe(false);
+    expect(awake.isActive).toBe(false);
   });
 
   it('that cannot be held off is a problem that is told once', async () => {
     const problems: string[] = [];
-    const awake = new StayAwake({ command: join(root, 'nothing-here'), args: [] }, (reason) => problems.push(reason));
-    awake.want(true);
+    const awake = new SleepInhibitor({ command: join(root, 'nothing-here'), args: [] }, (reason) => problems.push(reason));
+    awake.setActive(true);
     await until(() => problems.length > 0);
-    expect([awake.active, problems.length]).toEqual([false, 1]);
-    awake.want(false);
+    expect([awake.isActive, problems.length]).toEqual([false, 1]);
+    awake.setActive(false);
   });
 
   it.each([
@@ -145,7 +145,7 @@ describe('sleep', () => {
   ])('comes back when the agent is killed: %s', async (name, script) => {
     write(`usr/bin/${name}`, `#!/bin/sh\n${script}`, 0o755);
     const log = join(root, 'usr/bin/pid');
-    const agent = spawn(process.execPath, [await program('apps/provider/test/host/condition/stay-awake-program.ts'), root], {
+    const agent = spawn(process.execPath, [await program('apps/provider/test/host/condition/sleep-inhibitor-program.ts'), root], {
       stdio: 'ignore',
     });
     const pid = Number(await until(() => existsSync(log) && readFileSync(log, 'utf8').trim()));

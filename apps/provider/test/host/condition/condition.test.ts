@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SteadyCondition, UNTROUBLED } from '../../../src/host/condition/condition.js';
+import { ConditionFilter, NORMAL_CONDITION } from '../../../src/host/condition/condition.js';
+import { readCondition } from '../../../src/host/condition/condition-monitor.js';
 import { type MacTexts, macCondition } from '../../../src/host/condition/mac-condition.js';
-import { readCondition } from '../../../src/host/condition/watch-condition.js';
 
 const WELL: MacTexts = {
   therm: [
@@ -25,9 +25,9 @@ const onBattery = (percent: number): string =>
 
 describe('a Mac', () => {
   it('that is well, or tells nothing, is in no trouble', () => {
-    expect(macCondition(WELL)).toEqual(UNTROUBLED);
-    expect(macCondition({ therm: '', batt: '', pressure: '', memory: '' })).toEqual(UNTROUBLED);
-    expect(macCondition({ ...WELL, batt: "Now drawing from 'AC Power'\n", pressure: 'unknown\n', memory: 'x' })).toEqual(UNTROUBLED);
+    expect(macCondition(WELL)).toEqual(NORMAL_CONDITION);
+    expect(macCondition({ therm: '', batt: '', pressure: '', memory: '' })).toEqual(NORMAL_CONDITION);
+    expect(macCondition({ ...WELL, batt: "Now drawing from 'AC Power'\n", pressure: 'unknown\n', memory: 'x' })).toEqual(NORMAL_CONDITION);
   });
 
   it.each([
@@ -45,7 +45,7 @@ describe('a Mac', () => {
     ['power', 'low_battery', { batt: onBattery(20) }],
     ['power', 'mains', { batt: "Now drawing from 'AC Power'\n -InternalBattery-0 (id=1)\t9%; charging; 1:02 remaining present: true\n" }],
   ] as const)('has %s %s', (part, value, texts) => {
-    expect(macCondition({ ...WELL, ...texts })).toEqual({ ...UNTROUBLED, [part]: value });
+    expect(macCondition({ ...WELL, ...texts })).toEqual({ ...NORMAL_CONDITION, [part]: value });
   });
 });
 
@@ -89,9 +89,9 @@ describe('a Linux machine', () => {
   });
 
   it('without any of the files is in no trouble', async () => {
-    expect(await read()).toEqual(UNTROUBLED);
+    expect(await read()).toEqual(NORMAL_CONDITION);
     write({ 'sys/class/thermal/thermal_zone0/temp': 'hot', 'sys/class/power_supply/BAT0/type': '', 'proc/pressure/memory': 'x' });
-    expect(await read()).toEqual(UNTROUBLED);
+    expect(await read()).toEqual(NORMAL_CONDITION);
   });
 
   it('is as warm as its zones are against their trip points', async () => {
@@ -132,26 +132,26 @@ describe('a Linux machine', () => {
 });
 
 describe('what is told of readings', () => {
-  const hot = (thermal: (typeof UNTROUBLED)['thermal']) => ({ ...UNTROUBLED, thermal });
+  const hot = (thermal: (typeof NORMAL_CONDITION)['thermal']) => ({ ...NORMAL_CONDITION, thermal });
 
   it('is trouble at once, and its end when it has lasted', () => {
-    const steady = new SteadyCondition();
+    const steady = new ConditionFilter();
     const news = ['nominal', 'critical', 'nominal', 'nominal', 'nominal', 'nominal'].map((heat) =>
-      steady.read(hot(heat as 'nominal')) ? steady.told.thermal : '',
+      steady.update(hot(heat as 'nominal')) ? steady.current.thermal : '',
     );
     expect(news).toEqual(['', 'critical', '', '', 'nominal', '']);
   });
 
   it('is one change for a value that goes to and fro at an edge', () => {
-    const steady = new SteadyCondition();
+    const steady = new ConditionFilter();
     let changes = 0;
-    for (let reading = 0; reading < 100; reading++) if (steady.read(hot(reading % 2 === 0 ? 'serious' : 'critical'))) changes++;
-    expect([changes, steady.told.thermal]).toEqual([2, 'critical']);
+    for (let reading = 0; reading < 100; reading++) if (steady.update(hot(reading % 2 === 0 ? 'serious' : 'critical'))) changes++;
+    expect([changes, steady.current.thermal]).toEqual([2, 'critical']);
   });
 
   it('gets better by steps', () => {
-    const steady = new SteadyCondition();
-    for (const heat of ['critical', 'serious', 'fair', 'serious'] as const) steady.read(hot(heat));
-    expect(steady.told.thermal).toBe('serious');
+    const steady = new ConditionFilter();
+    for (const heat of ['critical', 'serious', 'fair', 'serious'] as const) steady.update(hot(heat));
+    expect(steady.current.thermal).toBe('serious');
   });
 });

@@ -1,7 +1,7 @@
 /** `models list`: what is in the library, whether it fits this machine, and what speed to expect of it. */
 import { parseArgs } from 'node:util';
 import { configPath, dataDirOf } from '../../../config/data-dir.js';
-import { type MemoryWishes, memoryWishes } from '../../../config/model-memory.js';
+import { type ModelMemorySettings, modelMemorySettings } from '../../../config/model-memory.js';
 import { readConfig } from '../../../config/read-config.js';
 import { type HostFacts, readHostFacts } from '../../../host/hardware/host-facts.js';
 import { memoryCeiling, planModels } from '../../../models/capacity.js';
@@ -26,7 +26,7 @@ async function run(args: readonly string[]): Promise<number> {
   const { values } = readArguments(USAGE, 0, () => parseArgs({ args: [...args], options: COMMON_OPTIONS, allowPositionals: true }));
   const { library } = shelf(values['data-dir']);
   const host = await readHostFacts();
-  const wishes = memoryWishes(readConfig(configPath(dataDirOf(values))));
+  const wishes = modelMemorySettings(readConfig(configPath(dataDirOf(values))));
   const rows = library.entries().map((entry) => rowOf(entry, library, { ...host, ...wishes }));
   if (values.json) print(JSON.stringify({ models: rows }, null, 2));
   else if (rows.length === 0) print('No models yet. Get one with: inference-provider models pull hf:OWNER/REPOSITORY:QUANTISATION');
@@ -37,7 +37,11 @@ async function run(args: readonly string[]): Promise<number> {
 type Row = ReturnType<typeof rowOf>;
 
 /** What one entry comes to on a machine, beside what its owner keeps of it. */
-export function rowOf(entry: LibraryEntry, library: Library, machine: Pick<HostFacts, 'memoryBytes' | 'bandwidthGbs'> & MemoryWishes) {
+export function rowOf(
+  entry: LibraryEntry,
+  library: Library,
+  machine: Pick<HostFacts, 'memoryBytes' | 'bandwidthGbs'> & ModelMemorySettings,
+) {
   const { id, bytes, sha256, source, use } = entry;
   const known = { id, bytes, sha256, source, use };
   try {

@@ -7,7 +7,7 @@ import { addOnPath, installAddOn, isAddOnInstalled } from '../../../models/libra
 import type { Progress } from '../../../models/library/download.js';
 import { pull } from '../../../models/library/pull.js';
 import { hubOf } from '../../../models/library/sources.js';
-import { StartError } from '../../../startup-error.js';
+import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { UsageError } from '../../input/owner-options.js';
 import { COMMON_OPTIONS, gigabytes, orSentence, print, readArguments, shelf } from '../../model-library.js';
@@ -40,7 +40,7 @@ async function run(args: readonly string[]): Promise<number> {
     throw new UsageError('--id must begin with a letter or a digit and hold only letters, digits and ._:/@+-');
   }
   const stopping = new AbortController();
-  const stop = (): void => stopping.abort(new StartError('the download was interrupted; the same command goes on with it'));
+  const stop = (): void => stopping.abort(new StartupError('the download was interrupted; the same command goes on with it'));
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   const json = values.json ?? false;
@@ -94,7 +94,7 @@ async function catalogueHashes(coordinator: string, id: string, signal: AbortSig
   } catch {
     signal.throwIfAborted();
   }
-  if (!catalogue.Check(body)) throw new StartError("the coordinator's catalogue cannot be read");
+  if (!catalogue.Check(body)) throw new StartupError("the coordinator's catalogue cannot be read");
   const hashes = body.data.find((entry) => entry.id === id)?.file_sha256 ?? [];
   return hashes.length === 0 ? null : hashes;
 }

@@ -1,7 +1,7 @@
 /** `models rm`: takes a model out of the library, with its files. A file that was only taken in where it lay stays there. */
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
-import { StartError } from '../../../startup-error.js';
+import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { COMMON_OPTIONS, orSentence, print, readArguments, shelf } from '../../model-library.js';
 import { tellDaemon } from '../../reload-models.js';
@@ -20,7 +20,7 @@ export const modelsRemoveCommand: Command = {
       const id = positionals[0] as string;
       const { library } = shelf(values['data-dir']);
       const entry = library.find(id);
-      if (entry === null || !library.remove(id)) throw new StartError(`there is no model ${id}; models list shows those there are`);
+      if (entry === null || !library.remove(id)) throw new StartupError(`there is no model ${id}; models list shows those there are`);
       const told = await tellDaemon(dataDirOf(values), library.path(entry));
       const goesOn = told.kind === 'not_taken' ? ` The provider that runs goes on as it was: ${told.why}.` : '';
       print(values.json ? JSON.stringify({ removed: id }) : `${id} is removed.${goesOn}`);

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { dataDirOf } from '../../../config/data-dir.js';
 import { keepText, readKeep } from '../../../serving/keep.js';
-import { StartError } from '../../../startup-error.js';
+import { StartupError } from '../../../startup-error.js';
 import type { Command } from '../../command.js';
 import { EXIT } from '../../exit-codes.js';
 import { UsageError } from '../../input/owner-options.js';
@@ -32,7 +32,7 @@ async function run(args: readonly string[]): Promise<number> {
   const keep = readKeep(values.keep ?? 'always');
   if (keep === null) throw new UsageError('--keep must be always, on_demand or a number of minutes.');
   const entry = library.find(id);
-  if (entry === null) throw new StartError(`there is no model ${id}; models list shows those there are`);
+  if (entry === null) throw new StartupError(`there is no model ${id}; models list shows those there are`);
   const use = values.off === true ? null : keepText(keep);
   library.put({ ...entry, use });
   const told = await tellDaemon(dataDirOf(values), library.path(entry));

@@ -23,10 +23,10 @@ export type ActivityHour = Static<typeof ActivitySchema>['hours'][number];
 const described = Compile(ActivitySchema);
 
 const HOUR_MS = 3_600_000;
-const HOURS_KEPT = 91 * 24;
-const LOOK_MS = 1000;
+const RETENTION_HOURS = 91 * 24;
+const SAMPLE_INTERVAL_MS = 1000;
 /** Longer between two looks, and the machine slept, or its clock was set: nobody knows what was in between. */
-const LONGEST_LOOK_MS = 5000;
+const MAX_SAMPLE_GAP_MS = 5000;
 const SAVE_MS = 60_000;
 
 export function activityPath(dataDir: string): string {
@@ -43,12 +43,12 @@ export function readActivity(dataDir: string): ActivityHour[] {
   }
 }
 
-export interface Moment {
+export interface ActivitySample {
   readonly connected: boolean;
   readonly busy: boolean;
 }
 
-export class DutyRecorder {
+export class DutyCycleRecorder {
   readonly #dataDir: string;
   readonly #now: () => number;
   readonly #hours: Map<number, { connected_ms: number; busy_ms: number }>;
@@ -57,21 +57,21 @@ export class DutyRecorder {
   #savedAt: number;
 
   /** `look` null: whoever made it calls {@link look} and {@link save}. */
-  constructor(options: { readonly dataDir: string; readonly look: (() => Moment) | null; readonly now?: () => number }) {
+  constructor(options: { readonly dataDir: string; readonly look: (() => ActivitySample) | null; readonly now?: () => number }) {
     this.#dataDir = options.dataDir;
     this.#now = options.now ?? Date.now;
     this.#lookedAt = this.#now();
     this.#savedAt = this.#lookedAt;
     this.#hours = new Map(readActivity(options.dataDir).map(({ hour, ...sums }) => [hour, sums]));
     const { look } = options;
-    this.#timer = look === null ? null : setInterval(() => this.look(look()), LOOK_MS).unref();
+    this.#timer = look === null ? null : setInterval(() => this.look(look()), SAMPLE_INTERVAL_MS).unref();
   }
 
-  look({ connected, busy }: Moment): void {
+  look({ connected, busy }: ActivitySample): void {
     const now = this.#now();
     const passed = now - this.#lookedAt;
     this.#lookedAt = now;
-    if (passed < 0 || passed > LONGEST_LOOK_MS) return;
+    if (passed < 0 || passed > MAX_SAMPLE_GAP_MS) return;
     if (connected) {
       const hour = Math.floor(now / HOUR_MS);
       const sums = this.#hours.get(hour) ?? { connected_ms: 0, busy_ms: 0 };
@@ -85,7 +85,7 @@ export class DutyRecorder {
   /** Statistics are not worth an error: a disk that is full loses them, and nothing else. */
   save(): void {
     this.#savedAt = this.#now();
-    const oldest = Math.floor(this.#savedAt / HOUR_MS) - HOURS_KEPT;
+    const oldest = Math.floor(this.#savedAt / HOUR_MS) - RETENTION_HOURS;
     for (const hour of this.#hours.keys()) if (hour < oldest) this.#hours.delete(hour);
     const hours = [...this.#hours].map(([hour, sums]) => ({ hour, ...sums })).sort((a, b) => a.hour - b.hour);
     try {

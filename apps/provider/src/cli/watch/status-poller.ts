@@ -1,18 +1,18 @@
 /** What the live view shows, gathered again and again: the daemon's status, and now and then what was earned. Never rejects. */
 import { readAccount } from '../../account/account-file.js';
-import { readActivity } from '../../account/duty.js';
+import { readActivity } from '../../account/duty-cycle.js';
 import { type EarningsView, fetchEarnings, viewOf } from '../../account/earnings.js';
-import { askStatus } from '../../control/control-client.js';
+import { requestStatus } from '../../control/control-client.js';
 import type { DaemonStatus } from '../../control/daemon-status.js';
 
-export interface Look {
+export interface StatusSnapshot {
   /** Null where the daemon does not answer, and then why. */
   readonly status: DaemonStatus | null;
   readonly problem: string | null;
   readonly earnings: EarningsView | null;
 }
 
-export const NOTHING_YET: Look = { status: null, problem: 'asking the provider', earnings: null };
+export const INITIAL_SNAPSHOT: StatusSnapshot = { status: null, problem: 'asking the provider', earnings: null };
 
 /** The daemon itself waits three seconds for the coordinator. */
 const STATUS_MS = 6_000;
@@ -20,7 +20,7 @@ const EARNINGS_MS = 4_000;
 /** Earnings change with every job, and are asked of another machine. */
 const EARNINGS_EVERY_MS = 30_000;
 
-export class Looker {
+export class StatusPoller {
   readonly #dataDir: string;
   readonly #timeZone: string;
   #earnings: EarningsView | null = null;
@@ -31,7 +31,7 @@ export class Looker {
     this.#timeZone = timeZone;
   }
 
-  async look(signal?: AbortSignal): Promise<Look> {
+  async look(signal?: AbortSignal): Promise<StatusSnapshot> {
     const [status] = await Promise.all([this.#status(), this.#ask(signal)]);
     return { ...status, earnings: this.#earnings };
   }
@@ -42,9 +42,9 @@ export class Looker {
     return this.#earnings;
   }
 
-  async #status(): Promise<Pick<Look, 'status' | 'problem'>> {
+  async #status(): Promise<Pick<StatusSnapshot, 'status' | 'problem'>> {
     try {
-      return { status: await askStatus(this.#dataDir, STATUS_MS), problem: null };
+      return { status: await requestStatus(this.#dataDir, STATUS_MS), problem: null };
     } catch (error) {
       return { status: null, problem: error instanceof Error ? error.message : 'the provider does not answer' };
     }

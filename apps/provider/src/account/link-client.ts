@@ -6,7 +6,7 @@ import type { CoordinatorMessage, ProviderMessage } from '@inference/protocol';
 import type { LinkStatus } from '../control/link-status.js';
 import { type Account, AccountFileError, readAccount } from './account-file.js';
 
-export interface MachineLinkOptions {
+export interface LinkClientOptions {
   readonly dataDir: string;
   /** Address for HTTP of the coordinator that this daemon serves. */
   readonly coordinator: string;
@@ -20,15 +20,15 @@ const ANSWER_MS = 15_000;
 /** Pause before a token is shown again that the coordinator could not judge. */
 const AGAIN_MS = 30_000;
 
-const NOBODY = 'Nobody has signed in: what this machine earns is kept for whoever links it. Run "inference-provider login".';
+const NOT_SIGNED_IN_REMEDY = 'Nobody has signed in: what this machine earns is kept for whoever links it. Run "inference-provider login".';
 
-export class MachineLink {
-  readonly #options: MachineLinkOptions;
+export class LinkClient {
+  readonly #options: LinkClientOptions;
   #status: LinkStatus = status('waiting');
   #timer: NodeJS.Timeout | null = null;
   readonly #waiters = new Set<() => void>();
 
-  constructor(options: MachineLinkOptions) {
+  constructor(options: LinkClientOptions) {
     this.#options = options;
     this.#read();
   }
@@ -85,7 +85,8 @@ export class MachineLink {
   }
 
   #unanswered(): void {
-    const remedy = 'The coordinator says nothing to the sign-in of this machine; it may be of an older version. Ask its operator.';
+    const remedy =
+      'The coordinator says nothing to the sign-in of this machine; it may be of an older version. CoordinatorRequest its operator.';
     this.#set(status('refused', { reason: 'no_answer', remedy }));
   }
 
@@ -94,7 +95,7 @@ export class MachineLink {
     try {
       const account = readAccount(this.#options.dataDir);
       if (account === null) {
-        this.#set(status('none', { remedy: NOBODY }));
+        this.#set(status('none', { remedy: NOT_SIGNED_IN_REMEDY }));
         return null;
       }
       if (account.coordinator === this.#options.coordinator) return account;

@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { controlPath } from '../control/address.js';
-import type { ServiceManager } from '../service/service.js';
 import { type Installation, launchCommand, launcherOf } from '../update/installation.js';
+import type { ServiceManager } from './service.js';
 
 export interface Part {
   readonly kind: 'program' | 'data' | 'key';

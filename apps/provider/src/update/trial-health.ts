@@ -9,21 +9,21 @@ import { endTrial, readTrial } from './trial.js';
 export interface Health {
   readonly registered: boolean;
   /** The coordinator gave no answer at all: not even that it refuses. */
-  readonly coordinatorAway: boolean;
+  readonly isCoordinatorUnreachable: boolean;
   /** Asked over the control socket, as a command would. */
   readonly answersCommands: boolean;
   readonly runningForMs: number;
 }
 
 /** How long a version has to run that cannot reach its coordinator. */
-export const LONELY_MS = 60_000;
+export const MIN_OFFLINE_RUN_MS = 60_000;
 
-export function hasShownToWork({ registered, coordinatorAway, answersCommands, runningForMs }: Health): boolean {
+export function isHealthy({ registered, isCoordinatorUnreachable, answersCommands, runningForMs }: Health): boolean {
   if (!answersCommands) return false;
-  return registered || (coordinatorAway && runningForMs >= LONELY_MS);
+  return registered || (isCoordinatorUnreachable && runningForMs >= MIN_OFFLINE_RUN_MS);
 }
 
-const LOOK_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 export interface TrialEnd {
   readonly prefix: string;
@@ -33,14 +33,14 @@ export interface TrialEnd {
 }
 
 /** Ends the trial of this version, if it is on trial, once it works. Resolves with whether it did. Never rejects. */
-export async function confirmOnceItWorks({ prefix, version, health, signal }: TrialEnd): Promise<boolean> {
+export async function confirmTrial({ prefix, version, health, signal }: TrialEnd): Promise<boolean> {
   const trial = readTrial(prefix);
   if (trial === null || trial.version !== version) return false;
   const aborted = new Promise<null>((resolve) => signal.addEventListener('abort', () => resolve(null), { once: true }));
   while (!signal.aborted) {
     // A daemon that ends does not wait for an answer.
     const found = await Promise.race([health().catch(() => null), aborted]);
-    if (found !== null && hasShownToWork(found)) {
+    if (found !== null && isHealthy(found)) {
       endTrial(prefix);
       // The one before stays, for an owner who wants it back.
       prune(prefix, [version, trial.previous]);
@@ -52,7 +52,7 @@ export async function confirmOnceItWorks({ prefix, version, health, signal }: Tr
         signal.removeEventListener('abort', done);
         resolve();
       };
-      const timer = setTimeout(done, LOOK_MS);
+      const timer = setTimeout(done, POLL_INTERVAL_MS);
       signal.addEventListener('abort', done, { once: true });
     });
   }

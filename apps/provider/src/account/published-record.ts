@@ -3,9 +3,9 @@
  * this machine knows of itself.
  */
 import { type FeedError, type Finding, verifyFeed } from '@inference/verifier';
-import { askCoordinator, CoordinatorError, errorSentence } from './coordinator-http.js';
+import { CoordinatorError, errorSentence, requestCoordinator } from './coordinator-http.js';
 
-export interface OwnRecord {
+export interface PublishedRecord {
   readonly providerId: string;
   /** Whether certificates are checked to the maker's root, or to one of a simulation. */
   readonly anchor: 'maker' | 'simulated';
@@ -18,8 +18,8 @@ export interface OwnRecord {
 const FEED_MS = 30_000;
 
 /** Null where nothing is published of this machine. Throws {@link CoordinatorError}. */
-export async function verifyOwnRecord(coordinator: string, providerId: string, now: number): Promise<OwnRecord | null> {
-  const answer = await askCoordinator(coordinator, '/v1/providers/attestation', { ms: FEED_MS });
+export async function verifyPublishedRecord(coordinator: string, providerId: string, now: number): Promise<PublishedRecord | null> {
+  const answer = await requestCoordinator(coordinator, '/v1/providers/attestation', { ms: FEED_MS });
   if (answer.status !== 200) {
     const kind = answer.status >= 500 || answer.status === 429 ? 'unreachable' : 'refused';
     throw new CoordinatorError(kind, errorSentence(answer), answer.status);
@@ -30,6 +30,6 @@ export async function verifyOwnRecord(coordinator: string, providerId: string, n
     return record === undefined ? null : { providerId, anchor, findings: record.findings, consistent: record.consistent };
   } catch (error) {
     if ((error as FeedError).name !== 'FeedError') throw error;
-    throw new CoordinatorError('no_sense', `what ${coordinator} publishes was not understood: ${(error as Error).message}`);
+    throw new CoordinatorError('invalid_answer', `what ${coordinator} publishes was not understood: ${(error as Error).message}`);
   }
 }

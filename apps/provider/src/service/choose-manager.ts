@@ -25,7 +25,7 @@ export async function serviceManager(dataDir: string, wanted: string | undefined
   }
   const own = new OwnSupervisor(dataDir, STOP_SECONDS);
   // What was started so is stopped so.
-  if (wanted === 'supervisor' || (wanted === undefined && (await own.look()) !== null)) return own;
+  if (wanted === 'supervisor' || (wanted === undefined && (await own.supervisorState()) !== null)) return own;
   const { username, uid } = userInfo();
   if (wanted === 'launchd' || (wanted === undefined && process.platform === 'darwin')) {
     return new Launchd({ run, uid, folder: join(homedir(), 'Library', 'LaunchAgents') });

@@ -7,7 +7,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { type HostCondition, SteadyCondition } from './condition.js';
+import { ConditionFilter, type HostCondition } from './condition.js';
 import { type Folder, linuxCondition } from './linux-condition.js';
 import { MAC_COMMANDS, macCondition } from './mac-condition.js';
 
@@ -18,43 +18,43 @@ export interface ConditionSource {
 }
 
 /** Between two looks, in milliseconds: seldom enough to cost well under a hundredth of a core. */
-export const LOOK_EVERY_MS = 10_000;
+export const POLL_INTERVAL_MS = 10_000;
 const COMMAND_MS = 3_000;
 const run = promisify(execFile);
 
-export class ConditionWatch {
-  readonly #steady = new SteadyCondition();
-  readonly #leave = new AbortController();
+export class ConditionMonitor {
+  readonly #filter = new ConditionFilter();
+  readonly #abort = new AbortController();
   readonly #done: Promise<void>;
-  #looked: () => void = () => {};
+  #resolveFirst: () => void = () => {};
   /** Resolves when the machine was looked at for the first time. */
-  readonly first: Promise<void>;
+  readonly firstReading: Promise<void>;
 
   /** Looks at once, and then every `everyMs`. */
   constructor(source: ConditionSource, everyMs: number, onChange: (condition: HostCondition) => void) {
-    this.first = new Promise((resolve) => {
-      this.#looked = resolve;
+    this.firstReading = new Promise((resolve) => {
+      this.#resolveFirst = resolve;
     });
     this.#done = this.#watch(source, everyMs, onChange);
   }
 
   /** What is known now. */
   get condition(): HostCondition {
-    return this.#steady.told;
+    return this.#filter.current;
   }
 
   /** Looks no more. */
   async close(): Promise<void> {
-    this.#leave.abort();
+    this.#abort.abort();
     await this.#done;
   }
 
   async #watch(source: ConditionSource, everyMs: number, onChange: (condition: HostCondition) => void): Promise<void> {
-    const { signal } = this.#leave;
+    const { signal } = this.#abort;
     while (!signal.aborted) {
       const reading = await readCondition(source);
-      if (!signal.aborted && this.#steady.read(reading)) onChange(this.#steady.told);
-      this.#looked();
+      if (!signal.aborted && this.#filter.update(reading)) onChange(this.#filter.current);
+      this.#resolveFirst();
       await delay(everyMs, undefined, { signal, ref: false }).catch(() => {});
     }
   }

@@ -1,7 +1,7 @@
 /** What became of the connection to the coordinator, and of the jobs that came over it, since the daemon started. */
 import type { DaemonStatus } from '../control/daemon-status.js';
 
-export class ConnectionLog {
+export class ConnectionState {
   #token: string | null = null;
   #connection: DaemonStatus['connection'] = { state: 'not_connected', since: Date.now(), problem: null, retry_at: null };
   readonly #jobs = { completed: 0, failed: 0, cancelled: 0 };

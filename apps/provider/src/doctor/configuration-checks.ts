@@ -1,9 +1,12 @@
 /** Whether the file of settings can be read, and whether the daemon that runs goes by it. */
 import { existsSync } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { configPath } from '../config/data-dir.js';
 import { ConfigError, readConfig } from '../config/read-config.js';
 import type { DaemonStatus } from '../control/daemon-status.js';
-import { type Finding, note, ok, problem } from './check.js';
+import type { ServiceManager } from '../service/service.js';
+import { type Finding, note, ok, problem, skipped } from './check.js';
 
 const LOOK = 'inference-provider serve --check looks at it again.';
 const REMEDY = `Mend that line; ${LOOK}`;
@@ -39,4 +42,41 @@ export function checkHardening({ hardening }: Pick<DaemonStatus, 'hardening'>): 
     );
   }
   return findings.length > 0 ? findings : [ok('no core dumps, and no network for the processes that hold a model')];
+}
+
+const SECRETS = ['config.toml', 'account.json', 'enclave', 'logs'];
+
+export async function checkSecrets(dataDir: string): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const look = async (path: string): Promise<void> => {
+    const found = await lstat(path).catch(() => null);
+    if (found === null || found.isSymbolicLink()) return;
+    const uid = process.getuid?.();
+    if (uid !== undefined && found.uid !== uid)
+      findings.push(problem(`${path} belongs to another user`, `Run: sudo chown -R "$USER" '${dataDir}'`));
+    else if ((found.mode & 0o077) !== 0) findings.push(problem(`other users can read ${path}`, `Run: chmod go= '${path}'`));
+    if (found.isDirectory()) for (const name of await readdir(path).catch(() => [])) await look(join(path, name));
+  };
+  for (const name of SECRETS) await look(join(dataDir, name));
+  return findings.length > 0 ? findings : [ok('keys, tokens and logs are yours alone')];
+}
+
+export async function checkService(manager: ServiceManager, label: string, status: DaemonStatus | null): Promise<Finding[]> {
+  const state = await manager.state(label);
+  switch (state.kind) {
+    case 'running':
+      if (status === null) return [problem(`${manager.name} keeps it running, and it gives no answer`, 'Run: inference-provider restart')];
+      return [ok(`${manager.name} keeps it running`)];
+    case 'waiting': {
+      const how = state.lastExit === null ? '' : ` (${state.lastExit})`;
+      return [
+        problem(`it ends again and again${how}, and ${manager.name} starts it again`, 'What it says: inference-provider logs --crash'),
+      ];
+    }
+    case 'not_running':
+      if (status === null) return [skipped('it was not started as a service')];
+      return [
+        note('it was started by hand: nothing starts it again after a crash or a login', 'End it, then run: inference-provider start'),
+      ];
+  }
 }

@@ -1,16 +1,19 @@
 /** What can be seen on this machine: the data directory, the disk, the memory, the model's file, the machine's condition. */
+
+import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { MemoryWishes } from '../config/model-memory.js';
-import { readCondition } from '../host/condition/watch-condition.js';
+import { promisify } from 'node:util';
+import type { ModelMemorySettings } from '../config/model-memory.js';
+import { readCondition } from '../host/condition/condition-monitor.js';
 import { readHostFacts } from '../host/hardware/host-facts.js';
 import { memoryCeiling, memoryNeed, planCapacity } from '../models/capacity.js';
 import { readModelFacts } from '../models/model-facts.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
 /** Free bytes below which logs, updates and downloads may fail. */
-const MIN_FREE = 1 << 30;
+const MIN_FREE_BYTES = 1 << 30;
 const GIB = 2 ** 30;
 
 export async function checkDataDirectory(dataDir: string): Promise<Finding[]> {
@@ -37,11 +40,11 @@ export async function checkDisk(dataDir: string): Promise<Finding[]> {
   if (disk === null) return [skipped('the data directory cannot be looked at')];
   const free = disk.bavail * disk.bsize;
   const text = `${(free / GIB).toFixed(1)} GiB are free on the disk`;
-  return [free < MIN_FREE ? problem(text, 'Make room on the disk.') : ok(text)];
+  return [free < MIN_FREE_BYTES ? problem(text, 'Make room on the disk.') : ok(text)];
 }
 
 /** `path` null: it is not known which model is served. */
-export async function checkModel(path: string | null, wishes: MemoryWishes): Promise<Finding[]> {
+export async function checkModel(path: string | null, wishes: ModelMemorySettings): Promise<Finding[]> {
   if (path === null) return [skipped('it is not known which model is served: the provider does not run; give the file with --model')];
   let facts: ReturnType<typeof readModelFacts>;
   try {
@@ -75,4 +78,49 @@ export async function checkCondition(): Promise<Finding[]> {
   }
   if (memoryPressure !== 'normal') findings.push(note(`memory is short (${memoryPressure})`, 'Close programs, or serve a smaller model.'));
   return findings.length > 0 ? findings : [ok('it is cool, has memory and is on mains')];
+}
+
+const PMSET_MS = 3_000;
+
+export async function checkSleep(platform: NodeJS.Platform): Promise<Finding[]> {
+  if (platform !== 'darwin') return [skipped('settings of sleep are looked at on a Mac only')];
+  const { stdout } = await promisify(execFile)('/usr/bin/pmset', ['-g', 'custom'], { timeout: PMSET_MS });
+  return judgeSleep(parsePmset(stdout));
+}
+
+/** Settings by source of power (`AC Power`, `Battery Power`), each a name and a number. */
+export type SleepSettings = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+/** Of `pmset -g custom`. Lines that are no setting with a number are left out. */
+export function parsePmset(text: string): SleepSettings {
+  const sources: Record<string, Record<string, number>> = {};
+  let current: Record<string, number> | null = null;
+  for (const line of text.split('\n')) {
+    const source = /^(\S[^:]*):\s*$/.exec(line)?.[1];
+    if (source !== undefined) {
+      current = {};
+      sources[source] = current;
+      continue;
+    }
+    const [, name, value] = /^\s+(\S(?:.*\S)?)\s+(-?\d+)\b/.exec(line) ?? [];
+    if (current !== null && name !== undefined) current[name] = Number(value);
+  }
+  return sources;
+}
+
+export function judgeSleep(settings: SleepSettings): Finding[] {
+  const mains = settings['AC Power'];
+  const minutes = mains?.sleep;
+  if (mains === undefined || minutes === undefined) return [skipped('pmset does not say how this Mac goes to sleep')];
+  const findings: Finding[] = [];
+  if (minutes > 0) {
+    const remedy = 'It is kept awake while it serves. To be there at any time: System Settings, Energy, prevent automatic sleeping.';
+    findings.push(note(`on mains, this Mac sleeps after ${minutes} min without work`, remedy));
+  }
+  if (mains.autorestart === 0) {
+    findings.push(
+      note('it does not start by itself after a power failure', 'System Settings, Energy, start up automatically after a power failure.'),
+    );
+  }
+  return findings.length > 0 ? findings : [ok('on mains, this Mac does not go to sleep')];
 }

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { compareVersions, type Release } from '@inference/protocol';
 import { DownloadError, download, type Progress, type Tuning } from '../models/library/download.js';
-import { DRAFT, downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
+import { DRAFT_PREFIX, downloadsFolder, makeFolders, presentVersions, versionFolder, versionsFolder } from './layout.js';
 import { UpdateError } from './releases.js';
 import { unpack } from './unpack.js';
 
@@ -36,13 +36,13 @@ export async function prepare(options: PrepareOptions): Promise<void> {
   }
   makeFolders(prefix);
   for (const name of readdirSync(versionsFolder(prefix))) {
-    if (name.startsWith(DRAFT)) rmSync(join(versionsFolder(prefix), name), { recursive: true, force: true });
+    if (name.startsWith(DRAFT_PREFIX)) rmSync(join(versionsFolder(prefix), name), { recursive: true, force: true });
   }
   onStep(`Downloading version ${release.version}`);
   const file = await fetchArchive(options);
   signal.throwIfAborted();
   onStep('Unpacking');
-  const draft = join(versionsFolder(prefix), `${DRAFT}${process.pid}`);
+  const draft = join(versionsFolder(prefix), `${DRAFT_PREFIX}${process.pid}`);
   try {
     await unpack(file, draft);
     signal.throwIfAborted();
@@ -81,7 +81,7 @@ function requireIdentity(folder: string, { version }: Release): void {
   try {
     found = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
   } catch {
-    // Told below.
+    // ReloadOutcome below.
   }
   if (found?.name !== 'inference-provider' || found.version !== version) {
     throw new UpdateError(`the archive of version ${version} holds something else`);

@@ -7,7 +7,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-export interface AwakeCommand {
+export interface InhibitCommand {
   readonly command: string;
   readonly args: readonly string[];
 }
@@ -15,13 +15,13 @@ export interface AwakeCommand {
 const WHO = 'inference-provider';
 const WHY = 'Serving models to the network';
 /** A child that ends although it is wanted is started again after this, in milliseconds; twice as long each time, up to the longest. */
-const AGAIN_MS = 30_000;
-const LONGEST_MS = 3_600_000;
+const FIRST_RETRY_MS = 30_000;
+const MAX_RETRY_MS = 3_600_000;
 /** One that lived so long did its work. */
-const WELL_MS = 60_000;
+const STABLE_MS = 60_000;
 
 /** Null: this system has nothing that could keep it awake. `root`: `/` but for a simulated machine, which has its own commands or none. */
-export function awakeCommand(root: string, pid: number): AwakeCommand | null {
+export function inhibitCommand(root: string, pid: number): InhibitCommand | null {
   const caffeinate = join(root, 'usr/bin/caffeinate');
   // -i: no idle sleep; -w: until that process has ended (caffeinate(8)).
   if (existsSync(caffeinate)) return { command: caffeinate, args: ['-i', '-w', String(pid)] };
@@ -30,33 +30,33 @@ export function awakeCommand(root: string, pid: number): AwakeCommand | null {
   return { command: inhibit, args: ['--what=sleep:idle', '--mode=block', `--who=${WHO}`, `--why=${WHY}`, 'cat'] };
 }
 
-export class StayAwake {
-  readonly #command: AwakeCommand | null;
+export class SleepInhibitor {
+  readonly #command: InhibitCommand | null;
   readonly #onProblem: (reason: string) => void;
   #child: ChildProcess | null = null;
-  #wanted = false;
-  #again: NodeJS.Timeout | null = null;
-  #againMs = AGAIN_MS;
+  #requested = false;
+  #retryTimer: NodeJS.Timeout | null = null;
+  #retryMs = FIRST_RETRY_MS;
 
   /** `onProblem`: it could not be done, and is tried again. */
-  constructor(command: AwakeCommand | null, onProblem: (reason: string) => void) {
+  constructor(command: InhibitCommand | null, onProblem: (reason: string) => void) {
     this.#command = command;
     this.#onProblem = onProblem;
   }
 
   /** Whether something keeps the system awake now. */
-  get active(): boolean {
+  get isActive(): boolean {
     return this.#child !== null;
   }
 
-  want(wanted: boolean): void {
-    this.#wanted = wanted;
-    if (wanted) this.#start();
+  setActive(active: boolean): void {
+    this.#requested = active;
+    if (active) this.#start();
     else this.#stop();
   }
 
   #start(): void {
-    if (this.#command === null || this.#child !== null || this.#again !== null) return;
+    if (this.#command === null || this.#child !== null || this.#retryTimer !== null) return;
     // The child's standard input is the pipe that ends with this process.
     const child = spawn(this.#command.command, [...this.#command.args], { stdio: ['pipe', 'ignore', 'ignore'] });
     this.#child = child;
@@ -65,29 +65,29 @@ export class StayAwake {
     // It must not keep this process, either.
     child.unref();
     (child.stdin as unknown as { unref?: () => void } | null)?.unref?.();
-    let told = false;
+    let hasEnded = false;
     const ended = (reason: string): void => {
-      if (told) return;
-      told = true;
+      if (hasEnded) return;
+      hasEnded = true;
       if (this.#child !== child) return;
       this.#child = null;
-      if (!this.#wanted) return;
+      if (!this.#requested) return;
       this.#onProblem(reason);
-      if (performance.now() - startedAt > WELL_MS) this.#againMs = AGAIN_MS;
-      this.#again = setTimeout(() => {
-        this.#again = null;
-        if (this.#wanted) this.#start();
-      }, this.#againMs);
-      this.#againMs = Math.min(2 * this.#againMs, LONGEST_MS);
-      this.#again.unref();
+      if (performance.now() - startedAt > STABLE_MS) this.#retryMs = FIRST_RETRY_MS;
+      this.#retryTimer = setTimeout(() => {
+        this.#retryTimer = null;
+        if (this.#requested) this.#start();
+      }, this.#retryMs);
+      this.#retryMs = Math.min(2 * this.#retryMs, MAX_RETRY_MS);
+      this.#retryTimer.unref();
     };
     child.once('error', (error) => ended(error.message));
     child.once('exit', (code, signal) => ended(`it ended with ${signal ?? code}`));
   }
 
   #stop(): void {
-    if (this.#again !== null) clearTimeout(this.#again);
-    this.#again = null;
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
+    this.#retryTimer = null;
     const child = this.#child;
     this.#child = null;
     child?.kill();

@@ -6,7 +6,7 @@ import type { Library, LibraryEntry } from '../models/library/library.js';
 import { type Finding, note, ok, problem, skipped } from './check.js';
 
 /** Larger files take too long to read while the owner waits. */
-const MAX_HASHED = 512 << 20;
+const MAX_HASHED_BYTES = 512 << 20;
 
 export async function checkModelFiles(library: Library, hashes: FileHashes, signal: AbortSignal): Promise<Finding[]> {
   const used = library.entries().filter(({ use }) => use !== null);
@@ -31,7 +31,7 @@ async function checkEntry(entry: LibraryEntry, folder: string, hashes: FileHashe
   if (size !== bytes) return problem(`the files of ${id} have ${size} bytes in place of ${bytes}`, again);
   const known = await Promise.all(paths.map((path) => hashes.known(path)));
   if (known.some((hash) => hash === null)) {
-    if (size > MAX_HASHED)
+    if (size > MAX_HASHED_BYTES)
       return note(`the files of ${id} were touched since they were checked`, 'The next start of the provider reads them as a whole.');
     return (await hashes.ofModel(paths, signal)) === sha256 ? ok('') : problem(`the model ${id} is damaged: its SHA-256 is another`, again);
   }

@@ -1,0 +1,46 @@
+/** Control-socket routes of the daemon. They answer from the start; until the daemon runs, changes are refused. */
+import Type from 'typebox';
+import { availabilityRoutes } from '../control/availability-routes.js';
+import { modelsRoutes } from '../control/models-routes.js';
+import { ControlRefusal, type ControlRoute, post } from '../control/route.js';
+import { controlRoutes } from '../control/routes.js';
+import { systemProblem } from '../files/system-error.js';
+import type { Daemon } from './daemon.js';
+import type { DaemonOptions } from './daemon-options.js';
+import { startingStatus } from './status.js';
+
+/** `running`: null while the daemon starts. */
+export function daemonRoutes(options: DaemonOptions, startedAt: number, running: () => Daemon | null): ControlRoute[] {
+  const starting = () => startingStatus(options, startedAt);
+  const required = (): Daemon => {
+    const daemon = running();
+    if (daemon === null) throw new ControlRefusal('starting', 'the provider is still starting; try again in a moment');
+    return daemon;
+  };
+  return [
+    ...controlRoutes({
+      status: async () => running()?.status() ?? starting(),
+      enclave: async () => running()?.checkEnclave() ?? { usable: false, kind: null, problem: 'the provider is still starting' },
+      reload: async () => running()?.reload() ?? starting().settings,
+      stop: async () => options.onStop(),
+    }),
+    ...modelsRoutes(() => required().reloadModels()),
+    ...availabilityRoutes({
+      availability: () => running()?.availability ?? null,
+      setPause: (pause) => {
+        const daemon = required();
+        try {
+          daemon.setPause(pause);
+        } catch (error) {
+          throw new ControlRefusal('not_kept', `it is so from now on, and a restart will forget it: ${systemProblem(error) ?? error}`);
+        }
+      },
+    }),
+    // The owner signed in or out. Answers with the coordinator's reply if it comes within seconds.
+    post(
+      '/v1/link',
+      Type.Object({}, { additionalProperties: false }),
+      async () => (await running()?.signInChanged()) ?? starting().account,
+    ),
+  ];
+}

@@ -1,0 +1,52 @@
+/** Looks every few seconds how long nobody has used the machine, for as long as somebody wants to know. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type IdleSource, readIdleMs } from './idle-time.js';
+
+export class OwnerActivityMonitor {
+  readonly #source: IdleSource;
+  readonly #intervalMs: number;
+  readonly #onReading: () => void;
+  readonly #abort = new AbortController();
+  #polling: Promise<void> | null = null;
+  #enabled = false;
+  #idleMs: number | null = null;
+
+  constructor(source: IdleSource, intervalMs: number, onReading: () => void) {
+    this.#source = source;
+    this.#intervalMs = intervalMs;
+    this.#onReading = onReading;
+  }
+
+  /** At the last look, in milliseconds; null: not known. */
+  get idleMs(): number | null {
+    return this.#idleMs;
+  }
+
+  /** Whether it matters. Resolves after the first look. */
+  async setEnabled(enabled: boolean): Promise<void> {
+    this.#enabled = enabled;
+    if (!enabled || this.#polling !== null) return;
+    await this.#read();
+    this.#polling ??= this.#poll();
+  }
+
+  async close(): Promise<void> {
+    this.#abort.abort();
+    await this.#polling;
+  }
+
+  async #poll(): Promise<void> {
+    const { signal } = this.#abort;
+    while (this.#enabled && !signal.aborted) {
+      await delay(this.#intervalMs, undefined, { signal, ref: false }).catch(() => {});
+      if (signal.aborted || !this.#enabled) break;
+      await this.#read();
+      if (!signal.aborted) this.#onReading();
+    }
+    this.#polling = null;
+  }
+
+  async #read(): Promise<void> {
+    this.#idleMs = await readIdleMs(this.#source);
+  }
+}
