@@ -1,8 +1,14 @@
 /** `/admin/v1`: accounts, deposits by hand, withdrawals, and which account a machine earns for. */
 import {
   type AdminAccount,
+  AdminAccountPageSchema,
+  AdminAccountSchema,
   type AdminAccountView,
+  AdminAccountViewSchema,
+  AdminDepositPageSchema,
   AdminDepositSchema,
+  ConsoleWithdrawalPageSchema,
+  ConsoleWithdrawalSchema,
   EndWithdrawalSchema,
   LinkMachineSchema,
   RequestError,
@@ -26,6 +32,7 @@ import { parseProviderId } from '../parameters/provider-id.js';
 import { readTextFilter } from '../parameters/text-filter.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { MAX_CONSOLE_BODY_BYTES } from '../plugins/console-api.js';
+import { pathParams } from '../plugins/route-schemas.js';
 
 export interface AdminRoutes {
   readonly accounts: AccountRepository;
@@ -40,6 +47,8 @@ export interface AdminRoutes {
 }
 
 type Query = Readonly<Record<string, string | undefined>>;
+const BY_ID = pathParams('id');
+
 interface ById {
   readonly Params: { readonly id: string };
 }
@@ -49,7 +58,7 @@ export function addAdminRoutes(server: FastifyInstance, guard: onRequestHookHand
   addAccounts(server, options, routes);
   addMoney(server, options, routes);
   const linkOf = bodyReader(LinkMachineSchema);
-  server.post<ById>('/admin/v1/providers/:id/link', options, async (request) => {
+  server.post<ById>('/admin/v1/providers/:id/link', { ...options, schema: { params: BY_ID, body: LinkMachineSchema } }, async (request) => {
     const providerId = parseProviderId(request.params.id);
     const { account_id } = linkOf(request);
     await inUse(routes.accounts, account_id);
@@ -64,13 +73,14 @@ interface RouteOptions {
 }
 
 function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts, ledger, machines }: AdminRoutes): void {
-  server.get('/admin/v1/accounts', options, async (request) => {
+  server.get('/admin/v1/accounts', { ...options, schema: { response: { 200: AdminAccountPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
     const rows = await accounts.list({ text: readTextFilter(query, 'search'), limit: limit + 1, after });
     return toPage(rows, limit, (row) => ({ at: row.createdAt, id: row.id }), accountBody);
   });
-  server.get<ById>('/admin/v1/accounts/:id', options, async (request): Promise<AdminAccountView> => {
+  const viewSchema = { params: BY_ID, response: { 200: AdminAccountViewSchema } };
+  server.get<ById>('/admin/v1/accounts/:id', { ...options, schema: viewSchema }, async (request): Promise<AdminAccountView> => {
     const account = await existing(accounts, request.params.id);
     const { balance, reserved, withdrawable } = await ledger.balance(account.id);
     return {
@@ -83,7 +93,8 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
     };
   });
   const changeOf = bodyReader(UpdateAccountSchema);
-  server.patch<ById>('/admin/v1/accounts/:id', options, async (request) => {
+  const updateSchema = { params: BY_ID, body: UpdateAccountSchema, response: { 200: AdminAccountSchema } };
+  server.patch<ById>('/admin/v1/accounts/:id', { ...options, schema: updateSchema }, async (request) => {
     const { suspended, is_admin } = changeOf(request);
     const { id } = await existing(accounts, request.params.id);
     if (suspended !== undefined) await accounts.setSuspended(id, suspended);
@@ -95,17 +106,21 @@ function addAccounts(server: FastifyInstance, options: RouteOptions, { accounts,
 function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminRoutes): void {
   const { accounts, book, deposits } = routes;
   const depositOf = bodyReader(AdminDepositSchema);
-  server.post<ById>('/admin/v1/accounts/:id/deposits', options, async (request, reply) => {
-    const { amount_micro_usd, reference } = depositOf(request);
-    const { id } = await inUse(accounts, request.params.id);
-    const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
-    if (order.accountId !== id || order.amount !== amount_micro_usd) {
-      throw new RequestError('conflict', 'reference', 'This reference names another deposit.');
-    }
-    reply.code(201);
-    return { ...depositBody(order), account_id: order.accountId };
-  });
-  server.get('/admin/v1/deposits', options, async (request) => {
+  server.post<ById>(
+    '/admin/v1/accounts/:id/deposits',
+    { ...options, schema: { params: BY_ID, body: AdminDepositSchema } },
+    async (request, reply) => {
+      const { amount_micro_usd, reference } = depositOf(request);
+      const { id } = await inUse(accounts, request.params.id);
+      const order = await deposits.credit(`admin-${reference}`, id, amount_micro_usd, 'admin');
+      if (order.accountId !== id || order.amount !== amount_micro_usd) {
+        throw new RequestError('conflict', 'reference', 'This reference names another deposit.');
+      }
+      reply.code(201);
+      return { ...depositBody(order), account_id: order.accountId };
+    },
+  );
+  server.get('/admin/v1/deposits', { ...options, schema: { response: { 200: AdminDepositPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
     const orders = await book.listOrders({ accountId: readTextFilter(query, 'account_id'), limit: limit + 1, after });
@@ -116,7 +131,7 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
       (order) => ({ ...depositBody(order), account_id: order.accountId }),
     );
   });
-  server.get('/admin/v1/withdrawals', options, async (request) => {
+  server.get('/admin/v1/withdrawals', { ...options, schema: { response: { 200: ConsoleWithdrawalPageSchema } } }, async (request) => {
     const query = request.query as Query;
     const { limit, after } = readPageQuery(query);
     const rows = await book.listWithdrawals({
@@ -128,7 +143,8 @@ function addMoney(server: FastifyInstance, options: RouteOptions, routes: AdminR
     return toPage(rows, limit, (row) => ({ at: row.requestedAt, id: row.id }), withdrawalBody);
   });
   const endOf = bodyReader(EndWithdrawalSchema);
-  server.post<ById>('/admin/v1/withdrawals/:id/end', options, async (request) => {
+  const endSchema = { params: BY_ID, body: EndWithdrawalSchema, response: { 200: ConsoleWithdrawalSchema } };
+  server.post<ById>('/admin/v1/withdrawals/:id/end', { ...options, schema: endSchema }, async (request) => {
     const { end } = endOf(request);
     return withdrawalBody(endedOf(await endWithdrawal(routes, request.params.id, end)));
   });

@@ -7,7 +7,9 @@ import {
   ConsoleSessionListSchema,
   ConsoleSessionSchema,
   type ConsoleSessionState,
+  ConsoleSessionStateSchema,
   type ConsoleSettings,
+  ConsoleSettingsSchema,
   RequestError,
 } from '@inference/formats';
 import type { FastifyInstance } from 'fastify';
@@ -22,7 +24,11 @@ import type { RateLimits } from '../plugins/rate-limits.js';
 import { sendError } from '../plugins/send-error.js';
 
 export function addSettings(server: FastifyInstance, limits: RateLimits, settings: ConsoleSettings): void {
-  server.get('/console/v1/settings', { onRequest: limits.publicRoutes }, async () => settings);
+  server.get(
+    '/console/v1/settings',
+    { onRequest: limits.publicRoutes, schema: { response: { 200: ConsoleSettingsSchema } } },
+    async () => settings,
+  );
 }
 
 /**
@@ -30,17 +36,21 @@ export function addSettings(server: FastifyInstance, limits: RateLimits, setting
  * error in their browser.
  */
 export function addSession(server: FastifyInstance, door: ConsoleAccess): void {
-  server.get('/console/v1/session', { onRequest: door.limits.publicRoutes }, async (request, reply) => {
-    if (consoleOrigin(request, door.publicOrigin) === null) {
-      sendError(reply, apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' }));
-      return reply;
-    }
-    const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
-    if (setCookies.length > 0) reply.header('set-cookie', setCookies);
-    reply.header('cache-control', 'no-store');
-    const suspended = signedIn !== null && signedIn.account.suspendedAt !== null;
-    return { account: signedIn === null || suspended ? null : meBody(signedIn), suspended } satisfies ConsoleSessionState;
-  });
+  server.get(
+    '/console/v1/session',
+    { onRequest: door.limits.publicRoutes, schema: { response: { 200: ConsoleSessionStateSchema } } },
+    async (request, reply) => {
+      if (consoleOrigin(request, door.publicOrigin) === null) {
+        sendError(reply, apiError('cross_origin', { message: 'The console is not served under this name. Set PUBLIC_URL.' }));
+        return reply;
+      }
+      const { signedIn, setCookies } = await door.sessions.find(headersOf(request));
+      if (setCookies.length > 0) reply.header('set-cookie', setCookies);
+      reply.header('cache-control', 'no-store');
+      const suspended = signedIn !== null && signedIn.account.suspendedAt !== null;
+      return { account: signedIn === null || suspended ? null : meBody(signedIn), suspended } satisfies ConsoleSessionState;
+    },
+  );
 }
 
 function meBody(who: SignedIn): ConsoleMe {

@@ -2,7 +2,7 @@
  * `GET /admin/v1/health`: how this coordinator is, for the page that operators look at. Cheap enough to be asked every few
  * seconds: the database is asked at most once in a while, whoever asks.
  */
-import type { AdminHealth } from '@inference/formats';
+import { type AdminHealth, AdminHealthSchema } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import type { Dialect } from '../../database/connection/dialect.js';
@@ -37,27 +37,31 @@ type FromDatabase = Pick<AdminHealth, 'database' | 'ledger'>;
 
 export function addAdminHealth(server: FastifyInstance, guard: onRequestHookHandler, facts: AdminHealthRoutes): void {
   let latest: { readonly at: number; readonly answer: Promise<FromDatabase> } | null = null;
-  server.get('/admin/v1/health', { onRequest: guard }, async (_request, reply): Promise<AdminHealth> => {
-    const now = facts.now();
-    if (latest === null || now - latest.at >= CACHE_MS || now < latest.at) latest = { at: now, answer: readDatabaseHealth(facts) };
-    const { database, ledger } = await latest.answer;
-    const draining = facts.isDraining();
-    reply.header('cache-control', 'no-store');
-    return {
-      ready: database.state === 'ok' && !draining,
-      reason: draining ? 'draining' : database.state === 'ok' ? null : `database_${database.state}`,
-      version: facts.version,
-      node_version: process.version,
-      started_at: isoTime(facts.startedAt),
-      server_time: isoTime(facts.now()),
-      memory_bytes: process.memoryUsage.rss(),
-      database,
-      queues: facts.queues(),
-      fleet: providerCounts(facts),
-      ledger,
-      recent: { minutes: facts.recentJobs.minutes, jobs: [...facts.recentJobs.read()], problems: [...facts.recentProblems.read()] },
-    };
-  });
+  server.get(
+    '/admin/v1/health',
+    { onRequest: guard, schema: { response: { 200: AdminHealthSchema } } },
+    async (_request, reply): Promise<AdminHealth> => {
+      const now = facts.now();
+      if (latest === null || now - latest.at >= CACHE_MS || now < latest.at) latest = { at: now, answer: readDatabaseHealth(facts) };
+      const { database, ledger } = await latest.answer;
+      const draining = facts.isDraining();
+      reply.header('cache-control', 'no-store');
+      return {
+        ready: database.state === 'ok' && !draining,
+        reason: draining ? 'draining' : database.state === 'ok' ? null : `database_${database.state}`,
+        version: facts.version,
+        node_version: process.version,
+        started_at: isoTime(facts.startedAt),
+        server_time: isoTime(facts.now()),
+        memory_bytes: process.memoryUsage.rss(),
+        database,
+        queues: facts.queues(),
+        fleet: providerCounts(facts),
+        ledger,
+        recent: { minutes: facts.recentJobs.minutes, jobs: [...facts.recentJobs.read()], problems: [...facts.recentProblems.read()] },
+      };
+    },
+  );
 }
 
 async function readDatabaseHealth(facts: AdminHealthRoutes): Promise<FromDatabase> {

@@ -1,5 +1,5 @@
 /** `GET /admin/v1/earnings/concentration`: owners who earn mostly from one account, for operators who decide on withdrawals. */
-import type { AdminEarningsConcentration } from '@inference/formats';
+import { type AdminEarningsConcentration, AdminEarningsConcentrationSchema } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import Type from 'typebox';
 import { PAYER_DAYS_KEPT } from '../../database/ledger/activity.js';
@@ -14,22 +14,22 @@ const MAX_ROWS = 200;
 const whole = (min: number, max: number, fallback: number) =>
   Type.Integer({ minimum: min, maximum: max, default: fallback, description: `a whole number from ${min} to ${max}` });
 
-const readQuery = queryReader(
-  Type.Object({
-    days: whole(1, MAX_DAYS, 30),
-    min_share_percent: whole(1, 100, 50),
-    /** One dollar: below that, shares say nothing. */
-    min_micro_usd: whole(0, 10_000_000_000_000, 1_000_000),
-    limit: whole(1, MAX_ROWS, 50),
-  }),
-);
+const ConcentrationQuerySchema = Type.Object({
+  days: whole(1, MAX_DAYS, 30),
+  min_share_percent: whole(1, 100, 50),
+  /** One dollar by default: shares of less say nothing. */
+  min_micro_usd: whole(0, 10_000_000_000_000, 1_000_000),
+  limit: whole(1, MAX_ROWS, 50),
+});
+const readQuery = queryReader(ConcentrationQuerySchema);
 
 export function addEarningsConcentration(
   server: FastifyInstance,
   guard: onRequestHookHandler,
   { database, now }: { readonly database: Database; readonly now: () => number },
 ): void {
-  server.get('/admin/v1/earnings/concentration', { onRequest: guard }, async (request): Promise<AdminEarningsConcentration> => {
+  const schema = { querystring: ConcentrationQuerySchema, response: { 200: AdminEarningsConcentrationSchema } };
+  server.get('/admin/v1/earnings/concentration', { onRequest: guard, schema }, async (request): Promise<AdminEarningsConcentration> => {
     const { days, min_share_percent, min_micro_usd, limit } = readQuery(request.url);
     const to = Math.floor(now() / DAY_MS);
     const from = to - days + 1;

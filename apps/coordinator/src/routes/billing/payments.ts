@@ -5,6 +5,7 @@
 import { Readable } from 'node:stream';
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import Type from 'typebox';
 import type { Ledger, PendingEarnings } from '../../billing/ledger/ledger.js';
 import { formatUsd, microUsd } from '../../billing/micro-usd.js';
 import type { Database } from '../../database/tables.js';
@@ -12,6 +13,7 @@ import { readUsage, type UsageEntryRow, type UsageFilter, type UsagePosition } f
 import { queryReader } from '../parameters/query.js';
 import { parseTime } from '../parameters/time.js';
 import { accountOf } from '../plugins/api-key-auth.js';
+import { errorResponses, jsonResponse, schemaRef } from '../plugins/route-schemas.js';
 import { CSV_TYPE, csvLine, prefersCsv } from './csv.js';
 import { MAX_USAGE_LIMIT, type UsageEntry, UsageQuerySchema } from './payment-schemas.js';
 import { decodeUsageCursor, encodeUsageCursor } from './usage-cursor.js';
@@ -27,7 +29,12 @@ export function addPayments(
   parts: { readonly database: Database; readonly ledger: Pick<Ledger, 'balance' | 'pendingEarnings'> },
 ): void {
   const { database, ledger } = parts;
-  server.get('/v1/payments/balance', { onRequest: guard }, async (request, reply) => {
+  const balanceSchema = {
+    summary: 'Balance of the account.',
+    tags: ['Billing'],
+    response: { 200: jsonResponse('Balance'), ...errorResponses(401, 403) },
+  };
+  server.get('/v1/payments/balance', { schema: balanceSchema, onRequest: guard }, async (request, reply) => {
     const account = accountOf(request);
     const { balance, withdrawable } = await ledger.balance(account);
     const pending = await ledger.pendingEarnings(account);
@@ -43,7 +50,19 @@ export function addPayments(
         : { pending_micro_usd: pending.total, pending_usd: formatUsd(pending.total), maturing: maturingBody(pending) }),
     };
   });
-  server.get(PATH, { onRequest: guard }, (request, reply) => {
+  const usageSchema = {
+    summary: 'Jobs of the account with their cost, newest first. CSV with format=csv or Accept: text/csv.',
+    tags: ['Billing'],
+    querystring: UsageQuerySchema,
+    response: {
+      200: {
+        description: 'The response.',
+        content: { 'application/json': { schema: schemaRef('Usage') }, 'text/csv': { schema: Type.String() } },
+      },
+      ...errorResponses(400, 401, 403),
+    },
+  };
+  server.get(PATH, { schema: usageSchema, onRequest: guard }, (request, reply) => {
     const wanted = readUsageRequest(request);
     reply.headers({ ...PRIVATE, vary: 'accept' });
     return wanted.csv ? sendCsv(database, wanted, reply) : sendPage(database, wanted, reply);

@@ -2,7 +2,17 @@
  * Prices: what the models that are served cost, for everybody, and `/admin/v1/prices`, where they are set. A price is never
  * changed, only followed by another one, and jobs that are running keep the one they began with.
  */
-import { type AdminPrice, type AdminPriceHistory, type AdminPriceList, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
+import {
+  type AdminPrice,
+  type AdminPriceHistory,
+  AdminPriceHistorySchema,
+  type AdminPriceList,
+  AdminPriceListSchema,
+  AdminPriceSchema,
+  RequestError,
+  readJsonBody,
+  schemaCheck,
+} from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Compile } from 'typebox/compile';
@@ -13,6 +23,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { parseTime } from '../parameters/time.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { addPublicRoute } from '../plugins/public-route.js';
+import { jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { PriceChangeSchema } from './payment-schemas.js';
 
 const MAX_BODY_BYTES = 4096;
@@ -27,7 +38,8 @@ export interface PriceRoutes {
 }
 
 export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHandler, { prices, fleet, now }: PriceRoutes): void {
-  addPublicRoute(server, '/v1/prices', async (_request, reply) => {
+  const listSchema = { summary: 'Prices of the models that are served now.', tags: ['Models'], response: { 200: jsonResponse('Prices') } };
+  addPublicRoute(server, '/v1/prices', listSchema, async (_request, reply) => {
     // A new price counts at once, so nothing may keep the old one.
     reply.header('cache-control', 'no-cache');
     return {
@@ -39,7 +51,7 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
   const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };
   server.get(
     '/admin/v1/prices',
-    options,
+    { ...options, schema: { response: { 200: AdminPriceListSchema } } },
     async (): Promise<AdminPriceList> => ({
       object: 'list',
       currency: 'micro_usd',
@@ -47,12 +59,18 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
     }),
   );
   // Wildcards, because model ids may contain slashes.
-  server.get<{ Params: { '*': string } }>('/admin/v1/prices/*', options, async (request): Promise<AdminPriceHistory> => {
-    const model = modelOf(request.params['*']);
-    const history = await prices.history(model);
-    return { model, current: ratesBody(prices.current(model)), history: history.map(priceBody) };
-  });
-  server.put<{ Params: { '*': string } }>('/admin/v1/prices/*', options, async (request) => {
+  const historySchema = { params: pathParams('id'), response: { 200: AdminPriceHistorySchema } };
+  server.get<{ Params: { '*': string } }>(
+    '/admin/v1/prices/*',
+    { ...options, schema: historySchema },
+    async (request): Promise<AdminPriceHistory> => {
+      const model = modelOf(request.params['*']);
+      const history = await prices.history(model);
+      return { model, current: ratesBody(prices.current(model)), history: history.map(priceBody) };
+    },
+  );
+  const putSchema = { params: pathParams('id'), body: PriceChangeSchema, response: { 200: AdminPriceSchema } };
+  server.put<{ Params: { '*': string } }>('/admin/v1/prices/*', { ...options, schema: putSchema }, async (request) => {
     const model = modelOf(request.params['*']);
     const { valid_from, ...change } = checkChange(readJsonBody(bytesOf(request)));
     const validFrom = parseTime('valid_from', valid_from);

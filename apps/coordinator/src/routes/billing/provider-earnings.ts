@@ -5,6 +5,7 @@
 import { apiError, RequestError } from '@inference/formats';
 import { MAX_EARNING_DAYS, type MachineEarnings, type ProviderId } from '@inference/protocol';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
 import type { Ledger } from '../../billing/ledger/ledger.js';
 import { isOwnedBy, nameOfAccount } from '../../database/accounts/account-names.js';
 import { QUARTER_MS } from '../../database/ledger/activity.js';
@@ -13,6 +14,7 @@ import type { Database } from '../../database/tables.js';
 import { accountEarnings, type MachineQuarter, machineQuarters } from '../../database/usage/machine-earnings.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
+import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { firstDay, isTimeZone, localDayFormatter } from './local-days.js';
 import { maturingBody } from './payments.js';
@@ -30,6 +32,17 @@ const NOT_LINKED = 'The machine is not linked yet: it shows its token when it co
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 7;
 
+export const EarningsQuerySchema = Type.Object({
+  days: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_EARNING_DAYS,
+      description: `Number of days to return, including today. Default ${DEFAULT_DAYS}.`,
+    }),
+  ),
+  time_zone: Type.Optional(Type.String({ description: 'IANA time zone of the days, such as Europe/Berlin. Default UTC.' })),
+});
+
 interface Machine {
   readonly providerId: ProviderId;
   readonly accountId: string;
@@ -37,7 +50,13 @@ interface Machine {
 
 export function addMachineEarnings(server: FastifyInstance, routes: ProviderEarningsRoutes): void {
   const { database, ledger, limits, now } = routes;
-  server.get('/v1/machine/earnings', { onRequest: limits.publicRoutes }, async (request, reply) => {
+  const schema = {
+    summary: 'Earnings of a provider for the account that it is linked to. The bearer token is the machine token, not an API key.',
+    tags: ['Providers'],
+    querystring: EarningsQuerySchema,
+    response: { 200: jsonResponse('MachineEarnings'), ...errorResponses(400, 401, 403) },
+  };
+  server.get('/v1/machine/earnings', { schema, onRequest: limits.publicRoutes }, async (request, reply) => {
     const machine = await machineOf(routes, request, reply);
     if (machine === null) return reply;
     const { providerId, accountId } = machine;

@@ -2,7 +2,16 @@
  * The catalogue: which models the operator knows, with their files and prices, for everybody; and `/admin/v1/catalogue`, where
  * it is changed. A provider whose file is another one is refused that model as soon as the change is in force.
  */
-import { type AdminCatalogue, type AdminCatalogueEntry, apiError, RequestError, readJsonBody, schemaCheck } from '@inference/formats';
+import {
+  type AdminCatalogue,
+  type AdminCatalogueEntry,
+  AdminCatalogueEntrySchema,
+  AdminCatalogueSchema,
+  apiError,
+  RequestError,
+  readJsonBody,
+  schemaCheck,
+} from '@inference/formats';
 import { ModelOfferSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { Compile } from 'typebox/compile';
@@ -11,6 +20,7 @@ import type { PriceRepository } from '../../billing/prices/price-repository.js';
 import type { CatalogueEntry, CatalogueRepository } from '../../database/providers/catalogue-repository.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { addPublicRoute } from '../plugins/public-route.js';
+import { jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { CatalogueChangeSchema } from './catalogue-schemas.js';
 
@@ -34,14 +44,20 @@ export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookH
     currency: 'micro_usd',
     data: [...catalogue.entries.values()].map((entry) => entryBody(entry, prices)),
   });
-  addPublicRoute(server, '/v1/catalogue', async (_request, reply) => {
+  const listSchema = {
+    summary: 'Models that the operator lists, with their files and prices.',
+    tags: ['Models'],
+    response: { 200: jsonResponse('Catalogue') },
+  };
+  addPublicRoute(server, '/v1/catalogue', listSchema, async (_request, reply) => {
     reply.header('cache-control', 'no-cache');
     return list();
   });
   const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };
-  server.get('/admin/v1/catalogue', options, async () => list());
+  server.get('/admin/v1/catalogue', { ...options, schema: { response: { 200: AdminCatalogueSchema } } }, async () => list());
   // Wildcards, because model ids may contain slashes.
-  server.put<{ Params: { '*': string } }>('/admin/v1/catalogue/*', options, async (request) => {
+  const putSchema = { params: pathParams('id'), body: CatalogueChangeSchema, response: { 200: AdminCatalogueEntrySchema } };
+  server.put<{ Params: { '*': string } }>('/admin/v1/catalogue/*', { ...options, schema: putSchema }, async (request) => {
     const id = modelOf(request.params['*']);
     const change = checkChange(readJsonBody(bytesOf(request)));
     await catalogue.put({
@@ -65,11 +81,15 @@ export function addCatalogue(server: FastifyInstance, adminGuard: onRequestHookH
     if (entry === undefined) throw new RequestError('conflict', 'model', 'The model was taken out of the catalogue meanwhile.');
     return entryBody(entry, prices);
   });
-  server.delete<{ Params: { '*': string } }>('/admin/v1/catalogue/*', { onRequest: adminGuard }, async (request, reply) => {
-    const id = modelOf(request.params['*']);
-    if (await catalogue.remove(id)) return { id, removed: true };
-    return sendError(reply, apiError('not_found', { message: 'The catalogue does not list this model.' }));
-  });
+  server.delete<{ Params: { '*': string } }>(
+    '/admin/v1/catalogue/*',
+    { onRequest: adminGuard, schema: { params: pathParams('id') } },
+    async (request, reply) => {
+      const id = modelOf(request.params['*']);
+      if (await catalogue.remove(id)) return { id, removed: true };
+      return sendError(reply, apiError('not_found', { message: 'The catalogue does not list this model.' }));
+    },
+  );
 }
 
 function modelOf(text: string): string {

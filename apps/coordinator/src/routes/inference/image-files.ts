@@ -4,8 +4,10 @@
  */
 import { apiError, IMAGE_CONTENT_TYPES } from '@inference/formats';
 import type { FastifyInstance, FastifyReply, onRequestHookHandler } from 'fastify';
+import Type from 'typebox';
 import type { FoundImage, ImageStore } from '../../images/image-store.js';
 import type { Metrics } from '../../telemetry/metrics.js';
+import { jsonResponse, NO_CREDENTIALS, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { parseRange } from './byte-range.js';
 
@@ -20,8 +22,26 @@ export interface ImageFileRoutes {
 /** Errors must not be kept either: an address that is not there yet may be there in a moment. */
 const NO_STORE = { 'cache-control': 'no-store' };
 
+const IMAGE_CONTENT = Object.fromEntries(Object.values(IMAGE_CONTENT_TYPES).map((type) => [type, { schema: {} }]));
+
+const schema = {
+  summary: 'An image until it expires. The URL alone gives access. Ranges are supported.',
+  tags: ['Inference'],
+  security: NO_CREDENTIALS,
+  params: pathParams('file'),
+  headers: Type.Object({ Range: Type.Optional(Type.String()) }),
+  response: {
+    200: { description: 'The image.', content: IMAGE_CONTENT },
+    206: { description: 'The requested range of the image.', content: IMAGE_CONTENT },
+    304: { description: 'The image has not changed.', type: 'null' },
+    404: jsonResponse('OpenAiError', 'No image ever had this URL.'),
+    410: jsonResponse('OpenAiError', 'The image has expired.'),
+    416: jsonResponse('OpenAiError', 'The range lies outside of the image.'),
+  },
+};
+
 export function addImageFiles(server: FastifyInstance, guard: onRequestHookHandler, { store, metrics, now }: ImageFileRoutes): void {
-  server.get<{ Params: { file: string } }>(`${IMAGE_FILES_PATH}/:file`, { onRequest: guard }, async (request, reply) => {
+  server.get<{ Params: { file: string } }>(`${IMAGE_FILES_PATH}/:file`, { schema, onRequest: guard }, async (request, reply) => {
     const image = await store.find(request.params.file);
     metrics.imageFetched(image.kind);
     reply.headers({

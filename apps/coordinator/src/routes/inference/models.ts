@@ -4,29 +4,32 @@
  */
 import { RequestError } from '@inference/formats';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
-import Type, { type Static } from 'typebox';
+import type { Static } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
 import { imageOfferOf, type ProviderRegistry, type ServedModel } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';
 import { isAnthropicClient } from '../plugins/anthropic-client.js';
+import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
+import { ModelListQuerySchema } from './model-schemas.js';
 
 const OWNER = 'inference-network';
 
-export const ModelListQuerySchema = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LISTED_MODELS, description: `an integer from 1 to ${MAX_LISTED_MODELS}` })),
-  after_id: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'the id of a model' })),
-  before_id: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'the id of a model' })),
-});
 type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
 
 export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: ProviderRegistry, requestQueue: RequestQueue): void {
   const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
   const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
-  server.get('/v1/models', { onRequest: guard }, async (request) => {
+  const listSchema = {
+    summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
+    tags: ['Models'],
+    querystring: ModelListQuerySchema,
+    response: { 200: jsonResponse('ModelList'), ...errorResponses(400, 401, 403) },
+  };
+  server.get('/v1/models', { schema: listSchema, onRequest: guard }, async (request) => {
     const query = readListQuery(request.url);
     const { models, hasMore } = pageOf(fleet.listing().models, query);
     const isMessages = isAnthropicClient(request);
@@ -35,8 +38,14 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
     if (!isMessages && Object.keys(query).length === 0) return list;
     return { ...list, has_more: hasMore, first_id: data.at(0)?.id ?? null, last_id: data.at(-1)?.id ?? null };
   });
+  const modelSchema = {
+    summary: 'One model that is served now, with its demand. The id may contain slashes.',
+    tags: ['Models'],
+    params: pathParams('id'),
+    response: { 200: jsonResponse('Model'), ...errorResponses(401, 403, 404) },
+  };
   // A wildcard, because model ids may contain slashes.
-  server.get<{ Params: { '*': string } }>('/v1/models/*', { onRequest: guard }, (request, reply) => {
+  server.get<{ Params: { '*': string } }>('/v1/models/*', { schema: modelSchema, onRequest: guard }, (request, reply) => {
     const id = request.params['*'];
     const model = fleet.servedModel(id);
     if (model === null) return sendError(reply, unknownModel(id, fleet.listedNames()));

@@ -1,13 +1,31 @@
 /** `GET /v1/receipts/{job_id}`: the signed receipt of a finished job, for the account that ran it. */
 import { apiError } from '@inference/formats';
-import { fromBase64Url, fromUtf8, type Receipt } from '@inference/protocol';
+import { fromBase64Url, fromUtf8, type Receipt, ReceiptSchema } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
+import Type from 'typebox';
 import type { ReceiptRepository } from '../../database/providers/receipt-repository.js';
 import { accountOf } from '../plugins/api-key-auth.js';
+import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 
+export const SignedReceiptSchema = Type.Object({
+  object: Type.Literal('inference.receipt'),
+  job_id: Type.String(),
+  receipt: Type.String({ description: 'base64url of the canonical JSON of the claims.' }),
+  receipt_signature: Type.String({ description: 'Base64 of the DER signature over "inference/receipt/v1", a zero byte, and the receipt.' }),
+  response_hash: Type.String({ description: 'SHA-256 of the response, in hexadecimal.' }),
+  se_signature: Type.String({ description: 'Base64 of the DER signature over the 64 hexadecimal digits of response_hash.' }),
+  claims: ReceiptSchema,
+});
+
 export function addReceipts(server: FastifyInstance, guard: onRequestHookHandler, receipts: Pick<ReceiptRepository, 'find'>): void {
-  server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { onRequest: guard }, async (request, reply) => {
+  const schema = {
+    summary: 'Signed receipt of a finished job.',
+    tags: ['Verification'],
+    params: pathParams('job_id'),
+    response: { 200: jsonResponse('SignedReceipt'), ...errorResponses(401, 403, 404) },
+  };
+  server.get<{ Params: { job_id: string } }>('/v1/receipts/:job_id', { schema, onRequest: guard }, async (request, reply) => {
     const kept = await receipts.find(request.params.job_id.toLowerCase(), accountOf(request));
     if (kept === null) {
       sendError(reply, apiError('not_found', { message: 'There is no receipt of such a job.' }));

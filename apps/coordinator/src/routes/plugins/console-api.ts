@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import { apiError, readJsonBody, schemaCheck } from '@inference/formats';
-import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema, onRequestHookHandler } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import type { SessionReader, SignedIn } from '../../accounts/sessions.js';
 import { bytesOf } from './body-bytes.js';
@@ -37,7 +37,7 @@ export interface ConsoleOperation<Answer extends TSchema, Body extends TSchema> 
   readonly method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly body?: Body;
-  /** What the answer looks like; only its type is used. */
+  /** Body of a successful response; documentation, and the type that the handler returns. */
   readonly response: Answer;
   readonly status?: number;
 }
@@ -65,9 +65,14 @@ export class ConsoleApi {
     handle: (call: ConsoleCall<Static<Body>>) => Promise<Static<Answer>>,
   ): void {
     const check = operation.body === undefined ? null : schemaCheck(operation.body);
+    const schema: FastifySchema = {
+      ...(operation.body === undefined ? {} : { body: operation.body }),
+      response: { [operation.status ?? 200]: operation.response },
+    };
     this.#server.route({
       method: operation.method,
       url: `/console/v1${operation.path}`,
+      schema,
       bodyLimit: MAX_CONSOLE_BODY_BYTES,
       onRequest: this.#guards,
       handler: async (request, reply) => {

@@ -2,7 +2,7 @@
  * Writes down whatever an operator changes, on every address of the admin API alike: before it is done who, what and with which
  * body, and how it ended before the answer goes out. What cannot be written down is not done.
  */
-import { type AdminAction, type AdminActionPage, apiError } from '@inference/formats';
+import { type AdminAction, type AdminActionPage, AdminActionPageSchema, apiError } from '@inference/formats';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, onSendAsyncHookHandler, preHandlerAsyncHookHandler } from 'fastify';
 import type { OperatorAction, OperatorAuditLog } from '../../database/accounts/operator-audit-log.js';
 import { isoTime, readPageQuery, toPage } from '../parameters/pagination.js';
@@ -56,18 +56,22 @@ export interface AuditLogRoutes {
 }
 
 export function addAuditLogRoutes(server: FastifyInstance, guard: onRequestHookHandler, { trail, namesOf }: AuditLogRoutes): void {
-  server.get('/admin/v1/actions', { onRequest: guard }, async (request): Promise<AdminActionPage> => {
-    const query = request.query as Readonly<Record<string, string | undefined>>;
-    const { limit, after } = readPageQuery(query);
-    const rows = await trail.list({ subject: readTextFilter(query, 'subject'), limit: limit + 1, after });
-    const names = await namesOf([...new Set(rows.map(({ operator }) => operator))]);
-    return toPage(
-      rows,
-      limit,
-      ({ at, id }) => ({ at, id }),
-      (row) => actionBody(row, names),
-    );
-  });
+  server.get(
+    '/admin/v1/actions',
+    { onRequest: guard, schema: { response: { 200: AdminActionPageSchema } } },
+    async (request): Promise<AdminActionPage> => {
+      const query = request.query as Readonly<Record<string, string | undefined>>;
+      const { limit, after } = readPageQuery(query);
+      const rows = await trail.list({ subject: readTextFilter(query, 'subject'), limit: limit + 1, after });
+      const names = await namesOf([...new Set(rows.map(({ operator }) => operator))]);
+      return toPage(
+        rows,
+        limit,
+        ({ at, id }) => ({ at, id }),
+        (row) => actionBody(row, names),
+      );
+    },
+  );
 }
 
 function subjectOf(request: FastifyRequest): string | null {

@@ -1,19 +1,21 @@
 /**
- * Addresses that anyone may read, pages of other sites included: they take no credentials, so their answers may be shown to
- * every origin (Fetch standard, CORS), whatever the operator says of keyed addresses.
+ * Routes without credentials, readable from pages of every origin (Fetch standard, CORS). The operator's CORS setting covers only
+ * routes with an API key.
  */
-import type { FastifyInstance, FastifyReply, RouteHandlerMethod } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifySchema, RouteHandlerMethod } from 'fastify';
 import type { Cached } from '../../telemetry/statistics/timed-cache.js';
+import { NO_CREDENTIALS } from './route-schemas.js';
 
 const EXPOSED_HEADERS = 'age, retry-after, x-request-id';
-/** Browsers remember the answer to a preflight for a day. */
+/** Browsers cache the response to a preflight for a day. */
 const PREFLIGHT_SECONDS = '86400';
 
-/** Serves GET, HEAD and the browser's preflight OPTIONS. Errors are readable across origins like answers. */
-export function addPublicRoute(server: FastifyInstance, path: string, handler: RouteHandlerMethod): void {
+/** Serves GET, HEAD and the browser's preflight OPTIONS. Other origins can read errors, too. */
+export function addPublicRoute(server: FastifyInstance, path: string, schema: FastifySchema, handler: RouteHandlerMethod): void {
   server.get(
     path,
     {
+      schema: { ...schema, security: NO_CREDENTIALS },
       onRequest: (_request, reply, done) => {
         reply.headers({ 'access-control-allow-origin': '*', 'access-control-expose-headers': EXPOSED_HEADERS });
         done();
@@ -36,8 +38,8 @@ export function addPublicRoute(server: FastifyInstance, path: string, handler: R
 }
 
 /**
- * Sends an answer that is kept for `maxAgeSeconds`. `max-age` is the life of the kept answer and `Age` how much of it is over,
- * so that a cache on the way drops it when ours does (RFC 9111 section 4.2) and nobody sees one older than that.
+ * Sends a response that this process caches for `maxAgeSeconds`. `Age` is the time since it was computed, so that caches on the way
+ * drop it when ours does (RFC 9111 section 4.2).
  */
 export function sendCached(reply: FastifyReply, { value, ageSeconds }: Cached<object>, maxAgeSeconds: number): FastifyReply {
   return reply.headers({ 'cache-control': `public, max-age=${maxAgeSeconds}`, age: String(ageSeconds) }).send(value);

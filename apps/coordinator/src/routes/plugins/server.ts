@@ -13,6 +13,7 @@ import { closePipelined } from './connections/pipelined-responses.js';
 import { allowOrigins, answerPreflight } from './cors.js';
 import type { RequestBodies } from './request-bodies.js';
 import { normalizeUrl, suggestPath } from './request-path.js';
+import { useDocumentationSchemas } from './route-schemas.js';
 import { databaseUnavailable, sendError } from './send-error.js';
 
 export interface HttpServerOptions {
@@ -62,6 +63,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   server.decorateRequest('sessionAccountId', null);
   server.decorateRequest('operator', null);
   server.decorateRequest('entered', null);
+  useDocumentationSchemas(server);
   server.removeAllContentTypeParsers();
   options.bodies.addTo(server);
   const answerUnknown = notFoundHandler(server, options.sendNotFoundPage);

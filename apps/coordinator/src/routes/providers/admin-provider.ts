@@ -1,5 +1,5 @@
 /** `/admin/v1/providers/{id}`: one machine as its owner sees it, and who that is; taking it out of routing, and letting it in again. */
-import { type AdminProviderView, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
+import { type AdminProviderView, AdminProviderViewSchema, apiError, QuarantineSchema, readJsonBody, schemaCheck } from '@inference/formats';
 import type { ProviderId, ProviderStatusAnswer } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { AccountRepository } from '../../database/accounts/account-repository.js';
@@ -11,6 +11,7 @@ import type { OnlineSession } from '../../providers/session/provider-session.js'
 import { parseProviderId } from '../parameters/provider-id.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { operatorOf } from '../plugins/operator.js';
+import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { adminProviderBody, quarantineBody, quarantineBodyOrNull, reputationBody } from './admin-providers.js';
 import { lastSeenBody } from './owned-provider.js';
@@ -25,6 +26,8 @@ export interface AdminProviderRoutes {
   readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
 }
 
+const BY_ID = pathParams('id');
+
 interface ById {
   readonly Params: { readonly id: string };
 }
@@ -36,19 +39,27 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
   const { fleet, holds } = routes;
   const options = { onRequest: guard, bodyLimit: MAX_BODY_BYTES };
 
-  server.get<ById>('/admin/v1/providers/:id', options, async (request, reply) => {
-    const view = await viewOf(routes, parseProviderId(request.params.id));
-    if (view === null) return sendError(reply, apiError('not_found', { message: 'Nothing is known of this provider.' }));
-    return view;
-  });
+  server.get<ById>(
+    '/admin/v1/providers/:id',
+    { ...options, schema: { params: BY_ID, response: { 200: AdminProviderViewSchema } } },
+    async (request, reply) => {
+      const view = await viewOf(routes, parseProviderId(request.params.id));
+      if (view === null) return sendError(reply, apiError('not_found', { message: 'Nothing is known of this provider.' }));
+      return view;
+    },
+  );
 
-  server.post<ById>('/admin/v1/providers/:id/quarantine', options, async (request) => {
-    const id = parseProviderId(request.params.id);
-    const { reason } = checkQuarantine(readJsonBody(bytesOf(request)));
-    return { provider_id: id, hold: quarantineBody(await holds.put(id, reason, operatorOf(request))) };
-  });
+  server.post<ById>(
+    '/admin/v1/providers/:id/quarantine',
+    { ...options, schema: { params: BY_ID, body: QuarantineSchema } },
+    async (request) => {
+      const id = parseProviderId(request.params.id);
+      const { reason } = checkQuarantine(readJsonBody(bytesOf(request)));
+      return { provider_id: id, hold: quarantineBody(await holds.put(id, reason, operatorOf(request))) };
+    },
+  );
 
-  server.post<ById>('/admin/v1/providers/:id/release', options, async (request, reply) => {
+  server.post<ById>('/admin/v1/providers/:id/release', { ...options, schema: { params: BY_ID } }, async (request, reply) => {
     const id = parseProviderId(request.params.id);
     if (await holds.remove(id)) return { provider_id: id, released: true };
     return sendError(reply, apiError('not_found', { message: 'No operator holds this provider back.' }));

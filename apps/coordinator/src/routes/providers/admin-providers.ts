@@ -1,5 +1,5 @@
 /** For those who run the coordinator: what every provider is doing, and why some take no jobs. */
-import { type AdminHold, type AdminProvider, type AdminProviderList, apiError } from '@inference/formats';
+import { type AdminHold, type AdminProvider, type AdminProviderList, AdminProviderListSchema, apiError } from '@inference/formats';
 import type { ProviderId } from '@inference/protocol';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
@@ -9,6 +9,7 @@ import type { ReputationSummary } from '../../providers/reputation/reputation-re
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import { isoTime } from '../parameters/pagination.js';
+import { pathParams } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 
 export interface AdminProviderListRoutes {
@@ -21,7 +22,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
   const { fleet, requestQueue, holds } = routes;
   server.get(
     '/admin/v1/providers',
-    { onRequest: adminGuard },
+    { onRequest: adminGuard, schema: { response: { 200: AdminProviderListSchema } } },
     async (): Promise<AdminProviderList> => ({
       providers: [...fleet.sessions()].map((session) => adminProviderBody(fleet, holds, session)),
       restrained: [...fleet.reputations.restricted()].map(([provider_id, standing]) => ({ provider_id, ...reputationBody(standing) })),
@@ -51,10 +52,14 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
       };
     },
   );
-  server.post<{ Params: { id: ProviderId } }>('/admin/v1/providers/:id/reinstate', { onRequest: adminGuard }, (request, reply) => {
-    if (fleet.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
-    else sendError(reply, apiError('not_found', { message: 'This provider is not held back.' }));
-  });
+  server.post<{ Params: { id: ProviderId } }>(
+    '/admin/v1/providers/:id/reinstate',
+    { onRequest: adminGuard, schema: { params: pathParams('id') } },
+    (request, reply) => {
+      if (fleet.reputations.reinstate(request.params.id)) reply.send({ provider_id: request.params.id, reinstated: true });
+      else sendError(reply, apiError('not_found', { message: 'This provider is not held back.' }));
+    },
+  );
 }
 
 export function adminProviderBody(fleet: ProviderRegistry, holds: Pick<QuarantineRepository, 'of'>, session: OnlineSession): AdminProvider {

@@ -3,21 +3,24 @@
  * what the file says, and whoever reads it checks the signature.
  */
 import { RequestError } from '@inference/formats';
-import { RELEASE_PLATFORMS, type Release, ReleaseVersionSchema } from '@inference/protocol';
+import { RELEASE_PLATFORMS, type Release, ReleaseSchema, ReleaseVersionSchema } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
+import { pathParams } from '../plugins/route-schemas.js';
 import type { AgentReleaseFile } from './agent-release-file.js';
 
-const readQuery = queryReader(
-  Type.Object({ platform: Type.Enum([...RELEASE_PLATFORMS], { description: `one of ${RELEASE_PLATFORMS.join(', ')}` }) }),
-);
+const ReleaseQuerySchema = Type.Object({
+  platform: Type.Enum([...RELEASE_PLATFORMS], { description: `one of ${RELEASE_PLATFORMS.join(', ')}` }),
+});
+const readQuery = queryReader(ReleaseQuerySchema);
 const isVersion = Compile(ReleaseVersionSchema);
 
 export function addAgentReleases(server: FastifyInstance, releases: AgentReleaseFile): void {
-  addPublicRoute(server, '/v1/agent/releases/:version', async (request, reply): Promise<Release> => {
+  const schema = { params: pathParams('version'), querystring: ReleaseQuerySchema, response: { 200: ReleaseSchema } };
+  addPublicRoute(server, '/v1/agent/releases/:version', schema, async (request, reply): Promise<Release> => {
     const { version } = request.params as { version: string };
     const { platform } = readQuery(request.url);
     if (platform === undefined)

@@ -9,6 +9,7 @@ import Type from 'typebox';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
+import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { attestationRecord, publishedAnchor } from './attestation-record.js';
 import { verificationInstructions } from './verification-instructions.js';
 
@@ -25,7 +26,13 @@ const readQuery = queryReader(AttestationQuerySchema);
 export function addAttestation(server: FastifyInstance, fleet: ProviderRegistry): void {
   const { anchor } = fleet;
   const instructions = verificationInstructions(anchor);
-  addPublicRoute(server, '/v1/providers/attestation', async (request): Promise<AttestationFeed> => {
+  const schema = {
+    summary: 'Attestation records of every connected provider, or of one.',
+    tags: ['Providers'],
+    querystring: AttestationQuerySchema,
+    response: { 200: jsonResponse('Attestations'), ...errorResponses(400) },
+  };
+  addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {
     const { provider_id: wanted } = readQuery(request.url);
     const sessions = [...fleet.sessions()].filter((session) => wanted === undefined || session.registration.identity.providerId === wanted);
     const { namesOf } = fleet.listing();

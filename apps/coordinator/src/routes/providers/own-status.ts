@@ -12,6 +12,7 @@ import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
+import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 import { sendError } from '../plugins/send-error.js';
 import { providerStatus } from './status/provider-status.js';
 
@@ -32,7 +33,12 @@ const WRONG_TOKEN = 'The provider token is not valid: it is good for as long as 
 
 export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes): void {
   const { fleet, limits } = routes;
-  server.get('/v1/providers/me', { onRequest: limits.publicRoutes }, async (request, reply) => {
+  const schema = {
+    summary: 'Status of the calling provider. The bearer token is the session token of the provider, not an API key.',
+    tags: ['Providers'],
+    response: { 200: jsonResponse('ProviderStatus'), ...errorResponses(401, 403) },
+  };
+  server.get('/v1/providers/me', { schema, onRequest: limits.publicRoutes }, async (request, reply) => {
     const token = presentedKey(request);
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
     const session = fleet.sessionByToken(token);

@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
+import { jsonResponse, NO_CREDENTIALS } from '../plugins/route-schemas.js';
 
 export interface HealthRoutes {
   readonly isDraining: () => boolean;
@@ -22,7 +23,13 @@ export function isHealthPath(url: string): boolean {
 
 export function addHealth(server: FastifyInstance, { isDraining, database, now }: HealthRoutes): void {
   let latest: { readonly at: number; readonly state: Promise<DatabaseState> } | null = null;
-  server.get('/health', async () => ({ status: 'ok' }));
+  const schema = {
+    summary: 'Whether the service runs.',
+    tags: ['System'],
+    security: NO_CREDENTIALS,
+    response: { 200: jsonResponse('Health') },
+  };
+  server.get('/health', { schema }, async () => ({ status: 'ok' }));
   server.get('/health/ready', async (_request, reply) => {
     if (latest === null || now() - latest.at >= CACHE_MS) latest = { at: now(), state: database() };
     const state = await latest.state;

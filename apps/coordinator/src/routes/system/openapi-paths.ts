@@ -1,84 +1,18 @@
 /** What the addresses beside inference answer, for the API description. Members that are not listed may follow. */
 
 import { LeaderboardQuerySchema, STATS_SCHEMAS, TotalsQuerySchema } from '@inference/formats';
-import { AttestationFeedSchema, MAX_EARNING_DAYS, MachineEarningsSchema, ProviderStatusSchema, ReceiptSchema } from '@inference/protocol';
-import Type, { type TObject, type TProperties } from 'typebox';
+import { AttestationFeedSchema, MachineEarningsSchema, ProviderStatusSchema } from '@inference/protocol';
+import Type, { type TObject } from 'typebox';
 import { PAYMENT_SCHEMAS, UsageQuerySchema } from '../billing/payment-schemas.js';
+import { EarningsQuerySchema } from '../billing/provider-earnings.js';
 import { CATALOGUE_SCHEMAS } from '../inference/catalogue-schemas.js';
-import { ModelListQuerySchema } from '../inference/models.js';
+import { MODEL_SCHEMAS, ModelListQuerySchema } from '../inference/model-schemas.js';
+import { SignedReceiptSchema } from '../inference/receipts.js';
 import { AttestationQuerySchema } from '../providers/attestation.js';
 
-const count = Type.Integer({ minimum: 0 });
-const trustLevel = Type.Union([Type.Literal('self_signed'), Type.Literal('hardware')]);
-const texts = (...names: readonly string[]): TProperties => Object.fromEntries(names.map((name) => [name, Type.String()]));
-
-const tokensOrNull = (description: string) => Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], { description });
-
-const Model = Type.Object({
-  id: Type.String(),
-  object: Type.Literal('model'),
-  created: Type.Integer({ description: 'Seconds since 1970.' }),
-  owned_by: Type.String(),
-  context_length: Type.Optional(
-    tokensOrNull('Tokens of prompt and answer together: the most that a machine that serves the model now offers. Not of image models.'),
-  ),
-  max_output_tokens: Type.Optional(tokensOrNull('Most tokens of an answer, as far as the prompt leaves them. Not of image models.')),
-  top_provider: Type.Optional(
-    Type.Object(
-      { context_length: tokensOrNull('As above.'), max_completion_tokens: tokensOrNull('As max_output_tokens.') },
-      { description: 'The same under the names of other lists.' },
-    ),
-  ),
-  metadata: Type.Object({
-    ...texts('model_type', 'quantization', 'display_name'),
-    provider_count: count,
-    attested_providers: count,
-    trust_level: trustLevel,
-    weights: Type.Optional(
-      Type.Array(Type.Object({ sha256: Type.String(), provider_count: count }), {
-        description: 'SHA-256 of the weights that providers say they serve the model with, at most 8, and how many say so.',
-      }),
-    ),
-    slots: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model: jobs that its providers run at once.' })),
-    requests_last_5_minutes: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model.' })),
-    waiting_requests: Type.Optional(Type.Integer({ minimum: 0, description: 'Of one model.' })),
-    expected_wait_ms: Type.Optional(
-      Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-        description: 'Of one model: for a new request; null when it is not known.',
-      }),
-    ),
-    hardware_slots: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'Of one model: those of `slots` on machines of trust level hardware.' }),
-    ),
-    hardware_expected_wait_ms: Type.Optional(
-      Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-        description: 'Of one model: for a new request that asks for trust level hardware; null when it is not known.',
-      }),
-    ),
-    sizes: Type.Optional(Type.Array(Type.String(), { description: 'Of an image model: sizes that it makes, as <width>x<height>.' })),
-    max_images: Type.Optional(Type.Integer({ minimum: 0, description: 'Of an image model: most images of one request.' })),
-  }),
-});
-
-const EarningsQuerySchema = Type.Object({
-  days: Type.Integer({ minimum: 1, maximum: MAX_EARNING_DAYS, description: 'Days that are told, today included; 7 where left out.' }),
-  time_zone: Type.String({ description: 'Whose days they are, such as Europe/Berlin; UTC where left out.' }),
-});
-
-const SignedReceipt = Type.Object({
-  object: Type.Literal('inference.receipt'),
-  job_id: Type.String(),
-  receipt: Type.String({ description: 'base64url of the canonical JSON of the claims.' }),
-  receipt_signature: Type.String({ description: 'Base64 of the DER signature over "inference/receipt/v1", a zero byte, and the receipt.' }),
-  response_hash: Type.String({ description: 'Hexadecimal SHA-256 of the response.' }),
-  se_signature: Type.String({ description: 'Base64 of the DER signature over the digits of the hash.' }),
-  claims: ReceiptSchema,
-});
-
 export const SCHEMAS = {
-  Model,
-  ModelList: Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) }),
-  SignedReceipt,
+  ...MODEL_SCHEMAS,
+  SignedReceipt: SignedReceiptSchema,
   Attestations: AttestationFeedSchema,
   ProviderStatus: ProviderStatusSchema,
   MachineEarnings: MachineEarningsSchema,

@@ -7,7 +7,12 @@ import { PATHS, SCHEMAS } from './openapi-paths.js';
 
 export function addOpenApi(server: FastifyInstance): void {
   const text = JSON.stringify(openApiDocument({ version: programVersion(), paths: PATHS, schemas: SCHEMAS }));
-  addPublicRoute(server, '/openapi.json', (_request, reply) => {
+  const schema = {
+    summary: 'This document.',
+    tags: ['System'],
+    response: { 200: { type: 'object', description: 'The OpenAPI document.' } },
+  };
+  addPublicRoute(server, '/openapi.json', schema, (_request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(text);
   });
 }

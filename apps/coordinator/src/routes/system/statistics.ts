@@ -5,17 +5,37 @@ import type { FastifyInstance } from 'fastify';
 import { KEPT_SECONDS, type PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute, sendCached } from '../plugins/public-route.js';
+import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
 
 const readLeaderboardQuery = queryReader(LeaderboardQuerySchema);
 const readTotalsQuery = queryReader(TotalsQuerySchema);
 
 export function addStatistics(server: FastifyInstance, statistics: PublicStatistics): void {
-  addPublicRoute(server, '/v1/stats', async (_request, reply) => sendCached(reply, await statistics.stats(), KEPT_SECONDS.stats));
-  addPublicRoute(server, '/v1/leaderboard', async (request, reply) => {
+  const statsSchema = {
+    summary: 'Statistics of the network, at most one minute old.',
+    tags: ['Network'],
+    response: { 200: jsonResponse('Stats') },
+  };
+  addPublicRoute(server, '/v1/stats', statsSchema, async (_request, reply) =>
+    sendCached(reply, await statistics.stats(), KEPT_SECONDS.stats),
+  );
+  const leaderboardSchema = {
+    summary: 'Providers ranked by what they did in a time window, at most five minutes old.',
+    tags: ['Network'],
+    querystring: LeaderboardQuerySchema,
+    response: { 200: jsonResponse('Leaderboard'), ...errorResponses(400) },
+  };
+  addPublicRoute(server, '/v1/leaderboard', leaderboardSchema, async (request, reply) => {
     const choice = readLeaderboardQuery(request.url);
     return sendCached(reply, await statistics.leaderboard(choice), KEPT_SECONDS.leaderboard);
   });
-  addPublicRoute(server, '/v1/network/totals', async (request, reply) => {
+  const totalsSchema = {
+    summary: 'Totals of the network in a time window, at most one minute old.',
+    tags: ['Network'],
+    querystring: TotalsQuerySchema,
+    response: { 200: jsonResponse('Totals'), ...errorResponses(400) },
+  };
+  addPublicRoute(server, '/v1/network/totals', totalsSchema, async (request, reply) => {
     const { window } = readTotalsQuery(request.url);
     return sendCached(reply, await statistics.totals(window), KEPT_SECONDS.totals);
   });

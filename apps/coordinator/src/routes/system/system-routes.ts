@@ -2,6 +2,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { DatabaseState } from '../../database/connection/database-state.js';
 import type { PublicStatistics } from '../../telemetry/statistics/public-statistics.js';
+import { jsonResponse, NO_CREDENTIALS } from '../plugins/route-schemas.js';
 import { acceptsHtml, type ConsoleFiles } from './console-files.js';
 import { addHealth } from './health.js';
 import { addOpenApi } from './openapi.js';
@@ -20,7 +21,13 @@ export interface SystemRoutesDeps {
 export const systemRoutes: FastifyPluginAsync<SystemRoutesDeps> = async (server, deps) => {
   const { statistics, isDraining, databaseState, consoleFiles, now } = deps;
   // Clients of the Messages format probe the base address with HEAD; people open it in a browser.
-  server.get('/', (request, reply) => {
+  const schema = {
+    summary: 'Name of the service.',
+    tags: ['System'],
+    security: NO_CREDENTIALS,
+    response: { 200: jsonResponse('Service') },
+  };
+  server.get('/', { schema }, (request, reply) => {
     if (consoleFiles !== null && acceptsHtml(request)) return consoleFiles.sendPage(reply);
     return reply.header('vary', 'accept').send({ service: 'inference-gateway' });
   });
