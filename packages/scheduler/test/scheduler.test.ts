@@ -1,7 +1,6 @@
 /** A choice ends, whatever the clock does and whoever is still listed: one that did not would stop the whole coordinator. */
 import type { ModelOffer } from '@inference/protocol';
-import { afterEach, describe, expect, it } from 'vitest';
-import { type Harness, MODEL, startHarness, until } from '../../../apps/coordinator/test/support/harness.js';
+import { describe, expect, it } from 'vitest';
 import type { ProviderFacts } from '../src/eligibility.js';
 import { ModelIndex } from '../src/model-index.js';
 import { MAX_ROUNDS, Scheduler } from '../src/scheduler.js';
@@ -110,43 +109,5 @@ describe('a board', () => {
     boards.poolAt('m', ahead + 1000);
     expect(boards.poolAt('m', NOW)?.hasOverdue).toBe(false);
     expect(boards.poolAt('m', NOW + 31 * 60_000)?.hasOverdue).toBe(true);
-  });
-});
-
-describe('a running coordinator', () => {
-  let harness: Harness;
-  afterEach(() => harness.close());
-
-  it('answers while its clock goes back and forth around the end of the trust in a machine', async () => {
-    let reads = 0;
-    let swing: readonly number[] | null = null;
-    const now = (): number => {
-      if (swing === null) return Date.now();
-      if (++reads > 100_000) throw new Error('the choice does not end');
-      return swing[reads % 2] as number;
-    };
-    harness = await startHarness({ now, jobTimings: { queueMs: 50 } });
-    const provider = await harness.provider();
-    expect((await harness.chat()).status).toBe(200);
-    await until(() => harness.jobLines().length === 1);
-    const [session] = [...harness.app.providers.sessions()];
-    const end = session?.trust().validUntil ?? 0;
-    expect(end).toBeGreaterThan(Date.now());
-    for (const readings of [
-      [end + 2, end - 3],
-      [end - 3, end + 2],
-      [end, end - 1],
-    ]) {
-      reads = 0;
-      swing = readings;
-      const decision = harness.app.providers.choose(MODEL, anyone);
-      expect(['placed', 'none', 'busy']).toContain(decision.kind);
-      expect(reads).toBeLessThan(100);
-    }
-    // Once the clock goes as it should, a word of the machine puts it back where it belongs.
-    swing = null;
-    provider.send({ type: 'load', active_jobs: 1 });
-    provider.send({ type: 'load', active_jobs: 0, thermal: 'serious' });
-    await until(async () => (await harness.chat()).status === 200);
   });
 });

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LEADERBOARD_METRICS, STATISTICS_WINDOWS } from '@inference/formats';
 import { openDatabase } from '../../../apps/coordinator/src/database/connection/open-database.js';
-import type { OnlineSession } from '../../../apps/coordinator/src/providers/session/provider-session.js';
+import type { ModelListing } from '../../../apps/coordinator/src/providers/placement/served-models.js';
+import type { ProviderSnapshot } from '../../../apps/coordinator/src/providers/provider-snapshot.js';
 import type { FleetView } from '../../../apps/coordinator/src/telemetry/statistics/network-statistics.js';
 import { PublicStatistics } from '../../../apps/coordinator/src/telemetry/statistics/public-statistics.js';
 import { sized } from '../size.js';
@@ -76,7 +77,7 @@ async function measure(name: string, answer: () => Promise<{ readonly value: obj
 
 /** Provider view of a large network, as statistics read it. */
 function madeUpFleet(): FleetView {
-  const sessions = Array.from({ length: PROVIDERS }, (_, index) => {
+  const snapshots = Array.from({ length: PROVIDERS }, (_, index) => {
     const id = index.toString(16).padStart(32, '0');
     return {
       registration: {
@@ -86,19 +87,19 @@ function madeUpFleet(): FleetView {
       },
       models: [{ id: `model-${index % 20}` }, { id: `model-${(index + 1) % 20}` }],
       currentModel: `model-${index % 20}`,
-      record: { decodeTps: 60 + (index % 10) / 10, requestsServed: index, tokensGenerated: index * 100 },
-      trust: () => ({ level: 'hardware' }),
-    } as unknown as OnlineSession;
+      statistics: { decodeTps: 60 + (index % 10) / 10, requestsServed: index, tokensGenerated: index * 100 },
+      trust: { level: 'hardware' },
+      status: 'online',
+    } as unknown as ProviderSnapshot;
   });
   const models = Array.from({ length: 20 }, (_, index) => ({
     offer: { id: `model-${index}` },
-    sessions: sessions.slice(0, 50),
+    providers: snapshots.slice(0, 50),
     firstSeenAt: 0,
   }));
   return {
-    sessions: () => sessions,
-    status: () => 'online',
-    listing: () => ({ models, namesOf: () => [] }) as unknown as ReturnType<FleetView['listing']>,
+    snapshots: () => snapshots,
+    models: { listing: () => ({ models, namesOf: () => [] }) as unknown as ModelListing },
   };
 }
 

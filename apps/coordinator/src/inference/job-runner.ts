@@ -7,8 +7,9 @@ import type { JobContext, ModelType, ProviderId, TrustLevel } from '@inference/p
 import type { Encapsulation } from '@inference/protocol/crypto';
 import { type DrainDemand, namesProvider } from '@inference/scheduler';
 import type { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
-import { imageOfferOf, type ProviderRegistry } from '../providers/provider-registry.js';
-import type { OnlineSession } from '../providers/session/provider-session.js';
+import { imageOfferOf } from '../providers/placement/served-models.js';
+import type { ProviderConnection } from '../providers/provider-connection.js';
+import type { ProviderRegistry } from '../providers/provider-registry.js';
 import type { AttemptOutcome } from './attempt/attempt.js';
 import { HedgeBudget } from './attempt/hedge-budget.js';
 import { type AttemptPlan, HedgedRequest } from './attempt/hedged-request.js';
@@ -131,16 +132,16 @@ export class JobRunner {
     const { fleet, expected, billing, trustFloor, timings, now } = this.#options;
     const { model, stream } = job.facts;
     // For image jobs somebody was found, or waited for, before.
-    if (job.images === null && !fleet.serves(model)) {
-      return notServed(model, expected.has(model), () => fleet.listedNames());
+    if (job.images === null && !fleet.models.serves(model)) {
+      return notServed(model, expected.has(model), () => fleet.models.listedNames());
     }
     const wanted = modelTypeOf(job.endpoint);
-    if (job.images === null && !fleet.isOfType(model, wanted))
+    if (job.images === null && !fleet.models.isOfType(model, wanted))
       return failed(NO_ATTEMPTS, otherType(fleet, model, wanted), 'other_model_type');
-    fleet.placementReports.requestReceived(model);
+    fleet.placement.reports.requestReceived(model);
     const named = namedBy(job, fleet);
     if (named === 'ambiguous') return failed(NO_ATTEMPTS, ambiguousSerial(), 'ambiguous_serial');
-    const bill = billing.open(job, fleet.contextLength(model, named));
+    const bill = billing.open(job, fleet.models.contextLength(model, named));
     try {
       const reserving = span.part('inference.reservation');
       const refusal = await bill.reserve();
@@ -197,12 +198,12 @@ export class JobRunner {
         if (believed !== null && placement.reason !== 'aborted') return believed;
         const supplied = await this.#supplied(run, last, placement.reason);
         if (supplied === 'again') continue;
-        if (supplied === 'nobody') return failed(attemptSummary(last?.session ?? null, run), apiError('no_provider'), 'no_image_provider');
+        if (supplied === 'nobody') return failed(attemptSummary(last?.provider ?? null, run), apiError('no_provider'), 'no_image_provider');
         return notPlaced(placement, {
           clientGone: run.gone.aborted,
           trustFloor,
           namedBy: run.job.providerId === null ? 'serial' : 'id',
-          tried: attemptSummary(last?.session ?? null, run),
+          tried: attemptSummary(last?.provider ?? null, run),
           last,
         });
       }
@@ -210,7 +211,7 @@ export class JobRunner {
       if ('done' in step) return step.done;
       last = step.retry;
       const refusal = run.refusals.at(-1);
-      if (refusal?.isProven === true && !refusal.isLie && refusal.session === last.session) believed = last;
+      if (refusal?.isProven === true && !refusal.isLie && refusal.provider === last.provider) believed = last;
       const retried = this.#mayTryAnother(run);
       if (last.kind === 'failed') observer.event({ type: 'attempt_failed', reason: last.reason, retried });
       if (!retried) return believed ?? last;
@@ -221,7 +222,7 @@ export class JobRunner {
   #passOverUnfit({ job: { images, facts }, request }: RunningJob): void {
     if (images === null) return;
     const fits = (offer: Parameters<typeof makesImages>[0]): boolean => makesImages(offer, images, images.pixels);
-    for (const providerId of this.#options.fleet.unfitForImages(facts.model, fits)) request.exclude.add(providerId);
+    for (const providerId of this.#options.fleet.placement.unfitForImages(facts.model, fits)) request.exclude.add(providerId);
   }
 
   /**
@@ -240,7 +241,7 @@ export class JobRunner {
     const waitMs = Math.min(images.waitUntil, deadline) - now();
     const match = await imageSupply.wait({ model: facts.model, image: images, accountId: job.accountId, mayUse: () => true }, waitMs, gone);
     // The same machine may have come back.
-    if (last !== null && last.session !== null) request.exclude.delete(providerOf(last.session));
+    if (last !== null && last.provider !== null) request.exclude.delete(providerOf(last.provider));
     if (gone.aborted || match.kind === 'gone') return null;
     return match.kind === 'made' && match.pixels === images.pixels ? 'again' : 'nobody';
   }
@@ -253,7 +254,7 @@ export class JobRunner {
   async #tryOn(placement: Placed, run: RunningJob): Promise<Step> {
     const { requestQueue, observer } = this.#options;
     const plan = this.#plan(placement, run, run.attemptCount === 0 ? 'first' : 'retry');
-    if (plan === null) return this.#notBegun(placement.slot.session, run);
+    if (plan === null) return this.#notBegun(placement.slot.provider, run);
     this.#hedges.placed();
     const race = this.#raceOf(run);
     const recall = (): void => race.recall();
@@ -277,35 +278,35 @@ export class JobRunner {
 
   /** What an attempt is made with; null and the slot given back when it cannot begin. */
   #plan({ slot, estimate }: Placed, run: RunningJob, role: AttemptPlan['role']): AttemptPlan | null {
-    const { session } = slot;
-    const { key } = session;
-    const context = run.gone.aborted || this.#stopping ? null : this.#context(run.job, session);
+    const { provider } = slot;
+    const { key } = provider;
+    const context = run.gone.aborted || this.#stopping ? null : this.#context(run.job, provider);
     run.attemptCount++;
     if (context !== null && key !== null) {
       const tokenMs = expectedTokenMs(estimate, run.request.work);
       const encapsulate = (): Encapsulation => this.#options.encapsulationPool.take(key.publicKey);
-      const plan = { slot, context, encapsulate, estimate, tokenMs, otherJobs: session.jobs.used - 1, role };
-      run.attempts.set(plan, run.span.part('inference.attempt', { 'inference.role': role, 'inference.provider_id': providerOf(session) }));
+      const plan = { slot, context, encapsulate, estimate, tokenMs, otherJobs: provider.usedSlots - 1, role };
+      run.attempts.set(plan, run.span.part('inference.attempt', { 'inference.role': role, 'inference.provider_id': providerOf(provider) }));
       return plan;
     }
     slot.release();
     return null;
   }
 
-  #context(job: JobRequest, session: OnlineSession): JobContext | null {
+  #context(job: JobRequest, provider: ProviderConnection): JobContext | null {
     const { now, timings, cacheScopes } = this.#options;
     const { images, facts } = job;
     // It came, or changed its offer, since those that do not fit were passed over.
-    if (images !== null && !makesImages(imageOfferOf(session, facts.model), images, images.pixels)) return null;
-    const cacheScope = cacheScopes.scope(job.accountId, providerOf(session));
-    return jobContext(job, session, { cacheScope, now: now(), lifetimeMs: timings.contextMs });
+    if (images !== null && !makesImages(imageOfferOf(provider, facts.model), images, images.pixels)) return null;
+    const cacheScope = cacheScopes.scope(job.accountId, providerOf(provider));
+    return jobContext(job, provider, { cacheScope, now: now(), lifetimeMs: timings.contextMs });
   }
 
-  #notBegun(session: OnlineSession, run: RunningJob): Step {
-    const { providerId } = session.registration.identity;
+  #notBegun(provider: ProviderConnection, run: RunningJob): Step {
+    const { providerId } = provider.registration.identity;
     const reason = run.gone.aborted || this.#stopping ? 'stopped' : 'key_expired';
     run.attemptRecords.push({ providerId, role: run.attemptCount === 1 ? 'first' : 'retry', end: reason, ms: 0 });
-    const tried = attemptSummary(session, run);
+    const tried = attemptSummary(provider, run);
     if (run.gone.aborted) return { done: { kind: 'client_gone', billed: null, ...tried } };
     if (this.#stopping) return { done: failed(tried, apiError('shutting_down'), 'shutting_down') };
     run.request.exclude.add(providerId);
@@ -318,7 +319,7 @@ export class JobRunner {
     const { model } = request;
     const { stream } = job.facts;
     const besides = (running: readonly AttemptPlan[]): SlotRequest => {
-      return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerOf(slot.session))]) };
+      return { ...request, exclude: new Set([...request.exclude, ...running.map(({ slot }) => providerOf(slot.provider))]) };
     };
     return new HedgedRequest(delivery, {
       timings,
@@ -345,8 +346,8 @@ export class JobRunner {
   }
 
   async #conclude(plan: AttemptPlan, outcome: AttemptOutcome, run: RunningJob): Promise<Step> {
-    const { session } = plan.slot;
-    const tried = attemptSummary(session, run);
+    const { provider } = plan.slot;
+    const tried = attemptSummary(provider, run);
     const clientGone: JobOutcome = { kind: 'client_gone', billed: null, ...tried };
     switch (outcome.kind) {
       case 'completed': {
@@ -354,7 +355,7 @@ export class JobRunner {
         // What nobody has read yet can be made anew by someone honest.
         if (end.kind !== 'failed' || run.delivery.committed || run.gone.aborted) return { done: end };
         run.delivery.withdraw();
-        run.request.exclude.add(providerOf(session));
+        run.request.exclude.add(providerOf(provider));
         return { retry: end };
       }
       case 'stopped':
@@ -391,7 +392,7 @@ function namedBy(
 ): Pick<SlotRequest, 'providerSerial' | 'providerId'> | 'ambiguous' {
   const { providerSerial } = facts;
   if (providerSerial === null || providerId !== null) return { providerSerial, providerId };
-  const bearer = fleet.resolveSerial(providerSerial);
+  const bearer = fleet.placement.resolveSerial(providerSerial);
   if (bearer === 'ambiguous') return 'ambiguous';
   return { providerSerial, providerId: bearer };
 }
@@ -404,7 +405,7 @@ function ambiguousSerial(): ApiError {
 
 /** A model that is served, asked for what it is not for. */
 function otherType(fleet: ProviderRegistry, model: string, wanted: ModelType): ApiError {
-  const is = fleet.isOfType(model, 'image') ? 'images' : fleet.isOfType(model, 'embedding') ? 'vectors' : 'text';
+  const is = fleet.models.isOfType(model, 'image') ? 'images' : fleet.models.isOfType(model, 'embedding') ? 'vectors' : 'text';
   const message = {
     images: 'This model makes images. Use it at /v1/images/generations.',
     vectors: 'This model makes vectors. Use it at /v1/embeddings.',

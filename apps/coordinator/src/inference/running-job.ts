@@ -1,6 +1,6 @@
 /** What a job carries through all of its attempts, and what is written down of each of them. */
 import type { ProviderId } from '@inference/protocol';
-import type { OnlineSession } from '../providers/session/provider-session.js';
+import type { ProviderConnection } from '../providers/provider-connection.js';
 import type { AttemptOutcome } from './attempt/attempt.js';
 import type { AttemptPlan } from './attempt/hedged-request.js';
 import type { Delivery } from './delivery/delivery.js';
@@ -35,21 +35,21 @@ export interface RunningJob {
 }
 
 export function attemptSummary(
-  session: OnlineSession | null,
+  provider: ProviderConnection | null,
   { attemptRecords, attemptCount }: Pick<RunningJob, 'attemptRecords' | 'attemptCount'>,
 ): AttemptSummary {
-  return { attemptRecords, attempts: attemptCount, session };
+  return { attemptRecords, attempts: attemptCount, provider };
 }
 
-export function providerOf(session: OnlineSession): ProviderId {
-  return session.registration.identity.providerId;
+export function providerOf(provider: ProviderConnection): ProviderId {
+  return provider.registration.identity.providerId;
 }
 
 /** How an attempt ended. */
 export function note({ attemptRecords, attempts }: RunningJob, plan: AttemptPlan, outcome: AttemptOutcome, elapsedMs: number): void {
   const { slot, role } = plan;
   const end = endOf(outcome);
-  attemptRecords.push({ providerId: providerOf(slot.session), role, end, ms: Math.round(elapsedMs) });
+  attemptRecords.push({ providerId: providerOf(slot.provider), role, end, ms: Math.round(elapsedMs) });
   attempts.get(plan)?.end({ 'inference.outcome': end }, isFailure(outcome) ? end : null);
   attempts.delete(plan);
 }

@@ -137,8 +137,8 @@ export class Metrics implements JobObserver {
         this.#sessions.inc({ event: 'left', code: event.end.by === 'provider' ? 'closed' : event.end.code });
         if (event.end.by === 'coordinator') this.recentProblems.add(`provider_ended:${event.end.code}`);
         return;
-      case 'standing':
-        this.#standings.inc({ trust_level: event.session.trust().level ?? 'none' });
+      case 'trust_reported':
+        this.#standings.inc({ trust_level: event.provider.trust.level ?? 'none' });
         return;
       case 'quarantined':
       case 'reinstated':

@@ -9,12 +9,12 @@ import type { Metrics } from './metrics.js';
 export class EndedSessions {
   readonly #sums = new Map<string, number>();
 
-  add(counters: SessionCounters): void {
+  add(counters: Readonly<SessionCounters>): void {
     for (const [name, value] of Object.entries(counters)) this.#sums.set(name, (this.#sums.get(name) ?? 0) + value);
   }
 
   /** Of ended and running sessions together. */
-  with(running: Iterable<SessionCounters>): ReadonlyMap<string, number> {
+  with(running: Iterable<Readonly<SessionCounters>>): ReadonlyMap<string, number> {
     const sums = new Map(this.#sums);
     for (const counters of running) {
       for (const [name, value] of Object.entries(counters)) sums.set(name, (sums.get(name) ?? 0) + value);
@@ -35,22 +35,20 @@ export function readFleet(metrics: Metrics, fleet: ProviderRegistry, requestQueu
   metrics.reading('queue_length', 'Requests that wait for a place on a provider.', [], () => [[{}, requestQueue.waiting]]);
   metrics.reading('provider_connections', 'Open sockets of providers, registered or not.', [], () => [[{}, fleet.connections]]);
   metrics.reading('providers', 'Registered providers by trust level and status.', ['trust_level', 'status'], function* () {
-    for (const session of fleet.sessions()) {
-      yield [{ trust_level: session.trust().level ?? 'none', status: fleet.status(session) }, 1];
-    }
+    for (const { trust, status } of fleet.snapshots()) yield [{ trust_level: trust.level ?? 'none', status }, 1];
   });
   metrics.reading(
     'provider_trust_parts',
     'Registered providers by the state of each part of their trust.',
     ['part', 'state'],
     function* () {
-      for (const session of fleet.sessions()) for (const { name, state } of session.trust().parts) yield [{ part: name, state }, 1];
+      for (const { trust } of fleet.snapshots()) for (const { name, state } of trust.parts) yield [{ part: name, state }, 1];
     },
   );
   metrics.reading('provider_slots', 'Places for jobs on registered providers, and those in use.', ['state'], function* () {
-    for (const session of fleet.sessions()) {
-      yield [{ state: 'all' }, session.registration.slots];
-      yield [{ state: 'used' }, session.jobs.used];
+    for (const { registration, usedSlots } of fleet.snapshots()) {
+      yield [{ state: 'all' }, registration.slots];
+      yield [{ state: 'used' }, usedSlots];
     }
   });
   metrics.reading(
@@ -58,14 +56,16 @@ export function readFleet(metrics: Metrics, fleet: ProviderRegistry, requestQueu
     'Models on providers whose answers count far more tokens than on others.',
     ['kind'],
     function* () {
-      for (const session of fleet.sessions()) {
-        for (const { length } of fleet.answerLengths(session)) if (length.outlier !== null) yield [{ kind: length.outlier }, 1];
+      for (const { registration } of fleet.snapshots()) {
+        const { providerId } = registration.identity;
+        for (const { length } of fleet.placement.reports.answerLengths(providerId))
+          if (length.outlier !== null) yield [{ kind: length.outlier }, 1];
       }
     },
   );
-  metrics.reading('models_served', 'Models that at least one provider serves.', [], () => [[{}, fleet.servedModels().length]]);
+  metrics.reading('models_served', 'Models that at least one provider serves.', [], () => [[{}, fleet.models.list().length]]);
   metrics.reading('provider_messages', 'Answers to challenges and messages out of place since the start, by kind.', ['kind'], function* () {
-    const running = [...fleet.sessions()].map((session) => session.counters);
+    const running = [...fleet.snapshots()].map(({ counters }) => counters);
     for (const [name, value] of ended.with(running))
       yield [{ kind: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) }, value];
   });

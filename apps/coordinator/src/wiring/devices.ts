@@ -12,7 +12,6 @@ import type { DeviceManagementSettings } from '../devices/settings.js';
 import { errorFacts } from '../log.js';
 import type { ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
 import type { EnrolmentService } from '../providers/session/enrolment-requests.js';
-import type { ProviderSession } from '../providers/session/provider-session.js';
 import { APPLE_TRUST_ANCHOR, parseSimulatedAnchor, type TrustAnchor } from '../providers/verification/chain/trust-anchor.js';
 import { PROFILE_PATH } from '../routes/devices/devices.js';
 import type { StartContext } from './start-context.js';
@@ -63,17 +62,17 @@ export function openDevices({ config, options, now, log }: StartContext, { datab
 /** Returns a listener that loads evidence while its provider is registered. */
 function providerFollower({ book }: DeviceManagement): (event: ProviderEvent) => void {
   // A session that is refused at the last step leaves without having joined.
-  const followed = new Set<ProviderSession>();
+  const followed = new Set<string>();
   return (event) => {
     if (event.type === 'joined') {
-      const { publicKeySha256 } = event.session.registration.identity;
-      followed.add(event.session);
+      const { publicKeySha256 } = event.provider.registration.identity;
+      followed.add(event.provider.sessionId);
       void book.watch(publicKeySha256);
       // The device may have changed while it was disconnected.
       book.doubt(publicKeySha256);
     }
-    if (event.type === 'left' && followed.delete(event.session) && event.session.registration !== null) {
-      book.unwatch(event.session.registration.identity.publicKeySha256);
+    if (event.type === 'left' && followed.delete(event.sessionId) && event.provider !== null) {
+      book.unwatch(event.provider.registration.identity.publicKeySha256);
     }
   };
 }

@@ -35,7 +35,7 @@ export function openInference(context: StartContext, deps: InferenceDeps): Infer
   const { providers, expectedModels, endedSessions } = deps.providers;
   const trustFloor = trustFloorPolicy(config.hardwareOnlyModels);
   const requestQueue = new RequestQueue(providers, options.maxWaitingPerModel ?? MAX_WAITING_PER_MODEL, trustFloor);
-  const imageSupply = new ImageSupply(providers, expectedModels);
+  const imageSupply = new ImageSupply(providers.models, expectedModels);
   const encapsulationPool = new EncapsulationPool({
     onError: (error) => log.warn({ error: errorFacts(error) }, 'the sealing thread has ended; jobs are sealed without it'),
   });

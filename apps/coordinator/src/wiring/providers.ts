@@ -7,9 +7,9 @@ import type { Database } from '../database/tables.js';
 import type { Log } from '../log.js';
 import { RecentlySeenModels } from '../providers/placement/recently-seen-models.js';
 import { type ProviderEvent, ProviderRegistry } from '../providers/provider-registry.js';
+import type { ProviderSnapshot } from '../providers/provider-snapshot.js';
 import { evaluateOffers } from '../providers/session/offer-policy.js';
 import { openProviderServer } from '../providers/session/provider-server.js';
-import type { OnlineSession } from '../providers/session/provider-session.js';
 import type { SessionEnd } from '../providers/session/session-options.js';
 import { SESSION_TIMINGS } from '../providers/session/session-timings.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -54,11 +54,11 @@ export function openProviders(context: StartContext, { database, repositories, m
     },
     random,
     reputations,
-    holdOf: (providerId) => holds.of(providerId),
+    quarantineOf: (providerId) => holds.of(providerId),
     onEvent: (event) => {
       logProviderEvent(log, event);
       metrics.fleetEvent(event);
-      if (event.type === 'left') endedSessions.add(event.session.counters);
+      if (event.type === 'left') endedSessions.add(event.counters);
       devices.onProviderEvent(event);
       recordLastSeen(lastSeen, event, now());
     },
@@ -67,7 +67,7 @@ export function openProviders(context: StartContext, { database, repositories, m
   catalogue.onChange = () => providers.reevaluateOffers();
   reputations.onChange = (providerId, reputation) => providers.reputations.adopt(providerId, reputation);
   holds.onChange = (providerIds) => providers.quarantinesChanged(providerIds);
-  const expectedModels = new RecentlySeenModels({ fleet: providers, catalogue, earlier: recentModels, now });
+  const expectedModels = new RecentlySeenModels({ fleet: providers.models, catalogue, earlier: recentModels, now });
   disposal.defer(() => expectedModels.close());
   disposal.defer(() => devices.management.close());
   return { providers, devices, providerLinks, expectedModels, endedSessions };
@@ -83,20 +83,20 @@ export function acceptProviders({ config, disposal }: StartContext, providers: P
 function logProviderEvent(log: Log, event: ProviderEvent): void {
   switch (event.type) {
     case 'joined': {
-      const { identity, agentVersion, slots } = event.session.registration;
-      const models = event.session.models.map((model) => model.id);
+      const { identity, agentVersion, slots } = event.provider.registration;
+      const models = event.provider.models.map((model) => model.id);
       log.info({ provider: identity.providerId, simulated: identity.simulated, agent: agentVersion, slots, models }, 'provider joined');
       return;
     }
     case 'left': {
-      const provider = event.session.registration?.identity.providerId ?? null;
-      log.info({ provider, session: event.session.sessionId, ...event.end, message: undefined }, 'provider left');
+      const provider = event.provider?.registration.identity.providerId ?? null;
+      log.info({ provider, session: event.sessionId, ...event.end, message: undefined }, 'provider left');
       return;
     }
-    case 'standing': {
-      const { level, parts } = event.session.trust();
+    case 'trust_reported': {
+      const { level, parts } = event.provider.trust;
       const gaps = parts.filter(({ state }) => state !== 'ok').map(({ name, state, reason }) => `${name} ${state}: ${reason}`);
-      const provider = event.session.registration.identity.providerId;
+      const provider = event.provider.registration.identity.providerId;
       log.info({ provider, trust_level: level, status: event.status, gaps }, 'provider status sent');
       return;
     }
@@ -114,22 +114,22 @@ function logProviderEvent(log: Log, event: ProviderEvent): void {
 /** Stores what is shown of a provider while it is disconnected. */
 function recordLastSeen(lastSeen: LastSeenRepository, event: ProviderEvent, at: number): void {
   if (event.type !== 'joined' && event.type !== 'left') return;
-  const { registration } = event.session;
-  if (registration === null) return;
-  const facts = lastSeenFacts(event.session as OnlineSession, event.type === 'left' ? event.end : null);
-  lastSeen.note(registration.identity.providerId, { at, facts });
+  const { provider } = event;
+  if (provider === null) return;
+  const facts = lastSeenFacts(provider, event.type === 'left' ? event.end : null);
+  lastSeen.note(provider.registration.identity.providerId, { at, facts });
 }
 
 /** `end`: how the connection ended; null while it lasts. */
-function lastSeenFacts(session: OnlineSession, end: SessionEnd | null): LastFacts {
-  const { identity, agentName, agentVersion } = session.registration;
-  const { requestsServed, tokensGenerated, decodeTps } = session.statistics;
+function lastSeenFacts(provider: ProviderSnapshot, end: SessionEnd | null): LastFacts {
+  const { identity, agentName, agentVersion } = provider.registration;
+  const { requestsServed, tokensGenerated, decodeTps } = provider.statistics;
   return {
     serial_number: identity.attestation.serial_number,
     chip_name: identity.attestation.chip_name,
     agent: { name: agentName, version: agentVersion },
-    trust_level: session.trust().level ?? 'none',
-    models: session.models.map(({ id }) => id),
+    trust_level: provider.trust.level ?? 'none',
+    models: provider.models.map(({ id }) => id),
     requests_served: requestsServed,
     tokens_generated: tokensGenerated,
     decode_tps: decodeTps,

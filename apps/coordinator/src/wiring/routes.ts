@@ -102,6 +102,7 @@ export async function registerRoutes(context: StartContext, deps: RoutesDeps): P
   await server.register(providerRoutes, {
     access,
     providers,
+    anchor: devices.anchor,
     requestQueue,
     database,
     holds,

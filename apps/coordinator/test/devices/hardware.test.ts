@@ -11,22 +11,19 @@ describe('the trust in a managed Mac', () => {
   });
   afterAll(() => network.close());
 
-  function sessionOf(provider: ScriptedProvider, of = network) {
-    return (
-      [...of.harness.app.providers.sessions()].find((one) => one.registration.identity.providerId === provider.providerId) ?? expect.fail()
-    );
+  function snapshotOf(provider: ScriptedProvider, of = network) {
+    return of.harness.app.providers.snapshot(provider.providerId) ?? expect.fail();
   }
-  const levelOf = (provider: ScriptedProvider, of = network) => sessionOf(provider, of).trust().level;
+  const levelOf = (provider: ScriptedProvider, of = network) => snapshotOf(provider, of).trust.level;
   /** Reasons of the parts that do not hold. */
   const gapsOf = (provider: ScriptedProvider, of = network): (string | null)[] =>
-    sessionOf(provider, of)
-      .trust()
-      .parts.filter(({ state }) => state !== 'ok')
+    snapshotOf(provider, of)
+      .trust.parts.filter(({ state }) => state !== 'ok')
       .map(({ reason }) => reason);
 
   /** Has the Mac asked again for its protections. */
   const askAgain = (provider: ScriptedProvider): void =>
-    network.harness.app.devices.book.doubt(sessionOf(provider).registration.identity.publicKeySha256);
+    network.harness.app.devices.book.doubt(snapshotOf(provider).registration.identity.publicKeySha256);
 
   it('rises to hardware when everything is proved, and the provider is told', async () => {
     const { provider } = await network.enrolled();

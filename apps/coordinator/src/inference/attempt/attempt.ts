@@ -20,9 +20,7 @@ import {
   SealingError,
   sealRequest,
 } from '@inference/protocol/crypto';
-import type { JobHandle, JobSink } from '../../providers/session/job-sink.js';
-import type { JobSlot } from '../../providers/session/job-slot.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../../providers/provider-connection.js';
 import { Deadline } from '../deadline.js';
 import type { JobTimings } from '../job-timings.js';
 import { CreditAccount } from './credit-account.js';
@@ -72,7 +70,7 @@ export interface Outlet {
   readonly committed: boolean;
   readonly stalled: boolean;
   readonly delivered: number;
-  begin(session: OnlineSession, grant: (bytes: number) => void): void;
+  begin(provider: ProviderConnection, grant: (bytes: number) => void): void;
   /** The provider has taken the job. */
   accepted(): void;
   push(bytes: Uint8Array, cameAt: number): boolean;
@@ -81,7 +79,7 @@ export interface Outlet {
 
 /** Where an attempt goes and what it is sealed with. */
 export interface AttemptKeys {
-  readonly slot: JobSlot;
+  readonly slot: ProviderSlot;
   readonly context: JobContext;
   /** For the key of the slot's provider. Called once; throws SealingError `bad_key` on a malformed key. */
   readonly encapsulate: () => Encapsulation;
@@ -141,7 +139,7 @@ export class Attempt implements JobSink {
 
   /** Seals the body for the slot's provider, and sends it. */
   start({ slot, context, encapsulate }: AttemptKeys, body: Uint8Array): void {
-    this.#delivery.begin(slot.session, (bytes) => this.#credit.drained(bytes));
+    this.#delivery.begin(slot.provider, (bytes) => this.#credit.drained(bytes));
     try {
       const sealed = sealRequest(context, encapsulate(), body);
       this.#opener = sealed.responses;

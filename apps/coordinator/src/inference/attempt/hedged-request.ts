@@ -4,7 +4,7 @@
  */
 
 import type { LatencyEstimate } from '@inference/scheduler';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { Deadline } from '../deadline.js';
 import type { Delivery } from '../delivery/delivery.js';
 import type { JobTimings } from '../job-timings.js';
@@ -142,7 +142,7 @@ export class HedgedRequest {
   #hold(lane: Lane): void {
     if (this.#holder !== null) this.#delivery.withdraw();
     this.#holder = lane;
-    this.#delivery.begin(lane.plan.slot.session, lane.grant);
+    this.#delivery.begin(lane.plan.slot.provider, lane.grant);
   }
 
   #award(lane: Lane): void {
@@ -241,7 +241,7 @@ class Lane implements Outlet {
     return this.#race.holds(this) ? this.#delivery.delivered : 0;
   }
 
-  begin(_session: OnlineSession, grant: (bytes: number) => void): void {
+  begin(_provider: ProviderConnection, grant: (bytes: number) => void): void {
     this.grant = grant;
     this.#race.began(this);
   }

@@ -5,7 +5,7 @@
 import type { ApiError, SignedParts } from '@inference/formats';
 import type { Receipt } from '@inference/protocol';
 import type { MicroUsd } from '../../billing/micro-usd.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 
 /** An answer of which the signed bytes are a part: images travel beside the body that names them. */
 export interface Attachments {
@@ -27,7 +27,7 @@ export interface Delivery {
   /** Content bytes that the client's connection has taken. */
   readonly delivered: number;
   /** A provider starts on the job. `grant` returns credit to it as its bytes drain. */
-  begin(session: OnlineSession, grant: (bytes: number) => void): void;
+  begin(provider: ProviderConnection, grant: (bytes: number) => void): void;
   /** The provider is at work but has said nothing yet, and the client must not wait longer for a stream's headers. A plain answer takes no notice. */
   commit(): void;
   /** The next bytes of the response, and when they came (`performance.now`). False when they are more than a client may be sent. */

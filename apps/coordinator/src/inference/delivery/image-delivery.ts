@@ -18,7 +18,7 @@ import { sha256Hex } from '@inference/protocol/crypto';
 import type { MicroUsd } from '../../billing/micro-usd.js';
 import type { ImageAllocation } from '../../images/image-store.js';
 import { inspectImage } from '../../images/inspect-image.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { type ImageJob, maxBodyBytes, maxBytesOf } from '../request/image-job.js';
 import type { Attachments, Delivery } from './delivery.js';
 
@@ -68,10 +68,10 @@ export class ImageDelivery implements Delivery {
     return this.#options.plain.delivered;
   }
 
-  begin(session: OnlineSession, grant: (bytes: number) => void): void {
+  begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
     this.#grant = grant;
-    this.#machine = session.registration.identity.providerId;
-    this.#options.plain.begin(session, () => {});
+    this.#machine = provider.registration.identity.providerId;
+    this.#options.plain.begin(provider, () => {});
   }
 
   commit(): void {}

@@ -2,7 +2,7 @@
 import type { ApiError, SignedParts, TextFormat } from '@inference/formats';
 import { MAX_PLAIN_RESPONSE_BYTES } from '@inference/protocol';
 import type { MicroUsd } from '../../billing/micro-usd.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { ClientConnection } from './client-connection.js';
 import type { Delivery } from './delivery.js';
 import { ignoredHeader, providerHeaders, signatureHeaders } from './response-headers.js';
@@ -17,7 +17,7 @@ export interface PlainOptions {
 
 export class PlainDelivery implements Delivery {
   readonly #options: PlainOptions;
-  #session: OnlineSession | null = null;
+  #provider: ProviderConnection | null = null;
   #grant: (bytes: number) => void = () => {};
   #parts: Uint8Array[] = [];
   /** Held for the client. */
@@ -35,8 +35,8 @@ export class PlainDelivery implements Delivery {
     return this.#delivered;
   }
 
-  begin(session: OnlineSession, grant: (bytes: number) => void): void {
-    this.#session = session;
+  begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
+    this.#provider = provider;
     this.#grant = grant;
   }
 
@@ -57,13 +57,13 @@ export class PlainDelivery implements Delivery {
 
   deliver(signed: SignedParts, cost: MicroUsd | null): void {
     const { client, ignored } = this.#options;
-    if (client.gone || this.#session === null) return;
+    if (client.gone || this.#provider === null) return;
     const [only, ...more] = this.#parts;
     const body = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#parts);
     client.response.writeHead(200, {
       'Content-Type': 'application/json; charset=utf-8',
       'Content-Length': body.length,
-      ...providerHeaders(this.#session),
+      ...providerHeaders(this.#provider),
       ...signatureHeaders(signed),
       ...ignoredHeader(ignored),
       ...(cost === null ? {} : { 'X-Inference-Cost-Micro-Usd': cost }),

@@ -1,16 +1,16 @@
 /** The response headers that name the serving provider and its attestation status (spec: inference response headers). */
 import type { SignedParts } from '@inference/formats';
 import { toBase64 } from '@inference/protocol';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { Identity } from '../../providers/session/admission.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
 
 type Headers = Record<string, string>;
 
 const fixedHeaders = new WeakMap<Identity, Headers>();
 
 /** What is known of the provider when its answer begins. */
-export function providerHeaders(session: OnlineSession): Headers {
-  const { identity } = session.registration;
+export function providerHeaders(provider: ProviderConnection): Headers {
+  const { identity } = provider.registration;
   let fixed = fixedHeaders.get(identity);
   if (fixed === undefined) {
     fixed = describe(identity);
@@ -18,9 +18,9 @@ export function providerHeaders(session: OnlineSession): Headers {
   }
   return {
     ...fixed,
-    'X-Provider-Attested': String(session.isAttested),
-    'X-Provider-Trust-Level': session.trust().level ?? 'self_signed',
-    'X-Provider-Mda-Verified': String(session.isDeviceChainVerified),
+    'X-Provider-Attested': String(provider.isAttested),
+    'X-Provider-Trust-Level': provider.trustLevel ?? 'self_signed',
+    'X-Provider-Mda-Verified': String(provider.isDeviceChainVerified),
   };
 }
 

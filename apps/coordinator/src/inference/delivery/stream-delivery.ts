@@ -11,7 +11,7 @@ import {
   SSE_COMMENT,
   type TextFormat,
 } from '@inference/formats';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { JobObserver } from '../job-observer.js';
 import type { JobTimings } from '../job-timings.js';
 import { CLIENT_WINDOW_BYTES, type ClientConnection } from './client-connection.js';
@@ -42,7 +42,7 @@ const NEW_LINE = 0x0a;
 
 export class StreamDelivery implements Delivery {
   readonly #options: StreamOptions;
-  #session: OnlineSession | null = null;
+  #provider: ProviderConnection | null = null;
   #grant: (bytes: number) => void = () => {};
   #committed = false;
   #stalled = false;
@@ -76,8 +76,8 @@ export class StreamDelivery implements Delivery {
     return Math.max(0, this.#written - this.#options.client.untaken);
   }
 
-  begin(session: OnlineSession, grant: (bytes: number) => void): void {
-    this.#session = session;
+  begin(provider: ProviderConnection, grant: (bytes: number) => void): void {
+    this.#provider = provider;
     this.#grant = grant;
   }
 
@@ -127,14 +127,14 @@ export class StreamDelivery implements Delivery {
   }
 
   #commit(): void {
-    if (this.#committed || this.#over || this.#session === null) return;
+    if (this.#committed || this.#over || this.#provider === null) return;
     this.#committed = true;
     const { client, jobId, ignored, trailers, timings } = this.#options;
     client.response.writeHead(200, {
       'Content-Type': 'text/event-stream; charset=utf-8',
       'Cache-Control': 'no-cache',
       'X-Accel-Buffering': 'no',
-      ...providerHeaders(this.#session),
+      ...providerHeaders(this.#provider),
       'X-Inference-Job-ID': jobId,
       ...ignoredHeader(ignored),
       ...(trailers ? { Trailer: 'X-Se-Signature, X-Response-Hash, X-Inference-Receipt, X-Inference-Receipt-Signature' } : {}),

@@ -5,7 +5,7 @@
 import { type ApiError, apiError, type ImageFacts, imageSizeOf } from '@inference/formats';
 import { type ImageOffer, MAX_IMAGES } from '@inference/protocol';
 import type { RecentlySeenModels } from '../../providers/placement/recently-seen-models.js';
-import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { ServedModels } from '../../providers/placement/served-models.js';
 import { makesImages } from '../request/image-job.js';
 import { unknownModel } from '../request/unknown-model.js';
 
@@ -34,14 +34,14 @@ const MAX_WAITING_PER_ACCOUNT = 128;
 const MAX_LISTED = 32;
 
 export class ImageSupply {
-  readonly #fleet: ProviderRegistry;
+  readonly #models: ServedModels;
   readonly #expected: Pick<RecentlySeenModels, 'has'>;
   readonly #closing = new AbortController();
   #waiting = 0;
   readonly #waitingByAccount = new Map<string, number>();
 
-  constructor(fleet: ProviderRegistry, expected: Pick<RecentlySeenModels, 'has'>) {
-    this.#fleet = fleet;
+  constructor(models: ServedModels, expected: Pick<RecentlySeenModels, 'has'>) {
+    this.#models = models;
     this.#expected = expected;
   }
 
@@ -52,7 +52,7 @@ export class ImageSupply {
 
   /** The model that would make the images now, and in which size. */
   match({ model, image, mayUse }: ImageQuery): ImageMatch {
-    const offered = this.#fleet.imageOffers();
+    const offered = this.#models.imageOffers();
     if (model !== null) return this.#matchNamed(model, image, offered);
     const allowed = [...offered].filter(([id]) => mayUse(id));
     // The first by id among those that most machines have, so that equal requests get equal models.
@@ -103,7 +103,7 @@ export class ImageSupply {
         () => end({ kind: 'refused', error: apiError('no_provider', { message: NOBODY, retryAfter: 30 }), reason: 'no_image_provider' }),
         Math.max(0, waitMs),
       );
-      const stopListening = this.#fleet.onCapacity(() => {
+      const stopListening = this.#models.onCapacity(() => {
         const match = this.match(wish);
         if (match.kind !== 'nobody') end(match);
       });
@@ -116,12 +116,12 @@ export class ImageSupply {
   #matchNamed(model: string, image: ImageFacts, offered: ReadonlyMap<string, readonly ImageOffer[]>): ImageMatch {
     const offers = offered.get(model);
     if (offers !== undefined) return sizeAndCount(model, offers, image);
-    if (this.#fleet.serves(model) && !this.#fleet.isOfType(model, 'image')) {
+    if (this.#models.serves(model) && !this.#models.isOfType(model, 'image')) {
       const error = apiError('invalid_request', { param: 'model', message: 'This model makes no images.' });
       return { kind: 'refused', error, reason: 'other_model_type' };
     }
     if (offered.size === 0 || this.#expected.has(model)) return { kind: 'nobody' };
-    const listed = this.#fleet.listedNames().filter((name) => offered.has(name));
+    const listed = this.#models.listedNames().filter((name) => offered.has(name));
     return { kind: 'refused', error: unknownModel(model, listed), reason: 'model_not_found' };
   }
 }

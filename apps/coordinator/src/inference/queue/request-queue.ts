@@ -11,15 +11,16 @@ import {
   type PromptPrefix,
   type SchedulingRequest,
 } from '@inference/scheduler';
-import type { ProviderRegistry, ProviderSelector } from '../../providers/provider-registry.js';
-import type { JobSlot } from '../../providers/session/job-slot.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { PlacementChoice } from '../../providers/placement/placement-service.js';
+import type { ProviderSelector } from '../../providers/placement/served-models.js';
+import type { ProviderSlot } from '../../providers/provider-connection.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { FairQueue, type Queued } from './fair-queue.js';
 import { ServiceTimes } from './service-times.js';
 
 export interface Placed {
   readonly kind: 'placed';
-  readonly slot: JobSlot;
+  readonly slot: ProviderSlot;
   /** How long the job was expected to take there when the place was given. */
   readonly estimate: LatencyEstimate;
   readonly why: Choice<unknown>['why'];
@@ -51,13 +52,15 @@ interface Waiter extends Queued {
   readonly settle: (placement: Placement) => void;
 }
 
+type PlacedChoice = PlacementChoice & { readonly kind: 'placed' };
+
 /** A wait is hopeless when it is expected to take this many times what there is. */
 export const MAX_WAIT_RATIO = 2;
 /** Nobody is told to come back later than this, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 120_000;
 
 export class RequestQueue {
-  readonly #fleet: ProviderRegistry;
+  readonly #fleet: Pick<ProviderRegistry, 'models' | 'placement'>;
   readonly #maxPerModel: number;
   readonly #floorOf: (model: string) => TrustLevel | null;
   readonly #queues = new Map<string, FairQueue<Waiter>>();
@@ -65,11 +68,15 @@ export class RequestQueue {
   readonly #stopListening: () => void;
 
   /** `floorOf`: least trust that a model asks of machines, or null: any. */
-  constructor(fleet: ProviderRegistry, maxPerModel: number, floorOf: (model: string) => TrustLevel | null = () => null) {
+  constructor(
+    fleet: Pick<ProviderRegistry, 'models' | 'placement'>,
+    maxPerModel: number,
+    floorOf: (model: string) => TrustLevel | null = () => null,
+  ) {
     this.#fleet = fleet;
     this.#maxPerModel = maxPerModel;
     this.#floorOf = floorOf;
-    this.#stopListening = fleet.onCapacity((models) => {
+    this.#stopListening = fleet.models.onCapacity((models) => {
       if (this.#queues.size === 0) return;
       for (const { id } of models) this.#serve(id);
     });
@@ -83,7 +90,7 @@ export class RequestQueue {
     if (signal.aborted) return refused('aborted');
     const expectedMs = this.#expectedMs(request.model, request.accountId, request);
     // Behind a queue, a machine that has to load the model first may be quicker than one's turn.
-    if (!this.#queues.has(request.model) || this.#fleet.canLoad(request.model)) {
+    if (!this.#queues.has(request.model) || this.#fleet.models.canLoad(request.model)) {
       const placement = this.#tryNow(request, expectedMs);
       if (placement !== null) return placement;
     }
@@ -100,7 +107,7 @@ export class RequestQueue {
   /** A slot on such a machine, at once or not at all: for a second attempt beside one that is late. */
   placeOnIdleProvider(request: SlotRequest): Placed | null {
     const choice = this.#spare(request);
-    return choice === null ? null : placedOn(this.#fleet, choice, request.model);
+    return choice === null ? null : placedOn(choice);
   }
 
   /** Takes in for how long a job took its place on a machine, in milliseconds. */
@@ -118,7 +125,7 @@ export class RequestQueue {
   /** Requests that wait for a model, and how long a new one that asks for this trust would, in milliseconds; null: not known. */
   outlook(model: string, trustFloor = this.#floorOf(model)): { readonly waiting: number; readonly waitMs: number | null } {
     const waiting = this.#queues.get(model)?.size ?? 0;
-    const isFree = waiting === 0 && this.#fleet.isFree(model, trustFloor);
+    const isFree = waiting === 0 && this.#fleet.models.isFree(model, trustFloor);
     return { waiting, waitMs: isFree ? 0 : this.#expectedMs(model, null, { providerSerial: null, trustFloor }) };
   }
 
@@ -176,7 +183,7 @@ export class RequestQueue {
     if (queue === undefined) return;
     for (const waiter of queue.inOrder()) {
       if (anyoneBusy && !waiter.particular) continue;
-      const turnMs = this.#times.waitMs(model, 0, this.#fleet.slotCount(model, waiter.request));
+      const turnMs = this.#times.waitMs(model, 0, this.#fleet.models.slotCount(model, waiter.request));
       const placement = this.#tryNow(waiter.request, turnMs);
       if (placement !== null) waiter.settle(placement);
       else if (!waiter.particular) {
@@ -186,18 +193,18 @@ export class RequestQueue {
     }
   }
 
-  #spare(request: SlotRequest): Choice<OnlineSession> | null {
+  #spare(request: SlotRequest): PlacedChoice | null {
     if (this.#queues.has(request.model)) return null;
-    const placement = this.#fleet.choose(request.model, { ...request, idleOnly: true }, request.chain);
-    return placement.kind === 'placed' ? placement.ordered[0] : null;
+    const placement = this.#fleet.placement.choose(request.model, { ...request, idleOnly: true }, request.chain);
+    return placement.kind === 'placed' ? placement : null;
   }
 
   /** A slot, a refusal that waiting would not change, or null: busy. `waitMs`: what waiting is expected to take; null: not known. */
   #tryNow(request: SlotRequest, expectedWaitMs: number | null): Placement | null {
-    const placement = this.#fleet.choose(request.model, { ...request, expectedWaitMs }, request.chain);
+    const placement = this.#fleet.placement.choose(request.model, { ...request, expectedWaitMs }, request.chain);
     switch (placement.kind) {
       case 'placed':
-        return placedOn(this.#fleet, placement.ordered[0], request.model);
+        return placedOn(placement);
       case 'none':
         return refused(placement.reason);
       case 'busy':
@@ -216,7 +223,7 @@ export class RequestQueue {
    */
   #expectedMs(model: string, accountId: string | null, audience: ProviderSelector): number | null {
     const queue = this.#queues.get(model);
-    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#fleet.slotCount(model));
+    const turnMs = this.#times.waitMs(model, queue?.aheadOf(accountId) ?? 0, this.#fleet.models.slotCount(model));
     const { providerSerial, providerId = null, trustFloor } = audience;
     const isForNamed = namesProvider(audience);
     if (!isForNamed && trustFloor !== 'hardware') return turnMs;
@@ -224,13 +231,13 @@ export class RequestQueue {
       isForNamed
         ? request.providerSerial === providerSerial && (request.providerId ?? null) === providerId
         : request.trustFloor === trustFloor;
-    const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#fleet.slotCount(model, audience));
+    const ownMs = this.#times.waitMs(model, queue?.aheadOf(accountId, wantsTheSame) ?? 0, this.#fleet.models.slotCount(model, audience));
     return turnMs === null || ownMs === null ? null : Math.max(turnMs, ownMs);
   }
 }
 
-function placedOn(fleet: ProviderRegistry, { member, estimate, why }: Choice<OnlineSession>, model: string): Placed {
-  return { kind: 'placed', slot: fleet.takeSlot(member.subject, model), estimate, why };
+function placedOn({ takeSlot, estimate, why }: PlacedChoice): Placed {
+  return { kind: 'placed', slot: takeSlot(), estimate, why };
 }
 
 function refused(reason: NotPlacedReason, retryAfterMs: number | null = null): Placement {

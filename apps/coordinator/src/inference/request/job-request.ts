@@ -25,7 +25,7 @@ import {
 import { sha256Hex } from '@inference/protocol/crypto';
 import type { PromptPrefix, Work } from '@inference/scheduler';
 import type { MicroUsd } from '../../billing/micro-usd.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import { DEFAULT_MAX_TOKENS } from '../job-timings.js';
 import { type ImageJob, imageTokens } from './image-job.js';
 import { newJobId } from './job-id.js';
@@ -135,10 +135,10 @@ function jobOf(input: RequestInput, parsed: Pick<JobRequest, 'facts' | 'answer' 
  */
 export function jobContext(
   job: JobRequest,
-  session: OnlineSession,
+  provider: ProviderConnection,
   { cacheScope, now, lifetimeMs }: { readonly cacheScope: string; readonly now: number; readonly lifetimeMs: number },
 ): JobContext | null {
-  const key = session.key;
+  const key = provider.key;
   if (key === null) return null;
   // In the order of its canonical text, so that nobody has to sort it.
   return {
@@ -153,7 +153,7 @@ export function jobContext(
     max_tokens: job.facts.maxTokens ?? DEFAULT_MAX_TOKENS,
     model: job.facts.model,
     overrides: overridesOf(job),
-    provider_id: session.registration.identity.providerId,
+    provider_id: provider.registration.identity.providerId,
     request_sha256: job.requestSha256,
     response_id: job.envelope.responseId,
     stream: job.facts.stream,

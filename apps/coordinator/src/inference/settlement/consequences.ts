@@ -1,4 +1,4 @@
-/** What the outcome of an attempt means for its provider: its reputation, its session, and whether it may have the same job again. */
+/** What the outcome of an attempt means for its provider: its reputation, its provider, and whether it may have the same job again. */
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import type { AttemptOutcome } from '../attempt/attempt.js';
 import type { AttemptPlan } from '../attempt/hedged-request.js';
@@ -24,8 +24,8 @@ export function recordOutcome(
   run: RunningJob,
   { fleet, latencyTracker, engineFailures, refusals }: OutcomeRecorders,
 ): void {
-  const { session } = slot;
-  const providerId = providerOf(session);
+  const { provider } = slot;
+  const providerId = providerOf(provider);
   switch (outcome.kind) {
     case 'completed':
     case 'stopped':
@@ -44,23 +44,23 @@ export function recordOutcome(
     case 'violated':
     case 'unsealable': {
       if (isClientsFault(outcome)) {
-        refusals.refused(run, session, outcome.failure);
+        refusals.refused(run, provider, outcome.failure);
         return;
       }
       const { consequence, reason } = judgeFailure(outcome);
       // A provider that was told to stop and had nothing to sign did as it should.
       if (run.gone.aborted && outcome.kind === 'failed' && outcome.failure.code === 'cancelled') return;
       // Where it has connected anew, it may have the job again.
-      const mayRetrySameProvider = consequence === 'hold_off' || consequence === 'drain' || fleet.isReplaced(session);
+      const mayRetrySameProvider = consequence === 'hold_off' || consequence === 'drain' || provider.isReplaced;
       if (!mayRetrySameProvider) run.request.exclude.add(providerId);
       switch (consequence) {
         case 'none':
           return;
         case 'hold_off':
-          session.backOff();
+          provider.report({ kind: 'busy' });
           return;
         case 'drain':
-          session.drain();
+          provider.report({ kind: 'draining' });
           return;
         case 'failed':
         case 'timed_out':
@@ -69,7 +69,7 @@ export function recordOutcome(
           return;
         case 'misbehaved':
           fleet.reputations.recordFault(providerId, consequence, reason);
-          session.reject('misbehaved', `the job's protocol was broken: ${reason}`);
+          provider.report({ kind: 'protocol_broken', reason });
           return;
         default:
           consequence satisfies never;

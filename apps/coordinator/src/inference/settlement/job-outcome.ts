@@ -1,7 +1,7 @@
 /** How a job ended and who had a part in it: for the client, the log, the ledger and the statistics. */
 import { type ApiError, apiError, type SignedParts } from '@inference/formats';
 import type { ProviderId, Receipt, TrustLevel } from '@inference/protocol';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { AttemptPlan } from '../attempt/hedged-request.js';
 import type { Placement } from '../queue/request-queue.js';
 import { unknownModel } from '../request/unknown-model.js';
@@ -38,11 +38,11 @@ export interface AttemptSummary {
   readonly attemptRecords: readonly AttemptRecord[];
   readonly attempts: number;
   /** The provider that decided, or was tried last. */
-  readonly session: OnlineSession | null;
+  readonly provider: ProviderConnection | null;
 }
 
 /** Before anyone was tried. */
-export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, session: null };
+export const NO_ATTEMPTS: AttemptSummary = { attemptRecords: [], attempts: 0, provider: null };
 
 export function failed(tried: AttemptSummary, error: ApiError, reason: string): JobOutcome & { kind: 'failed' } {
   return { kind: 'failed', error, reason, ...tried };

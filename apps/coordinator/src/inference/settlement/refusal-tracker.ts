@@ -8,8 +8,8 @@ import type { JobFailure, ModelOffer, ProviderId, Receipt } from '@inference/pro
 import { namesProvider } from '@inference/scheduler';
 import { promptTokenBound } from '../../billing/prices/settlement-bounds.js';
 import { BoundedMap } from '../../limits/bounded-map.js';
+import type { ProviderConnection } from '../../providers/provider-connection.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
 import type { JobRequest } from '../request/job-request.js';
 import { providerOf, type RunningJob } from '../running-job.js';
 import { failed, type JobOutcome } from './job-outcome.js';
@@ -18,7 +18,7 @@ import { RefusalRates } from './refusal-rates.js';
 
 /** One refusal of a job. */
 export interface ProviderRefusal {
-  readonly session: OnlineSession;
+  readonly provider: ProviderConnection;
   readonly failure: JobFailure;
   /** What the provider offered then; undefined: it does not offer the model any more. */
   readonly offer: ModelOffer | undefined;
@@ -45,7 +45,7 @@ const CONTRADICTED_REFUSAL = 'refusal_contradicted';
 const FREQUENT_REFUSALS = 'refusals_frequent';
 
 export interface RefusalTrackerOptions {
-  readonly fleet: Pick<ProviderRegistry, 'reputations' | 'isProven' | 'providersOfOwner'>;
+  readonly fleet: Pick<ProviderRegistry, 'reputations' | 'placement'>;
   /** Milliseconds. */
   readonly now: () => number;
 }
@@ -61,21 +61,21 @@ export class RefusalTracker {
   }
 
   /** A provider refused the job and blames the client. The provider, and others of the same owner, get no further part in it. */
-  refused({ job, request, refusals }: RunningJob, session: OnlineSession, failure: JobFailure): void {
+  refused({ job, request, refusals }: RunningJob, provider: ProviderConnection, failure: JobFailure): void {
     const { fleet } = this.#options;
     const { model } = request;
-    const providerId = providerOf(session);
-    const offer = session.models.find(({ id }) => id === model);
+    const providerId = providerOf(provider);
+    const offer = provider.models.find(({ id }) => id === model);
     const isLie = contradictsOffer(failure, offer, job);
-    const isProven = fleet.isProven(session, model);
-    refusals.push({ session, failure, offer, isProven, isLie });
+    const isProven = provider.isProven(model);
+    refusals.push({ provider, failure, offer, isProven, isLie });
     request.exclude.add(providerId);
     if (isLie) {
       fleet.reputations.recordFault(providerId, 'unverified', FALSE_REFUSAL);
       return;
     }
-    const owner = session.ownerAccountId;
-    if (owner !== null) for (const other of fleet.providersOfOwner(model, owner)) request.exclude.add(other);
+    const owner = provider.ownerAccountId;
+    if (owner !== null) for (const other of fleet.placement.providersOfOwner(model, owner)) request.exclude.add(other);
   }
 
   /** Takes in how the job ended after refusals: whoever answered it contradicts some of them. */
@@ -85,9 +85,9 @@ export class RefusalTracker {
     const isPinned = namesProvider(request);
     const answer = end.kind === 'failed' ? null : end.billed;
     const honest = refusals.filter(({ isLie }) => !isLie);
-    if (answer !== null && end.session !== null && !isPinned) this.#rates.answered(model, providerOf(end.session));
+    if (answer !== null && end.provider !== null && !isPinned) this.#rates.answered(model, providerOf(end.provider));
     for (const refusal of honest) {
-      const providerId = providerOf(refusal.session);
+      const providerId = providerOf(refusal.provider);
       if (answer !== null) {
         if (!isContradicted(refusal, answer.receipt)) {
           // The answer shows that the request was too long for this provider.
@@ -105,7 +105,7 @@ export class RefusalTracker {
       // A client that names its machine would choose whose refusals are frequent.
       if (isPinned) continue;
       this.#rates.refused(model, providerId);
-      const minShare = end.session !== null && isOtherAgent(refusal, end.session) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
+      const minShare = end.provider !== null && isOtherAgent(refusal, end.provider) ? MIN_SHARE_OF_OTHER_AGENT : undefined;
       if (answer !== null && this.#rates.isFrequent(model, providerId, minShare) && this.#count(job.accountId, providerId)) {
         this.#options.fleet.reputations.recordFault(providerId, 'failed', FREQUENT_REFUSALS);
       }
@@ -162,7 +162,7 @@ function isImpossible({ failure, offer }: ProviderRefusal, { endpoint, body }: J
 }
 
 /** Whether the refusal may be due to the version of the agent: what one version does not support, another may. */
-function isOtherAgent({ failure, session: { registration } }: ProviderRefusal, { registration: other }: OnlineSession): boolean {
+function isOtherAgent({ failure, provider: { registration } }: ProviderRefusal, { registration: other }: ProviderConnection): boolean {
   if (failure.code !== 'unsupported') return false;
   return registration.agentName !== other.agentName || registration.agentVersion !== other.agentVersion;
 }

@@ -29,17 +29,17 @@ export async function settleAnswer(
   { job, delivery, bill, gone, span, ...run }: RunningJob,
   { fleet, onImageStoreError }: SettlingOptions,
 ): Promise<JobOutcome> {
-  const { session } = slot;
-  const tried = attemptSummary(session, run);
-  const { identity, receiptVersion } = session.registration;
+  const { provider } = slot;
+  const tried = attemptSummary(provider, run);
+  const { identity, receiptVersion } = provider.registration;
   const completedAt = context.issued_at + outcome.elapsedMs;
   const possible = {
     requestBytes: job.body.length,
     responseBytes: outcome.bytes,
     elapsedMs: outcome.elapsedMs,
     hidden: {
-      thinks: session.models.find(({ id }) => id === context.model)?.thinks ?? null,
-      couldDecode: (tokensPerSecond: number) => fleet.isPlausibleRate(session, context.model, tokensPerSecond),
+      thinks: provider.models.find(({ id }) => id === context.model)?.thinks ?? null,
+      couldDecode: (tokensPerSecond: number) => provider.isPlausibleRate(context.model, tokensPerSecond),
     },
   };
   const check = await checkAnswer(outcome, { context, provider: identity, receiptVersion, completedAt, possible }, delivery.attachments);
@@ -48,7 +48,7 @@ export async function settleAnswer(
     fleet.reputations.recordFault(identity.providerId, 'unverified', check.problem);
     return { ...failed(tried, apiError('bad_signature'), 'bad_signature'), problem: check.problem };
   }
-  fleet.answerVerified(identity.providerId);
+  provider.report({ kind: 'answer_verified' });
   const { receipt, signed } = check;
   // What a present client has not drained yet, it still gets.
   const delivered = gone.aborted ? delivery.delivered : outcome.bytes;
@@ -74,36 +74,32 @@ export async function settleAnswer(
     deliveredBytes: delivered,
     elapsedMs: outcome.elapsedMs,
   });
-  session.statistics.jobBilled(usage.completionTokens);
-  session.statistics.weightsSigned(context.model, receipt.weights_sha256);
-  fleet.recordPrefixes(session, job.chain, usage.cachedTokens);
-  // What fits into the first credit was never slowed by the client's reading.
-  if ((outcome.bytes <= INITIAL_CREDIT_BYTES || job.images !== null) && !recalled) {
-    const { promptTokens, cachedTokens } = usage;
-    const completionTokens = job.images === null ? usage.completionTokens : imageTokens(job.images);
-    const { elapsedMs, firstContentMs } = outcome;
-    const { stream, model } = context;
-    const promptOnly = context.endpoint === '/v1/embeddings';
-    // Of a model that thought, the first content says nothing of its speed.
-    const streamed = stream && receipt.hidden_tokens === 0;
-    fleet.recordThroughput(session, model, {
-      promptTokens,
-      cachedTokens,
-      completionTokens,
-      streamed,
-      promptOnly,
-      elapsedMs,
-      firstContentMs,
-      otherJobs,
-    });
-  }
-  // Counts of a part, or of vectors and images, are no answer to compare.
-  if (!recalled && receipt.usage.completion_tokens > 0) {
-    fleet.recordTokenCounts(session, context.model, {
-      hiddenTokens: receipt.hidden_tokens,
-      completionTokens: receipt.usage.completion_tokens,
-    });
-  }
+  // The client's reading slows no answer that fits into the first credit.
+  const isRated = (outcome.bytes <= INITIAL_CREDIT_BYTES || job.images !== null) && !recalled;
+  // Token counts of a partial answer, of embeddings or of images are not comparable.
+  const isComparable = !recalled && receipt.usage.completion_tokens > 0;
+  provider.report({
+    kind: 'answer_settled',
+    model: context.model,
+    completionTokens: usage.completionTokens,
+    cachedTokens: usage.cachedTokens,
+    weightsSha256: receipt.weights_sha256,
+    prefixes: job.chain,
+    sample: isRated
+      ? {
+          promptTokens: usage.promptTokens,
+          cachedTokens: usage.cachedTokens,
+          completionTokens: job.images === null ? usage.completionTokens : imageTokens(job.images),
+          // After hidden tokens, the time of the first content says nothing about throughput.
+          streamed: context.stream && receipt.hidden_tokens === 0,
+          promptOnly: context.endpoint === '/v1/embeddings',
+          elapsedMs: outcome.elapsedMs,
+          firstContentMs: outcome.firstContentMs,
+          otherJobs,
+        }
+      : null,
+    tokenCounts: isComparable ? { hiddenTokens: receipt.hidden_tokens, completionTokens: receipt.usage.completion_tokens } : null,
+  });
   const settling = span.part('inference.settlement');
   const charge = await bill.settle({ providerId: identity.providerId, ...usage });
   settling.end({ 'inference.outcome': charge.kind });

@@ -1,5 +1,6 @@
 /** What earlier jobs of each enclave key mean for it now, connected or not: the reputations, in the words that the rest of the fleet uses. */
 import type { ProviderId, RestrictionReason } from '@inference/protocol';
+import type { OperatorQuarantine } from '../placement/quarantine.js';
 import type { RestrictionMessage } from '../session/trust-message.js';
 import { type Fault, type Reputation, type ReputationState, type Restriction, recentFailures, stateAt } from './reputation.js';
 import { ReputationStore, type ReputationStoreOptions } from './reputation-store.js';
@@ -24,6 +25,8 @@ export type ReputationEvent =
   | { readonly type: 'reinstated'; readonly providerId: ProviderId };
 
 export interface ReputationRegistryOptions extends Omit<ReputationStoreOptions, 'max'> {
+  /** Providers that an operator took out of routing. Left out: none. */
+  readonly quarantineOf?: (providerId: ProviderId) => OperatorQuarantine | null;
   readonly onEvent: (event: ReputationEvent) => void;
 }
 
@@ -41,6 +44,11 @@ export class ReputationRegistry {
     const get = this.#book.get(providerId);
     const { reason = null, detail = null, since = null, until = null } = get.restraint ?? {};
     return { state: stateAt(get, now), reason, detail, since, until, recentFailures: recentFailures(get, now) };
+  }
+
+  /** Why an operator took a provider out of routing, or null. */
+  quarantineOf(providerId: ProviderId): OperatorQuarantine | null {
+    return this.#options.quarantineOf?.(providerId) ?? null;
   }
 
   /** What placement goes by. */

@@ -19,6 +19,7 @@ import {
 import type { WebSocket } from 'ws';
 import type { ProviderStatus } from '../placement/provider-status.js';
 import type { OperatorQuarantine } from '../placement/quarantine.js';
+import type { JobHandle, JobSink } from '../provider-connection.js';
 import { LastReported, type RestrictionMessage } from '../session/trust-message.js';
 import type { DeviceEvidence, DeviceFindings } from '../verification/evidence.js';
 import { SessionTrust } from '../verification/session-trust.js';
@@ -28,7 +29,6 @@ import { Backoff } from './backoff.js';
 import type { ChallengeTranscript } from './challenge-answer.js';
 import { EnrolmentRequests } from './enrolment-requests.js';
 import { Handshake, type Registered } from './handshake.js';
-import type { JobHandle, JobSink } from './job-sink.js';
 import { LinkRequests } from './link-requests.js';
 import { MESSAGE_COSTS, MessageBudget } from './message-budget.js';
 import { ProviderSocket, type Rejection, TOO_SLOW, type Transport } from './provider-socket.js';
@@ -111,6 +111,11 @@ export class ProviderSession {
       welcome: (message) => this.#socket.send(message),
       tooSlow: (waitedFor) => this.reject('too_slow', `no ${waitedFor} in time`),
     });
+  }
+
+  /** This session with its registration; null before the provider registered. */
+  get online(): OnlineSession | null {
+    return isRegistered(this) ? this : null;
   }
 
   get isOpen(): boolean {
@@ -331,7 +336,7 @@ export class ProviderSession {
     this.#tokenHash = hash;
     this.#socket.send({ type: 'registered', provider_id: providerId, trust_level: trust.level, token });
     this.#reportRefusedOffers();
-    this.#events.registered(this as OnlineSession);
+    if (this.online !== null) this.#events.registered(this.online);
   }
 
   #update(message: ProviderMessage): void {
@@ -470,7 +475,7 @@ export class ProviderSession {
   }
 
   #changed(): void {
-    if (this.#phase === 'online') this.#events.changed(this as OnlineSession);
+    if (this.#phase === 'online' && this.online !== null) this.#events.changed(this.online);
   }
 
   #close(rejection: Rejection | null): void {
@@ -483,6 +488,10 @@ export class ProviderSession {
     this.#events.closed(this, rejection === null ? { by: 'provider' } : { by: 'coordinator', ...rejection });
     this.jobs.loseAll();
   }
+}
+
+function isRegistered(session: ProviderSession): session is OnlineSession {
+  return session.registration !== null;
 }
 
 function assertNever(message: never): never {

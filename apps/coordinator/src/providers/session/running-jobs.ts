@@ -3,7 +3,7 @@
  * A recalled or cancelled job keeps its slot until the provider confirms or a deadline passes, because it may still be decoding.
  */
 import type { Frame, JobCompleted, JobFailure, JobId } from '@inference/protocol';
-import type { JobSink } from './job-sink.js';
+import type { JobSink } from '../provider-connection.js';
 
 interface Entry {
   /** Null once cancelled. */

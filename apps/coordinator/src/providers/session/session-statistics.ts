@@ -25,9 +25,7 @@ export class SessionStatistics {
   readonly #answeredModels = new BoundedMap<string, true>(MAX_ANSWERED_MODELS);
   /** The model of its newest job. */
   latestModel: string | null = null;
-
-  /** SHA-256 of the weights in the newest verified receipt of each model. */
-  readonly #signedWeights = new Map<string, string>();
+  #signedWeights: ReadonlyMap<string, string> = new Map();
 
   get requestsServed(): number {
     return this.#requestsServed;
@@ -51,15 +49,19 @@ export class SessionStatistics {
     return thermal !== this.host.thermal || memoryPressure !== this.host.memoryPressure || power !== this.host.power;
   }
 
-  /** The hash of a model's weights, as the enclave signed it in a receipt; undefined: in none yet. */
-  signedWeights(model: string): string | undefined {
-    return this.#signedWeights.get(model);
+  /** SHA-256 of the weights in the newest verified receipt, by model. A new map after each change. */
+  get signedWeights(): ReadonlyMap<string, string> {
+    return this.#signedWeights;
   }
 
-  /** Takes in what a verified receipt says of the weights. */
+  /** Takes in the hash of the weights from a verified receipt; undefined: the receipt names none. */
   weightsSigned(model: string, weightsSha256: string | undefined): void {
-    if (weightsSha256 === undefined) this.#signedWeights.delete(model);
-    else if (this.#signedWeights.has(model) || this.#signedWeights.size < MAX_MODELS) this.#signedWeights.set(model, weightsSha256);
+    if (this.#signedWeights.get(model) === weightsSha256) return;
+    if (!this.#signedWeights.has(model) && this.#signedWeights.size >= MAX_MODELS) return;
+    const weights = new Map(this.#signedWeights);
+    if (weightsSha256 === undefined) weights.delete(model);
+    else weights.set(model, weightsSha256);
+    this.#signedWeights = weights;
   }
 
   answerVerified(model: string): void {

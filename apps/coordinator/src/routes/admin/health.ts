@@ -92,11 +92,11 @@ function ledgerBody(summary: LedgerSummary, now: number): NonNullable<AdminHealt
 
 function providerCounts({ fleet, holds }: AdminHealthRoutes): AdminHealth['fleet'] {
   let [providers, routable, slots, usedSlots] = [0, 0, 0, 0];
-  for (const session of fleet.sessions()) {
+  for (const provider of fleet.snapshots()) {
     providers++;
-    if (fleet.status(session) === 'online') routable++;
-    slots += session.registration.slots;
-    usedSlots += session.jobs.used;
+    if (provider.status === 'online') routable++;
+    slots += provider.registration.slots;
+    usedSlots += provider.usedSlots;
   }
   return {
     connections: fleet.connections,
@@ -106,6 +106,6 @@ function providerCounts({ fleet, holds }: AdminHealthRoutes): AdminHealth['fleet
     restrained: [...fleet.reputations.restricted()].length,
     slots,
     used_slots: usedSlots,
-    models: fleet.servedModels().length,
+    models: fleet.models.list().length,
   };
 }

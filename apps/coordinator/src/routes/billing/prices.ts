@@ -33,7 +33,7 @@ const checkChange = schemaCheck(PriceChangeSchema);
 
 export interface PriceRoutes {
   readonly prices: PriceRepository;
-  readonly fleet: Pick<ProviderRegistry, 'servedModels'>;
+  readonly fleet: Pick<ProviderRegistry, 'models'>;
   readonly now: () => number;
 }
 
@@ -45,7 +45,7 @@ export function addPrices(server: FastifyInstance, adminGuard: onRequestHookHand
     return {
       object: 'list',
       currency: 'micro_usd',
-      data: fleet.servedModels().map(({ offer }) => ({ model: offer.id, ...ratesBody(prices.current(offer.id)) })),
+      data: fleet.models.list().map(({ offer }) => ({ model: offer.id, ...ratesBody(prices.current(offer.id)) })),
     };
   });
   const options = { onRequest: adminGuard, bodyLimit: MAX_BODY_BYTES };

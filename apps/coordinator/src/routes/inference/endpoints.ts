@@ -197,7 +197,7 @@ function endSpan(span: TraceSpan, job: JobRequest, end: JobOutcome): void {
     {
       'inference.end': end.kind === 'failed' ? end.error.code : end.kind,
       'inference.attempts': end.attempts,
-      ...(end.session === null ? {} : { 'inference.model': job.facts.model }),
+      ...(end.provider === null ? {} : { 'inference.model': job.facts.model }),
       ...(billed === null
         ? {}
         : { 'inference.prompt_tokens': billed.usage.promptTokens, 'inference.completion_tokens': billed.usage.completionTokens }),
@@ -211,8 +211,8 @@ function logJob(routes: Pick<InferenceRoutes, 'log'>, job: JobRequest, end: JobO
   const facts = {
     job: job.jobId,
     endpoint: job.endpoint,
-    provider: end.session?.registration.identity.providerId ?? null,
-    model: end.session === null ? null : job.facts.model,
+    provider: end.provider?.registration.identity.providerId ?? null,
+    model: end.provider === null ? null : job.facts.model,
     stream: job.facts.stream,
     ms,
     attempts: end.attempts,

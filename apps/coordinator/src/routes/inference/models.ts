@@ -8,7 +8,8 @@ import type { Static } from 'typebox';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import { unknownModel } from '../../inference/request/unknown-model.js';
 import { MAX_LISTED_MODELS } from '../../providers/placement/listed-models.js';
-import { imageOfferOf, type ProviderRegistry, type ServedModel } from '../../providers/provider-registry.js';
+import type { ServedModel } from '../../providers/placement/served-models.js';
+import type { ProviderRegistry } from '../../providers/provider-registry.js';
 import { queryReader } from '../parameters/query.js';
 import { isAnthropicClient } from '../plugins/anthropic-client.js';
 import { errorResponses, jsonResponse, pathParams } from '../plugins/route-schemas.js';
@@ -21,7 +22,7 @@ type ListQuery = Static<typeof ModelListQuerySchema>;
 const readListQuery = queryReader(ModelListQuerySchema);
 
 export function addModels(server: FastifyInstance, guard: onRequestHookHandler, fleet: ProviderRegistry, requestQueue: RequestQueue): void {
-  const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.contextLength(model.offer.id, null));
+  const messagesMembers = (model: ServedModel) => modelInfo(model, fleet.models.contextLength(model.offer.id, null));
   const entryOf = (model: ServedModel) => ({ ...modelEntry(model), ...limitsOf(model, fleet) });
   const listSchema = {
     summary: `Models that are served now, ${MAX_LISTED_MODELS} at most. limit, after_id and before_id select a page.`,
@@ -31,7 +32,7 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   };
   server.get('/v1/models', { schema: listSchema, onRequest: guard }, async (request) => {
     const query = readListQuery(request.url);
-    const { models, hasMore } = pageOf(fleet.listing().models, query);
+    const { models, hasMore } = pageOf(fleet.models.listing().models, query);
     const isMessages = isAnthropicClient(request);
     const data = models.map((model) => (isMessages ? { ...entryOf(model), ...messagesMembers(model) } : entryOf(model)));
     const list = { object: 'list', data };
@@ -47,8 +48,8 @@ export function addModels(server: FastifyInstance, guard: onRequestHookHandler, 
   // A wildcard, because model ids may contain slashes.
   server.get<{ Params: { '*': string } }>('/v1/models/*', { schema: modelSchema, onRequest: guard }, (request, reply) => {
     const id = request.params['*'];
-    const model = fleet.servedModel(id);
-    if (model === null) return sendError(reply, unknownModel(id, fleet.listedNames()));
+    const model = fleet.models.find(id);
+    if (model === null) return sendError(reply, unknownModel(id, fleet.models.listedNames()));
     const { metadata, ...entry } = entryOf(model);
     const ofMessages = isAnthropicClient(request) ? messagesMembers(model) : {};
     reply.send({ ...entry, ...ofMessages, metadata: { ...metadata, ...demandOf(model.offer.id, fleet, requestQueue) } });
@@ -73,17 +74,17 @@ function demandOf(id: string, fleet: ProviderRegistry, requestQueue: RequestQueu
   const { waiting, waitMs } = requestQueue.outlook(id);
   const hardware = requestQueue.outlook(id, 'hardware');
   return {
-    slots: fleet.slotCount(id),
-    hardware_slots: fleet.slotCount(id, { providerSerial: null, trustFloor: 'hardware' }),
-    requests_last_5_minutes: fleet.placementReports.recentRequests(id),
+    slots: fleet.models.slotCount(id),
+    hardware_slots: fleet.models.slotCount(id, { providerSerial: null, trustFloor: 'hardware' }),
+    requests_last_5_minutes: fleet.placement.reports.recentRequests(id),
     waiting_requests: waiting,
     expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
     hardware_expected_wait_ms: hardware.waitMs === null ? null : Math.round(hardware.waitMs),
   };
 }
 
-function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
-  const levels = sessions.map((session) => session.trust().level);
+function modelEntry({ offer, providers, firstSeenAt }: ServedModel) {
+  const levels = providers.map(({ trustLevel }) => trustLevel);
   return {
     id: offer.id,
     object: 'model',
@@ -92,12 +93,12 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
     metadata: {
       model_type: offer.model_type,
       quantization: offer.quantization,
-      provider_count: sessions.length,
-      attested_providers: sessions.filter((session) => session.isAttested).length,
+      provider_count: providers.length,
+      attested_providers: providers.filter(({ isAttested }) => isAttested).length,
       trust_level: levels.includes('hardware') ? 'hardware' : 'self_signed',
       display_name: offer.display_name,
-      ...(offer.model_type === 'image' ? imageFacts(offer.id, sessions) : {}),
-      ...weightsFacts(offer.id, sessions),
+      ...(offer.model_type === 'image' ? imageFacts(providers) : {}),
+      ...weightsFacts(providers),
     },
   };
 }
@@ -108,7 +109,7 @@ function modelEntry({ offer, sessions, firstSeenAt }: ServedModel) {
  */
 function limitsOf({ offer }: ServedModel, fleet: ProviderRegistry) {
   if (offer.model_type === 'image') return {};
-  const contextLength = fleet.contextLength(offer.id, null);
+  const contextLength = fleet.models.contextLength(offer.id, null);
   const maxOutputTokens = offer.model_type === 'text' ? contextLength : null;
   return {
     context_length: contextLength,
@@ -137,10 +138,10 @@ function modelInfo({ offer, firstSeenAt }: ServedModel, contextLength: number | 
 const MAX_WEIGHTS = 8;
 
 /** Which weights the machines say that they serve it with, and how many say so. Left out where none does. */
-function weightsFacts(model: string, sessions: ServedModel['sessions']) {
+function weightsFacts(providers: ServedModel['providers']) {
   const counts = new Map<string, number>();
-  for (const session of sessions) {
-    const sha256 = session.models.find(({ id }) => id === model)?.file_sha256;
+  for (const { offer } of providers) {
+    const sha256 = offer?.file_sha256;
     if (sha256 !== undefined) counts.set(sha256, (counts.get(sha256) ?? 0) + 1);
   }
   if (counts.size === 0) return {};
@@ -150,8 +151,8 @@ function weightsFacts(model: string, sessions: ServedModel['sessions']) {
 }
 
 /** What some of the machines make, all together. */
-function imageFacts(model: string, sessions: ServedModel['sessions']) {
-  const offers = sessions.flatMap((session) => imageOfferOf(session, model) ?? []);
+function imageFacts(providers: ServedModel['providers']) {
+  const offers = providers.flatMap(({ offer }) => (offer?.model_type === 'image' ? (offer.image ?? []) : []));
   return {
     sizes: [...new Set(offers.flatMap(({ sizes }) => sizes))],
     max_images: Math.max(0, ...offers.map(({ max_images }) => max_images)),

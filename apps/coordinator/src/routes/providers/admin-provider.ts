@@ -7,7 +7,7 @@ import type { LastSeenRepository } from '../../database/providers/last-seen-repo
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { parseProviderId } from '../parameters/provider-id.js';
 import { bytesOf } from '../plugins/body-bytes.js';
 import { operatorOf } from '../plugins/operator.js';
@@ -23,7 +23,7 @@ export interface AdminProviderRoutes {
   readonly accounts: AccountRepository;
   readonly lastSeen: LastSeenRepository;
   /** What `GET /v1/providers/me` answers the machine. */
-  readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
+  readonly statusOf: (provider: ProviderSnapshot) => Promise<ProviderStatusAnswer>;
 }
 
 const BY_ID = pathParams('id');
@@ -69,18 +69,18 @@ export function addAdminProviders(server: FastifyInstance, guard: onRequestHookH
     { machines, accounts, lastSeen, statusOf }: AdminProviderRoutes,
     id: ProviderId,
   ): Promise<AdminProviderView | null> {
-    const session = fleet.sessionOf(id);
+    const provider = fleet.snapshot(id);
     const accountId = await machines.ownerOf(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
     const standing = fleet.reputations.summaryOf(id);
     const hold = holds.of(id);
-    if (session === null && accountId === null && seen === null && hold === null && standing.state === 'well') return null;
+    if (provider === null && accountId === null && seen === null && hold === null && standing.state === 'well') return null;
     const owner = accountId === null ? null : await accounts.findListed(accountId);
     return {
       provider_id: id,
       owner: accountId === null ? null : { account_id: accountId, email: owner?.email ?? null },
-      provider: session === null ? null : adminProviderBody(fleet, holds, session),
-      status: session === null ? null : await statusOf(session),
+      provider: provider === null ? null : adminProviderBody(fleet, holds, provider),
+      status: provider === null ? null : await statusOf(provider),
       last_seen: seen === null ? null : lastSeenBody(seen),
       hold: quarantineBodyOrNull(hold),
       reputation: reputationBody(standing),

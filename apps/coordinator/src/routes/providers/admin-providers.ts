@@ -5,8 +5,8 @@ import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import type { Quarantine, QuarantineRepository } from '../../database/providers/quarantine-repository.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { ReputationSummary } from '../../providers/reputation/reputation-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import { isoTime } from '../parameters/pagination.js';
 import { pathParams } from '../plugins/route-schemas.js';
@@ -24,7 +24,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     '/admin/v1/providers',
     { onRequest: adminGuard, schema: { response: { 200: AdminProviderListSchema } } },
     async (): Promise<AdminProviderList> => ({
-      providers: [...fleet.sessions()].map((session) => adminProviderBody(fleet, holds, session)),
+      providers: [...fleet.snapshots()].map((provider) => adminProviderBody(fleet, holds, provider)),
       restrained: [...fleet.reputations.restricted()].map(([provider_id, standing]) => ({ provider_id, ...reputationBody(standing) })),
       held: [...holds.all].map(([provider_id, hold]) => ({ provider_id, ...quarantineBody(hold) })),
       connections: fleet.connections,
@@ -36,7 +36,7 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
     { onRequest: adminGuard },
     async ({ query }) => {
       const model = query.model ?? '';
-      const reasons = fleet.ineligibleReasons(model, {
+      const reasons = fleet.placement.ineligibleReasons(model, {
         providerSerial: query.provider_serial ?? null,
         exclude: new Set(),
         trustFloor: null,
@@ -44,8 +44,8 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
       const { waiting, waitMs } = requestQueue.outlook(model);
       return {
         model,
-        serving: fleet.serves(model),
-        slots: fleet.slotCount(model),
+        serving: fleet.models.serves(model),
+        slots: fleet.models.slotCount(model),
         waiting_requests: waiting,
         expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
         not_eligible: [...reasons].map(([provider_id, reason]) => ({ provider_id, reason })),
@@ -62,35 +62,40 @@ export function addOperations(server: FastifyInstance, adminGuard: onRequestHook
   );
 }
 
-export function adminProviderBody(fleet: ProviderRegistry, holds: Pick<QuarantineRepository, 'of'>, session: OnlineSession): AdminProvider {
-  const { identity, agentName, agentVersion, slots, registeredAt } = session.registration;
-  const { host } = session.statistics;
+export function adminProviderBody(
+  fleet: ProviderRegistry,
+  holds: Pick<QuarantineRepository, 'of'>,
+  provider: ProviderSnapshot,
+): AdminProvider {
+  const { identity, agentName, agentVersion, slots, registeredAt } = provider.registration;
+  const { trust, statistics, counters } = provider;
+  const { host } = statistics;
+  const { reports } = fleet.placement;
   const standing = fleet.reputations.summaryOf(identity.providerId);
-  const trust = session.trust();
   return {
     provider_id: identity.providerId,
-    session_id: session.sessionId,
-    status: fleet.status(session),
+    session_id: provider.sessionId,
+    status: provider.status,
     reason: standing.detail ?? firstSelfSignedGap(trust),
     trust_level: trust.level,
     trust_parts: trust.parts.map(({ name, state, reason, detail }) => ({ name, state, reason, detail })),
-    attested: session.isAttested,
+    attested: provider.isAttested,
     simulated: identity.simulated,
     serial_number: identity.attestation.serial_number,
     agent: { name: agentName, version: agentVersion },
-    models: session.models.map((model) => model.id),
-    refused_models: session.refusedModels.map(({ id, reason }) => ({ id, reason })),
-    gate: fleet.unavailableReason(session),
+    models: provider.models.map((model) => model.id),
+    refused_models: provider.refusedModels.map(({ id, reason }) => ({ id, reason })),
+    gate: provider.unavailableReason,
     hold: quarantineBodyOrNull(holds.of(identity.providerId)),
-    placements: session.statistics.placements,
-    share_of_placements: fleet.placementReports.share(session, null).share ?? 0,
-    speeds: fleet.speeds(session).map(({ model, speed }) => ({
+    placements: statistics.placements,
+    share_of_placements: reports.share(identity.providerId, null).share ?? 0,
+    speeds: reports.throughput(identity.providerId).map(({ model, speed }) => ({
       model,
       prefill_tps: roundToTenth(speed.prefillTps),
       decode_tps: roundToTenth(speed.decodeTps),
       measured_jobs: speed.samples,
     })),
-    answer_lengths: fleet.answerLengths(session).map(({ model, length }) => ({
+    answer_lengths: reports.answerLengths(identity.providerId).map(({ model, length }) => ({
       model,
       answers: length.answers,
       hidden_tokens: roundToTenth(length.hiddenTokens),
@@ -101,20 +106,20 @@ export function adminProviderBody(fleet: ProviderRegistry, holds: Pick<Quarantin
     })),
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
     slots,
-    running_jobs: session.jobs.used,
-    reported_jobs: session.statistics.reportedJobs,
-    decode_tps: session.statistics.decodeTps,
+    running_jobs: provider.usedSlots,
+    reported_jobs: statistics.reportedJobs,
+    decode_tps: statistics.decodeTps,
     reputation: reputationBody(standing),
-    requests_served: session.statistics.requestsServed,
-    tokens_generated: session.statistics.tokensGenerated,
-    key_expires_at: session.key?.notAfter ?? null,
+    requests_served: statistics.requestsServed,
+    tokens_generated: statistics.tokensGenerated,
+    key_expires_at: provider.key?.notAfter ?? null,
     registered_at: registeredAt,
-    last_heard_at: session.lastHeardAt,
+    last_heard_at: provider.lastHeardAt,
     counters: {
-      unknown_messages: session.counters.unknownMessages,
-      stray_messages: session.counters.strayMessages,
-      missed_challenges: session.counters.missedChallenges,
-      late_answers: session.counters.lateAnswers,
+      unknown_messages: counters.unknownMessages,
+      stray_messages: counters.strayMessages,
+      missed_challenges: counters.missedChallenges,
+      late_answers: counters.lateAnswers,
     },
   };
 }

@@ -1,46 +1,44 @@
 /** One provider's public record: every claim of the specification, and beside it the evidence to compute it again from. */
 import { type AttestationRecord, type EnclaveEvidence, type PublishedAnchor, toBase64 } from '@inference/protocol';
-import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { isPartOk, type TrustVerdict } from '../../providers/verification/trust-policy.js';
 import { isAcmeVerified } from '../../providers/verification/verify-device-evidence.js';
 
 /** `models`: those of the provider's models that public reads list. */
-export function attestationRecord(fleet: ProviderRegistry, session: OnlineSession, models: string[]): AttestationRecord {
-  const { identity, hardware } = session.registration;
+export function attestationRecord(provider: ProviderSnapshot, models: string[], anchor: TrustAnchor): AttestationRecord {
+  const { identity, hardware } = provider.registration;
   const { attestation } = identity;
-  const trust = session.trust();
-  const posture = session.posture ?? attestation.posture;
-  const { lastChallenge } = session;
+  const { trust, lastChallenge } = provider;
+  const posture = provider.posture ?? attestation.posture;
   return {
     provider_id: identity.providerId,
     trust_level: trust.level ?? 'self_signed',
-    status: fleet.status(session),
+    status: provider.status,
     chip_name: attestation.chip_name,
     hardware_model: attestation.hardware_model,
     serial_number: attestation.serial_number,
     memory_gb: attestation.memory_gb,
     gpu_cores: hardware.gpu_cores,
     models,
-    weights: session.models.flatMap(({ id, file_sha256 }) =>
-      models.includes(id) ? weightsOf(id, session.statistics.signedWeights(id), file_sha256) : [],
+    weights: provider.models.flatMap(({ id, file_sha256 }) =>
+      models.includes(id) ? weightsOf(id, provider.statistics.signedWeights.get(id), file_sha256) : [],
     ),
     secure_enclave: posture.secure_enclave,
-    enclave_evidence: enclaveEvidence(fleet.anchor, session),
+    enclave_evidence: enclaveEvidence(anchor, provider),
     sip_enabled: posture.sip_enabled,
     secure_boot_enabled: posture.secure_boot_enabled,
     authenticated_root_enabled: posture.authenticated_root_enabled,
     se_public_key: toBase64(identity.publicKey),
     mdm_verified: isPartOk(trust, 'device_management'),
-    ...acmeMembers(session),
-    ...chainMembers(session),
+    ...acmeMembers(provider),
+    ...chainMembers(provider),
     mda_binding: bindingOf(trust),
-    attested: session.isAttested,
+    attested: provider.isAttested,
     simulated: identity.simulated,
     key_protection: attestation.key_protection,
     attestation_statement: identity.attestationStatement,
-    key_statement: session.key?.statement ?? null,
+    key_statement: provider.key?.statement ?? null,
     last_challenge:
       lastChallenge === null
         ? null
@@ -72,11 +70,11 @@ export function publishedAnchor(anchor: TrustAnchor): PublishedAnchor {
 }
 
 /** What supports the claim that this key is kept in a Secure Enclave. */
-function enclaveEvidence(anchor: TrustAnchor, session: OnlineSession): EnclaveEvidence {
-  const { identity } = session.registration;
-  const posture = session.posture ?? identity.attestation.posture;
+function enclaveEvidence(anchor: TrustAnchor, provider: ProviderSnapshot): EnclaveEvidence {
+  const { identity } = provider.registration;
+  const posture = provider.posture ?? identity.attestation.posture;
   if (identity.simulated || !posture.secure_enclave) return 'simulated';
-  if (!session.isDeviceChainVerified) return 'claimed';
+  if (!provider.isDeviceChainVerified) return 'claimed';
   return anchor.isSimulated ? 'simulated' : 'certified';
 }
 
@@ -86,10 +84,10 @@ type ChainMembers = Pick<
 >;
 
 /** Certificates are published only while they are verified and bound to this key (spec: present only when verified). */
-function chainMembers(session: OnlineSession): ChainMembers {
-  const chain = session.device?.chain;
-  const evidence = session.device?.evidence.chain;
-  if (!session.isDeviceChainVerified || chain?.kind !== 'verified' || !evidence) return { mda_verified: false };
+function chainMembers(provider: ProviderSnapshot): ChainMembers {
+  const chain = provider.device?.chain;
+  const evidence = provider.device?.evidence.chain;
+  if (!provider.isDeviceChainVerified || chain?.kind !== 'verified' || !evidence) return { mda_verified: false };
   const { facts } = chain;
   return {
     mda_verified: true,
@@ -102,9 +100,9 @@ function chainMembers(session: OnlineSession): ChainMembers {
   };
 }
 
-function acmeMembers(session: OnlineSession): Pick<AttestationRecord, 'acme_verified' | 'acme_attestation'> {
-  const evidence = session.device?.evidence.acme;
-  if (!evidence || !isAcmeVerified(session.device, session.registration.identity)) return { acme_verified: false };
+function acmeMembers(provider: ProviderSnapshot): Pick<AttestationRecord, 'acme_verified' | 'acme_attestation'> {
+  const evidence = provider.device?.evidence.acme;
+  if (!evidence || !isAcmeVerified(provider.device, provider.registration.identity)) return { acme_verified: false };
   return { acme_verified: true, acme_attestation: { cert_chain_b64: [...evidence.certificates], token: evidence.token } };
 }
 

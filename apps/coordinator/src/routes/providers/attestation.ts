@@ -3,10 +3,11 @@
  * text that says how, and what is not proved (spec: provider attestation record). With `provider_id`, that of one provider alone,
  * for who looks at one among thousands.
  */
-import { type AttestationFeed, PROVIDER_ID_PATTERN } from '@inference/protocol';
+import { type AttestationFeed, PROVIDER_ID_PATTERN, type ProviderId } from '@inference/protocol';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { queryReader } from '../parameters/query.js';
 import { addPublicRoute } from '../plugins/public-route.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
@@ -23,8 +24,7 @@ export const AttestationQuerySchema = Type.Object({
 });
 const readQuery = queryReader(AttestationQuerySchema);
 
-export function addAttestation(server: FastifyInstance, fleet: ProviderRegistry): void {
-  const { anchor } = fleet;
+export function addAttestation(server: FastifyInstance, fleet: ProviderRegistry, anchor: TrustAnchor): void {
   const instructions = verificationInstructions(anchor);
   const schema = {
     summary: 'Attestation records of every connected provider, or of one.',
@@ -34,10 +34,10 @@ export function addAttestation(server: FastifyInstance, fleet: ProviderRegistry)
   };
   addPublicRoute(server, '/v1/providers/attestation', schema, async (request): Promise<AttestationFeed> => {
     const { provider_id: wanted } = readQuery(request.url);
-    const sessions = [...fleet.sessions()].filter((session) => wanted === undefined || session.registration.identity.providerId === wanted);
-    const { namesOf } = fleet.listing();
+    const providers = wanted === undefined ? [...fleet.snapshots()] : [fleet.snapshot(wanted as ProviderId) ?? []].flat();
+    const { namesOf } = fleet.models.listing();
     return {
-      providers: sessions.map((session) => attestationRecord(fleet, session, namesOf(session))),
+      providers: providers.map((provider) => attestationRecord(provider, namesOf(provider), anchor)),
       apple_root_ca_url: ROOT_CA_URL,
       apple_enterprise_root_ca: ROOT_CA_NAME,
       verification_instructions: instructions,

@@ -9,7 +9,7 @@ import type { Database } from '../../database/tables.js';
 import { type ProviderEarnings, readProviderEarnings } from '../../database/usage/provider-earnings.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { presentedKey } from '../plugins/api-key-auth.js';
 import type { RateLimits } from '../plugins/rate-limits.js';
 import { errorResponses, jsonResponse } from '../plugins/route-schemas.js';
@@ -41,17 +41,17 @@ export function addProviderMe(server: FastifyInstance, routes: ProviderMeRoutes)
   server.get('/v1/providers/me', { schema, onRequest: limits.publicRoutes }, async (request, reply) => {
     const token = presentedKey(request);
     if (token === null) return sendError(reply, apiError('missing_api_key', { message: NO_TOKEN }));
-    const session = fleet.sessionByToken(token);
-    if (session === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
-    return reply.header('cache-control', 'no-store').send(await providerStatusOf(routes, session));
+    const provider = fleet.snapshotByToken(token);
+    if (provider === null) return sendError(reply, apiError('invalid_api_key', { message: WRONG_TOKEN }));
+    return reply.header('cache-control', 'no-store').send(await providerStatusOf(routes, provider));
   });
 }
 
 /** What a provider is told about itself; its owner and operators read the same. */
-export async function providerStatusOf(sources: StatusSources, session: OnlineSession): Promise<ProviderStatusAnswer> {
+export async function providerStatusOf(sources: StatusSources, provider: ProviderSnapshot): Promise<ProviderStatusAnswer> {
   const { fleet, requestQueue, now } = sources;
-  const earnings = await earningsOf(sources, session.registration.identity.providerId);
-  return providerStatus(session, { fleet, requestQueue, now: now(), earnings });
+  const earnings = await earningsOf(sources, provider.registration.identity.providerId);
+  return providerStatus(provider, { fleet, requestQueue, now: now(), earnings });
 }
 
 /** A ledger that does not answer takes nothing else from the owner. */

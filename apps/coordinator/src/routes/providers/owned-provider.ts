@@ -8,7 +8,7 @@ import { Compile } from 'typebox/compile';
 import type { LastSeen, LastSeenRepository } from '../../database/providers/last-seen-repository.js';
 import type { OwnedProvider, OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
 
@@ -17,7 +17,7 @@ export interface OwnedProviderRoutes {
   readonly machines: OwnedProviderRepository;
   readonly lastSeen: LastSeenRepository;
   /** What `GET /v1/providers/me` answers the machine. */
-  readonly statusOf: (session: OnlineSession) => Promise<ProviderStatusAnswer>;
+  readonly statusOf: (provider: ProviderSnapshot) => Promise<ProviderStatusAnswer>;
 }
 
 const isProviderId = Compile(ProviderIdSchema);
@@ -25,14 +25,14 @@ const isProviderId = Compile(ProviderIdSchema);
 export function addMachineView(api: ConsoleApi, { fleet, machines, lastSeen, statusOf }: OwnedProviderRoutes): void {
   const viewOf = async ({ providerId, name, linkedAt }: OwnedProvider) => {
     const id = providerId as ProviderId;
-    const session = fleet.sessionOf(id);
+    const provider = fleet.snapshot(id);
     const seen = (await lastSeen.of([id])).get(id) ?? null;
-    const hold = fleet.quarantineOf(id);
+    const hold = fleet.reputations.quarantineOf(id);
     return {
       provider_id: providerId,
       name,
       linked_at: isoTimeOrNull(linkedAt),
-      status: session === null ? null : await statusOf(session),
+      status: provider === null ? null : await statusOf(provider),
       last_seen: seen === null ? null : lastSeenBody(seen),
       hold: hold === null ? null : { reason: hold.reason, since: isoTime(hold.since) },
     };

@@ -12,7 +12,7 @@ import type { LastSeenRepository } from '../../database/providers/last-seen-repo
 import type { MachineCodeRepository } from '../../database/providers/machine-code-repository.js';
 import type { OwnedProviderRepository } from '../../database/providers/owned-provider-repository.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { firstSelfSignedGap } from '../../providers/verification/trust-policy.js';
 import { isoTime, isoTimeOrNull } from '../parameters/pagination.js';
 import type { ConsoleApi } from '../plugins/console-api.js';
@@ -32,14 +32,14 @@ export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, c
     const seen = await lastSeen.of(owned.map(({ providerId }) => providerId));
     return {
       data: owned.map(({ providerId, name, linkedAt }): ConsoleMachine => {
-        const session = fleet.sessionOf(providerId as ProviderId);
+        const provider = fleet.snapshot(providerId as ProviderId);
         const last = seen.get(providerId);
         return {
           provider_id: providerId,
           name,
           linked_at: isoTimeOrNull(linkedAt),
           last_seen: last === undefined ? null : lastSeenBody(last),
-          live: session === null ? null : liveState(fleet, session),
+          live: provider === null ? null : liveState(fleet, provider),
         };
       }),
     };
@@ -57,23 +57,23 @@ export function addMachineRoutes(api: ConsoleApi, { machines, lastSeen, fleet, c
   });
 }
 
-function liveState(fleet: ProviderRegistry, session: OnlineSession): ConsoleMachine['live'] {
-  const { identity, slots, registeredAt } = session.registration;
-  const trust = session.trust();
+function liveState(fleet: ProviderRegistry, provider: ProviderSnapshot): ConsoleMachine['live'] {
+  const { identity, slots, registeredAt } = provider.registration;
+  const { trust, statistics } = provider;
   return {
-    status: fleet.status(session),
+    status: provider.status,
     reason: fleet.reputations.summaryOf(identity.providerId).detail ?? firstSelfSignedGap(trust),
     trust_level: trust.level,
-    attested: session.isAttested,
+    attested: provider.isAttested,
     simulated: identity.simulated,
     serial_number: identity.attestation.serial_number,
     chip_name: identity.attestation.chip_name,
-    models: session.models.map((model) => model.id),
+    models: provider.models.map((model) => model.id),
     slots,
-    running_jobs: session.jobs.used,
-    decode_tps: session.statistics.decodeTps,
-    requests_served: session.statistics.requestsServed,
-    tokens_generated: session.statistics.tokensGenerated,
+    running_jobs: provider.usedSlots,
+    decode_tps: statistics.decodeTps,
+    requests_served: statistics.requestsServed,
+    tokens_generated: statistics.tokensGenerated,
     connected_at: isoTime(registeredAt),
   };
 }

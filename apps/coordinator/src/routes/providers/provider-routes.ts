@@ -10,8 +10,9 @@ import type { QuarantineRepository } from '../../database/providers/quarantine-r
 import type { Database } from '../../database/tables.js';
 import type { RequestQueue } from '../../inference/queue/request-queue.js';
 import type { ProviderRegistry } from '../../providers/provider-registry.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 import { PROVIDER_SOCKET_PATH } from '../../providers/session/provider-server.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { TrustAnchor } from '../../providers/verification/chain/trust-anchor.js';
 import { ConsoleApi } from '../plugins/console-api.js';
 import type { RouteAccess } from '../plugins/guards.js';
 import { addAdminProviders } from './admin-provider.js';
@@ -26,6 +27,8 @@ import { addMachineRoutes } from './owned-providers.js';
 export interface ProviderRoutesDeps {
   readonly access: RouteAccess;
   readonly providers: ProviderRegistry;
+  /** Trust anchor of managed-device certificate chains. */
+  readonly anchor: TrustAnchor;
   readonly requestQueue: RequestQueue;
   readonly database: Database;
   readonly holds: QuarantineRepository;
@@ -44,8 +47,8 @@ export const providerRoutes: FastifyPluginAsync<ProviderRoutesDeps> = async (ser
   const { access, providers: fleet, requestQueue, database, holds, lastSeen, accounts, machines, now, onFailure } = deps;
   const { adminGuard, limits, consoleAccess } = access;
   const statusSources = { fleet, requestQueue, database, now, onFailure };
-  const statusOf = (session: OnlineSession) => providerStatusOf(statusSources, session);
-  addAttestation(server, fleet);
+  const statusOf = (provider: ProviderSnapshot) => providerStatusOf(statusSources, provider);
+  addAttestation(server, fleet, deps.anchor);
   addProviderMe(server, { ...statusSources, limits });
   addAgentReleases(server, deps.releases);
   addOperations(server, adminGuard, { fleet, requestQueue, holds });

@@ -3,13 +3,16 @@
  * connected at this moment. Pure apart from looking at the fleet.
  */
 
-import type { ProviderSnapshot, Stats } from '@inference/formats';
+import type { Stats } from '@inference/formats';
 import type { ActivitySums, MinuteSums } from '../../database/usage/statistics-repository.js';
-import type { ProviderRegistry } from '../../providers/provider-registry.js';
-import type { OnlineSession } from '../../providers/session/provider-session.js';
+import type { ServedModels } from '../../providers/placement/served-models.js';
+import type { ProviderSnapshot } from '../../providers/provider-snapshot.js';
 
-/** What the statistics look at in the fleet. */
-export type FleetView = Pick<ProviderRegistry, 'sessions' | 'listing' | 'status'>;
+/** The connected providers and their models, as the statistics read them. */
+export interface FleetView {
+  snapshots(): Iterable<ProviderSnapshot>;
+  readonly models: Pick<ServedModels, 'listing'>;
+}
 
 /** Buckets of the time series, one per minute. */
 const SERIES_MINUTES = 30;
@@ -23,9 +26,9 @@ export function seriesStart(now: number): number {
 
 /** `minutes` may lack minutes in which nothing happened, and may reach further back than the series. */
 export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: readonly MinuteSums[], now: number): Stats {
-  const sessions = [...fleet.sessions()];
-  const { models, namesOf } = fleet.listing();
-  const total = (of: (session: OnlineSession) => number): number => sessions.reduce((sum, session) => sum + of(session), 0);
+  const providers = [...fleet.snapshots()];
+  const { models, namesOf } = fleet.models.listing();
+  const total = (of: (provider: ProviderSnapshot) => number): number => providers.reduce((sum, provider) => sum + of(provider), 0);
   const tokens = lifetime.promptTokens + lifetime.completionTokens;
   return {
     total_requests: lifetime.requests,
@@ -33,33 +36,34 @@ export function networkStats(fleet: FleetView, lifetime: ActivitySums, minutes: 
     total_completion_tokens: lifetime.completionTokens,
     total_tokens: tokens,
     avg_tokens_per_request: lifetime.requests === 0 ? 0 : tokens / lifetime.requests,
-    active_providers: sessions.length,
+    active_providers: providers.length,
     total_gpu_cores: total(({ registration }) => registration.hardware.gpu_cores),
     total_cpu_cores: total(({ registration }) => registration.hardware.cpu_cores),
     total_memory_gb: total(({ registration }) => registration.memoryGb),
     // A sum of tenths shall look like one.
     total_bandwidth_gbs: Math.round(total(({ registration }) => registration.hardware.bandwidth_gbs) * 100) / 100,
-    providers: sessions.map((session) => snapshot(fleet, session, namesOf(session))),
-    models: models.map(({ offer, sessions: serving }) => ({ id: offer.id, providers: serving.length })),
+    providers: providers.map((provider) => providerBody(provider, namesOf(provider))),
+    models: models.map(({ offer, providers: serving }) => ({ id: offer.id, providers: serving.length })),
     time_series: timeSeries(minutes, now),
   };
 }
 
-function snapshot(fleet: FleetView, session: OnlineSession, models: string[]): ProviderSnapshot {
-  const { identity, hardware, memoryGb } = session.registration;
+function providerBody(provider: ProviderSnapshot, models: string[]): Stats['providers'][number] {
+  const { statistics } = provider;
+  const { identity, hardware, memoryGb } = provider.registration;
   return {
     id: identity.providerId,
     chip: identity.attestation.chip_name,
     chip_family: hardware.chip_family,
     memory_gb: memoryGb,
     gpu_cores: hardware.gpu_cores,
-    status: fleet.status(session),
-    trust_level: session.trust().level ?? 'self_signed',
-    decode_tps: session.statistics.decodeTps ?? 0,
-    requests_served: session.statistics.requestsServed,
-    tokens_generated: session.statistics.tokensGenerated,
+    status: provider.status,
+    trust_level: provider.trust.level ?? 'self_signed',
+    decode_tps: statistics.decodeTps ?? 0,
+    requests_served: statistics.requestsServed,
+    tokens_generated: statistics.tokensGenerated,
     models,
-    current_model: session.currentModel ?? '',
+    current_model: provider.currentModel ?? '',
   };
 }
 

@@ -7,9 +7,7 @@ import { LatencyTracker } from '../../../src/inference/attempt/latency-tracker.j
 import type { Delivery } from '../../../src/inference/delivery/delivery.js';
 import { JOB_TIMINGS } from '../../../src/inference/job-timings.js';
 import { judgeFailure } from '../../../src/inference/settlement/outcome-policy.js';
-import type { JobSink } from '../../../src/providers/session/job-sink.js';
-import type { JobSlot } from '../../../src/providers/session/job-slot.js';
-import type { OnlineSession } from '../../../src/providers/session/provider-session.js';
+import type { JobSink, ProviderConnection, ProviderSlot } from '../../../src/providers/provider-connection.js';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
@@ -19,14 +17,14 @@ const key = generateSealingKeyPair();
 
 /** A provider's end of one attempt. */
 class Script {
-  readonly session: OnlineSession;
+  readonly provider: ProviderConnection;
   sink: JobSink | null = null;
   cancelled = false;
   isSent = true;
   #seal: ((text: string, final: boolean) => Uint8Array) | null = null;
 
   constructor(readonly name: string) {
-    this.session = { name } as unknown as OnlineSession;
+    this.provider = { name } as unknown as ProviderConnection;
   }
 
   plan(role: AttemptPlan['role'], stream = true): AttemptPlan {
@@ -47,7 +45,7 @@ class Script {
       expires_at: 1,
     } as JobContext;
     const slot = {
-      session: this.session,
+      provider: this.provider,
       release: () => {},
       start: (message: { enc: string; request_bytes: number }, frames: readonly Uint8Array[], sink: JobSink) => {
         const opener = new RequestOpener(context, Buffer.from(message.enc, 'base64'), key, message.request_bytes);
@@ -60,7 +58,7 @@ class Script {
         };
         return { isSent: () => this.isSent, grant: () => {}, recall: () => {}, cancel };
       },
-    } as unknown as JobSlot;
+    } as unknown as ProviderSlot;
     const estimate = { firstTokenMs: 500, completionMs: 10_000, costMs: 0 };
     return {
       slot,
@@ -82,10 +80,10 @@ class Client implements Delivery {
   committed = false;
   readonly stalled = false;
   readonly delivered = 0;
-  named: OnlineSession | null = null;
+  named: ProviderConnection | null = null;
   text = '';
-  begin(session: OnlineSession): void {
-    this.named = session;
+  begin(provider: ProviderConnection): void {
+    this.named = provider;
   }
   commit(): void {
     this.committed = true;
@@ -135,7 +133,7 @@ it('the second begins when the first is late, and asks again when nobody was fre
   free = true;
   await pass(1001);
   expect(hedge.sink).not.toBeNull();
-  expect([client.named, client.committed]).toEqual([first.session, false]);
+  expect([client.named, client.committed]).toEqual([first.provider, false]);
 });
 
 it('no byte is written before one has content; then the other is stopped in the same turn and says nothing more', async () => {
@@ -145,7 +143,7 @@ it('no byte is written before one has content; then the other is stopped in the 
   second.sink?.accepted();
   expect(client.text).toBe('');
   second.says('second');
-  expect([client.text, client.named, first.cancelled]).toEqual(['second', second.session, true]);
+  expect([client.text, client.named, first.cancelled]).toEqual(['second', second.provider, true]);
   first.says('first');
   second.says(' goes on');
   await pass(0);
@@ -206,7 +204,7 @@ it('of two silent ones the first is left, and the second goes on under its own d
   await pass(1100);
   second.sink?.accepted();
   await pass(7000);
-  expect([first.cancelled, second.cancelled, client.named]).toEqual([true, false, second.session]);
+  expect([first.cancelled, second.cancelled, client.named]).toEqual([true, false, second.provider]);
   expect(ended).toEqual([['first', 'timeout']]);
   second.says('content');
   expect(client.text).toBe('content');
@@ -226,7 +224,7 @@ it('when the headers can wait no longer, they name the one that was heard of las
   }
   expect(client.committed).toBe(false);
   await pass(1000);
-  expect([client.committed, client.named, second.cancelled]).toEqual([true, first.session, true]);
+  expect([client.committed, client.named, second.cancelled]).toEqual([true, first.provider, true]);
   expect(ended).toEqual([['hedge', 'overtaken']]);
   await pass(30_000);
   expect(first.cancelled).toBe(false);
@@ -279,7 +277,7 @@ it('a machine that takes ten seconds for each token is slow, and goes on', async
 it('a machine whose credit is used up is waited for no longer than its client', async () => {
   const grants: ((bytes: number) => void)[] = [];
   const client = new Client();
-  client.begin = (_session: OnlineSession, grant?: (bytes: number) => void) => {
+  client.begin = (_provider: ProviderConnection, grant?: (bytes: number) => void) => {
     if (grant !== undefined) grants.push(grant);
   };
   const late = new Script('late');

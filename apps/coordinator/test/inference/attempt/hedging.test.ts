@@ -104,7 +104,7 @@ describe('when the first content is late', () => {
     await bothRun(first, second);
     const tooLong = { code: 'context_length_exceeded', limit: 4096, actual: 5000 } as const;
     jobOf(first).fail(tooLong);
-    await until(() => harness.app.providers.sessionOf(first.providerId)?.jobs.used === 0);
+    await until(() => harness.app.providers.snapshot(first.providerId)?.usedSlots === 0);
     expect(jobOf(second).cancelled.aborted).toBe(false);
     jobOf(second).fail(tooLong);
     const response = await asked;

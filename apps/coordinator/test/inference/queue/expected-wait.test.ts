@@ -2,17 +2,20 @@
 import { describe, expect, it } from 'vitest';
 import { FairQueue } from '../../../src/inference/queue/fair-queue.js';
 import { RequestQueue, type SlotRequest } from '../../../src/inference/queue/request-queue.js';
-import type { ProviderRegistry, ProviderSelector } from '../../../src/providers/provider-registry.js';
+import type { ProviderSelector } from '../../../src/providers/placement/served-models.js';
+import type { ProviderRegistry } from '../../../src/providers/provider-registry.js';
 
 /** A fleet in which everyone is busy: ten places, of which one is on a machine of trust level hardware, and two on a named one. */
 function roomOf(floorOf?: () => 'hardware' | null): RequestQueue {
   const fleet = {
-    choose: () => ({ kind: 'busy', lapsed: [] }),
-    canLoad: () => false,
-    isFree: () => false,
-    slotCount: (_model: string, { providerSerial, trustFloor }: ProviderSelector = { providerSerial: null, trustFloor: null }) =>
-      providerSerial !== null ? 2 : trustFloor === 'hardware' ? 1 : 10,
-    onCapacity: () => () => {},
+    placement: { choose: () => ({ kind: 'busy' }) },
+    models: {
+      canLoad: () => false,
+      isFree: () => false,
+      slotCount: (_model: string, { providerSerial, trustFloor }: ProviderSelector = { providerSerial: null, trustFloor: null }) =>
+        providerSerial !== null ? 2 : trustFloor === 'hardware' ? 1 : 10,
+      onCapacity: () => () => {},
+    },
   } as unknown as ProviderRegistry;
   const room = new RequestQueue(fleet, 256, floorOf);
   for (let jobs = 0; jobs < 3; jobs++) room.served('m', 1000);

@@ -60,8 +60,7 @@ async function expectLie(
   expect(await harness.money()).toEqual(before);
   expect((await harness.money(`provider:${provider.providerId}`)).balance).toBe(0);
   expect(harness.app.providers.reputations.summaryOf(provider.providerId).state).toBe('quarantined');
-  const session = harness.app.providers.sessionOf(provider.providerId);
-  expect(session === null ? null : harness.app.providers.status(session)).toBe('quarantined');
+  expect(harness.app.providers.snapshot(provider.providerId)?.status).toBe('quarantined');
 }
 
 const INCLUDE_USAGE: Record<Streaming, object> = {
@@ -148,7 +147,7 @@ describe('counts that body and receipt agree on, and that cannot be', () => {
     expect(harness.app.providers.reputations.summaryOf(thinker.providerId).state).toBe('well');
     thinker.close();
     await thinker.closed;
-    await until(() => !harness.app.providers.serves(MODEL));
+    await until(() => !harness.app.providers.models.serves(MODEL));
     const talker = await harness.provider({
       register: (register) => ({ ...register, models: register.models.map((offer) => ({ ...offer, thinks: false })) }),
       onJob: (job) => reportAndSign(job, [7, 34, 30]),

@@ -1,6 +1,7 @@
 /** RefusalTracker that blame the client: seen by the client only when they are plausible and no other machine says otherwise. */
 import { type JobFailure, utf8 } from '@inference/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
+import { addMachineToken, hashMachineToken, newMachineToken } from '../../../src/database/providers/machine-token-repository.js';
 import { RefusalRates } from '../../../src/inference/settlement/refusal-rates.js';
 import { contradictsOffer, RefusalTracker } from '../../../src/inference/settlement/refusal-tracker.js';
 import { errorOf, type Harness, MODEL, startHarness, until } from '../../support/harness.js';
@@ -118,8 +119,17 @@ describe('a refusal that blames the client', () => {
   it('is not confirmed by another machine of the same owner', async () => {
     harness = await startHarness();
     const pair = [await refuser(TOO_LONG), await refuser(TOO_LONG)];
-    for (const { providerId } of pair) {
-      Object.defineProperty(harness.app.providers.sessionOf(providerId), 'ownerAccountId', { value: 'owner' });
+    const owner = await harness.customer(0);
+    for (const machine of pair) {
+      const token = newMachineToken();
+      await addMachineToken(harness.app.database, {
+        hash: hashMachineToken(token),
+        accountId: owner.accountId,
+        machineName: 'Mac',
+        now: Date.now(),
+      });
+      machine.send({ type: 'link', token });
+      await until(() => machine.received.some(({ type }) => type === 'linked'));
     }
     await harness.provider();
     expect(await ask(3, LONG_PROMPT)).toEqual(allFine(3));
@@ -153,27 +163,32 @@ it('an offer contradicts what is below it, and nothing else', () => {
 });
 
 it('frequent refusals of a feature are a failure only beside machines of the same agent, or where nearly all is refused', () => {
-  const session = (providerId: string, agentVersion: string) =>
-    ({ models: [], ownerAccountId: null, registration: { identity: { providerId }, agentName: 'agent', agentVersion } }) as never;
-  const newer = session('newer', '2');
+  const connection = (providerId: string, agentVersion: string) =>
+    ({
+      models: [],
+      ownerAccountId: null,
+      registration: { identity: { providerId }, agentName: 'agent', agentVersion },
+      isProven: () => true,
+    }) as never;
+  const newer = connection('newer', '2');
   const failuresOf = (refuser: never, answered: number): number => {
     let failures = 0;
-    const fleet = { isProven: () => true, providersOfOwner: () => [], reputations: { recordFault: () => failures++ } };
+    const fleet = { placement: { providersOfOwner: () => [] }, reputations: { recordFault: () => failures++ } };
     const refusals = new RefusalTracker({ fleet: fleet as never, now: () => 0 });
     const job = { accountId: 'account', endpoint: '/v1/chat/completions', body: new Uint8Array(100) };
     const ended = (by: never, refuses: boolean): void => {
       const run = { job, request: { model: 'm', providerSerial: null, exclude: new Set() }, refusals: [] } as never;
       if (refuses) refusals.refused(run, refuser, { code: 'unsupported', param: 'tools' });
-      refusals.settle(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, session: by } as never);
+      refusals.settle(run, { kind: 'delivered', billed: { receipt: { usage: {} } }, provider: by } as never);
     };
     for (let count = 0; count < 40; count++) ended(newer, false);
     for (let count = 0; count < answered; count++) ended(refuser, false);
     for (let count = 0; count < 6; count++) ended(newer, true);
     return failures;
   };
-  expect(failuresOf(session('older', '1'), 6)).toBe(0);
-  expect(failuresOf(session('same', '2'), 6)).toBeGreaterThan(0);
-  expect(failuresOf(session('older', '1'), 0)).toBeGreaterThan(0);
+  expect(failuresOf(connection('older', '1'), 6)).toBe(0);
+  expect(failuresOf(connection('same', '2'), 6)).toBeGreaterThan(0);
+  expect(failuresOf(connection('older', '1'), 0)).toBeGreaterThan(0);
 });
 
 it('refusals are frequent beside those of the other machines, and are forgotten', () => {

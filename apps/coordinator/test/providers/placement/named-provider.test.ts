@@ -28,7 +28,7 @@ describe('provider_serial', () => {
     }
     expect([owner.jobs.size, impostor.jobs.size]).toEqual([1, 0]);
     impostor.close();
-    await until(() => harness.app.providers.sessionOf(impostor.providerId) === null);
+    await until(() => harness.app.providers.snapshot(impostor.providerId) === null);
     expect((await harness.chat(named)).status).toBe(200);
   });
 

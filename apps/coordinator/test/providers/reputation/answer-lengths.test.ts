@@ -1,5 +1,6 @@
 import type { ProviderId } from '@inference/protocol';
 import { afterEach, expect, test } from 'vitest';
+import type { ProviderSlot } from '../../../src/providers/provider-connection.js';
 import { AnswerLengthStats, MIN_ANSWERS, MIN_PROVIDERS } from '../../../src/providers/reputation/answer-lengths.js';
 import { type Harness, MODEL, startHarness } from '../../support/harness.js';
 
@@ -11,6 +12,31 @@ afterEach(async () => {
   await harness?.close();
   harness = null;
 });
+
+/** A slot on this provider. */
+function slotOn(providerId: ProviderId): ProviderSlot {
+  const request = {
+    providerSerial: null,
+    providerId,
+    exclude: new Set<ProviderId>(),
+    trustFloor: null,
+    work: { promptTokens: 1, completionTokens: 1 },
+  };
+  const choice = harness?.app.providers.placement.choose(MODEL, request);
+  if (choice?.kind !== 'placed') throw new Error('not placed');
+  return choice.takeSlot();
+}
+
+/** A settled answer that says nothing but its token counts. */
+const settled = {
+  kind: 'answer_settled',
+  model: MODEL,
+  completionTokens: 0,
+  cachedTokens: 0,
+  weightsSha256: undefined,
+  prefixes: [],
+  sample: null,
+} as const;
 
 /** Every machine has answered so often; the first one with these counts, the others with usual ones. */
 function lengthsWith(hiddenTokens: number, completionTokens: number, machines = ids, answers = MIN_ANSWERS) {
@@ -57,12 +83,12 @@ test('operators see it of every machine, and the metrics count the outliers', as
   harness = await startHarness();
   const providers = [];
   for (let index = 0; index < MIN_PROVIDERS; index++) providers.push(await harness.provider());
-  const { providers: fleet } = harness.app;
   for (const [index, { providerId }] of providers.entries()) {
-    const session = fleet.sessionOf(providerId);
-    if (session === null) throw new Error('not connected');
+    const slot = slotOn(providerId);
     const hiddenTokens = index === 0 ? 3000 : 100;
-    for (let answer = 0; answer < MIN_ANSWERS; answer++) fleet.recordTokenCounts(session, MODEL, { hiddenTokens, completionTokens: 3000 });
+    for (let answer = 0; answer < MIN_ANSWERS; answer++)
+      slot.provider.report({ ...settled, tokenCounts: { hiddenTokens, completionTokens: 3000 } });
+    slot.release();
   }
   const list = (await (await harness.get('/admin/v1/providers', harness.adminKey)).json()) as {
     providers: { provider_id: string; answer_lengths: object[] }[];
@@ -81,8 +107,7 @@ test('answers are counted as they come', async () => {
   harness = await startHarness();
   const { providerId } = await harness.provider();
   expect((await harness.chat()).status).toBe(200);
-  const session = harness.app.providers.sessionOf(providerId);
-  expect(session === null ? null : harness.app.providers.answerLengths(session)).toEqual([
+  expect(harness.app.providers.placement.reports.answerLengths(providerId)).toEqual([
     { model: MODEL, length: expect.objectContaining({ answers: 1, hiddenTokens: 0, completionTokens: 4, outlier: null }) },
   ]);
 });

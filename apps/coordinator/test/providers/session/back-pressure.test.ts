@@ -1,7 +1,7 @@
 /** What waits to be sent to a provider: within a bound, without a slow provider losing its connection, and free counting within a limit. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { CountTokensLimit } from '../../../src/inference/request/count-tokens-limit.js';
-import type { OnlineSession } from '../../../src/providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import type { ScriptedProvider } from '../../support/scripted-provider.js';
 
@@ -13,10 +13,10 @@ const MiB = 1024 * 1024;
 const LONG_MS = 600_000;
 const PATIENT = { acceptMs: LONG_MS, silentMs: LONG_MS, queueMs: LONG_MS, overallMs: LONG_MS, contextMs: LONG_MS };
 
-const sessionOf = ({ providerId }: ScriptedProvider): OnlineSession => harness.app.providers.sessionOf(providerId) as OnlineSession;
+const snapshotOf = ({ providerId }: ScriptedProvider): ProviderSnapshot | null => harness.app.providers.snapshot(providerId);
 const chatOf = (bytes: number, signal?: AbortSignal): Promise<Response> =>
   harness.chat({ messages: [{ role: 'user', content: 'x'.repeat(bytes) }] }, signal === undefined ? {} : { signal });
-const gateOf = (provider: ScriptedProvider) => harness.app.providers.unavailableReason(sessionOf(provider));
+const gateOf = (provider: ScriptedProvider) => snapshotOf(provider)?.unavailableReason;
 
 describe('requests for a provider that takes them slowly', () => {
   it('wait within a bound, and are answered when it takes them', async () => {
@@ -27,11 +27,11 @@ describe('requests for a provider that takes them slowly', () => {
     // One after the other: what is placed counts once it is sealed.
     while (answers.length < 4) {
       answers.push(chatOf(7 * MiB));
-      await until(() => sessionOf(provider).jobs.used === answers.length || gateOf(provider) === 'no_free_slot');
+      await until(() => snapshotOf(provider)?.usedSlots === answers.length || gateOf(provider) === 'no_free_slot');
     }
     await until(() => gateOf(provider) === 'no_free_slot');
     // Two of them would exceed the bound with a third one of the largest size.
-    expect(sessionOf(provider).jobs.used).toBeLessThanOrEqual(3);
+    expect(snapshotOf(provider)?.usedSlots).toBeLessThanOrEqual(3);
     provider.socket.resume();
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect([provider.rejection, gateOf(provider)]).toEqual([undefined, null]);
@@ -56,14 +56,14 @@ describe('requests for a provider that takes them slowly', () => {
     const provider = await harness.provider({ slots: 8 });
     provider.socket.pause();
     const first = chatOf(7 * MiB);
-    await until(() => sessionOf(provider).jobs.used === 1);
+    await until(() => snapshotOf(provider)?.usedSlots === 1);
     const leaving = new AbortController();
     const second = chatOf(7 * MiB, leaving.signal).catch(() => 'left');
-    await until(() => sessionOf(provider).jobs.used === 2);
+    await until(() => snapshotOf(provider)?.usedSlots === 2);
     leaving.abort();
     expect(await second).toBe('left');
     // Free at once: the provider was not told of it, and has nothing to confirm.
-    await until(() => sessionOf(provider).jobs.used === 1);
+    await until(() => snapshotOf(provider)?.usedSlots === 1);
     provider.socket.resume();
     expect((await first).status).toBe(200);
     expect(provider.jobs.size).toBe(1);
@@ -81,9 +81,9 @@ describe('requests for a provider that takes them slowly', () => {
     });
     provider.socket.pause();
     const large = chatOf(8 * MiB - 1024);
-    await until(() => sessionOf(provider).jobs.used === 1);
+    await until(() => snapshotOf(provider)?.usedSlots === 1);
     const small = harness.chat();
-    await until(() => sessionOf(provider).jobs.used === 2);
+    await until(() => snapshotOf(provider)?.usedSlots === 2);
     provider.socket.resume();
     expect((await Promise.all([large, small])).map(({ status }) => status)).toEqual([200, 200]);
     expect(sizes).toHaveLength(2);

@@ -3,7 +3,7 @@ import { type JsonValue, MAX_FRAME_PAYLOAD_BYTES, MAX_TEXT_FRAME_BYTES, type Reg
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EnclaveKey } from '../../../../../test/support/enclave-key.js';
-import type { OnlineSession } from '../../../src/providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../../src/providers/provider-snapshot.js';
 import { SESSION_TIMINGS } from '../../../src/providers/session/session-timings.js';
 import { type Harness, MODEL, startHarness, until } from '../../support/harness.js';
 import { type ProviderOptions, ScriptedProvider } from '../../support/scripted-provider.js';
@@ -197,8 +197,7 @@ describe('life and death of a session', () => {
     provider.socket.on('ping', () => pings++);
     return () => pings;
   };
-  const sessionOf = (provider: ScriptedProvider): OnlineSession | undefined =>
-    [...harness.app.providers.sessions()].find(({ registration }) => registration.identity.providerId === provider.providerId);
+  const snapshotOf = ({ providerId }: ScriptedProvider): ProviderSnapshot | null => harness.app.providers.snapshot(providerId);
 
   it('a peer that is gone is noticed within thirty seconds, though its socket is open', async () => {
     const { pingMs, silenceMs } = SESSION_TIMINGS;
@@ -207,9 +206,9 @@ describe('life and death of a session', () => {
     const dead = await harness.provider();
     const alive = await harness.provider({ models: ['alive'] });
     dead.socket.pause();
-    await until(() => !harness.app.providers.serves(MODEL));
+    await until(() => !harness.app.providers.models.serves(MODEL));
     expect([dead.socket.readyState, alive.rejection]).toEqual([WebSocket.OPEN, undefined]);
-    expect(sessionOf(alive)).toBeDefined();
+    expect(snapshotOf(alive)).not.toBeNull();
   });
 
   it('any frame is a sign of life, so that a machine which is only busy keeps its job; a silent one loses it', async () => {
@@ -222,13 +221,13 @@ describe('life and death of a session', () => {
     await until(() => busy.jobs.size === 1);
     for (let report = 1; report <= 4; report++) {
       busy.send({ type: 'load', active_jobs: report });
-      await until(() => sessionOf(busy)?.statistics.reportedJobs === report);
+      await until(() => snapshotOf(busy)?.statistics.reportedJobs === report);
       const before = pings();
       await until(() => pings() > before + 12);
     }
-    expect(sessionOf(busy)?.jobs.used).toBe(1);
+    expect(snapshotOf(busy)?.usedSlots).toBe(1);
     expect((await asked).status).toBe(502);
-    expect(sessionOf(busy)).toBeUndefined();
+    expect(snapshotOf(busy)).toBeNull();
   });
 
   it('a clock that is set makes nobody silent', async () => {
@@ -241,7 +240,7 @@ describe('life and death of a session', () => {
       const before = pings();
       await until(() => pings() > before + 1);
     }
-    expect([sessionOf(provider)?.isOpen, provider.rejection]).toEqual([true, undefined]);
+    expect([snapshotOf(provider) !== null, provider.rejection]).toEqual([true, undefined]);
   });
 
   it('a newer one of the same key takes over what the older one had not begun to answer', async () => {

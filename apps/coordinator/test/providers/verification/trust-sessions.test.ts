@@ -202,7 +202,7 @@ describe('answers to challenges', () => {
     await until(() => warning() !== undefined);
     expect(warning()).toMatchObject({ trust_level: 'self_signed', routable: true });
     provider.send({ type: 'challenge_answer', challenge: provider.answer(late ?? '') });
-    await until(() => [...harness.app.providers.sessions()].some(({ counters }) => counters.lateAnswers === 1));
+    await until(() => [...harness.app.providers.snapshots()].some(({ counters }) => counters.lateAnswers === 1));
     // The next challenge was answered in time, and the warning is withdrawn.
     await until(() => provider.standing?.parts.every(({ reason }) => reason !== 'challenge_missed') === true);
     provider.send({ type: 'challenge_answer', challenge: provider.answer(late ?? '') });
@@ -227,13 +227,13 @@ describe('answers to challenges', () => {
   it('leave a transcript that can be checked again', async () => {
     harness = await startHarness({ providerTimings: timings });
     const provider = await harness.provider();
-    const [session] = harness.app.providers.sessions();
-    expect(session?.lastChallenge).toMatchObject({ nonce: provider.firstNonce, sessionId: provider.sessionId });
-    await until(() => session?.lastChallenge?.nonce !== provider.firstNonce);
+    const lastChallenge = () => harness.app.providers.snapshot(provider.providerId)?.lastChallenge;
+    expect(lastChallenge()).toMatchObject({ nonce: provider.firstNonce, sessionId: provider.sessionId });
+    await until(() => lastChallenge()?.nonce !== provider.firstNonce);
     const asked = provider.received.filter((message) => message.type === 'challenge').map(({ nonce }) => nonce);
-    expect(asked).toContain(session?.lastChallenge?.nonce);
-    const payload = JSON.parse(Buffer.from(session?.lastChallenge?.statement.payload ?? '', 'base64').toString()) as object;
-    expect(payload).toMatchObject({ nonce: session?.lastChallenge?.nonce, session_id: provider.sessionId });
+    expect(asked).toContain(lastChallenge()?.nonce);
+    const payload = JSON.parse(Buffer.from(lastChallenge()?.statement.payload ?? '', 'base64').toString()) as object;
+    expect(payload).toMatchObject({ nonce: lastChallenge()?.nonce, session_id: provider.sessionId });
   });
 });
 

@@ -157,7 +157,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     expect((shown.status as { next_steps: { text: string }[] }).next_steps[0]?.text).toContain(reason);
     // Good answers and reinstating end what jobs led to, not what an operator decided.
     expect((await operator.post(`${path}/reinstate`)).status).toBe(404);
-    harness.app.providers.answerVerified(provider.providerId);
+    harness.app.providers.reputations.recordAnswer(provider.providerId);
     const listed = await bodyAs(AdminProviderListSchema, await operator.get('/admin/v1/providers'));
     expect(listed.held).toMatchObject([{ provider_id: provider.providerId, reason }]);
     const detail = await bodyAs(AdminProviderViewSchema, await operator.get(path));
@@ -269,7 +269,7 @@ describeDatabases('machines, their owners and operators', (fresh) => {
     } finally {
       await sql`alter table operator_actions_away rename to operator_actions`.execute(database);
     }
-    expect(harness.app.providers.quarantineOf(provider.providerId)).toBeNull();
+    expect(harness.app.providers.reputations.quarantineOf(provider.providerId)).toBeNull();
   });
 
   it('finds accounts by a part of name or address, and shows what an account has', async () => {

@@ -135,7 +135,7 @@ describeDatabases('public statistics', (fresh) => {
     const second = await harness.provider({ ...hardware('M3', 10, 100.2), models: [MODEL] });
     first.send({ type: 'load', active_jobs: 0, decode_tps: 61.5 });
     second.send({ type: 'models', models: [] });
-    await harness.until(() => [...harness.app.providers.sessions()].some((session) => session.models.length === 0));
+    await harness.until(() => [...harness.app.providers.snapshots()].some(({ models }) => models.length === 0));
     expect((await harness.chat({ model: 'test/other' })).status).toBe(200);
 
     const stats = await body<{ providers: Record<string, unknown>[] } & Record<string, unknown>>('/v1/stats');

@@ -3,8 +3,9 @@ import type { PlacementDecision, ProviderStatusAnswer } from '@inference/protoco
 import type { ProviderEarnings } from '../../../database/usage/provider-earnings.js';
 import type { RequestQueue } from '../../../inference/queue/request-queue.js';
 import type { LoggedDecision } from '../../../providers/placement/decision-history.js';
+import type { ProviderReports } from '../../../providers/placement/provider-reports.js';
 import type { ProviderRegistry } from '../../../providers/provider-registry.js';
-import type { OnlineSession } from '../../../providers/session/provider-session.js';
+import type { ProviderSnapshot } from '../../../providers/provider-snapshot.js';
 import { trustMessage } from '../../../providers/session/trust-message.js';
 import { availabilityBody } from './availability.js';
 import { decisionText } from './decision-text.js';
@@ -19,10 +20,12 @@ export interface StatusInput {
   readonly earnings: ProviderEarnings | null;
 }
 
-export function providerStatus(session: OnlineSession, { fleet, requestQueue, now, earnings }: StatusInput): ProviderStatusAnswer {
-  const { identity, slots, registeredAt, agentName, agentVersion } = session.registration;
-  const { host } = session.statistics;
-  const standing = trustMessage(session.trust(), fleet.status(session), null, fleet.quarantineOf(identity.providerId));
+export function providerStatus(provider: ProviderSnapshot, { fleet, requestQueue, now, earnings }: StatusInput): ProviderStatusAnswer {
+  const { identity, slots, registeredAt, agentName, agentVersion } = provider.registration;
+  const { statistics } = provider;
+  const { host } = statistics;
+  const { reports } = fleet.placement;
+  const standing = trustMessage(provider.trust, provider.status, null, provider.quarantine);
   const facts = {
     object: 'provider.status' as const,
     provider_id: identity.providerId,
@@ -33,28 +36,29 @@ export function providerStatus(session: OnlineSession, { fleet, requestQueue, no
     server_time: iso(now),
     status: standing.status,
     status_remedy: standing.status_remedy ?? null,
-    gate: fleet.unavailableReason(session),
-    availability: availabilityBody(session.availability),
-    hardware: { ...session.registration.hardware, adjusted: [...session.registration.adjusted] },
+    gate: provider.unavailableReason,
+    availability: availabilityBody(provider.availability),
+    hardware: { ...provider.registration.hardware, adjusted: [...provider.registration.adjusted] },
     trust_level: standing.trust_level,
     trust_parts: standing.parts,
     slots,
-    running_jobs: session.jobs.used,
+    running_jobs: provider.usedSlots,
     host: { thermal: host.thermal, memory_pressure: host.memoryPressure, power: host.power },
-    measured: { prefill_tps: session.statistics.prefillTps, decode_tps: session.statistics.decodeTps },
-    models: modelsOf(session, fleet, requestQueue),
-    ...fleet.placementReports.share(session, null),
-    decisions: fleet.placementReports.decisions(session).map(decisionOf),
-    reputation: reputationOf(fleet, session, now),
+    measured: { prefill_tps: statistics.prefillTps, decode_tps: statistics.decodeTps },
+    models: modelsOf(provider, reports, requestQueue),
+    ...reports.share(identity.providerId, null),
+    decisions: reports.decisions(identity.providerId).map(decisionOf),
+    reputation: reputationOf(fleet, provider, now),
     earnings: earnings === null ? null : { of: earnings.of, today_micro_usd: earnings.today, total_micro_usd: earnings.total },
   };
   return { ...facts, next_steps: nextSteps(facts) };
 }
 
-function modelsOf(session: OnlineSession, fleet: ProviderRegistry, requestQueue: RequestQueue): ProviderStatusAnswer['models'] {
-  const gate = fleet.unavailableReason(session);
-  const speeds = new Map(fleet.speeds(session).map(({ model, speed }) => [model, speed]));
-  return session.models.map(({ id, state = 'ready' }) => {
+function modelsOf(provider: ProviderSnapshot, reports: ProviderReports, requestQueue: RequestQueue): ProviderStatusAnswer['models'] {
+  const { providerId } = provider.registration.identity;
+  const gate = provider.unavailableReason;
+  const speeds = new Map(reports.throughput(providerId).map(({ model, speed }) => [model, speed]));
+  return provider.models.map(({ id, state = 'ready' }) => {
     const speed = speeds.get(id);
     const { waiting, waitMs } = requestQueue.outlook(id);
     return {
@@ -65,9 +69,9 @@ function modelsOf(session: OnlineSession, fleet: ProviderRegistry, requestQueue:
       prefill_tps: tenths(speed?.prefillTps ?? 0),
       decode_tps: tenths(speed?.decodeTps ?? 0),
       measured_jobs: speed?.samples ?? 0,
-      ...fleet.placementReports.share(session, id),
+      ...reports.share(providerId, id),
       demand: {
-        requests_last_5_minutes: fleet.placementReports.recentRequests(id),
+        requests_last_5_minutes: reports.recentRequests(id),
         waiting_requests: waiting,
         expected_wait_ms: waitMs === null ? null : Math.round(waitMs),
       },

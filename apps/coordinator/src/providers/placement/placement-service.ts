@@ -1,0 +1,146 @@
+/** Chooses a provider for each request and reserves a slot on it. */
+import type { ImageOffer, ProviderId } from '@inference/protocol';
+import {
+  type Choice,
+  type IneligibleReason,
+  ineligibleReasons,
+  type LatencyEstimate,
+  type ModelIndex,
+  type NoPlacementReason,
+  type PlacementConstraints,
+  type PromptPrefix,
+  resolveClaimants,
+  Scheduler,
+  type SchedulingRequest,
+} from '@inference/scheduler';
+import type { ProviderSlot } from '../provider-connection.js';
+import type { ReputationRegistry } from '../reputation/reputation-registry.js';
+import type { ConnectedProviders } from '../session/connected-providers.js';
+import { LocalProvider, LocalSlot } from '../session/local-provider.js';
+import type { OnlineSession } from '../session/provider-session.js';
+import { PlacementLog } from './placement-log.js';
+import type { ProviderMeasurements } from './provider-measurements.js';
+import { ProviderReports } from './provider-reports.js';
+import { imageOfferOf } from './served-models.js';
+
+export interface PlacementServiceOptions {
+  readonly index: ModelIndex<OnlineSession>;
+  readonly connected: ConnectedProviders;
+  readonly reputations: ReputationRegistry;
+  readonly measurements: ProviderMeasurements;
+  /** Milliseconds. */
+  readonly now: () => number;
+  /** Numbers in [0, 1). */
+  readonly random: () => number;
+}
+
+export type PlacementChoice =
+  | {
+      readonly kind: 'placed';
+      readonly estimate: LatencyEstimate;
+      readonly why: Choice<unknown>['why'];
+      /** Reserves a slot. Call in the same turn, or not at all. */
+      readonly takeSlot: () => ProviderSlot;
+    }
+  /** Some providers could take the request, but not now. */
+  | { readonly kind: 'busy' }
+  /** Waiting would not help. */
+  | { readonly kind: 'none'; readonly reason: NoPlacementReason };
+
+export class PlacementService {
+  readonly #options: PlacementServiceOptions;
+  readonly #scheduler: Scheduler<OnlineSession>;
+  readonly #log = new PlacementLog<OnlineSession>();
+  readonly #local = new WeakMap<OnlineSession, LocalProvider>();
+  /** For providers, owners and operators. */
+  readonly reports: ProviderReports;
+
+  constructor(options: PlacementServiceOptions) {
+    const { index, connected, reputations, measurements, now, random } = options;
+    this.#options = options;
+    this.#scheduler = new Scheduler({
+      models: index,
+      now,
+      random,
+      facts: (session, at) => (connected.isCurrent(session) ? connected.facts(session, at) : null),
+      isDistrusted: ({ providerId }) => reputations.isDistrusted(providerId),
+    });
+    this.reports = new ProviderReports({ log: this.#log, connected, measurements, now });
+  }
+
+  /** Chooses among the providers of a model. `prefixes`: those of the prompt, the shortest first; a provider with a cached one is preferred. */
+  choose(model: string, request: SchedulingRequest, prefixes: readonly PromptPrefix[] = []): PlacementChoice {
+    const prefixCandidates = prefixes.length === 0 ? [] : this.#options.measurements.prefixCandidates(prefixes);
+    const demand: SchedulingRequest = prefixCandidates.length === 0 ? request : { ...request, prefixCandidates };
+    const { decision, pool, now } = this.#scheduler.choose(model, demand);
+    // A search for a spare provider places nothing.
+    if (pool !== null && request.idleOnly !== true) this.#log.decided(model, pool, demand, decision, now);
+    if (decision.kind !== 'placed') return decision;
+    const [{ member, estimate, why }] = decision.ordered;
+    return { kind: 'placed', estimate, why, takeSlot: () => this.#takeSlot(member.subject, model) };
+  }
+
+  /** Why each provider of a model may not get such a request now. */
+  ineligibleReasons(model: string, constraints: PlacementConstraints): ReadonlyMap<ProviderId, IneligibleReason> {
+    const { index, now } = this.#options;
+    return ineligibleReasons(index.pool(model)?.members() ?? [], constraints, now());
+  }
+
+  /**
+   * Resolves a serial number among all connected providers, whatever they serve: the provider that proves it by a certificate chain,
+   * else the only claimant, else null. `ambiguous`: several claim the serial number and none proves it.
+   */
+  resolveSerial(serialNumber: string): ProviderId | 'ambiguous' | null {
+    const { connected } = this.#options;
+    const claimants = [...connected.withSerial(serialNumber)].map((session) => ({ facts: connected.facts(session) }));
+    const resolved = resolveClaimants(claimants);
+    if (claimants.length > 0 && resolved.length === 0) return 'ambiguous';
+    // A machine with several proven keys may serve under each of them.
+    return resolved.length === 1 ? (resolved[0]?.facts.providerId ?? null) : null;
+  }
+
+  /** Connected providers of a model that earn for this account. */
+  *providersOfOwner(model: string, accountId: string): Iterable<ProviderId> {
+    for (const { subject, facts } of this.#options.index.pool(model)?.members() ?? []) {
+      if (subject.ownerAccountId === accountId) yield facts.providerId;
+    }
+  }
+
+  /** Providers of a model whose image offer does not fit. */
+  *unfitForImages(model: string, fits: (offer: ImageOffer | undefined) => boolean): Iterable<ProviderId> {
+    for (const { subject, facts } of this.#options.index.pool(model)?.members() ?? []) {
+      if (!fits(imageOfferOf(subject, model))) yield facts.providerId;
+    }
+  }
+
+  /** Updates the session's place in the model index after a change of its models, load, slots, trust or reputation. */
+  updateIndex(session: OnlineSession): void {
+    const { index, connected, now } = this.#options;
+    if (!connected.isCurrent(session)) return;
+    const at = now();
+    index.update(session, connected.facts(session, at), at);
+  }
+
+  /** Begins to count placements for the models that the session offers. */
+  follow(session: OnlineSession): void {
+    this.#log.follow(session);
+  }
+
+  #takeSlot(session: OnlineSession, model: string): ProviderSlot {
+    const { index, now } = this.#options;
+    const slot = new LocalSlot(this.#localProvider(session), session);
+    index.jobPlaced(session, model, now());
+    session.statistics.placements++;
+    this.updateIndex(session);
+    return slot;
+  }
+
+  #localProvider(session: OnlineSession): LocalProvider {
+    let provider = this.#local.get(session);
+    if (provider === undefined) {
+      provider = new LocalProvider(session, this.#options);
+      this.#local.set(session, provider);
+    }
+    return provider;
+  }
+}

@@ -1,0 +1,238 @@
+/** The models that connected providers serve, and their capacity. */
+import type { ImageOffer, ModelOffer, ModelType, TrustLevel } from '@inference/protocol';
+import {
+  type ModelIndex,
+  meetsTrustFloor,
+  namedMembers,
+  namesProvider,
+  type PlacementConstraints,
+  type ProviderPool,
+} from '@inference/scheduler';
+import type { ProviderSnapshot } from '../provider-snapshot.js';
+import type { ConnectedProviders } from '../session/connected-providers.js';
+import type { OnlineSession } from '../session/provider-session.js';
+import { FirstSeenTimes } from './first-seen-times.js';
+import { listedModels, MAX_NAMES_PER_PROVIDER } from './listed-models.js';
+import type { ProviderMeasurements } from './provider-measurements.js';
+
+/** Which providers a request may go to. */
+export type ProviderSelector = Pick<PlacementConstraints, 'providerSerial' | 'providerId' | 'trustFloor'>;
+
+export const ANY_PROVIDER: ProviderSelector = { providerSerial: null, trustFloor: null };
+
+export interface ServedModel {
+  readonly offer: ModelOffer;
+  readonly providers: readonly ModelProvider[];
+  /** When this process first saw the model, in milliseconds. */
+  readonly firstSeenAt: number;
+}
+
+/** A provider that serves a model. */
+export interface ModelProvider {
+  /** The provider's own offer of this model. */
+  readonly offer: ModelOffer | undefined;
+  readonly trustLevel: TrustLevel | null;
+  readonly isAttested: boolean;
+}
+
+export interface ModelListing {
+  readonly models: readonly ServedModel[];
+  /** Listed models of one provider. */
+  namesOf(provider: Pick<ProviderSnapshot, 'registration' | 'models'>): string[];
+}
+
+export interface ServedModelsOptions {
+  readonly index: ModelIndex<OnlineSession>;
+  readonly connected: ConnectedProviders;
+  readonly measurements: ProviderMeasurements;
+  /** Milliseconds. */
+  readonly now: () => number;
+}
+
+interface ServedEntry {
+  readonly offer: ModelOffer;
+  readonly sessions: readonly OnlineSession[];
+}
+
+/** Lifetime of the cached names of listed models, in milliseconds. */
+const LISTED_NAMES_MS = 1000;
+
+export class ServedModels {
+  readonly #options: ServedModelsOptions;
+  readonly #firstSeen: FirstSeenTimes;
+  readonly #capacityListeners = new Set<(models: readonly ModelOffer[]) => void>();
+  #names: { readonly at: number; readonly size: number; readonly ids: readonly string[] } | null = null;
+
+  constructor(options: ServedModelsOptions) {
+    this.#options = options;
+    this.#firstSeen = new FirstSeenTimes((model) => options.index.pool(model) !== undefined);
+  }
+
+  /** Whether at least one provider serves the model now, free or not. */
+  serves(model: string): boolean {
+    return (this.#pool(model)?.serving ?? 0) > 0;
+  }
+
+  /** Whether a served model is of this type. */
+  isOfType(model: string, type: ModelType): boolean {
+    return this.#options.index.isOfType(model, type);
+  }
+
+  /** Slots of all providers that have the model in memory or load it; with a selector, of the selected ones. */
+  slotCount(model: string, selector: ProviderSelector = ANY_PROVIDER): number {
+    const { trustFloor } = selector;
+    const pool = this.#pool(model);
+    if (pool === undefined) return 0;
+    if (!namesProvider(selector)) return trustFloor === 'hardware' ? pool.hardwareSlots : pool.slots;
+    let slots = 0;
+    for (const { subject, facts, load } of namedMembers(pool, selector)) {
+      if (load.kind !== 'cold' && meetsTrustFloor(facts.trustLevel, trustFloor) && this.#isServing(subject)) slots += facts.slots;
+    }
+    return slots;
+  }
+
+  /** Whether a provider could load the model for one more job. */
+  canLoad(model: string): boolean {
+    return (this.#pool(model)?.cold ?? 0) > 0;
+  }
+
+  /** Whether a provider of at least this trust would take a request now, perhaps after loading the model. */
+  isFree(model: string, trustFloor: TrustLevel | null = null): boolean {
+    const open = this.#pool(model)?.open ?? [];
+    return trustFloor === 'hardware' ? open.some(({ traits }) => traits.hasHardwareTrust) : open.length > 0;
+  }
+
+  /** Longest context among the providers of the model, or among the named ones, in tokens. Null: no provider serves the model. */
+  contextLength(model: string, named: Pick<PlacementConstraints, 'providerSerial' | 'providerId'> | null): number | null {
+    const pool = this.#pool(model);
+    if (pool === undefined) return null;
+    if (named === null || !namesProvider(named)) return pool.maxContextTokens;
+    let longest: number | null = null;
+    for (const { subject, contextTokens } of namedMembers(pool, named)) {
+      if (this.#isServing(subject)) longest = Math.max(longest ?? 0, contextTokens);
+    }
+    return longest;
+  }
+
+  /** Image offers of the providers that serve image models now, free or not, by model. */
+  imageOffers(): ReadonlyMap<string, readonly ImageOffer[]> {
+    const offered = new Map<string, ImageOffer[]>();
+    for (const [model, sessions] of this.#options.index.imageProviders()) {
+      for (const session of sessions) {
+        const offer = imageOfferOf(session, model);
+        if (offer === undefined || !this.#isServing(session)) continue;
+        const offers = offered.get(model);
+        if (offers === undefined) offered.set(model, [offer]);
+        else offers.push(offer);
+      }
+    }
+    return offered;
+  }
+
+  /** All served models, by id. */
+  list(): readonly ServedModel[] {
+    return this.#served().map((entry) => this.#model(entry));
+  }
+
+  /** A served model by its id, listed or not; null: no provider serves it. */
+  find(id: string): ServedModel | null {
+    const pool = this.#pool(id);
+    const entry = pool === undefined ? null : this.#entry(id, pool);
+    return entry === null ? null : this.#model(entry);
+  }
+
+  /** The models that public reads list, by id. */
+  listing(): ModelListing {
+    const served = this.#served();
+    const listed = listedModels(
+      served.map(({ offer, sessions }) => ({ id: offer.id, sessions })),
+      { isProven: (session, model) => this.#isProven(session, model), ownerOf: ({ ownerAccountId }) => ownerAccountId },
+    );
+    const unlisted = new Set(served.flatMap(({ offer: { id } }) => (listed.has(id) ? [] : [id])));
+    return {
+      models: served.filter(({ offer }) => listed.has(offer.id)).map((entry) => this.#model(entry)),
+      namesOf: ({ registration, models }) => {
+        const session = this.#options.connected.get(registration.identity.providerId);
+        const isShown = (id: string, index: number): boolean =>
+          !unlisted.has(id) && (index < MAX_NAMES_PER_PROVIDER || (session !== null && this.#isProven(session, id)));
+        return models.map(({ id }) => id).filter(isShown);
+      },
+    };
+  }
+
+  /** Ids of the listed models. Cached for a moment, because each request for an unknown model is compared with them. */
+  listedNames(): readonly string[] {
+    const at = this.#options.now();
+    const { size } = this.#options.index;
+    if (this.#names === null || this.#names.size !== size || Math.abs(at - this.#names.at) >= LISTED_NAMES_MS) {
+      this.#names = { at, size, ids: this.listing().models.map(({ offer }) => offer.id) };
+    }
+    return this.#names.ids;
+  }
+
+  /** Calls back with the models whose capacity may have changed. Returns the function that unsubscribes. */
+  onCapacity(listener: (models: readonly ModelOffer[]) => void): () => void {
+    this.#capacityListeners.add(listener);
+    return () => this.#capacityListeners.delete(listener);
+  }
+
+  notifyCapacity(models: readonly ModelOffer[]): void {
+    for (const listener of this.#capacityListeners) listener(models);
+  }
+
+  /** Records the first sight of each model. */
+  seen(models: readonly ModelOffer[]): void {
+    for (const { id } of models) this.#firstSeen.record(id, this.#options.now());
+  }
+
+  #pool(model: string): ProviderPool<OnlineSession> | undefined {
+    return this.#options.index.pool(model);
+  }
+
+  #isServing(session: OnlineSession): boolean {
+    return this.#options.connected.isServing(session);
+  }
+
+  #isProven(session: OnlineSession, model: string): boolean {
+    return session.statistics.hasAnswered(model) || this.#options.measurements.isProven(session, model);
+  }
+
+  #served(): ServedEntry[] {
+    const served: ServedEntry[] = [];
+    for (const [id, pool] of this.#options.index.pools()) {
+      const entry = this.#entry(id, pool);
+      if (entry !== null) served.push(entry);
+    }
+    return served.sort((a, b) => (a.offer.id < b.offer.id ? -1 : 1));
+  }
+
+  #entry(id: string, pool: ProviderPool<OnlineSession>): ServedEntry | null {
+    if (pool.serving === 0) return null;
+    const sessions = [...pool.members()].map(({ subject }) => subject).filter((session) => this.#isServing(session));
+    const [first] = sessions;
+    const offer = first === undefined ? undefined : offerOf(first, id);
+    return offer === undefined ? null : { offer, sessions };
+  }
+
+  #model({ offer, sessions }: ServedEntry): ServedModel {
+    const { id } = offer;
+    return {
+      offer,
+      providers: sessions.map((session) => ({
+        offer: offerOf(session, id),
+        trustLevel: session.trust().level,
+        isAttested: session.isAttested,
+      })),
+      firstSeenAt: this.#firstSeen.at(id) ?? this.#options.now(),
+    };
+  }
+}
+
+/** A provider's image offer for a model; undefined where the provider offers the model as another type. */
+export function imageOfferOf({ models }: { readonly models: readonly ModelOffer[] }, model: string): ImageOffer | undefined {
+  return models.find(({ id, model_type }) => id === model && model_type === 'image')?.image;
+}
+
+function offerOf({ models }: OnlineSession, model: string): ModelOffer | undefined {
+  return models.find(({ id }) => id === model);
+}

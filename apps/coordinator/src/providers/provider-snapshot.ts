@@ -1,0 +1,108 @@
+/** The state of one connected provider at one moment, as plain data for routes, statistics and metrics. */
+import type { ModelOffer, ModelsRefused, Posture, ReportedAvailability } from '@inference/protocol';
+import type { HostState, UnavailableReason } from '@inference/scheduler';
+import type { ProviderStatus } from './placement/provider-status.js';
+import type { OperatorQuarantine } from './placement/quarantine.js';
+import type { SealingKey } from './session/admission.js';
+import type { ChallengeTranscript } from './session/challenge-answer.js';
+import type { OnlineSession } from './session/provider-session.js';
+import type { Registration, SessionCounters } from './session/session-options.js';
+import type { DeviceFindings } from './verification/evidence.js';
+import type { TrustVerdict } from './verification/trust-policy.js';
+
+export interface ProviderSnapshot {
+  readonly sessionId: string;
+  readonly registration: Registration;
+  /** `online`, or the lasting reason why the provider takes no jobs. */
+  readonly status: ProviderStatus;
+  /** Why the provider gets no job at this moment, whoever asks; null: it may get one. */
+  readonly unavailableReason: UnavailableReason | null;
+  /** Set while an operator keeps the provider out of routing. */
+  readonly quarantine: OperatorQuarantine | null;
+  readonly trust: TrustVerdict;
+  /** Whether the newest challenge was answered in time. */
+  readonly isAttested: boolean;
+  /** Whether the manufacturer's certificate chain holds for the enclave key. */
+  readonly isDeviceChainVerified: boolean;
+  /** Newest signed posture. */
+  readonly posture: Posture | null;
+  /** Stored evidence of device management for this key, with its verified chains. */
+  readonly device: DeviceFindings | null;
+  /** The newest challenge that was answered correctly. */
+  readonly lastChallenge: ChallengeTranscript | null;
+  /** Null after the expiry of the sealing key. */
+  readonly key: SealingKey | null;
+  /** Accepted model offers. */
+  readonly models: readonly ModelOffer[];
+  /** Rejected model offers, each with a reason. */
+  readonly refusedModels: ModelsRefused['models'];
+  /** Model of the newest job while it is still served, else the first served model. */
+  readonly currentModel: string | null;
+  /** As the provider reported it. */
+  readonly availability: ReportedAvailability;
+  /** End of the pause after the provider reported itself full, in milliseconds; 0: no pause. */
+  readonly backoffUntil: number;
+  /** Pauses in a row since the last verified answer. */
+  readonly backoffCount: number;
+  /** Slots in use, reserved ones included. */
+  readonly usedSlots: number;
+  /** Time of the last byte received, in milliseconds. */
+  readonly lastHeardAt: number;
+  readonly statistics: StatisticsSnapshot;
+  readonly counters: Readonly<SessionCounters>;
+}
+
+/** Counts since the beginning of the connection, and the load as the provider reported it. */
+export interface StatisticsSnapshot {
+  readonly placements: number;
+  readonly requestsServed: number;
+  readonly tokensGenerated: number;
+  /** Running jobs, as reported. */
+  readonly reportedJobs: number;
+  /** Rates in tokens per second, as reported, limited to the plausible. */
+  readonly decodeTps: number | null;
+  readonly prefillTps: number | null;
+  readonly host: HostState;
+  /** SHA-256 of the weights in the newest verified receipt, by model. */
+  readonly signedWeights: ReadonlyMap<string, string>;
+}
+
+/** What the registry knows of a session beside the session itself. */
+export type RegistryState = Pick<ProviderSnapshot, 'status' | 'unavailableReason' | 'quarantine'>;
+
+export function snapshotOf(session: OnlineSession, { status, unavailableReason, quarantine }: RegistryState): ProviderSnapshot {
+  const { statistics } = session;
+  return {
+    sessionId: session.sessionId,
+    registration: session.registration,
+    status,
+    unavailableReason,
+    quarantine,
+    trust: session.trust(),
+    isAttested: session.isAttested,
+    isDeviceChainVerified: session.isDeviceChainVerified,
+    posture: session.posture,
+    device: session.device,
+    lastChallenge: session.lastChallenge,
+    key: session.key,
+    models: session.models,
+    refusedModels: session.refusedModels,
+    currentModel: session.currentModel,
+    availability: session.availability,
+    backoffUntil: session.backoffUntil,
+    backoffCount: session.backoffCount,
+    usedSlots: session.jobs.used,
+    lastHeardAt: session.lastHeardAt,
+    statistics: {
+      placements: statistics.placements,
+      requestsServed: statistics.requestsServed,
+      tokensGenerated: statistics.tokensGenerated,
+      reportedJobs: statistics.reportedJobs,
+      decodeTps: statistics.decodeTps,
+      prefillTps: statistics.prefillTps,
+      host: statistics.host,
+      signedWeights: statistics.signedWeights,
+    },
+    counters: { ...session.counters },
+  };
+}

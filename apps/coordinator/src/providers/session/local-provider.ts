@@ -1,0 +1,126 @@
+/** A provider whose session this process holds, as the inference layer sees it. */
+import type { JobMessage, ModelOffer, TrustLevel } from '@inference/protocol';
+import type { ProviderMeasurements } from '../placement/provider-measurements.js';
+import type { JobFinding, JobHandle, JobSink, ProviderConnection, ProviderSlot } from '../provider-connection.js';
+import type { ReputationRegistry } from '../reputation/reputation-registry.js';
+import type { SealingKey } from './admission.js';
+import type { ConnectedProviders } from './connected-providers.js';
+import type { OnlineSession } from './provider-session.js';
+import type { Registration } from './session-options.js';
+
+export interface LocalProviderDependencies {
+  readonly connected: ConnectedProviders;
+  readonly reputations: ReputationRegistry;
+  readonly measurements: ProviderMeasurements;
+}
+
+export class LocalProvider implements ProviderConnection {
+  readonly #session: OnlineSession;
+  readonly #deps: LocalProviderDependencies;
+
+  constructor(session: OnlineSession, deps: LocalProviderDependencies) {
+    this.#session = session;
+    this.#deps = deps;
+  }
+
+  get registration(): Registration {
+    return this.#session.registration;
+  }
+
+  get models(): readonly ModelOffer[] {
+    return this.#session.models;
+  }
+
+  get key(): SealingKey | null {
+    return this.#session.key;
+  }
+
+  get ownerAccountId(): string | null {
+    return this.#session.ownerAccountId;
+  }
+
+  get trustLevel(): TrustLevel | null {
+    return this.#session.trust().level;
+  }
+
+  get isAttested(): boolean {
+    return this.#session.isAttested;
+  }
+
+  get isDeviceChainVerified(): boolean {
+    return this.#session.isDeviceChainVerified;
+  }
+
+  get isReplaced(): boolean {
+    const current = this.#deps.connected.get(this.registration.identity.providerId);
+    return current !== null && current !== this.#session;
+  }
+
+  get usedSlots(): number {
+    return this.#session.jobs.used;
+  }
+
+  isProven(model: string): boolean {
+    return this.#deps.measurements.isProven(this.#session, model);
+  }
+
+  isPlausibleRate(model: string, tokensPerSecond: number): boolean {
+    return this.#deps.measurements.isPlausibleRate(this.#session, model, tokensPerSecond);
+  }
+
+  report(finding: JobFinding): void {
+    const { connected, reputations, measurements } = this.#deps;
+    const { providerId } = this.registration.identity;
+    switch (finding.kind) {
+      case 'busy':
+        this.#session.backOff();
+        return;
+      case 'draining':
+        this.#session.drain();
+        return;
+      case 'protocol_broken':
+        this.#session.reject('misbehaved', `the job's protocol was broken: ${finding.reason}`);
+        return;
+      case 'answer_verified':
+        reputations.recordAnswer(providerId);
+        connected.get(providerId)?.answerVerified();
+        return;
+      case 'answer_settled':
+        this.#session.statistics.jobBilled(finding.completionTokens);
+        this.#session.statistics.weightsSigned(finding.model, finding.weightsSha256);
+        measurements.record(this.#session, finding);
+        return;
+      default:
+        finding satisfies never;
+    }
+  }
+}
+
+export class LocalSlot implements ProviderSlot {
+  readonly provider: LocalProvider;
+  readonly #session: OnlineSession;
+  #isUsed = false;
+
+  /** Reserves a slot, in the turn in which the provider was chosen. */
+  constructor(provider: LocalProvider, session: OnlineSession) {
+    this.provider = provider;
+    this.#session = session;
+    session.jobs.reserve();
+  }
+
+  start(message: JobMessage, frames: readonly Uint8Array[], sink: JobSink): JobHandle {
+    this.#use();
+    return this.#session.startJob(message, frames, sink);
+  }
+
+  release(): void {
+    if (this.#isUsed) return;
+    this.#use();
+    this.#session.jobs.release();
+  }
+
+  #use(): void {
+    if (this.#isUsed) throw new Error('a slot serves one job');
+    this.#isUsed = true;
+  }
+}
