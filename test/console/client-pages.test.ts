@@ -31,10 +31,10 @@ describeInBrowser('a client in the console', () => {
     await page.keyboard.press('Tab');
     await page.keyboard.type('short');
     await page.keyboard.press('Enter');
-    await page.getByText('This is no e-mail address.').waitFor();
+    await page.getByText('Enter a valid email address.').waitFor();
     await page.getByText('A password has at least 10 characters.').waitFor();
     await expectAccessible(page);
-    expect(await focused(page)).toBe('E-mail address');
+    expect(await focused(page)).toBe('Email address');
     await retype(page, newEmail());
     await page.keyboard.press('Tab');
     await retype(page, PASSWORD);
@@ -42,7 +42,7 @@ describeInBrowser('a client in the console', () => {
     await page.keyboard.press('Enter');
 
     await page.getByRole('heading', { name: 'First steps' }).waitFor();
-    await page.getByRole('button', { name: 'Add $10.00 of play money' }).click();
+    await page.getByRole('button', { name: 'Add $10.00 in test funds' }).click();
     await page.getByText('$10.00 added').waitFor();
 
     await page.getByRole('link', { name: 'API keys' }).click();
@@ -52,7 +52,7 @@ describeInBrowser('a client in the console', () => {
     await dialog.getByLabel('Name').fill('laptop');
     await dialog.getByLabel('Spend limit').fill('lots');
     await dialog.getByRole('button', { name: 'Create key' }).click();
-    await dialog.getByText(/Type an amount in US dollars/).waitFor();
+    await dialog.getByText(/Enter an amount in US dollars/).waitFor();
     await dialog.getByLabel('Spend limit').fill('2.50');
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Create key' }).click();
@@ -60,7 +60,7 @@ describeInBrowser('a client in the console', () => {
     const secret = (await dialog.locator('code').first().textContent()) ?? '';
     expect(secret).toMatch(/^service-/);
     await screenshot(page, 'new-key');
-    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    await dialog.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('row', { name: /laptop/ }).waitFor();
     expect(await page.content()).not.toContain(secret);
 
@@ -75,7 +75,7 @@ describeInBrowser('a client in the console', () => {
     expect(await row.textContent()).toContain('laptop');
     expect(await row.textContent()).toContain(String(answer.usage?.completion_tokens));
     await page.getByLabel('Key', { exact: true }).selectOption('playground');
-    await page.getByText('No requests in this range').waitFor();
+    await page.getByText('No requests match these filters').waitFor();
     expect(page.url()).toContain('key=playground');
     await page.getByLabel('Key', { exact: true }).selectOption({ label: 'laptop' });
     await row.waitFor();
@@ -98,15 +98,15 @@ describeInBrowser('a client in the console', () => {
   it('resets a forgotten password by the link that stands in the log of a development coordinator', async () => {
     const person = await newPerson(network);
     const page = await openPage('/reset-password', { expectedErrors: [/401/] });
-    await page.getByLabel('E-mail address').fill(person.email);
-    await page.getByRole('button', { name: 'Send the link' }).click();
-    await page.getByText(/the link stands in its log/).waitFor();
+    await page.getByLabel('Email address').fill(person.email);
+    await page.getByRole('button', { name: 'Send reset link' }).click();
+    await page.getByText(/the link is in its log/).waitFor();
     await expectAccessible(page);
     await page.goto(await mailedLink(network, person.email));
     await page.getByLabel('New password').fill('another good password');
-    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByRole('button', { name: 'Set new password' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByLabel('Email address').fill(person.email);
     await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').waitFor();
@@ -129,24 +129,24 @@ describeInBrowser('a client in the console', () => {
     });
     expect(elsewhere.status).toBe(200);
     const page = await openPage('/account', { signedInAs: person, expectedErrors: [/40[01]/] });
-    await page.getByRole('button', { name: 'Send a confirming link' }).click();
-    await page.getByText(/the link stands in its log/).waitFor();
+    await page.getByRole('button', { name: 'Send verification email' }).click();
+    await page.getByText(/the link is in its log/).waitFor();
     await page.goto(await mailedLink(network, person.email));
-    await page.getByText('Confirmed', { exact: true }).waitFor();
+    await page.getByText('Verified', { exact: true }).waitFor();
     await page.getByRole('textbox', { name: 'Name' }).fill('Augusta');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('button', { name: 'Augusta' }).waitFor();
     await page.getByText('Firefox on Linux').waitFor();
-    await page.getByRole('button', { name: 'Sign out everywhere else' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere else' }).click();
+    await page.getByRole('button', { name: 'Sign out of all other sessions' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out of all other sessions' }).click();
     await expect.poll(() => page.getByText('Firefox on Linux').count()).toBe(0);
     await page.getByRole('button', { name: 'Delete account' }).click();
     await page.getByLabel('Your password').fill('wrong password');
-    await page.getByRole('button', { name: 'Delete for good' }).click();
+    await page.getByRole('button', { name: 'Delete permanently' }).click();
     await page.getByRole('dialog').getByRole('alert').waitFor();
     await page.getByLabel('Your password').fill(person.password);
-    await page.getByRole('button', { name: 'Delete for good' }).click();
-    await page.getByText('The account is deleted').waitFor();
+    await page.getByRole('button', { name: 'Delete permanently' }).click();
+    await page.getByText('Account deleted').waitFor();
     await page.getByRole('link', { name: 'Sign in' }).first().waitFor();
   });
 
@@ -176,10 +176,10 @@ describeInBrowser('a client in the console', () => {
       return route.fulfill({ status: 201, json: { deposit, checkout_url: `${network.baseUrl}/balance?deposit=d1` } });
     });
     await page.getByLabel('Amount in US dollars').fill('0.5');
-    await page.getByRole('button', { name: 'Go to payment' }).click();
+    await page.getByRole('button', { name: 'Continue to payment' }).click();
     await page.getByText('At least $1.00.').waitFor();
     await page.getByLabel('Amount in US dollars').fill('19.99');
-    await page.getByRole('button', { name: 'Go to payment' }).click();
+    await page.getByRole('button', { name: 'Continue to payment' }).click();
     await page.getByText('Waiting for your payment of $19.99 to be confirmed.').waitFor();
     expect(sent).toEqual({ amount_micro_usd: 19_990_000 });
     deposit.state = 'paid';
@@ -190,7 +190,7 @@ describeInBrowser('a client in the console', () => {
     const person = await newPerson(network);
     const page = await openPage('/usage?from=2026-01-01&to=2026-01-31&key=playground');
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByLabel('Email address').fill(person.email);
     await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Usage' }).waitFor();

@@ -28,7 +28,7 @@ const PAGES = [
   ['withdrawals', 'Withdrawals'],
   ['prices', 'Prices'],
   ['catalogue', 'Model catalogue'],
-  ['actions', 'What operators did'],
+  ['actions', 'Audit log'],
 ] as const;
 
 describeInBrowser('an operator', () => {
@@ -40,8 +40,8 @@ describeInBrowser('an operator', () => {
     expect(await chat(network, machine.model)).toBe(200);
     const page = await openPage('/admin/providers', { signedInAs: operator });
     await page.getByLabel('Search').fill(machine.model);
-    await page.getByRole('table', { name: 'Machines that are connected' }).getByRole('link').first().click();
-    await page.getByRole('heading', { name: 'What operators did here' }).waitFor();
+    await page.getByRole('table', { name: 'Connected machines' }).getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'Audit log' }).waitFor();
     await page.getByRole('link', { name: owner.email }).waitFor();
     await page.getByRole('button', { name: 'Quarantine' }).click();
     const dialog = dialogOf(page);
@@ -50,20 +50,20 @@ describeInBrowser('an operator', () => {
     await dialog.getByLabel('Reason').fill('It overheats. Clean its fan, then write to us.');
     await look(page, 'admin-quarantine');
     await dialog.getByRole('button', { name: 'Quarantine' }).click();
-    await page.getByText('Held back by an operator').waitFor();
+    await page.getByText('Quarantined by an operator').waitFor();
     expect(await chat(network, machine.model)).toBe(503);
 
     const home = await openPage(`/machines/${machine.providerId}`, { signedInAs: owner, width: 'phone', theme: 'dark' });
     await home.getByText('“It overheats. Clean its fan, then write to us.”').waitFor();
     await look(home, 'machine-held');
 
-    await page.getByText('Quarantined a machine: “It overheats.', { exact: false }).waitFor();
+    await page.getByText('Quarantined machine: “It overheats.', { exact: false }).waitFor();
     await look(page, 'admin-provider');
     await page.getByRole('button', { name: 'Release' }).click();
     await dialog.getByRole('button', { name: 'Release' }).click();
-    await page.getByText('Released a machine').waitFor();
+    await page.getByText('Released machine').waitFor();
     expect(await chat(network, machine.model)).toBe(200);
-    await home.getByText('Takes jobs').waitFor();
+    await home.getByText('Accepting jobs').waitFor();
   });
 
   it('finds an account, deposits by hand, suspends and reinstates it', async () => {
@@ -75,28 +75,28 @@ describeInBrowser('an operator', () => {
     await page.getByRole('link', { name: customer.email }).click();
     await page.getByRole('heading', { name: customer.email }).waitFor();
     const dialog = dialogOf(page);
-    await page.getByRole('button', { name: 'Deposit by hand' }).click();
+    await page.getByRole('button', { name: 'Add deposit' }).click();
     await dialog.getByLabel('Amount').fill('12.345');
     await dialog.getByLabel('Reference').fill('invoice 7');
-    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByText('Amounts are in whole cents.').waitFor();
     await dialog.getByText('A reference has', { exact: false }).waitFor();
     await dialog.getByLabel('Amount').fill('12.50');
     await dialog.getByLabel('Reference').fill(`invoice-${customer.accountId}`);
-    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByRole('button', { name: 'Continue' }).click();
     await look(page, 'admin-deposit');
     await dialog.getByRole('button', { name: 'Deposit $12.50' }).click();
-    await page.getByText('By hand', { exact: true }).waitFor();
+    await page.getByText('Manual', { exact: true }).waitFor();
     expect(await customer.call('GET', '/console/v1/balance')).toMatchObject({ balance_micro_usd: 12_500_000 });
 
     await page.getByRole('button', { name: 'Suspend' }).click();
     await dialog.getByRole('button', { name: 'Suspend' }).click();
-    await page.getByText('Suspended an account').waitFor();
+    await page.getByText('Suspended account').waitFor();
     await expect(customer.call('GET', '/console/v1/balance')).rejects.toThrow(/403/);
     await look(page, 'admin-account');
     await page.getByRole('button', { name: 'Reinstate' }).click();
     await dialog.getByRole('button', { name: 'Reinstate' }).click();
-    await page.getByText('Reinstated an account').waitFor();
+    await page.getByText('Reinstated account').waitFor();
     expect(await customer.call('GET', '/console/v1/balance')).toMatchObject({ balance_micro_usd: 12_500_000 });
   });
 
@@ -107,22 +107,22 @@ describeInBrowser('an operator', () => {
     const page = await openPage('/admin/prices', { signedInAs: operator });
     const dialog = dialogOf(page);
     const row = page.getByRole('row').filter({ hasText: model });
-    await page.getByRole('button', { name: 'Price a model' }).click();
+    await page.getByRole('button', { name: 'Add price' }).click();
     await dialog.getByLabel('Model').fill(model);
-    await dialog.getByLabel('Million prompt tokens').fill('0.25');
-    await dialog.getByLabel('Million answer tokens').fill('1.0000005');
-    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByLabel('Input price per 1M tokens').fill('0.25');
+    await dialog.getByLabel('Output price per 1M tokens').fill('1.0000005');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByText('The smallest amount is $0.000001.').waitFor();
-    await dialog.getByLabel('Million answer tokens').fill('1.5');
-    await dialog.getByRole('button', { name: 'Go on' }).click();
-    await dialog.getByRole('button', { name: 'Set the price' }).click();
+    await dialog.getByLabel('Output price per 1M tokens').fill('1.5');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByRole('button', { name: 'Set price' }).click();
     await row.waitFor();
     await row.getByRole('button', { name: 'Change' }).click();
-    await dialog.getByLabel('Million answer tokens').fill('2');
-    await dialog.getByRole('button', { name: 'Go on' }).click();
+    await dialog.getByLabel('Output price per 1M tokens').fill('2');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
     await dialog.getByText('$1.50 → $2.00').waitFor();
     await look(page, 'admin-price');
-    await dialog.getByRole('button', { name: 'Set the price' }).click();
+    await dialog.getByRole('button', { name: 'Set price' }).click();
     await row.getByText('$2.00').waitFor();
     const prices = (await (await fetch(`${network.baseUrl}/v1/prices`)).json()) as { data: { model: string }[] };
     expect(prices.data.find((price) => price.model === model)).toMatchObject({
@@ -134,21 +134,21 @@ describeInBrowser('an operator', () => {
     await look(page, 'admin-price-history');
 
     await page.goto('/admin/catalogue');
-    await page.getByRole('button', { name: 'Add a model' }).click();
+    await page.getByRole('button', { name: 'Add model' }).click();
     await dialog.getByLabel('Id').fill(model);
     await dialog.getByLabel('Name').fill('A light model');
-    await dialog.getByLabel('Quantisation').fill('8bit');
+    await dialog.getByLabel('Quantization').fill('8bit');
     await dialog.getByLabel('Files').fill('nonsense');
-    await dialog.getByRole('button', { name: 'Add the model' }).click();
-    await dialog.getByText('Line 1 is no SHA-256', { exact: false }).waitFor();
+    await dialog.getByRole('button', { name: 'Save model' }).click();
+    await dialog.getByText('Line 1 is not a SHA-256', { exact: false }).waitFor();
     await dialog.getByLabel('Files').fill('a'.repeat(64));
     await look(page, 'admin-catalogue-dialog');
-    await dialog.getByRole('button', { name: 'Add the model' }).click();
+    await dialog.getByRole('button', { name: 'Save model' }).click();
     await row.getByText('A light model').waitFor();
     // The catalogue lists none of this provider's files.
     await expect.poll(() => chat(network, model)).toBe(503);
-    await row.getByRole('button', { name: 'Take out' }).click();
-    await dialog.getByRole('button', { name: 'Take it out' }).click();
+    await row.getByRole('button', { name: 'Remove' }).click();
+    await dialog.getByRole('button', { name: 'Remove' }).click();
     await dialog.waitFor({ state: 'detached' });
     await row.waitFor({ state: 'detached' });
     await expect.poll(() => chat(network, model)).toBe(200);
@@ -175,7 +175,7 @@ describeInBrowser('an operator', () => {
     await dialog.waitFor({ state: 'detached' });
     await row('$1.01').waitFor({ state: 'detached' });
     await row('$1.02').getByRole('button', { name: 'Mark as paid' }).click();
-    await dialog.getByRole('button', { name: 'It is paid' }).click();
+    await dialog.getByRole('button', { name: 'Mark as paid' }).click();
     await dialog.waitFor({ state: 'detached' });
     await row('$1.02').waitFor({ state: 'detached' });
     const { data } = await owner.call<{ data: object[] }>('GET', '/console/v1/withdrawals');
@@ -215,7 +215,7 @@ describeInBrowser('who is no operator', () => {
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
     for (const [path] of PAGES) {
       await page.goto(`/admin/${path}`);
-      await page.getByRole('heading', { name: 'This page is for operators' }).waitFor();
+      await page.getByRole('heading', { name: 'Operator access required' }).waitFor();
     }
     await look(page, 'admin-not-yours');
     expect(asked.filter((path) => path.startsWith('/admin/v1'))).toEqual([]);

@@ -46,7 +46,7 @@ describeInBrowser('an owner', () => {
     const network = await sharedNetwork();
     const owner = await newPerson(network, { name: 'Grace Hopper' });
     const page = await openPage('/machines', { signedInAs: owner });
-    await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No machines linked' }).waitFor();
     await look(page, 'machines-empty');
 
     const dataDir = join(network.dataDir, 'provider-1');
@@ -57,7 +57,7 @@ describeInBrowser('an owner', () => {
 
     await page.getByRole('link', { name: 'Enter a code' }).click();
     await page.getByLabel('Code', { exact: true }).fill(code.toLowerCase().replace('-', ' '));
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('heading', { name: 'Link “Mac in the hall” to your account?' }).waitFor();
     expect(new URL(page.url()).search).toBe(`?code=${code}`);
     expect(await page.locator('dl.facts').innerText()).toMatch(/127\.0\.0\.1/);
@@ -66,13 +66,13 @@ describeInBrowser('an owner', () => {
     await page.getByText('Mac in the hall is approved').waitFor();
     expect([await login.ended, login.output()]).toEqual([0, expect.stringContaining('Linked: this machine earns for Grace Hopper.')]);
 
-    await page.getByRole('link', { name: 'Go to the machines' }).click();
+    await page.getByRole('link', { name: 'View machines' }).click();
     await page.getByRole('link', { name: 'Mac in the hall' }).click();
-    await page.getByText('Takes jobs').waitFor();
-    await page.getByRole('heading', { name: 'What you can do' }).waitFor();
+    await page.getByText('Accepting jobs').waitFor();
+    await page.getByRole('heading', { name: 'Recommended actions' }).waitFor();
     await page.getByRole('button', { name: 'Unlink' }).click();
     await dialogOf(page).getByRole('button', { name: 'Unlink' }).click();
-    await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No machines linked' }).waitFor();
     expect(await machineOf(owner)).toEqual([]);
     // Logout also removes the agent's stored credentials.
     expect(await runAgent(['logout', '--data-dir', dataDir]).ended).toBe(0);
@@ -84,7 +84,7 @@ describeInBrowser('an owner', () => {
     const code = await askForCode(network, 'the Mac in the hall');
     const page = await openPage(`/link?code=${code.user_code.toLowerCase()}`);
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByLabel('Email address').fill(person.email);
     await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('the Mac in the hall').first().waitFor();
@@ -99,7 +99,7 @@ describeInBrowser('an owner', () => {
     await page.getByText('No code has “A” in it.').waitFor();
     await look(page, 'link-phone');
     await page.getByLabel('Code', { exact: true }).fill('BBBBBBBB');
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByText('The code BBBB-BBBB is not known').waitFor();
     await look(page, 'link-unknown');
 
@@ -142,11 +142,11 @@ describeInBrowser('an owner', () => {
     await page.getByRole('heading', { name: 'Mac in the kitchen', level: 1 }).waitFor();
 
     machine.agent.leave();
-    await page.getByRole('heading', { name: 'It is not connected' }).waitFor();
+    await page.getByRole('heading', { name: 'Not connected' }).waitFor();
     await look(page, 'machine-away');
     const stranger = await newPerson(network);
     const foreign = await openPage(`/machines/${machine.providerId}`, { signedInAs: stranger, expectedErrors: REFUSED });
-    await foreign.getByRole('heading', { name: 'This machine is not among yours' }).waitFor();
+    await foreign.getByRole('heading', { name: 'Machine not found' }).waitFor();
     await look(foreign, 'machine-foreign');
   });
 
@@ -186,7 +186,7 @@ describeInBrowser('an owner', () => {
     await look(page, 'withdraw');
     await dialogOf(page).getByRole('button', { name: 'Withdraw $1.50' }).click();
     await page.getByRole('cell', { name: '$1.50' }).waitFor();
-    await page.getByRole('table', { name: 'Your withdrawals' }).getByText('Asked for', { exact: true }).last().waitFor();
+    await page.getByRole('table', { name: 'Your withdrawals' }).getByText('Requested', { exact: true }).last().waitFor();
     const { data } = await owner.call<{ data: object[] }>('GET', '/console/v1/withdrawals');
     expect(data).toMatchObject([{ amount_micro_usd: 1_500_000, state: 'requested' }]);
   });
@@ -209,11 +209,11 @@ describeInBrowser('an owner', () => {
         await context.route('**/console/v1/payout-account', (route) => route.fulfill(answers.shift() ?? { status: 500 }));
       },
     });
-    const button = page.getByRole('button', { name: 'Set up where you are paid' });
+    const button = page.getByRole('button', { name: 'Set up payouts' });
     await button.click();
     await page.getByText('The payment service did not answer. Try again.').waitFor();
     await button.click();
-    await page.getByText('The payment service can pay you.', { exact: false }).waitFor();
+    await page.getByText('Payouts are set up.', { exact: false }).waitFor();
     await expectAccessible(page);
     await page.reload();
     await button.click();
@@ -230,7 +230,7 @@ describeInBrowser('an owner', () => {
     await look(page, 'machines-failed');
     await page.context().unroute('**/console/v1/machines');
     await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByRole('heading', { name: 'No machine is linked yet' }).waitFor();
+    await page.getByRole('heading', { name: 'No machines linked' }).waitFor();
   });
 
   it('finds it all on a phone in the dark', async () => {

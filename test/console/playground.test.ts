@@ -72,7 +72,7 @@ describeInBrowser('the playground', () => {
     expect(kept).not.toMatch(/France|Paris|Italy|service-/);
     await expectAccessible(page);
     await page.getByRole('button', { name: 'New conversation' }).click();
-    await page.getByText('Ask something', { exact: true }).waitFor();
+    await page.getByText('Start a conversation', { exact: true }).waitFor();
   });
 
   it('shows FAILED for an answer that was changed on the way, and for a machine whose record names another key', async () => {
@@ -131,7 +131,7 @@ describeInBrowser('the playground', () => {
     await ask(page, promptOf(LONG), BREAKING);
     await expect.poll(() => lastAnswer(page).textContent()).toMatch(/w{3,}1/);
     await leaving?.leave();
-    await lastAnswer(page).getByRole('alert').getByText('The answer broke off').waitFor();
+    await lastAnswer(page).getByRole('alert').getByText('The response was interrupted').waitFor();
     await expectAccessible(page);
     await page.route('**/v1/chat/completions', (route) =>
       route.fulfill({
@@ -147,7 +147,7 @@ describeInBrowser('the playground', () => {
     await page.unrouteAll();
     await page.route('**/v1/chat/completions', (route) => route.abort('connectionreset'));
     await lastAnswer(page).getByRole('button', { name: 'Try again', exact: true }).click();
-    await lastAnswer(page).getByText('The connection was lost').waitFor();
+    await lastAnswer(page).getByText('Connection lost').waitFor();
     await page.unrouteAll();
     await lastAnswer(page).getByRole('button', { name: 'Try again', exact: true }).click();
     await lastAnswer(page).getByRole('button', { name: 'Verified' }).waitFor();
@@ -156,9 +156,9 @@ describeInBrowser('the playground', () => {
     const broke = await open({ signedInAs: poor, expectedErrors: [/402/] });
     await broke.getByRole('heading', { name: 'First steps' }).waitFor();
     await ask(broke, 'Hello', network.model);
-    await lastAnswer(broke).getByText('Not enough money').waitFor();
+    await lastAnswer(broke).getByText('Insufficient balance').waitFor();
     await lastAnswer(broke).getByRole('link', { name: 'Add money' }).waitFor();
-    await broke.getByRole('button', { name: /play money/ }).click();
+    await broke.getByRole('button', { name: /test funds/ }).click();
     await broke.getByText('$10.00 added').waitFor();
   });
 
@@ -168,7 +168,7 @@ describeInBrowser('the playground', () => {
     await page.getByLabel('Size').selectOption('128x128');
     await page.getByLabel('Seed').fill('1');
     const draw = async (): Promise<void> => {
-      await page.getByRole('textbox', { name: 'What the image shows' }).fill('a red circle on a blue background');
+      await page.getByRole('textbox', { name: 'Image description' }).fill('a red circle on a blue background');
       await page.keyboard.press('Enter');
     };
     await draw();
@@ -194,10 +194,10 @@ describeInBrowser('the playground', () => {
   it('takes somebody new from signing up to a verified answer in a few taps, on a phone in the dark', async () => {
     const page = await openPage('/sign-up', { baseUrl: network.baseUrl, theme: 'dark', width: 'phone' });
     await page.getByLabel('Name').fill('Grace');
-    await page.getByLabel('E-mail address').fill(`grace-${process.pid}@example.com`);
+    await page.getByLabel('Email address').fill(`grace-${process.pid}@example.com`);
     await page.getByRole('textbox', { name: 'Password' }).fill('correct horse battery');
     await page.getByRole('button', { name: 'Create account' }).click();
-    await page.getByRole('button', { name: /of play money/ }).click();
+    await page.getByRole('button', { name: /in test funds/ }).click();
     await page.getByText('$10.00 added').waitFor();
     await page.getByRole('link', { name: 'Open the playground' }).click();
     await page.getByRole('button', { name: 'What is the capital of France?' }).click();
@@ -207,7 +207,7 @@ describeInBrowser('the playground', () => {
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     expect(overflow).toBeLessThanOrEqual(0);
     await page.goto('/quick-start');
-    await page.getByRole('button', { name: 'Make a key and put it in' }).click();
+    await page.getByRole('button', { name: 'Create a key and insert it' }).click();
     await page.locator('pre', { hasText: /Bearer service-/ }).waitFor();
     await page.getByRole('tab', { name: 'Anthropic, Python' }).click();
     await page.locator('pre', { hasText: `base_url="${network.baseUrl}"` }).waitFor();

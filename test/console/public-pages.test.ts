@@ -22,7 +22,7 @@ async function settled(page: Page): Promise<void> {
 }
 
 const PAGES: readonly { name: string; path: () => Promise<string>; heading: RegExp; shows: RegExp }[] = [
-  { name: 'network', path: async () => '/', heading: /The network now/, shows: /GB memory/ },
+  { name: 'network', path: async () => '/', heading: /Network overview/, shows: /GB memory/ },
   { name: 'providers', path: async () => '/providers', heading: /^Providers$/, shows: /1 to 1 of 1 providers/ },
   { name: 'provider', path: async () => `/providers/${await providerId()}`, heading: /\w/, shows: /This is a simulation/ },
   { name: 'leaderboard', path: async () => '/leaderboard', heading: /Leaderboard/, shows: /renewed every five minutes/ },
@@ -59,7 +59,7 @@ describeInBrowser('the network page', () => {
         .count(),
     ).toBe(31);
     await page.getByRole('button', { name: 'Tokens' }).click();
-    await page.getByRole('columnheader', { name: 'Tokens written' }).waitFor();
+    await page.getByRole('columnheader', { name: 'Output tokens' }).waitFor();
     await expectAccessible(page);
   });
 
@@ -91,7 +91,7 @@ describeInBrowser('the network page', () => {
     const page = await openPage('/', {
       prepare: (context) => context.route('**/v1/stats', (route) => route.fulfill({ json: { ...stats, providers: [], models: [] } })),
     });
-    await page.getByText('No model is served').waitFor();
+    await page.getByText('No models available').waitFor();
     await screenshot(page, 'network-empty');
     await expectAccessible(page);
   });
@@ -124,7 +124,7 @@ describeInBrowser('the list of providers', () => {
     await page.getByText(/of 333 providers/).waitFor();
     expect(new URL(page.url()).searchParams.get('chip')).toBe('Apple M4 Ultra');
     await page.getByLabel('Search').fill('no such thing');
-    await page.getByText('No provider fits').waitFor();
+    await page.getByText('No providers match').waitFor();
     await page.getByLabel('Search').fill('');
     await page.getByText(/of 333 providers/).waitFor();
     await page.reload();
@@ -196,10 +196,10 @@ describeInBrowser('the console', () => {
 
   it('says that there is no such page', async () => {
     const page = await openPage('/no/such/page', { expectedErrors: [/404/] });
-    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await expectAccessible(page);
-    await page.getByRole('link', { name: 'Go to the network' }).click();
-    await page.getByRole('heading', { name: 'The network now' }).waitFor();
+    await page.getByRole('link', { name: 'Go to the overview' }).click();
+    await page.getByRole('heading', { name: 'Network overview' }).waitFor();
   });
 
   it('loads less than 250 kB of compressed script for its first page, and neither verifier nor charts with the shell', async () => {

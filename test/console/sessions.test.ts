@@ -28,7 +28,7 @@ describeInBrowser('somebody who is signed in', () => {
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByLabel('Name').fill('laptop');
     await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
-    await page.getByLabel('E-mail address').fill(person.email);
+    await page.getByLabel('Email address').fill(person.email);
     await page.getByRole('textbox', { name: 'Password' }).fill(person.password);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('No keys yet').waitFor();
@@ -45,7 +45,7 @@ describeInBrowser('somebody who is signed in', () => {
     await other.getByRole('menuitem', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await other.goto('/sign-in');
-    await other.getByLabel('E-mail address').fill(second.email);
+    await other.getByLabel('Email address').fill(second.email);
     await other.getByRole('textbox', { name: 'Password' }).fill(second.password);
     await other.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('main').getByText(second.email).first().waitFor();

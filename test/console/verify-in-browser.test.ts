@@ -119,7 +119,7 @@ describeInBrowser('a record that was saved', () => {
     await paste(page, feedOf(selfSignedRecord()));
     await page.getByText(FAILED).waitFor();
     expect(await resultOf(page, 'Answered the newest challenge')).toBe('Contradicted');
-    await page.getByLabel('Judge it as of its newest challenge').check();
+    await page.getByLabel('Verify as of the newest challenge').check();
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByText(/agrees with its evidence|this is a simulation/).waitFor();
     expect(await resultOf(page, 'Answered the newest challenge')).toBe('Reproduced');

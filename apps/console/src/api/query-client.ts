@@ -13,7 +13,8 @@ export function createQueryClient(): QueryClient {
         retryDelay: (attempt, error) =>
           error instanceof ApiError && error.retryAfter !== null ? 1000 * error.retryAfter : 500 * 2 ** attempt,
       },
-      mutations: { retry: false },
+      // `always`: without a network a mutation fails at once instead of pausing. `gcTime` 0: variables may contain passwords.
+      mutations: { retry: false, networkMode: 'always', gcTime: 0 },
     },
   });
 }

@@ -1,7 +1,8 @@
 /** Who is signed in, with the way out; or the way in. */
 import { Menu } from '@base-ui/react/menu';
+import { useMutation } from '@tanstack/react-query';
 import { CircleUser, LogOut } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { useRef } from 'react';
 import { Link, useLocation } from 'wouter';
 import { api } from '../api/api-client.js';
 import { useSession, useSessionChanged } from '../api/session.js';
@@ -32,24 +33,19 @@ export function AccountMenu({ compact = false }: { readonly compact?: boolean })
 
 function SignedIn({ name, email, compact }: { readonly name: string; readonly email: string; readonly compact: boolean }) {
   const place = useRef<HTMLDivElement>(null);
-  const [leaving, setLeaving] = useState(false);
   const [, navigate] = useLocation();
   const changed = useSessionChanged();
   const toast = useToast();
-  const signOut = async (): Promise<void> => {
-    setLeaving(true);
-    try {
-      // Open playgrounds end with the session; where that fails, their keys end by themselves within the hour.
+  const signOut = useMutation({
+    mutationFn: async () => {
+      // Open playgrounds end with the session. If this request fails, their keys expire within the hour.
       await api.delete('/console/v1/playground-key').catch(() => {});
       await api.post('/console/auth/sign-out');
       await changed();
       navigate(PATHS.network);
-    } catch (error) {
-      toast.failure('You are still signed in', error);
-    } finally {
-      setLeaving(false);
-    }
-  };
+    },
+    onError: (error) => toast.failure('You are still signed in', error),
+  });
   return (
     <div ref={place}>
       <Menu.Root>
@@ -66,7 +62,7 @@ function SignedIn({ name, email, compact }: { readonly name: string; readonly em
                   <strong>{name}</strong>
                   <span>{email}</span>
                 </Menu.GroupLabel>
-                <Menu.Item className="menu-item" disabled={leaving} onClick={() => void signOut()}>
+                <Menu.Item className="menu-item" disabled={signOut.isPending} onClick={() => signOut.mutate()}>
                   <LogOut size={16} aria-hidden="true" /> Sign out
                 </Menu.Item>
               </Menu.Group>

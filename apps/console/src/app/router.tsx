@@ -101,16 +101,16 @@ function focusHeading(): () => void {
 function NotFound() {
   useArrival('Not found');
   return (
-    <EmptyState title="There is no such page" level={1} action={<LinkButton href={PATHS.network}>Go to the network</LinkButton>}>
-      The address may be mistyped, or the page has moved.
+    <EmptyState title="Page not found" level={1} action={<LinkButton href={PATHS.network}>Go to the overview</LinkButton>}>
+      Check the address. The page may have moved.
     </EmptyState>
   );
 }
 
 function NotYours() {
   return (
-    <EmptyState title="This page is for operators" level={1} action={<LinkButton href={PATHS.network}>Go to the network</LinkButton>}>
-      Your account has no admin flag. An operator can set it under Admin, Accounts.
+    <EmptyState title="Operator access required" level={1} action={<LinkButton href={PATHS.network}>Go to the overview</LinkButton>}>
+      Your account has no operator access. An operator can grant it under Admin, Accounts.
     </EmptyState>
   );
 }

@@ -45,7 +45,7 @@ function SuspendedNote() {
   return (
     <div className="shell-note">
       <Note tone="bad" title="This account is suspended">
-        Its keys and sessions do nothing until an operator of this coordinator lifts that. Ask them why.
+        Its keys and sessions are disabled until an operator of this coordinator reinstates it. Contact the operator.
       </Note>
     </div>
   );

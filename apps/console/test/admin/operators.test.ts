@@ -37,15 +37,13 @@ it('machines are found by what they are and by how they stand', () => {
 });
 
 it('what operators did is told in words, and what is not known as it is', () => {
-  expect(actionWords({ action: 'POST /admin/v1/providers/:id/quarantine', details: { reason: 'hot' } })).toBe(
-    'Quarantined a machine: “hot”',
-  );
+  expect(actionWords({ action: 'POST /admin/v1/providers/:id/quarantine', details: { reason: 'hot' } })).toBe('Quarantined machine: “hot”');
   expect(actionWords({ action: 'PATCH /admin/v1/accounts/:id', details: { suspended: true, is_admin: false } })).toBe(
-    'Suspended an account, Took the admin flag from an account',
+    'Suspended account, Revoked operator access',
   );
   expect(
     actionWords({ action: 'POST /admin/v1/accounts/:id/deposits', details: { amount_micro_usd: 1_500_000, reference: 'inv-1' } }),
-  ).toBe('Deposited $1.50 as “inv-1”');
+  ).toBe('Added deposit of $1.50, reference “inv-1”');
   expect(actionWords({ action: 'POST /admin/v1/something/new', details: null })).toBe('POST /admin/v1/something/new');
   expect([outcomeWords('done'), outcomeWords('not_found'), outcomeWords(null)]).toEqual(['done', 'refused: not found', 'not known']);
 });

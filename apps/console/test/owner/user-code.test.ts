@@ -12,7 +12,7 @@ it('what is no code is refused with what is wrong with it', () => {
     const typed = readUserCode(text);
     return typed.kind === 'refused' ? typed.problem : `read as ${typed.code}`;
   };
-  expect(problem('')).toMatch(/Type the code/);
+  expect(problem('')).toMatch(/Enter the code/);
   expect(problem('WDJB')).toMatch(/has 4/);
   expect(problem('WDJB-MJHTX')).toMatch(/has 9/);
   expect(problem('WDJA-MJHT')).toMatch(/“A”/);

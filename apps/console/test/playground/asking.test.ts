@@ -80,7 +80,7 @@ describe('asking a model', () => {
       response.end(`${chunk('a')}data: {"error":{"message":"The provider left."}}\n\n`);
     };
     const inStream = await ask();
-    expect(inStream).toMatchObject({ text: 'a', outcome: { kind: 'failed', problem: { title: 'The answer broke off' } } });
+    expect(inStream).toMatchObject({ text: 'a', outcome: { kind: 'failed', problem: { title: 'The response was interrupted' } } });
     answer = (_, response) => {
       response.writeHead(200, SSE);
       response.end(chunk('a'));
@@ -91,7 +91,7 @@ describe('asking a model', () => {
       response.write(chunk('a'));
       setImmediate(() => response.destroy());
     };
-    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'The connection was lost' } });
+    expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'Connection lost' } });
     answer = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Log in to the hotel</p>');
     expect((await ask()).outcome).toMatchObject({ kind: 'failed', problem: { title: 'This is no answer' } });
     answer = (_, response) => response.writeHead(403, { 'content-type': 'text/html' }).end('<p>no</p>');

@@ -1,9 +1,9 @@
 /** Takes a new account by the hand until it has money, a verified answer and a key. Goes away by itself then. */
 import './first-steps.css';
 import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage } from '@inference/formats';
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Check } from 'lucide-react';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
 import { Card } from '../../ui/display/card.js';
@@ -58,7 +58,7 @@ export function AfterFirstSteps({ children }: { readonly children: ReactNode }) 
 export function FirstSteps({ steps }: { readonly steps: readonly FirstStep[] }) {
   const next = nextStep(steps);
   return (
-    <Card title="First steps" about="From here to an answer that your browser has verified takes about a minute.">
+    <Card title="First steps" about="Get your first verified response in about a minute.">
       <ol className="first-steps">
         {steps.map((step, index) => (
           <li key={step.id} className="step" data-state={step.done ? 'done' : step === next ? 'next' : 'later'}>
@@ -90,24 +90,19 @@ function StepAction({ step, next }: { readonly step: FirstStep; readonly next: b
 }
 
 function PlayMoney({ kind }: { readonly kind: 'primary' | 'secondary' }) {
-  const [busy, setBusy] = useState(false);
   const moneyChanged = useMoneyChanged();
   const toast = useToast();
-  const add = async (): Promise<void> => {
-    setBusy(true);
-    try {
+  const { mutate, isPending } = useMutation({
+    mutationFn: async () => {
       await api.post<ConsoleNewDeposit>('/console/v1/deposits/development', { amount_micro_usd: PLAY_MONEY });
       await moneyChanged();
-      toast.success(`${formatUsd(PLAY_MONEY)} added`);
-    } catch (error) {
-      toast.failure('No money was added', error);
-    } finally {
-      setBusy(false);
-    }
-  };
+    },
+    onSuccess: () => toast.success(`${formatUsd(PLAY_MONEY)} added`),
+    onError: (error) => toast.failure('No money was added', error),
+  });
   return (
-    <Button kind={kind} size="small" busy={busy} onClick={() => void add()}>
-      {`Add ${formatUsd(PLAY_MONEY)} of play money`}
+    <Button kind={kind} size="small" busy={isPending} onClick={() => mutate()}>
+      {`Add ${formatUsd(PLAY_MONEY)} in test funds`}
     </Button>
   );
 }

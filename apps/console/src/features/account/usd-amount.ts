@@ -15,10 +15,10 @@ export type TypedAmount =
 /** Reads an amount such as `5`, `$5`, `12.50`. `places`: most digits behind the point, 2 for cents, 6 for micro-USD. `zero`: it may be nothing. */
 export function readUsd(text: string, places: 2 | 6 = 2, { zero = false }: { readonly zero?: boolean } = {}): TypedAmount {
   const trimmed = text.trim().replace(/^\$\s*/, '');
-  if (trimmed === '') return refused('Type an amount in US dollars, such as 10.');
+  if (trimmed === '') return refused('Enter an amount in US dollars, such as 10.');
   if (trimmed.includes(',')) return refused('Write the amount without commas, with a point before the cents.');
   const [, whole, fraction = ''] = /^(\d{1,12})(?:\.(\d*))?$/.exec(trimmed) ?? [];
-  if (whole === undefined) return refused('Type an amount in US dollars, such as 10 or 12.50.');
+  if (whole === undefined) return refused('Enter an amount in US dollars, such as 10 or 12.50.');
   if (fraction.length > places) return refused(places === 2 ? 'Amounts are in whole cents.' : 'The smallest amount is $0.000001.');
   const microUsd = Number(whole + fraction.padEnd(MICRO_DIGITS, '0'));
   if (!Number.isSafeInteger(microUsd) || microUsd > MAX_MICRO_USD) return refused('At most $1,000,000 at a time.');

@@ -3,7 +3,7 @@ import type { ConsoleWithdrawal } from '@inference/formats';
 import { Badge } from '../../ui/display/badge.js';
 
 const WORDS = {
-  requested: { label: 'Asked for', tone: 'accent' },
+  requested: { label: 'Requested', tone: 'accent' },
   paid: { label: 'Paid', tone: 'good' },
   rejected: { label: 'Rejected', tone: 'warn' },
 } as const;

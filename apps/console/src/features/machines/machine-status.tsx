@@ -18,10 +18,10 @@ export interface MachineStandingProps {
   readonly stepsTitle?: string;
 }
 
-export function MachineStanding({ status, stepsTitle = 'What you can do' }: MachineStandingProps) {
+export function MachineStanding({ status, stepsTitle = 'Recommended actions' }: MachineStandingProps) {
   return (
     <>
-      <Card title={stepsTitle} about="What helps most comes first.">
+      <Card title={stepsTitle} about="Most effective first.">
         <ol className="next-steps">
           {status.next_steps.map(({ code, text, model }) => (
             <li key={`${code} ${model ?? ''}`}>
@@ -36,18 +36,18 @@ export function MachineStanding({ status, stepsTitle = 'What you can do' }: Mach
           columns={MODEL_COLUMNS}
           rows={status.models}
           rowKey={({ id }) => id}
-          empty={<p className="card-empty">No model is offered at the moment: it is being loaded, or cannot be.</p>}
+          empty={<p className="card-empty">No model is offered now: it is still loading, or failed to load.</p>}
           stacked
         />
       </Card>
       <TrustParts level={status.trust_level} parts={status.trust_parts} />
       <Card
-        title="The newest decisions"
-        about="Each time a request was placed, and what that meant for this machine. A sample of those it did not get."
+        title="Recent placement decisions"
+        about="Outcome for this machine each time a request was placed. Requests that went elsewhere are sampled."
         flush
       >
         <Table
-          caption="The newest decisions about this machine"
+          caption="Recent placement decisions about this machine"
           columns={DECISION_COLUMNS}
           rows={status.decisions}
           rowKey={decisionKey}
@@ -82,19 +82,19 @@ const MODEL_COLUMNS: readonly Column<Model>[] = [
   { key: 'state', header: 'State', cell: ({ state }) => modelState(state) },
   {
     key: 'routable',
-    header: 'Requests may come',
+    header: 'Eligible',
     cell: ({ routable, gate }) => (
       <StateBadge word={routable ? { label: 'Yes', tone: 'good' } : { label: gate === null ? 'Not yet' : gateWords(gate), tone: 'warn' }} />
     ),
   },
   { key: 'share', header: 'Share', numeric: true, cell: ({ share }) => formatShare(share) },
-  { key: 'placements', header: 'Got', numeric: true, cell: ({ placements }) => placements },
-  { key: 'asked', header: 'Asked in 5 min', numeric: true, cell: ({ demand }) => demand.requests_last_5_minutes },
+  { key: 'placements', header: 'Placed', numeric: true, cell: ({ placements }) => placements },
+  { key: 'asked', header: 'Requests in 5 min', numeric: true, cell: ({ demand }) => demand.requests_last_5_minutes },
   {
     key: 'decode',
     header: 'Tokens/s',
     numeric: true,
-    cell: ({ decode_tps, measured_jobs }) => `${formatRate(decode_tps)}${measured_jobs === 0 ? ' (guess)' : ''}`,
+    cell: ({ decode_tps, measured_jobs }) => `${formatRate(decode_tps)}${measured_jobs === 0 ? ' (estimate)' : ''}`,
   },
 ];
 

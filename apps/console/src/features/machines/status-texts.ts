@@ -7,13 +7,13 @@ export interface Word {
 }
 
 const STATUS: Readonly<Record<string, Word>> = {
-  online: { label: 'Takes jobs', tone: 'good' },
-  draining: { label: 'Stops taking jobs', tone: 'warn' },
-  quarantined: { label: 'Held back', tone: 'bad' },
-  cooling_down: { label: 'Left alone for a while', tone: 'warn' },
-  untrusted: { label: 'Not trusted now', tone: 'bad' },
+  online: { label: 'Accepting jobs', tone: 'good' },
+  draining: { label: 'Draining', tone: 'warn' },
+  quarantined: { label: 'Quarantined', tone: 'bad' },
+  cooling_down: { label: 'In backoff after failures', tone: 'warn' },
+  untrusted: { label: 'Not trusted', tone: 'bad' },
   below_min_trust_level: { label: 'Trust level too low', tone: 'bad' },
-  low_battery: { label: 'Battery is low', tone: 'warn' },
+  low_battery: { label: 'Low battery', tone: 'warn' },
   key_expired: { label: 'Key has expired', tone: 'bad' },
   away: { label: 'Away', tone: 'neutral' },
 };
@@ -27,17 +27,17 @@ export function statusWord(status: string): Word {
 export const NOT_CONNECTED: Word = { label: 'Not connected', tone: 'neutral' };
 
 const GATES: Readonly<Record<string, string>> = {
-  no_free_slot: 'Busy: all places are taken',
-  held_off: 'Said that it is full, and is left alone for a moment',
-  on_probation: 'One job at a time, until one has gone well',
-  cooling_down: 'Left alone for a while, because jobs failed',
+  no_free_slot: 'Busy: all slots in use',
+  held_off: 'Reported full; short pause',
+  on_probation: 'On probation: one job at a time until one succeeds',
+  cooling_down: 'In backoff after failed jobs',
   too_hot: 'Too hot',
   no_memory: 'Out of memory',
-  low_battery: 'Battery is low',
-  quarantined: 'Held back',
-  draining: 'Takes no more jobs',
+  low_battery: 'Low battery',
+  quarantined: 'Quarantined',
+  draining: 'Draining',
   key_expired: 'Its key has expired',
-  untrusted: 'Not trusted now',
+  untrusted: 'Not trusted',
   below_min_trust_level: 'Trust level too low for this network',
   away: 'Away',
 };
@@ -50,13 +50,13 @@ export function gateWords(gate: string): string {
 const PARTS: Readonly<Record<string, string>> = {
   attestation: 'Attestation',
   enclave: 'Secure Enclave',
-  posture: 'Protections of the system',
+  posture: 'System protections',
   challenge: 'Challenges',
   sealing_key: 'Sealing key',
   device_management: 'Device management',
-  device_identity: 'Identity of the device',
-  device_chain: 'Certificate by Apple',
-  key_binding: 'Certificate binds the key',
+  device_identity: 'Device identity',
+  device_chain: 'Apple certificate',
+  key_binding: 'Key binding',
 };
 
 export function partName(name: string): string {
@@ -64,9 +64,9 @@ export function partName(name: string): string {
 }
 
 const PART_STATES: Readonly<Record<string, Word>> = {
-  ok: { label: 'Holds', tone: 'good' },
+  ok: { label: 'Passed', tone: 'good' },
   missing: { label: 'Missing', tone: 'neutral' },
-  stale: { label: 'Too old', tone: 'warn' },
+  stale: { label: 'Expired', tone: 'warn' },
   failed: { label: 'Failed', tone: 'bad' },
 };
 
@@ -87,7 +87,7 @@ export function trustLevel(level: string): Word {
 const OUTCOMES: Readonly<Record<string, Word>> = {
   chosen: { label: 'Chosen', tone: 'good' },
   not_chosen: { label: 'Not chosen', tone: 'neutral' },
-  gate: { label: 'Kept out', tone: 'warn' },
+  gate: { label: 'Excluded', tone: 'warn' },
   not_eligible: { label: 'Not eligible', tone: 'neutral' },
 };
 
@@ -96,9 +96,9 @@ export function outcomeWord(outcome: string): Word {
 }
 
 const MODEL_STATES: Readonly<Record<string, string>> = {
-  ready: 'In memory',
-  loading: 'Being loaded',
-  on_demand: 'Loaded when asked for',
+  ready: 'Loaded',
+  loading: 'Loading',
+  on_demand: 'Loads on demand',
 };
 
 export function modelState(state: string): string {
@@ -106,8 +106,8 @@ export function modelState(state: string): string {
 }
 
 const LEFT: Readonly<Record<string, string>> = {
-  closed: 'The machine closed the connection, or it broke.',
-  replaced: 'The machine had connected again.',
+  closed: 'The machine closed the connection, or it was lost.',
+  replaced: 'The machine reconnected.',
   shutting_down: 'The coordinator was restarted.',
 };
 

@@ -10,9 +10,9 @@ export interface TrustPartsProps {
 }
 
 const LEVEL_ABOUT: Readonly<Record<string, string>> = {
-  hardware: 'All of it holds: the key, the protections of this Mac, and a certificate of its maker that binds them.',
-  self_signed: 'The key and the protections of this Mac were shown. The level “hardware” needs device management beside it.',
-  none: 'Something that every job needs does not hold, so that no request comes.',
+  hardware: 'Verified: the key, the protections of this Mac, and an Apple certificate that binds both.',
+  self_signed: 'The key and the protections of this Mac are attested. The level “hardware” also requires device management.',
+  none: 'A requirement for every job is not met, so the machine gets no requests.',
 };
 
 export function TrustParts({ level, parts }: TrustPartsProps) {

@@ -1,10 +1,10 @@
-/** The account itself: name, e-mail address, password, where it is signed in, and its end. */
+/** `/account`: name, email address, password, sessions, deletion. */
 import './account.css';
 import { useSearch } from 'wouter';
 import { useMe, useSettings } from '../../api/session.js';
 import { PageHeader } from '../../ui/display/page-header.js';
 import { Note } from '../../ui/feedback/note.js';
-import { DeleteAccount } from './delete-account-card.js';
+import { DeleteAccountCard } from './delete-account-card.js';
 import { EmailCard, NameCard, PasswordCard } from './profile-cards.js';
 import { SessionsCard } from './sessions-card.js';
 
@@ -17,15 +17,15 @@ export function Page() {
       <PageHeader title="Account" about={me.email} />
       <div className="stack">
         {query.has('error') ? (
-          <Note tone="warn" title="That link does not work any more.">
-            <p>Ask for a new one below.</p>
+          <Note tone="warn" title="This link is no longer valid.">
+            <p>Request a new one below.</p>
           </Note>
         ) : null}
         <NameCard me={me} />
         <EmailCard me={me} mail={settings?.mail ?? false} />
         <PasswordCard min={settings?.min_password_length ?? 10} />
         <SessionsCard />
-        <DeleteAccount />
+        <DeleteAccountCard />
       </div>
     </>
   );

@@ -1,8 +1,8 @@
-/** Cards of the account page with one form each: name, e-mail address, password. */
+/** Cards of the account page with one form each: name, email address, password. */
 import type { ConsoleMe } from '@inference/formats';
-import { useState } from 'react';
-import { useForm } from 'react-hook-form';
+import { useMutation } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
+import { useFormMutation } from '../../api/form-mutation.js';
 import { useSessionChanged } from '../../api/session.js';
 import { PATHS } from '../../routing/paths.js';
 import { Badge } from '../../ui/display/badge.js';
@@ -11,71 +11,54 @@ import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { CheckField, Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
+import { newPasswordRules } from './field-rules.js';
 import { MailNote } from './mail-note.js';
 
 export function NameCard({ me }: { readonly me: ConsoleMe }) {
-  const changed = useSessionChanged();
+  const sessionChanged = useSessionChanged();
   const toast = useToast();
-  const [problem, setProblem] = useState<unknown>(null);
-  const { register, handleSubmit, formState, reset } = useForm({ defaultValues: { name: me.name } });
-  const save = async ({ name }: { name: string }): Promise<void> => {
-    setProblem(null);
-    try {
-      await api.post('/console/auth/update-user', { name: name.trim() });
-      await changed();
-      reset({ name: name.trim() });
-      toast.success('Your name is changed');
-    } catch (error) {
-      setProblem(error);
-    }
-  };
+  const { register, errors, formState, onSubmit, isPending, error } = useFormMutation({ name: me.name }, async (fields, { reset }) => {
+    const name = fields.name.trim();
+    await api.post('/console/auth/update-user', { name });
+    await sessionChanged();
+    reset({ name });
+    toast.success('Name updated');
+  });
   return (
     <Card title="Name">
-      <form className="form form-row" noValidate onSubmit={(event) => void handleSubmit(save)(event)}>
-        {problem === null ? null : <ErrorNote error={problem} />}
+      <Form row onSubmit={onSubmit} error={error}>
         <Field
           label="Name"
           hideLabel
           autoComplete="name"
-          error={formState.errors.name?.message}
-          {...register('name', { required: 'A name is needed.', maxLength: { value: 100, message: 'At most 100 characters.' } })}
+          error={errors.name?.message}
+          {...register('name', { required: 'Enter a name.', maxLength: { value: 100, message: 'At most 100 characters.' } })}
         />
-        <Button type="submit" busy={formState.isSubmitting} disabled={!formState.isDirty}>
+        <Button type="submit" busy={isPending} disabled={!formState.isDirty}>
           Save
         </Button>
-      </form>
+      </Form>
     </Card>
   );
 }
 
 export function EmailCard({ me, mail }: { readonly me: ConsoleMe; readonly mail: boolean }) {
-  const [mailed, setMailed] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<unknown>(null);
-  const send = async (): Promise<void> => {
-    setBusy(true);
-    setProblem(null);
-    try {
-      await api.post('/console/auth/send-verification-email', { email: me.email, callbackURL: PATHS.account });
-      setMailed(true);
-    } catch (error) {
-      setProblem(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { mutate, isPending, isSuccess, error } = useMutation({
+    mutationFn: () => api.post('/console/auth/send-verification-email', { email: me.email, callbackURL: PATHS.account }),
+  });
   return (
-    <Card title="E-mail address">
+    <Card title="Email address">
       <div className="stack-small">
         <p className="inline">
-          <span>{me.email}</span> {me.email_verified ? <Badge tone="good">Confirmed</Badge> : <Badge tone="warn">Not confirmed</Badge>}
+          <span>{me.email}</span> {me.email_verified ? <Badge tone="good">Verified</Badge> : <Badge tone="warn">Not verified</Badge>}
         </p>
-        {problem === null ? null : <ErrorNote error={problem} />}
-        {mailed ? <MailNote sent={`We sent a link to ${me.email}. Open it to confirm the address.`} /> : null}
-        {me.email_verified || mailed || !mail ? null : (
+        <ErrorNote error={error} />
+        {isSuccess ? <MailNote sent={`We sent a link to ${me.email}. Open it to verify the address.`} /> : null}
+        {me.email_verified || isSuccess || !mail ? null : (
           <div>
-            <Button busy={busy} onClick={() => void send()}>
-              Send a confirming link
+            <Button busy={isPending} onClick={() => mutate()}>
+              Send verification email
             </Button>
           </div>
         )}
@@ -84,57 +67,40 @@ export function EmailCard({ me, mail }: { readonly me: ConsoleMe; readonly mail:
   );
 }
 
-interface PasswordForm {
-  readonly currentPassword: string;
-  readonly newPassword: string;
-  readonly revokeOtherSessions: boolean;
-}
-
-const EMPTY: PasswordForm = { currentPassword: '', newPassword: '', revokeOtherSessions: true };
+const EMPTY = { currentPassword: '', newPassword: '', revokeOtherSessions: true };
 
 export function PasswordCard({ min }: { readonly min: number }) {
   const toast = useToast();
-  const [problem, setProblem] = useState<unknown>(null);
-  const { register, handleSubmit, formState, reset } = useForm<PasswordForm>({ defaultValues: EMPTY });
-  const change = async (form: PasswordForm): Promise<void> => {
-    setProblem(null);
-    try {
-      await api.post('/console/auth/change-password', form);
-      reset(EMPTY);
-      toast.success('The new password holds');
-    } catch (error) {
-      setProblem(error);
-    }
-  };
+  const { register, errors, onSubmit, isPending, error } = useFormMutation(EMPTY, async (fields, { reset }) => {
+    await api.post('/console/auth/change-password', fields);
+    reset(EMPTY);
+    toast.success('Password changed');
+  });
   return (
     <Card title="Password">
-      <form className="form" noValidate onSubmit={(event) => void handleSubmit(change)(event)}>
-        {problem === null ? null : <ErrorNote error={problem} />}
+      <Form onSubmit={onSubmit} error={error}>
         <Field
           label="Current password"
           type="password"
           autoComplete="current-password"
-          error={formState.errors.currentPassword?.message}
-          {...register('currentPassword', { required: 'Type the password that holds now.' })}
+          error={errors.currentPassword?.message}
+          {...register('currentPassword', { required: 'Enter your current password.' })}
         />
         <Field
           label="New password"
           type="password"
           autoComplete="new-password"
-          error={formState.errors.newPassword?.message}
+          error={errors.newPassword?.message}
           hint={`At least ${min} characters.`}
-          {...register('newPassword', {
-            required: 'Choose a password.',
-            minLength: { value: min, message: `A password has at least ${min} characters.` },
-          })}
+          {...register('newPassword', newPasswordRules(min))}
         />
-        <CheckField label="Sign out everywhere else" {...register('revokeOtherSessions')} />
+        <CheckField label="Sign out of all other sessions" {...register('revokeOtherSessions')} />
         <div>
-          <Button type="submit" busy={formState.isSubmitting}>
+          <Button type="submit" busy={isPending}>
             Change password
           </Button>
         </div>
-      </form>
+      </Form>
     </Card>
   );
 }

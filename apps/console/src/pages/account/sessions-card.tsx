@@ -1,6 +1,6 @@
-/** Where the account is signed in, and how to end that, one by one or everywhere else at once. */
+/** Sessions of the account, with sign-out of one or of all others. */
 import type { ConsoleSession, ConsoleSessionList } from '@inference/formats';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
@@ -13,49 +13,49 @@ import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { browserName } from './browser-name.js';
 
-const KEY = ['sessions'] as const;
+const SESSIONS_KEY = ['sessions'] as const;
 
 export function SessionsCard() {
   const queryClient = useQueryClient();
   const toast = useToast();
   const [confirming, setConfirming] = useState(false);
   const { data, error, refetch } = useQuery({
-    queryKey: KEY,
+    queryKey: SESSIONS_KEY,
     queryFn: async ({ signal }) => (await api.get<ConsoleSessionList>('/console/v1/sessions', { signal })).data,
   });
-  const end = async (session: ConsoleSession): Promise<void> => {
-    try {
-      await api.delete(`/console/v1/sessions/${encodeURIComponent(session.id)}`);
-      await queryClient.invalidateQueries({ queryKey: KEY });
-      toast.success('Signed out there');
-    } catch (failure) {
-      toast.failure('That place is still signed in', failure);
-    }
-  };
-  const endOthers = async (): Promise<void> => {
+  const revoke = useMutation({
+    mutationFn: async ({ id }: ConsoleSession) => {
+      await api.delete(`/console/v1/sessions/${encodeURIComponent(id)}`);
+      await queryClient.invalidateQueries({ queryKey: SESSIONS_KEY });
+    },
+    onSuccess: () => toast.success('Session signed out'),
+    onError: (failure) => toast.failure('The session was not signed out', failure),
+  });
+  const revokeOthers = async (): Promise<void> => {
     await api.delete('/console/v1/sessions');
-    await queryClient.invalidateQueries({ queryKey: KEY });
-    toast.success('Signed out everywhere else');
+    await queryClient.invalidateQueries({ queryKey: SESSIONS_KEY });
+    toast.success('All other sessions signed out');
   };
   const columns: Column<ConsoleSession>[] = [
     {
-      key: 'place',
-      header: 'Place',
+      key: 'browser',
+      header: 'Browser',
       rowHeader: true,
       cell: ({ user_agent, current }) => (
         <span className="inline">
-          <span title={user_agent ?? undefined}>{browserName(user_agent)}</span> {current ? <Badge tone="accent">This one</Badge> : null}
+          <span title={user_agent ?? undefined}>{browserName(user_agent)}</span>{' '}
+          {current ? <Badge tone="accent">Current session</Badge> : null}
         </span>
       ),
     },
-    { key: 'address', header: 'Address', cell: ({ address }) => address ?? 'unknown' },
-    { key: 'since', header: 'Since', cell: ({ created_at }) => <Time at={created_at} /> },
+    { key: 'address', header: 'IP address', cell: ({ address }) => address ?? 'unknown' },
+    { key: 'since', header: 'Signed in', cell: ({ created_at }) => <Time at={created_at} /> },
     {
       key: 'end',
       header: <span className="visually-hidden">Sign out</span>,
       cell: (session) =>
         session.current ? null : (
-          <Button size="small" onClick={() => void end(session)}>
+          <Button size="small" busy={revoke.isPending && revoke.variables.id === session.id} onClick={() => revoke.mutate(session)}>
             Sign out
           </Button>
         ),
@@ -64,29 +64,29 @@ export function SessionsCard() {
   const others = (data ?? []).some(({ current }) => !current);
   return (
     <Card
-      title="Where you are signed in"
+      title="Sessions"
       flush
       actions={
         others ? (
           <Button size="small" onClick={() => setConfirming(true)}>
-            Sign out everywhere else
+            Sign out of all other sessions
           </Button>
         ) : undefined
       }
     >
       {error === null ? (
-        <Table caption="Sessions" columns={columns} rows={data} rowKey={({ id }) => id} empty={null} stacked loadingRows={1} />
+        <Table caption="List of sessions" columns={columns} rows={data} rowKey={({ id }) => id} empty={null} stacked loadingRows={1} />
       ) : (
         <ErrorState error={error} what="Your sessions" onRetry={() => void refetch()} />
       )}
       <ConfirmDialog
         open={confirming}
         onOpenChange={setConfirming}
-        title="Sign out everywhere else?"
-        confirm="Sign out everywhere else"
-        onConfirm={endOthers}
+        title="Sign out of all other sessions?"
+        confirm="Sign out of all other sessions"
+        onConfirm={revokeOthers}
       >
-        <p>Every other place has to sign in again, and keys of open playgrounds end. API keys that you made go on.</p>
+        <p>Other browsers must sign in again, and open playgrounds lose their key. Your API keys keep working.</p>
       </ConfirmDialog>
     </Card>
   );

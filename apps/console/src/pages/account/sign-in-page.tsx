@@ -1,9 +1,9 @@
-/** Signs in with e-mail address and password, and goes back to where that was asked for. */
-import { useState } from 'react';
-import { useForm } from 'react-hook-form';
+/** Signs in with email address and password, then returns to the page that required it. */
+import { useMutation } from '@tanstack/react-query';
 import { Link, Redirect, useLocation, useSearch } from 'wouter';
 import { api } from '../../api/api-client.js';
 import { ApiError } from '../../api/api-error.js';
+import { useFormMutation } from '../../api/form-mutation.js';
 import { useSession, useSessionChanged } from '../../api/session.js';
 import { PATHS } from '../../routing/paths.js';
 import { nextPath } from '../../routing/sign-in-return.js';
@@ -11,81 +11,84 @@ import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { PageSkeleton } from '../../ui/feedback/skeleton.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
 import { AuthCard } from './auth-card.js';
 import { MailNote } from './mail-note.js';
 
-interface SignInForm {
-  readonly email: string;
-  readonly password: string;
-}
-
 export function Page() {
   const session = useSession();
-  const changed = useSessionChanged();
+  const sessionChanged = useSessionChanged();
   const [, navigate] = useLocation();
   const search = useSearch();
-  const [problem, setProblem] = useState<unknown>(null);
-  const [mailed, setMailed] = useState<string | null>(null);
-  const { register, handleSubmit, formState, getValues } = useForm<SignInForm>({ defaultValues: { email: '', password: '' } });
-  const { errors, isSubmitting } = formState;
   const next = nextPath(search, PATHS.balance);
-  if (session.state === 'signed-in' && !isSubmitting) return <Redirect to={next} replace />;
+  const { register, errors, getValues, onSubmit, isPending, error } = useFormMutation({ email: '', password: '' }, async (fields) => {
+    await api.post('/console/auth/sign-in/email', fields);
+    await sessionChanged();
+    navigate(next);
+  });
+  if (session.state === 'signed-in' && !isPending) return <Redirect to={next} replace />;
   if (session.state === 'loading') return <PageSkeleton />;
-  const signIn = async (form: SignInForm): Promise<void> => {
-    setProblem(null);
-    try {
-      await api.post('/console/auth/sign-in/email', form);
-      await changed();
-      navigate(next);
-    } catch (error) {
-      setProblem(error);
-    }
-  };
-  const sendAgain = async (): Promise<void> => {
-    const email = getValues('email');
-    try {
-      await api.post('/console/auth/send-verification-email', { email, callbackURL: PATHS.account });
-      setProblem(null);
-      setMailed(email);
-    } catch (error) {
-      setProblem(error);
-    }
-  };
-  const unconfirmed = problem instanceof ApiError && problem.status === 403 && /verif/i.test(problem.message);
   return (
     <AuthCard
       title="Sign in"
       footer={
         <>
-          <Link href={PATHS.resetPassword}>Forgot the password?</Link>
+          <Link href={PATHS.resetPassword}>Forgot your password?</Link>
           <span>
             New here? <Link href={`${PATHS.signUp}${search === '' ? '' : `?${search}`}`}>Create an account</Link>
           </span>
         </>
       }
     >
-      <form className="form" noValidate onSubmit={(event) => void handleSubmit(signIn)(event)}>
-        {problem === null ? null : <ErrorNote error={problem} />}
-        {mailed === null ? null : <MailNote sent={`We sent a link to ${mailed}. Open it to confirm the address.`} />}
-        {unconfirmed ? <Button onClick={() => void sendAgain()}>Send the confirming link again</Button> : null}
+      <Form onSubmit={onSubmit} error={error}>
+        {isUnverified(error) ? <ResendVerification email={() => getValues('email')} /> : null}
         <Field
-          label="E-mail address"
+          label="Email address"
           type="email"
           autoComplete="username"
           error={errors.email?.message}
-          {...register('email', { required: 'Type your e-mail address.' })}
+          {...register('email', { required: 'Enter your email address.' })}
         />
         <Field
           label="Password"
           type="password"
           autoComplete="current-password"
           error={errors.password?.message}
-          {...register('password', { required: 'Type your password.' })}
+          {...register('password', { required: 'Enter your password.' })}
         />
-        <Button type="submit" kind="primary" busy={isSubmitting}>
+        <Button type="submit" kind="primary" busy={isPending}>
           Sign in
         </Button>
-      </form>
+      </Form>
     </AuthCard>
+  );
+}
+
+/** Better Auth has no code for an unverified address: status 403 with this message. */
+function isUnverified(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 403 && /verif/i.test(error.message);
+}
+
+function ResendVerification({ email }: { readonly email: () => string }) {
+  const {
+    mutate,
+    isPending,
+    data: mailed,
+    error,
+  } = useMutation({
+    mutationFn: async () => {
+      const address = email();
+      await api.post('/console/auth/send-verification-email', { email: address, callbackURL: PATHS.account });
+      return address;
+    },
+  });
+  if (mailed !== undefined) return <MailNote sent={`We sent a link to ${mailed}. Open it to verify the address.`} />;
+  return (
+    <>
+      <ErrorNote error={error} />
+      <Button busy={isPending} onClick={() => mutate()}>
+        Resend verification email
+      </Button>
+    </>
   );
 }

@@ -12,7 +12,7 @@ export function MoreButton({ pages }: { readonly pages: Pages }) {
   return (
     <p className="card-more">
       <Button busy={pages.isFetchingNextPage} onClick={() => void pages.fetchNextPage()}>
-        Show older ones
+        Show more
       </Button>
     </p>
   );

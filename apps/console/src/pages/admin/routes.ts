@@ -1,5 +1,5 @@
 /** The pages of operators. */
-import { BookOpen, Cpu, Footprints, HandCoins, HeartPulse, PiggyBank, Tags, Users } from 'lucide-react';
+import { BookOpen, Cpu, HandCoins, HeartPulse, PiggyBank, ScrollText, Tags, Users } from 'lucide-react';
 import type { PageRoute } from '../../routing/page-route.js';
 import { PATHS } from '../../routing/paths.js';
 
@@ -58,9 +58,9 @@ export const adminRoutes: readonly PageRoute[] = [
   },
   {
     path: PATHS.adminActions,
-    title: 'What operators did',
+    title: 'Audit log',
     access: 'admin',
     load: () => import('./system/actions-page.js'),
-    nav: { section: 'admin', label: 'Trail', icon: Footprints },
+    nav: { section: 'admin', label: 'Audit log', icon: ScrollText },
   },
 ];

@@ -20,10 +20,10 @@ export function Page() {
     <>
       <PageHeader
         title="Balance"
-        about="Requests are paid from here. While one runs, the most that it could cost is held."
+        about="Requests are charged to this balance. The maximum cost of a request is reserved while it runs."
         actions={
           <LinkButton href={PATHS.usage} kind="secondary">
-            Where it went
+            View usage
           </LinkButton>
         }
       />
@@ -33,10 +33,10 @@ export function Page() {
           {error === null || data !== undefined ? (
             <Stats>
               <Stat label="Balance" value={data && <Money microUsd={data.balance_micro_usd} />} />
-              <Stat label="Held for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
-              <Stat label="Earned, to withdraw" value={data && <Money microUsd={data.withdrawable_micro_usd} />} />
+              <Stat label="Reserved for running requests" value={data && <Money microUsd={data.reserved_micro_usd} />} />
+              <Stat label="Available to withdraw" value={data && <Money microUsd={data.withdrawable_micro_usd} />} />
               {data === undefined || data.pending_micro_usd === 0 ? null : (
-                <Stat label="Earned, pending" value={<Money microUsd={data.pending_micro_usd} />} />
+                <Stat label="Pending earnings" value={<Money microUsd={data.pending_micro_usd} />} />
               )}
             </Stats>
           ) : (

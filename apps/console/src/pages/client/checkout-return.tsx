@@ -15,8 +15,8 @@ export function CheckoutReturn() {
   const id = query.get('deposit');
   if (query.has('cancelled')) {
     return (
-      <Note title="Nothing was paid.">
-        <p>You left the payment before it was done. No money was moved.</p>
+      <Note title="Payment cancelled">
+        <p>You were not charged.</p>
       </Note>
     );
   }
@@ -44,7 +44,7 @@ function Awaited({ id }: { readonly id: string }) {
     case 'open':
       return (
         <Note title={`Waiting for your payment of ${amount} to be confirmed.`}>
-          <p>This takes seconds by card, and longer by other ways. You can leave this page.</p>
+          <p>Cards take seconds, other payment methods longer. You can leave this page.</p>
         </Note>
       );
     case 'paid':
@@ -56,8 +56,8 @@ function Awaited({ id }: { readonly id: string }) {
     case 'expired':
     case 'failed':
       return (
-        <Note tone="warn" title={`The payment of ${amount} did not come through.`}>
-          <p>Nothing was added. Try again, or use another way to pay.</p>
+        <Note tone="warn" title={`The payment of ${amount} failed.`}>
+          <p>Nothing was added. Try again or use another payment method.</p>
         </Note>
       );
   }

@@ -1,6 +1,6 @@
 /** Adds money: through the payment service's own page, or of nothing where the coordinator runs in development mode. */
 import type { ConsoleNewDeposit } from '@inference/formats';
-import { useState } from 'react';
+import { useMutation } from '@tanstack/react-query';
 import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
@@ -8,57 +8,61 @@ import { useMoneyChanged } from '../../features/account/balance.js';
 import { readUsd } from '../../features/account/usd-amount.js';
 import { Card } from '../../ui/display/card.js';
 import { formatUsd } from '../../ui/display/money.js';
-import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
 
 const PRESETS = ['5', '20', '50'];
+
+type DepositMethod = 'stripe' | 'development';
+interface DepositRequest {
+  readonly method: DepositMethod;
+  readonly amountMicroUsd: number;
+}
+
+const DEPOSIT_PATHS: Readonly<Record<DepositMethod, string>> = {
+  stripe: '/console/v1/deposits',
+  development: '/console/v1/deposits/development',
+};
 
 export function DepositCard() {
   const settings = useSettings();
   const moneyChanged = useMoneyChanged();
   const toast = useToast();
-  const [busy, setBusy] = useState<'stripe' | 'development' | null>(null);
-  const [problem, setProblem] = useState<unknown>(null);
   const { register, handleSubmit, formState, setValue } = useForm({ defaultValues: { amount: '10' } });
+  const deposit = useMutation({
+    mutationFn: async ({ method, amountMicroUsd }: DepositRequest) => {
+      const created = await api.post<ConsoleNewDeposit>(DEPOSIT_PATHS[method], { amount_micro_usd: amountMicroUsd });
+      if (created.checkout_url === null) await moneyChanged();
+      else window.location.assign(created.checkout_url);
+      return created;
+    },
+    onSuccess: ({ deposit: { amount_micro_usd }, checkout_url }) => {
+      if (checkout_url === null) toast.success(`${formatUsd(amount_micro_usd)} added`);
+    },
+  });
   if (settings === null) return null;
-  const ways = settings.deposits;
+  const methods = settings.deposits;
   const min = settings.min_deposit_micro_usd;
-
-  const pay = async (way: 'stripe' | 'development', text: string): Promise<void> => {
-    const amount = readUsd(text);
-    if (amount.kind === 'refused') return;
-    setBusy(way);
-    setProblem(null);
-    try {
-      const path = way === 'stripe' ? '/console/v1/deposits' : '/console/v1/deposits/development';
-      const { deposit, checkout_url } = await api.post<ConsoleNewDeposit>(path, { amount_micro_usd: amount.microUsd });
-      if (checkout_url !== null) {
-        // The button stays busy: the browser is on its way to the payment service.
-        window.location.assign(checkout_url);
-        return;
-      }
-      await moneyChanged();
-      toast.success(`${formatUsd(deposit.amount_micro_usd)} added`);
-      setBusy(null);
-    } catch (error) {
-      setProblem(error);
-      setBusy(null);
-    }
-  };
-  const submitAs = (way: 'stripe' | 'development') => handleSubmit(({ amount }) => pay(way, amount));
-  const [first] = ways;
+  // After a redirect to the payment service the button stays busy until the page is left.
+  const isBusy = (method: DepositMethod): boolean =>
+    deposit.variables?.method === method && (deposit.isPending || (deposit.data?.checkout_url ?? null) !== null);
+  const submitWith = (method: DepositMethod) =>
+    handleSubmit(({ amount }) => {
+      const typed = readUsd(amount);
+      if (typed.kind === 'amount') deposit.mutate({ method, amountMicroUsd: typed.microUsd });
+    });
+  const [first] = methods;
   return (
-    <Card title="Add money" about={ways.includes('stripe') ? 'You pay on the page of the payment service and come back here.' : undefined}>
+    <Card title="Add money" about={methods.includes('stripe') ? 'You pay on the page of the payment service and return here.' : undefined}>
       {first === undefined ? (
-        <Note title="This coordinator takes no payments.">
-          <p>Its operator can credit your account by hand.</p>
+        <Note title="This coordinator does not accept payments.">
+          <p>Its operator can add a deposit to your account.</p>
         </Note>
       ) : (
-        <form className="form" noValidate onSubmit={(event) => void submitAs(first)(event)}>
-          {problem === null ? null : <ErrorNote error={problem} />}
+        <Form onSubmit={submitWith(first)} error={deposit.error}>
           <Field
             label="Amount in US dollars"
             inputMode="decimal"
@@ -68,7 +72,7 @@ export function DepositCard() {
             {...register('amount', { validate: (text) => refusalOf(text, min) ?? true })}
           />
           <fieldset className="presets">
-            <legend className="visually-hidden">Usual amounts</legend>
+            <legend className="visually-hidden">Preset amounts</legend>
             {PRESETS.map((preset) => (
               <Button key={preset} size="small" onClick={() => setValue('amount', preset, { shouldValidate: true })}>
                 {`$${preset}`}
@@ -76,31 +80,31 @@ export function DepositCard() {
             ))}
           </fieldset>
           <div className="button-row">
-            {ways.includes('stripe') ? (
+            {methods.includes('stripe') ? (
               <Button
                 type={first === 'stripe' ? 'submit' : 'button'}
                 kind="primary"
-                busy={busy === 'stripe'}
-                onClick={first === 'stripe' ? undefined : () => void submitAs('stripe')()}
+                busy={isBusy('stripe')}
+                onClick={first === 'stripe' ? undefined : () => void submitWith('stripe')()}
               >
-                Go to payment
+                Continue to payment
               </Button>
             ) : null}
-            {ways.includes('development') ? (
+            {methods.includes('development') ? (
               <Button
                 type={first === 'development' ? 'submit' : 'button'}
                 kind={first === 'development' ? 'primary' : 'secondary'}
-                busy={busy === 'development'}
-                onClick={first === 'development' ? undefined : () => void submitAs('development')()}
+                busy={isBusy('development')}
+                onClick={first === 'development' ? undefined : () => void submitWith('development')()}
               >
-                Add play money
+                Add test funds
               </Button>
             ) : null}
           </div>
-          {ways.includes('development') ? (
-            <p className="field-hint">This coordinator runs in development mode: play money is made of nothing.</p>
+          {methods.includes('development') ? (
+            <p className="field-hint">This coordinator runs in development mode: test funds are not real money.</p>
           ) : null}
-        </form>
+        </Form>
       )}
     </Card>
   );

@@ -16,8 +16,8 @@ import { MoreButton } from './more-button.js';
 const PAGE = 20;
 const SOURCES: Readonly<Record<ConsoleDeposit['source'], string>> = {
   stripe: 'Payment',
-  development: 'Play money',
-  admin: 'Credited by the operator',
+  development: 'Test funds',
+  admin: 'Deposit by the operator',
 };
 const STATES: Readonly<Record<ConsoleDeposit['state'], readonly [Tone, string]>> = {
   open: ['neutral', 'Waiting'],
@@ -52,7 +52,7 @@ export function DepositHistory() {
           columns={COLUMNS}
           rows={rows}
           rowKey={({ id }) => id}
-          empty={<EmptyState title="No deposits yet">Add money above. It is here a moment later.</EmptyState>}
+          empty={<EmptyState title="No deposits yet">Add money above. It is available immediately.</EmptyState>}
           stacked
           loadingRows={2}
         />

@@ -1,12 +1,11 @@
 /** The form of a key, for a new one and for one that is there. */
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
-import { useState } from 'react';
-import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
+import { useFormMutation } from '../../api/form-mutation.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
-import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
 import { Select } from '../../ui/forms/select.js';
 import { EMPTY_KEY_FORM, type KeyForm, keyBody, keyForm } from './key-form.js';
 import { ModelChoice } from './model-choice.js';
@@ -45,32 +44,22 @@ function KeyFields({
   readonly onClose: () => void;
   readonly onDone: KeyDialogProps['onDone'];
 }) {
-  const [problem, setProblem] = useState<unknown>(null);
-  const { register, handleSubmit, formState, setError, setValue, watch } = useForm<KeyForm>({
-    defaultValues: editing === null ? EMPTY_KEY_FORM : keyForm(editing),
-  });
-  const { errors } = formState;
-  const save = async (form: KeyForm): Promise<void> => {
-    setProblem(null);
-    const result = keyBody(form, Date.now());
-    if (result.kind === 'refused') return setError(result.field, { message: result.problem }, { shouldFocus: true });
-    try {
-      if (editing === null) await onDone(await api.post<ConsoleNewKey>('/console/v1/keys', result.body));
-      else {
-        await api.patch(`/console/v1/keys/${encodeURIComponent(editing.id)}`, result.body);
-        await onDone(null);
-      }
-    } catch (error) {
-      setProblem(error);
-    }
-  };
+  const { register, errors, onSubmit, isPending, error, setValue, watch } = useFormMutation<KeyForm>(
+    editing === null ? EMPTY_KEY_FORM : keyForm(editing),
+    async (form, { setError }) => {
+      const result = keyBody(form, Date.now());
+      if (result.kind === 'refused') return setError(result.field, { message: result.problem }, { shouldFocus: true });
+      if (editing === null) return onDone(await api.post<ConsoleNewKey>('/console/v1/keys', result.body));
+      await api.patch(`/console/v1/keys/${encodeURIComponent(editing.id)}`, result.body);
+      return onDone(null);
+    },
+  );
   return (
-    <form className="form" noValidate onSubmit={(event) => void handleSubmit(save)(event)}>
-      {problem === null ? null : <ErrorNote error={problem} />}
+    <Form onSubmit={onSubmit} error={error}>
       <Field
         label="Name"
         autoComplete="off"
-        hint="Such as the program that will use it."
+        hint="For example, the program that will use the key."
         error={errors.name?.message}
         {...register('name')}
       />
@@ -79,24 +68,24 @@ function KeyFields({
         inputMode="decimal"
         autoComplete="off"
         suffix="USD"
-        hint="The most that may ever be spent with this key. Empty: no limit but the balance."
+        hint="Maximum total spend with this key. Empty: limited only by the balance."
         error={errors.spendLimit?.message}
         {...register('spendLimit')}
       />
       <Field label="Expires after" type="date" hint="Empty: never." error={errors.expiresOn?.message} {...register('expiresOn')} />
       <ModelChoice chosen={watch('models')} onChange={(models) => setValue('models', models, { shouldDirty: true })} />
       <Select
-        label="Signature of chat streams"
+        label="Signature in chat streams"
         options={SIGNATURE_FORMS}
-        hint="Choose the comment for programs that read choices[0] of every event and fail at the event without choices."
+        hint="Choose “comment” for programs that read choices[0] of every event and fail on the event without choices."
         {...register('signatureForm')}
       />
       <DialogActions>
         <Button onClick={onClose}>Cancel</Button>
-        <Button type="submit" kind="primary" busy={formState.isSubmitting}>
+        <Button type="submit" kind="primary" busy={isPending}>
           {editing === null ? 'Create key' : 'Save'}
         </Button>
       </DialogActions>
-    </form>
+    </Form>
   );
 }

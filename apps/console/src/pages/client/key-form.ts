@@ -24,7 +24,7 @@ export const EMPTY_KEY_FORM: KeyForm = { name: '', spendLimit: '', expiresOn: ''
 
 export function keyBody(form: KeyForm, now: number): KeyFormResult {
   const name = form.name.trim();
-  if (name === '') return refused('name', 'Give the key a name, such as the program that will use it.');
+  if (name === '') return refused('name', 'Enter a name, such as the program that will use the key.');
   if (name.length > MAX_NAME) return refused('name', `A name has at most ${MAX_NAME} characters.`);
   let spendLimit: number | null = null;
   if (form.spendLimit.trim() !== '') {
@@ -35,8 +35,8 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
   let expiresAt: string | null = null;
   if (form.expiresOn !== '') {
     const end = endOfDay(form.expiresOn);
-    if (end === null) return refused('expiresOn', 'Choose a day.');
-    if (end <= now) return refused('expiresOn', 'Choose a day that is not over.');
+    if (end === null) return refused('expiresOn', 'Choose a date.');
+    if (end <= now) return refused('expiresOn', 'Choose today or a later date.');
     expiresAt = new Date(end).toISOString();
   }
   const models = form.models.length === 0 ? null : [...form.models];

@@ -38,7 +38,7 @@ export function Page() {
   const revoke = async (key: ConsoleKey): Promise<void> => {
     await api.delete(`/console/v1/keys/${encodeURIComponent(key.id)}`);
     await renew();
-    toast.success(`${key.name} is revoked`);
+    toast.success(`${key.name} revoked`);
   };
   const create = (
     <Button kind="primary" icon={<Plus size={18} aria-hidden="true" />} onClick={() => setEditing('new')}>
@@ -47,11 +47,7 @@ export function Page() {
   );
   return (
     <>
-      <PageHeader
-        title="API keys"
-        about="Programs show a key with each request. Give each program its own, with a limit."
-        actions={create}
-      />
+      <PageHeader title="API keys" about="Programs authenticate with a key. Create one per program, with a spend limit." actions={create} />
       <Card flush>
         {error !== null && data === undefined ? (
           <ErrorState error={error} what="The keys" onRetry={() => void refetch()} />
@@ -64,7 +60,7 @@ export function Page() {
             stacked
             empty={
               <EmptyState icon={KeyRound} title="No keys yet">
-                A key lets a program use your balance. Create one to make the first request.
+                A key lets a program spend your balance. Create one to make your first request.
               </EmptyState>
             }
           />
@@ -77,7 +73,7 @@ export function Page() {
         onClose={() => setEditing(null)}
         onDone={async (created) => {
           setEditing(null);
-          if (created === null) toast.success('The key is changed');
+          if (created === null) toast.success('Key updated');
           else setMade(created);
           await renew();
         }}
@@ -92,7 +88,7 @@ export function Page() {
           if (revoking !== null) await revoke(revoking);
         }}
       >
-        <p>Programs that use it are refused from this moment on. This cannot be undone.</p>
+        <p>Requests with this key are refused immediately. This cannot be undone.</p>
       </ConfirmDialog>
     </>
   );

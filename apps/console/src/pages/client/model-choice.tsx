@@ -21,7 +21,7 @@ export function ModelChoice({ chosen, onChange }: ModelChoiceProps) {
         </label>
       ))}
       <p className="field-hint">
-        {chosen.length === 0 ? 'None ticked: the key may use every model.' : 'The key may use the ticked models only.'}
+        {chosen.length === 0 ? 'No model selected: the key can use every model.' : 'The key can use only the selected models.'}
       </p>
     </fieldset>
   );

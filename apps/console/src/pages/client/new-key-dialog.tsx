@@ -13,15 +13,15 @@ export function NewKeyDialog({ made, onClose }: { readonly made: ConsoleNewKey |
       onOpenChange={(open) => (open ? undefined : onClose())}
       keepOpen
       title="Your new key"
-      description="Copy it now: it is shown this once and stored nowhere. Whoever has it can spend your balance."
+      description="Copy the key now: it is shown only once and not stored. Anyone with the key can spend your balance."
     >
       {made === null ? null : <CopyField label="API key" value={made.secret} />}
       <DialogActions>
         <LinkButton href={PATHS.quickStart} kind="secondary">
-          How to use it
+          Quick start
         </LinkButton>
         <Button kind="primary" onClick={onClose}>
-          I have copied it
+          Done
         </Button>
       </DialogActions>
     </Dialog>

@@ -1,6 +1,7 @@
 /** The address, a model, a key and a first request in many languages, ready to be copied. */
 import './client.css';
 import type { ConsoleNewKey } from '@inference/formats';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
 import { useMe } from '../../api/session.js';
@@ -24,13 +25,13 @@ export function Page() {
   const [secret, setSecret] = useState<string | null>(null);
   return (
     <>
-      <PageHeader title="Quick start" about="Every client of the OpenAI or the Anthropic format works: change the address and the key." />
+      <PageHeader title="Quick start" about="Any OpenAI or Anthropic client works: change its base URL and API key." />
       <div className="stack">
         <AfterFirstSteps>
-          <Card title="Address and key">
+          <Card title="Base URL and key">
             <div className="stack-small">
-              <CopyField label="Base address, OpenAI format" value={`${window.location.origin}/v1`} />
-              <CopyField label="Base address, Anthropic format" value={window.location.origin} />
+              <CopyField label="Base URL, OpenAI format" value={`${window.location.origin}/v1`} />
+              <CopyField label="Base URL, Anthropic format" value={window.location.origin} />
               <QuickKey secret={secret} onMade={setSecret} />
             </div>
           </Card>
@@ -52,36 +53,27 @@ export function Page() {
 }
 
 function QuickKey({ secret, onMade }: { readonly secret: string | null; readonly onMade: (secret: string) => void }) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<unknown>(null);
   const moneyChanged = useMoneyChanged();
-  const make = async (): Promise<void> => {
-    setBusy(true);
-    setProblem(null);
-    try {
-      const made = await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' });
-      onMade(made.secret);
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async () => {
+      onMade((await api.post<ConsoleNewKey>('/console/v1/keys', { name: 'Quick start' })).secret);
       await moneyChanged();
-    } catch (error) {
-      setProblem(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+    },
+  });
   if (secret !== null) {
     return (
       <>
         <CopyField label="API key" value={secret} />
-        <p className="field-hint">Copy it now: when you leave this page it is gone. The requests below hold it, too.</p>
+        <p className="field-hint">Copy the key now: it is shown only on this page. The requests below contain it.</p>
       </>
     );
   }
   return (
     <div className="stack-small">
-      {problem === null ? null : <ErrorNote error={problem} />}
+      <ErrorNote error={error} />
       <div>
-        <Button busy={busy} onClick={() => void make()}>
-          Make a key and put it in
+        <Button busy={isPending} onClick={() => mutate()}>
+          Create a key and insert it
         </Button>
       </div>
     </div>
@@ -96,8 +88,8 @@ function FirstRequest({ models, secret }: { readonly models: readonly ModelEntry
   if (model === undefined) {
     return (
       <Card title="First request">
-        <EmptyState title="Nobody serves a text model now">
-          Models come and go with the machines of the network. This page looks again by itself.
+        <EmptyState title="No text model is available">
+          Models come and go with the machines of the network. This page refreshes automatically.
         </EmptyState>
       </Card>
     );

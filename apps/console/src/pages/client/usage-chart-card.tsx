@@ -27,10 +27,10 @@ export function UsageChartCard({ usage }: { readonly usage: ConsoleUsageDays | u
         {chart === null ? (
           <Skeleton height="100%" />
         ) : chart.series.length === 0 ? (
-          <EmptyState title="Nothing to draw">Nothing of this kind was used in the range.</EmptyState>
+          <EmptyState title="No data">No usage of this kind in the selected range.</EmptyState>
         ) : (
           <Chart
-            title={`Use by day and model: ${measure}.`}
+            title={`Usage by day and model: ${measure}.`}
             kind="bar"
             stacked
             labels={chart.days.map((day) => DAY.format(new Date(`${day}T00:00:00Z`)))}

@@ -45,7 +45,7 @@ export function Page() {
     <>
       <PageHeader
         title="Usage"
-        about="Requests that were answered and paid for. Days are in UTC. Nothing of what was asked or answered is kept."
+        about="Completed and charged requests. Days are in UTC. Prompts and responses are not stored."
         actions={
           <a className="button" data-kind="secondary" data-size="normal" href={`/console/v1/usage.csv?${query}`} download="usage.csv">
             <Download size={18} aria-hidden="true" />

@@ -64,14 +64,14 @@ export function UsageTable({ query }: { readonly query: string }) {
           stacked
           empty={
             <EmptyState
-              title="No requests in this range"
+              title="No requests match these filters"
               action={
                 <LinkButton href={PATHS.playground} kind="secondary">
                   Open the playground
                 </LinkButton>
               }
             >
-              Widen the filters, or make a request: it is listed as soon as it is answered.
+              Widen the filters, or make a request: it is listed when it completes.
             </EmptyState>
           }
         />

@@ -48,7 +48,7 @@ export function Page() {
     <>
       <PageHeader
         title="Leaderboard"
-        about={`Owners of Macs by what they did for others who paid for it, the first ${LEADERBOARD_ENTRIES}. Names are pseudonyms: nobody can tell an account from one.`}
+        about={`The top ${LEADERBOARD_ENTRIES} Mac owners by paid work. Names are pseudonyms that cannot be traced to accounts.`}
       />
       <div className="stack">
         <div className="row">
@@ -68,8 +68,8 @@ export function Page() {
                 loadingRows={8}
                 stacked
                 empty={
-                  <EmptyState title="Nobody has earned anything in this time">
-                    Entries appear when a paid request is answered. Choose a longer time, or link a Mac and be the first.
+                  <EmptyState title="No earnings in this period">
+                    Entries appear with the first paid request. Choose a longer period, or link a Mac.
                   </EmptyState>
                 }
               />

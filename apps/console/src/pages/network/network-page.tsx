@@ -26,15 +26,15 @@ export function Page() {
   return (
     <>
       <PageHeader
-        title="The network now"
-        about="People's Macs serve AI models to clients who can verify what they got. These numbers are at most a minute old."
+        title="Network overview"
+        about="People's Macs serve AI models to clients who can verify every response. Updated every minute."
         actions={<LinkButton href={PATHS.providers}>Check a provider</LinkButton>}
       />
       {data === undefined && stats.error !== null ? (
         <ErrorState error={stats.error} what="The network" onRetry={() => void stats.refetch()} />
       ) : (
         <div className="stack">
-          {stats.error === null ? null : <ErrorNote title="These numbers are old." error={stats.error} />}
+          {stats.error === null ? null : <ErrorNote title="These figures are out of date." error={stats.error} />}
           <LiveTotals stats={data} />
           <Activity stats={data} />
           <div className="columns">
@@ -65,12 +65,12 @@ function LiveTotals({ stats }: { readonly stats: NetworkStats | undefined }) {
       <Stat
         label="Requests, 24 h"
         value={day && <Count value={day.jobs} short />}
-        hint={stats === undefined ? null : `${formatShort(stats.total_requests)} ever`}
+        hint={stats === undefined ? null : `${formatShort(stats.total_requests)} in total`}
       />
       <Stat
         label="Tokens, 24 h"
         value={day && <Count value={day.tokens} short />}
-        hint={stats === undefined ? null : `${formatShort(stats.total_tokens)} ever`}
+        hint={stats === undefined ? null : `${formatShort(stats.total_tokens)} in total`}
       />
       <Stat
         label="Earned, 24 h"
@@ -91,16 +91,10 @@ function Activity({ stats }: { readonly stats: NetworkStats | undefined }) {
   return (
     <Card
       title="The last 30 minutes"
-      about={
-        total === undefined
-          ? 'Per minute'
-          : total === 0
-            ? 'No requests in this time'
-            : `${formatCount(total)} requests in this time, per minute`
-      }
+      about={total === undefined ? 'Per minute' : total === 0 ? 'No requests in this period' : `${formatCount(total)} requests, per minute`}
       actions={
         <Segmented
-          label="What is shown"
+          label="Metric"
           value={shown}
           onValue={setShown}
           options={[
@@ -126,8 +120,8 @@ function Activity({ stats }: { readonly stats: NetworkStats | undefined }) {
           labels={labels}
           labelHeading="Minute"
           series={[
-            { label: 'Tokens read', values: minutes?.map((minute) => minute.prompt_tokens) ?? [] },
-            { label: 'Tokens written', values: minutes?.map((minute) => minute.completion_tokens) ?? [] },
+            { label: 'Input tokens', values: minutes?.map((minute) => minute.prompt_tokens) ?? [] },
+            { label: 'Output tokens', values: minutes?.map((minute) => minute.completion_tokens) ?? [] },
           ]}
         />
       )}
@@ -160,16 +154,16 @@ const MODEL_COLUMNS: readonly Column<ModelRow>[] = [
 
 function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
   return (
-    <Card title="Models" about="Served right now, with the trust of the machines that serve them." flush>
+    <Card title="Models" about="Available now, by trust level of the serving machines." flush>
       <Table
-        caption="Models that are served"
+        caption="Available models"
         columns={MODEL_COLUMNS}
         rows={stats && modelRows(stats)}
         rowKey={({ model }) => model}
         loadingRows={2}
         empty={
-          <EmptyState title="No model is served">
-            No provider with a model is online. Requests wait a moment for one, and are then refused without a charge.
+          <EmptyState title="No models available">
+            No provider with a model is online. Requests wait briefly, then are refused without charge.
           </EmptyState>
         }
       />

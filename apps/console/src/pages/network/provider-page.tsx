@@ -36,8 +36,8 @@ export function Page() {
   const [record] = feed.data.providers;
   if (record === undefined) {
     return (
-      <EmptyState title="This provider is not connected" level={1} action={<LinkButton href={PATHS.providers}>See who is</LinkButton>}>
-        Records are published while a provider is connected. A record that you have saved can still be checked under Verify.
+      <EmptyState title="This provider is not connected" level={1} action={<LinkButton href={PATHS.providers}>View providers</LinkButton>}>
+        Records are published only while a provider is connected. Saved records can be checked under “Verify a record”.
       </EmptyState>
     );
   }
@@ -62,15 +62,15 @@ function Provider({ record, feed }: { readonly record: AttestationRecord; readon
       <div className="stack">
         {record.simulated ? (
           <Note tone="warn" title="This is a simulation">
-            The key of this provider is kept in software, for tests and demonstrations. Nothing here says anything about a real machine.
+            This provider stores its key in software, for tests and demonstrations. Nothing on this page is evidence about a real machine.
           </Note>
         ) : null}
         <Verify id={id} />
         <div className="columns">
-          <Card title="The machine" about="By its own signed word, with what was counted here.">
+          <Card title="The machine" about="As signed by the machine, with measurements of this coordinator.">
             <Facts record={record} />
           </Card>
-          <Card title="Trust, part by part" about={TRUST_MEANINGS[record.trust_level]}>
+          <Card title="Trust checks" about={TRUST_MEANINGS[record.trust_level]}>
             <TrustParts record={record} />
           </Card>
         </div>
@@ -86,7 +86,7 @@ function Verify({ id }: { readonly id: string }) {
   return (
     <Card
       title="Verify in this browser"
-      about="Downloads this provider's record again and computes every claim anew from the evidence beside it. Nothing is sent anywhere."
+      about="Downloads the record of this provider and recomputes every claim from its evidence. No data leaves your browser."
       actions={
         <Button
           kind="primary"
@@ -128,9 +128,9 @@ function Facts({ record }: { readonly record: AttestationRecord }) {
           <code>{record.serial_number}</code>
         </dd>
         <dt>Serves</dt>
-        <dd>{record.models.length === 0 ? 'nothing at the moment' : record.models.join(', ')}</dd>
+        <dd>{record.models.length === 0 ? 'no models' : record.models.join(', ')}</dd>
         <dt>Tokens per second</dt>
-        <dd>{live === undefined || live.decode_tps === 0 ? 'not measured yet' : `${formatRate(live.decode_tps)}, as measured here`}</dd>
+        <dd>{live === undefined || live.decode_tps === 0 ? 'not measured yet' : `${formatRate(live.decode_tps)}, as measured`}</dd>
         <dt>Requests served</dt>
         <dd>{live === undefined ? 'unknown' : formatCount(live.requests_served)}</dd>
         <dt>Last challenge</dt>
@@ -165,8 +165,8 @@ function RawRecord({ feed, id }: { readonly feed: AttestationFeed; readonly id: 
   const text = JSON.stringify(feed, null, 2);
   return (
     <Card
-      title="The record"
-      about="As it was downloaded, with the statements, signatures and certificates."
+      title="Attestation record"
+      about="The downloaded record with its statements, signatures and certificates."
       actions={
         <Button icon={<Download size={16} aria-hidden="true" />} onClick={() => save(text, `provider-${id}.json`)}>
           Save
@@ -174,7 +174,7 @@ function RawRecord({ feed, id }: { readonly feed: AttestationFeed; readonly id: 
       }
     >
       <details>
-        <summary>Show it</summary>
+        <summary>Show record</summary>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard (WCAG 2.1.1) */}
         <pre className="raw-record" tabIndex={0}>
           {text}

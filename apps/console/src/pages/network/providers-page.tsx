@@ -58,7 +58,7 @@ export function Page() {
     <>
       <PageHeader
         title="Providers"
-        about="The Macs that are connected now. Open one to see what it has shown about itself, and to check that in your browser."
+        about="Connected Macs. Open one to see its attestation and verify it in your browser."
         actions={
           <LinkButton href={PATHS.verify} kind="secondary">
             Verify a saved record
@@ -102,9 +102,9 @@ export function Page() {
               stacked
               empty={
                 all?.length === 0 ? (
-                  <EmptyState title="No provider is connected">As soon as a Mac connects, it is listed here.</EmptyState>
+                  <EmptyState title="No provider is connected">Macs appear here when they connect.</EmptyState>
                 ) : (
-                  <EmptyState title="No provider fits">Change the search or the choices above.</EmptyState>
+                  <EmptyState title="No providers match">Change the search or the filters above.</EmptyState>
                 )
               }
             />

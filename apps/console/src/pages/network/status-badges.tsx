@@ -9,23 +9,27 @@ interface StatusWords {
 }
 
 const STATUSES: Readonly<Record<string, StatusWords>> = {
-  online: { label: 'Online', tone: 'good', meaning: 'It takes requests.' },
-  away: { label: 'Away', tone: 'neutral', meaning: 'Its owner has paused it, or its schedule says so.' },
-  draining: { label: 'Leaving', tone: 'neutral', meaning: 'It ends its last requests and takes no new ones.' },
-  untrusted: { label: 'Untrusted', tone: 'warn', meaning: 'It has not shown what trust needs, so it gets no requests.' },
+  online: { label: 'Online', tone: 'good', meaning: 'Accepts requests.' },
+  away: { label: 'Away', tone: 'neutral', meaning: 'Paused by its owner or by its schedule.' },
+  draining: { label: 'Draining', tone: 'neutral', meaning: 'Finishes running requests and accepts no new ones.' },
+  untrusted: { label: 'Untrusted', tone: 'warn', meaning: 'Does not meet the trust requirements, so it gets no requests.' },
   below_min_trust_level: {
     label: 'Trust too low',
     tone: 'warn',
-    meaning: 'Its hardware is not proved, and the operator of this network sends requests only to machines whose hardware is.',
+    meaning: 'Its hardware is not attested, and this network requires attested hardware.',
   },
-  cooling_down: { label: 'Cooling down', tone: 'warn', meaning: 'It failed some requests and rests for a while.' },
-  quarantined: { label: 'Quarantined', tone: 'bad', meaning: 'It gave answers that did not verify, and gets no requests.' },
-  no_key: { label: 'No key', tone: 'warn', meaning: 'It has no valid key to seal requests to.' },
+  cooling_down: { label: 'Cooling down', tone: 'warn', meaning: 'In backoff after failed requests.' },
+  quarantined: {
+    label: 'Quarantined',
+    tone: 'bad',
+    meaning: 'Gets no requests: quarantined by an operator, or after a response failed verification.',
+  },
+  no_key: { label: 'No key', tone: 'warn', meaning: 'Has no valid key for sealed requests.' },
 };
 
 /** A status that this page does not know yet is shown as it is. */
 export function statusWords(status: string): StatusWords {
-  return STATUSES[status] ?? { label: sentence(status), tone: 'neutral', meaning: 'It takes no requests now.' };
+  return STATUSES[status] ?? { label: sentence(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
 }
 
 export function StatusBadge({ status }: { readonly status: string }) {
@@ -43,8 +47,8 @@ export const TRUST_WORDS = {
 } as const;
 
 export const TRUST_MEANINGS = {
-  hardware: "The maker's certificates, device management and the machine's own signed word agree.",
-  self_signed: 'The machine speaks for itself: its key signed what it says, and no one else vouches for it.',
+  hardware: "Apple's certificates, device management and the machine's own signed statements agree.",
+  self_signed: 'Statements are signed only by the key of the machine; nobody else confirms them.',
 } as const;
 
 export function TrustBadge({ level }: { readonly level: 'hardware' | 'self_signed' }) {

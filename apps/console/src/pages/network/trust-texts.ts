@@ -33,7 +33,7 @@ export const PART_WORDS: Readonly<Record<TrustPartName, { readonly label: string
 };
 
 export const STATE_WORDS: Readonly<Record<PartState, { readonly label: string; readonly tone: Tone }>> = {
-  ok: { label: 'Holds', tone: 'good' },
+  ok: { label: 'Passed', tone: 'good' },
   missing: { label: 'Not shown', tone: 'neutral' },
   stale: { label: 'Out of date', tone: 'warn' },
   failed: { label: 'Does not hold', tone: 'bad' },

@@ -44,10 +44,10 @@ export function Page() {
     <>
       <PageHeader
         title="Verify a record"
-        about="Checks a saved record, or a whole feed from /v1/providers/attestation, in this browser. Nothing is sent anywhere."
+        about="Verifies a saved record, or a feed from /v1/providers/attestation, in this browser. No data leaves your browser."
       />
       <div className="stack">
-        <Card title="The record">
+        <Card title="Attestation record">
           <form
             className="stack-small"
             onSubmit={(event) => {
@@ -65,8 +65,8 @@ export function Page() {
               rows={8}
             />
             <CheckField
-              label="Judge it as of its newest challenge"
-              hint="Records are dated: one that was saved more than 20 minutes ago no longer shows that its machine answers now. With this, it is judged by the moment at which it says that it was new."
+              label="Verify as of the newest challenge"
+              hint="A record older than 20 minutes no longer proves that its machine answers now. This option verifies it as of the time of its newest challenge."
               checked={asOfChallenge}
               onChange={(event) => setAsOfChallenge(event.target.checked)}
             />
@@ -93,7 +93,7 @@ export function Page() {
           </form>
         </Card>
         {verification.state === 'idle' ? null : (
-          <Card title="What was found">
+          <Card title="Result">
             <VerificationView verification={verification} />
           </Card>
         )}

@@ -3,6 +3,7 @@ import { useForm } from 'react-hook-form';
 import { Card } from '../../ui/display/card.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
 import { readUserCode } from './user-code.js';
 
 export interface CodeFormProps {
@@ -17,24 +18,20 @@ export function CodeForm({ initial, problem, onCode }: CodeFormProps) {
   const error = formState.errors.code?.message ?? (formState.isSubmitted || formState.isDirty ? undefined : (problem ?? undefined));
   return (
     <Card
-      title="Which code does the machine show?"
-      about="“inference-provider login” shows it on the machine, and it is good for ten minutes."
+      title="Enter the code shown on the machine"
+      about="Run “inference-provider login” on the machine to get a code. Codes expire after ten minutes."
     >
-      <form
-        className="form"
-        noValidate
-        onSubmit={(event) =>
-          void handleSubmit(({ code }) => {
-            const typed = readUserCode(code);
-            if (typed.kind === 'code') onCode(typed.code);
-            else setError('code', { message: typed.problem }, { shouldFocus: true });
-          })(event)
-        }
+      <Form
+        onSubmit={handleSubmit(({ code }) => {
+          const typed = readUserCode(code);
+          if (typed.kind === 'code') onCode(typed.code);
+          else setError('code', { message: typed.problem }, { shouldFocus: true });
+        })}
       >
         <Field
           label="Code"
           placeholder="WDJB-MJHT"
-          hint="Eight letters, upper or lower case, with or without the dash."
+          hint="Eight letters; case and dash do not matter."
           autoComplete="one-time-code"
           autoCapitalize="characters"
           spellCheck={false}
@@ -44,10 +41,10 @@ export function CodeForm({ initial, problem, onCode }: CodeFormProps) {
         />
         <div>
           <Button type="submit" kind="primary">
-            Go on
+            Continue
           </Button>
         </div>
-      </form>
+      </Form>
     </Card>
   );
 }

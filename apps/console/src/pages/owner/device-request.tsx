@@ -1,6 +1,6 @@
 /** What asks to be linked with a code, and the decision about it. */
 import type { ConsoleDeviceCode } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { CircleCheck, CircleSlash, ClockAlert, SearchX } from 'lucide-react';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
@@ -18,20 +18,20 @@ import { deviceCodePath, MACHINES, useDeviceCode } from './queries.js';
 
 export interface DeviceRequestProps {
   readonly code: string;
-  /** Type another code. */
+  /** Enter another code. */
   readonly onAnother: () => void;
 }
 
 export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
   const { data, error, refetch } = useDeviceCode(code);
   const [decided, setDecided] = useState<ConsoleDeviceCode | null>(null);
-  const another = <Button onClick={onAnother}>Type another code</Button>;
+  const another = <Button onClick={onAnother}>Enter another code</Button>;
   if (error instanceof ApiError && error.status === 404) {
     return (
       <Card>
         <EmptyState icon={SearchX} title={`The code ${code} is not known`} action={another}>
-          Compare it with what the machine shows. A code is good for ten minutes and for one machine; run “inference-provider login” again
-          for a new one.
+          Compare it with the code on the machine. A code is valid for ten minutes and one machine; run “inference-provider login” again for
+          a new one.
         </EmptyState>
       </Card>
     );
@@ -40,7 +40,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
   if (shown === undefined) {
     if (error !== null) return <ErrorState what="The code" error={error} onRetry={() => void refetch()} />;
     return (
-      <Card title="Looking for the machine">
+      <Card title="Looking up the code">
         <Skeleton height="9rem" />
       </Card>
     );
@@ -54,11 +54,11 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
           <EmptyState
             icon={CircleCheck}
             title={decided === null ? 'This code was approved before' : `${shown.machine_name} is approved`}
-            action={<LinkButton href={PATHS.machines}>Go to the machines</LinkButton>}
+            action={<LinkButton href={PATHS.machines}>View machines</LinkButton>}
           >
             {decided === null
-              ? 'A code links one machine, once. If that was not you, unlink the machine under Machines.'
-              : 'It will be among your machines as soon as it has connected, within a few seconds. You can close the window on the Mac.'}
+              ? 'A code links one machine, once. If you did not approve it, unlink the machine under Machines.'
+              : 'It appears among your machines within a few seconds. You can close the window on the Mac.'}
           </EmptyState>
         </Card>
       );
@@ -67,8 +67,8 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
         <Card>
           <EmptyState icon={CircleSlash} title={decided === null ? 'This code was denied before' : 'Denied'} action={another}>
             {decided === null
-              ? 'It is good for nothing any more. Run “inference-provider login” on the machine again for a new one.'
-              : 'The machine gets nothing, and the code is good for nothing any more.'}
+              ? 'The code is no longer valid. Run “inference-provider login” on the machine again for a new one.'
+              : 'The machine was not linked, and the code is no longer valid.'}
           </EmptyState>
         </Card>
       );
@@ -76,7 +76,7 @@ export function DeviceRequest({ code, onAnother }: DeviceRequestProps) {
       return (
         <Card>
           <EmptyState icon={ClockAlert} title="This code has expired" action={another}>
-            Codes are good for ten minutes. Run “inference-provider login” on the machine again for a new one.
+            Codes expire after ten minutes. Run “inference-provider login” on the machine again for a new one.
           </EmptyState>
         </Card>
       );
@@ -93,22 +93,20 @@ interface DecisionProps {
 
 function Decision({ request, onDecided, onAnother }: DecisionProps) {
   const queryClient = useQueryClient();
-  const [busy, setBusy] = useState<'approve' | 'deny' | null>(null);
-  const [problem, setProblem] = useState<unknown>(null);
-  const decide = async (decision: 'approve' | 'deny'): Promise<void> => {
-    setBusy(decision);
-    setProblem(null);
-    try {
+  const {
+    mutate: decide,
+    isPending,
+    variables,
+    error,
+  } = useMutation({
+    mutationFn: async (decision: 'approve' | 'deny') => {
       onDecided(await api.post<ConsoleDeviceCode>(`${deviceCodePath(request.user_code)}/${decision}`));
       await queryClient.invalidateQueries({ queryKey: MACHINES });
-    } catch (error) {
-      setProblem(error);
-      // Somebody else may have decided meanwhile, or it has expired.
-      await queryClient.invalidateQueries({ queryKey: ['device-code', request.user_code] });
-    } finally {
-      setBusy(null);
-    }
-  };
+    },
+    // Another session may have decided meanwhile, or the code has expired.
+    onError: () => queryClient.invalidateQueries({ queryKey: ['device-code', request.user_code] }),
+  });
+  const pending = isPending ? variables : null;
   return (
     <Card title={`Link “${request.machine_name}” to your account?`}>
       <div className="stack">
@@ -125,9 +123,9 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
               <dd>{request.chip_name}</dd>
             </>
           )}
-          <dt>Asked from</dt>
+          <dt>Requested from</dt>
           <dd>{request.address ?? 'an unknown address'}</dd>
-          <dt>Asked</dt>
+          <dt>Requested</dt>
           <dd>
             <Time at={request.requested_at} />
           </dd>
@@ -136,20 +134,20 @@ function Decision({ request, onDecided, onAnother }: DecisionProps) {
             <Time at={request.expires_at} />
           </dd>
         </dl>
-        <Note tone="warn" title="Approve it only if you ran the command yourself, just now">
-          Compare the code with the one on the machine. Name and chip are what the machine says of itself. If somebody sent you this code or
-          link, deny it.
+        <Note tone="warn" title="Approve only if you just ran the command yourself">
+          Compare the code with the one on the machine. Name and chip are reported by the machine. If someone sent you this code or link,
+          deny it.
         </Note>
-        {problem === null ? null : <ErrorNote error={problem} title="Nothing was decided." />}
+        <ErrorNote error={error} title="No decision was recorded." />
         <div className="row">
-          <Button kind="primary" busy={busy === 'approve'} disabled={busy === 'deny'} onClick={() => void decide('approve')}>
+          <Button kind="primary" busy={pending === 'approve'} disabled={pending === 'deny'} onClick={() => decide('approve')}>
             Approve
           </Button>
-          <Button busy={busy === 'deny'} disabled={busy === 'approve'} onClick={() => void decide('deny')}>
+          <Button busy={pending === 'deny'} disabled={pending === 'approve'} onClick={() => decide('deny')}>
             Deny
           </Button>
-          <Button kind="quiet" disabled={busy !== null} onClick={onAnother}>
-            Type another code
+          <Button kind="quiet" disabled={isPending} onClick={onAnother}>
+            Enter another code
           </Button>
         </div>
       </div>

@@ -47,17 +47,17 @@ export function Page() {
     <>
       <PageHeader
         title="Earnings"
-        about="What your machines earned with answers that were signed, delivered and paid. Days are in UTC."
+        about="Earnings of your machines for signed, delivered and paid responses. Days are in UTC."
         actions={<Segmented label="Range" value={range} options={RANGES} onValue={setRange} />}
       />
       <div className="stack">
-        {earnings.error !== null && rows !== undefined ? <ErrorNote error={earnings.error} title="These figures are not of now." /> : null}
+        {earnings.error !== null && rows !== undefined ? <ErrorNote error={earnings.error} title="These figures are out of date." /> : null}
         <Stats>
           <Stat label={`Earned in ${range} days`} value={sums === undefined ? undefined : <Money microUsd={sums.earned} />} />
           <Stat label="Jobs" value={sums === undefined ? undefined : <Count short value={sums.jobs} />} />
           <Stat label="Tokens" value={sums === undefined ? undefined : <Count short value={sums.tokens} />} />
           <Stat
-            label="May be withdrawn"
+            label="Available to withdraw"
             value={balance.data === undefined ? undefined : <Money microUsd={balance.data.withdrawable_micro_usd} />}
           />
           {balance.data === undefined || balance.data.pending_micro_usd === 0 ? null : (
@@ -126,11 +126,8 @@ function ByDay({ earnings, nameOf }: ByDayProps) {
         {earnings === undefined ? (
           <Skeleton height="17rem" />
         ) : earnings.data.length === 0 ? (
-          <EmptyState
-            title="Nothing was earned in this time"
-            action={<LinkButton href={PATHS.machines}>See how your machines do</LinkButton>}
-          >
-            A machine earns with every answer that a client pays for. Why one gets few requests, its page says.
+          <EmptyState title="No earnings in this period" action={<LinkButton href={PATHS.machines}>View machines</LinkButton>}>
+            A machine earns with every paid response. Its page explains why it gets few requests.
           </EmptyState>
         ) : (
           <EarningsChart earnings={earnings} nameOf={nameOf} />

@@ -9,16 +9,16 @@ export function HowToLink() {
     <ol className="steps">
       <li>
         <h3>Install the agent on the Mac</h3>
-        <p>It needs Apple silicon. The guide of the provider, in the documentation, says how to install it and choose a model.</p>
+        <p>Requires Apple silicon. The provider guide in the documentation describes installation and the choice of a model.</p>
       </li>
       <li>
-        <h3>Let it sign in</h3>
+        <h3>Sign the agent in</h3>
         <CopyField label="Command" hideLabel value={`inference-provider login --coordinator ${window.location.origin}`} />
-        <p>It shows a code of eight letters.</p>
+        <p>The command shows a code of eight letters.</p>
       </li>
       <li>
         <h3>Approve the code here</h3>
-        <p>From then on the machine is in this list, and what it earns is yours.</p>
+        <p>The machine then appears in this list, and its earnings are yours.</p>
         <LinkButton href={PATHS.link}>Enter a code</LinkButton>
       </li>
     </ol>

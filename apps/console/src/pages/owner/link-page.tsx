@@ -13,7 +13,7 @@ export function Page() {
   const again = (): void => navigate(PATHS.link);
   return (
     <>
-      <PageHeader title="Link a machine" about="A machine that is linked earns for your account, and you see how it does." />
+      <PageHeader title="Link a machine" about="A linked machine earns for your account, and you can monitor it here." />
       {typed?.kind === 'code' ? (
         <DeviceRequest key={typed.code} code={typed.code} onAnother={again} />
       ) : (

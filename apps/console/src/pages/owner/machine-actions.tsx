@@ -3,16 +3,16 @@ import type { ConsoleMachineView } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { Pencil, Unlink } from 'lucide-react';
 import { useState } from 'react';
-import { useForm } from 'react-hook-form';
 import { useLocation } from 'wouter';
 import { api } from '../../api/api-client.js';
+import { useFormMutation } from '../../api/form-mutation.js';
 import { PATHS } from '../../routing/paths.js';
 import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
-import { ErrorNote } from '../../ui/feedback/error-state.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
 import { MACHINES, machineKey, machinePath } from './queries.js';
 
 interface MachineActionsProps {
@@ -41,41 +41,32 @@ export function MachineActions({ machine, name }: MachineActionsProps) {
 
 function Rename({ machine, onClose }: { readonly machine: ConsoleMachineView; readonly onClose: () => void }) {
   const queryClient = useQueryClient();
-  const [problem, setProblem] = useState<unknown>(null);
-  const { register, handleSubmit, formState } = useForm({ defaultValues: { name: machine.name ?? '' } });
-  const save = async ({ name }: { name: string }): Promise<void> => {
-    setProblem(null);
-    const trimmed = name.trim();
-    try {
-      const path = machinePath(machine.provider_id);
-      const renamed = await api.patch<ConsoleMachineView>(path, { name: trimmed === '' ? null : trimmed });
-      queryClient.setQueryData(machineKey(machine.provider_id), renamed);
-      await queryClient.invalidateQueries({ queryKey: [...MACHINES, 'list'] });
-      onClose();
-    } catch (error) {
-      setProblem(error);
-    }
-  };
+  const { register, errors, onSubmit, isPending, error } = useFormMutation({ name: machine.name ?? '' }, async ({ name }) => {
+    const body = { name: name.trim() === '' ? null : name.trim() };
+    const renamed = await api.patch<ConsoleMachineView>(machinePath(machine.provider_id), body);
+    queryClient.setQueryData(machineKey(machine.provider_id), renamed);
+    await queryClient.invalidateQueries({ queryKey: [...MACHINES, 'list'] });
+    onClose();
+  });
   return (
     <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title="Rename the machine">
-      <form className="form" noValidate onSubmit={(event) => void handleSubmit(save)(event)}>
-        {problem === null ? null : <ErrorNote error={problem} />}
+      <Form onSubmit={onSubmit} error={error}>
         <Field
           label="Name"
-          hint="Only you see it. Without one, the machine is called by its chip."
+          hint="Visible only to you. Without a name, the chip is shown."
           autoComplete="off"
-          error={formState.errors.name?.message}
+          error={errors.name?.message}
           {...register('name', {
             validate: (name) => name.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`,
           })}
         />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" busy={formState.isSubmitting}>
+          <Button type="submit" kind="primary" busy={isPending}>
             Save
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -92,7 +83,7 @@ function UnlinkDialog({ machine, name, open, onOpenChange }: UnlinkDialogProps) 
   const unlink = async (): Promise<void> => {
     await api.delete(machinePath(machine.provider_id));
     navigate(PATHS.machines);
-    toast.success(`${name} is unlinked`);
+    toast.success(`${name} unlinked`);
     queryClient.removeQueries({ queryKey: machineKey(machine.provider_id) });
     await queryClient.invalidateQueries({ queryKey: MACHINES });
   };

@@ -9,17 +9,17 @@ import { CopyField } from '../../ui/forms/copy-field.js';
 export function MachineAway({ machine: { provider_id, last_seen } }: { readonly machine: ConsoleMachineView }) {
   return (
     <>
-      <Card title="It is not connected" about="No request comes, and nothing is earned, until the agent on this Mac is connected again.">
+      <Card title="Not connected" about="The machine gets no requests and earns nothing until its agent reconnects.">
         <div className="stack-small">
           {last_seen?.left ? <p>{leftWords(last_seen.left)}</p> : null}
-          <p>Wake the Mac, see that it is online, and look how the agent does:</p>
+          <p>Wake the Mac, check its internet connection, and check the agent:</p>
           <CopyField label="Command" hideLabel value="inference-provider status" />
-          <p>Where it does not run, start it:</p>
+          <p>If the agent is not running, start it:</p>
           <CopyField label="Command that starts it" hideLabel value="inference-provider start" />
         </div>
       </Card>
       {last_seen === null ? null : (
-        <Card title="When it was last seen">
+        <Card title="Last connection">
           <dl className="facts">
             <dt>Time</dt>
             <dd>
@@ -29,7 +29,7 @@ export function MachineAway({ machine: { provider_id, last_seen } }: { readonly 
             <dd>{last_seen.models.join(', ') || 'none'}</dd>
             <dt>Trust</dt>
             <dd>{trustLevel(last_seen.trust_level).label}</dd>
-            <dt>Served on that connection</dt>
+            <dt>Served</dt>
             <dd>
               {counted(last_seen.requests_served, 'request')}, {counted(last_seen.tokens_generated, 'token')}
             </dd>

@@ -20,14 +20,14 @@ export function MachineFigures({ machine: { provider_id, status, last_seen } }: 
         hint={month === undefined ? undefined : `with ${counted(sumOf(month).jobs, 'job')}`}
       />
       <Stat
-        label="Share of the traffic"
+        label="Share of traffic"
         value={status === null ? '—' : formatShare(status.share)}
         hint={status === null ? 'while it is connected' : `${counted(status.placements, 'request')} since it connected`}
       />
       <Stat
         label="Tokens per second"
         value={rate === 0 ? '—' : formatRate(rate)}
-        hint={status === null ? 'when it was last seen' : 'of its quickest model'}
+        hint={status === null ? 'when it was last seen' : 'of its fastest model'}
       />
       <Stat label="Jobs now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
     </Stats>

@@ -24,8 +24,8 @@ export function Page() {
   const { data, error, refetch } = useMachine(id);
   if (error instanceof ApiError && error.status === 404) {
     return (
-      <EmptyState level={1} title="This machine is not among yours" action={<LinkButton href={PATHS.machines}>Your machines</LinkButton>}>
-        It was unlinked, or it never was linked to this account.
+      <EmptyState level={1} title="Machine not found" action={<LinkButton href={PATHS.machines}>Your machines</LinkButton>}>
+        The machine was unlinked, or was never linked to this account.
       </EmptyState>
     );
   }
@@ -61,9 +61,9 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
         actions={<MachineActions machine={machine} name={name} />}
       />
       <div className="stack">
-        {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+        {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}
         {hold === null ? null : (
-          <Note tone="bad" title="The operator of this network holds this machine back">
+          <Note tone="bad" title="Quarantined by the operator of this network">
             <p>“{hold.reason}”</p>
             <p>
               It gets no jobs since <Time at={hold.since} as="date-time" />, until the operator lets it in again.

@@ -75,7 +75,7 @@ export function Page() {
     <>
       <PageHeader
         title="Machines"
-        about="The Macs that serve for you. States are of this moment."
+        about="Macs linked to your account, with their current state."
         actions={
           isEmpty ? undefined : (
             <LinkButton href={PATHS.link} icon={<Link2 size={16} aria-hidden="true" />}>
@@ -85,18 +85,18 @@ export function Page() {
         }
       />
       <div className="stack">
-        {machines.error !== null && rows !== undefined ? <ErrorNote error={machines.error} title="These states are not of now." /> : null}
+        {machines.error !== null && rows !== undefined ? <ErrorNote error={machines.error} title="These states are out of date." /> : null}
         {rows === undefined && machines.error !== null ? (
           <ErrorState what="Your machines" error={machines.error} onRetry={() => void machines.refetch()} />
         ) : isEmpty ? (
-          <Card title="No machine is linked yet" about="Three steps, and a Mac serves for you.">
+          <Card title="No machines linked" about="Link a Mac in three steps.">
             <HowToLink />
           </Card>
         ) : (
           <>
             <Stats>
               <Stat label="Machines" value={rows?.length} />
-              <Stat label="Take jobs now" value={rows?.filter(({ live }) => live?.status === 'online').length} />
+              <Stat label="Online now" value={rows?.filter(({ live }) => live?.status === 'online').length} />
               <Stat label="Earned today" value={money(today.data?.data)} hint="UTC" />
               <Stat label="Earned in 30 days" value={money(month.data?.data)} />
             </Stats>

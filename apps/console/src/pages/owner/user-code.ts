@@ -12,7 +12,7 @@ export type TypedCode =
 
 export function readUserCode(text: string): TypedCode {
   const letters = text.toUpperCase().replace(/[\s\p{Pd}_.]/gu, '');
-  if (letters === '') return refused('Type the code that the machine shows.');
+  if (letters === '') return refused('Enter the code that the machine shows.');
   const wrong = [...letters].find((letter) => !LETTERS.includes(letter));
   if (wrong !== undefined) return refused(`No code has “${wrong}” in it. Codes have no vowels, no Y and no digits.`);
   if (letters.length !== LENGTH) return refused(`A code has ${LENGTH} letters, and this one has ${letters.length}.`);

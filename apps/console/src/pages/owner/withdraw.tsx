@@ -14,6 +14,7 @@ import { Skeleton } from '../../ui/feedback/skeleton.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
+import { Form } from '../../ui/forms/form.js';
 import { PayoutAccount } from './payout-account.js';
 import { EARNINGS } from './queries.js';
 
@@ -29,7 +30,7 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
   const max = wholeCents(balance.withdrawable_micro_usd);
   const min = settings.min_withdrawal_micro_usd;
   return (
-    <Card title="Withdraw" about={`What was earned may be withdrawn, ${formatUsd(min)} and more at a time. What was deposited may not.`}>
+    <Card title="Withdraw" about={`Minimum ${formatUsd(min)} per withdrawal. Only earnings can be withdrawn, deposits cannot.`}>
       <div className="stack">
         {max < min ? (
           <p>
@@ -39,7 +40,7 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
           <WithdrawForm min={min} max={max} />
         )}
         <PendingEarnings balance={balance} />
-        {settings.payouts ? <PayoutAccount /> : <p className="small muted">The operator of this network pays withdrawals by hand.</p>}
+        {settings.payouts ? <PayoutAccount /> : <p className="small muted">The operator of this network pays withdrawals manually.</p>}
       </div>
     </Card>
   );
@@ -74,7 +75,7 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
   const { register, handleSubmit, formState, setValue, reset } = useForm({ defaultValues: { amount: '' } });
   const withdraw = async (amount: number): Promise<void> => {
     await api.post<ConsoleWithdrawal>('/console/v1/withdrawals', { amount_micro_usd: amount });
-    toast.success(`${formatUsd(amount)} asked for`, 'The operator pays it, and it stands below until then.');
+    toast.success(`Withdrawal of ${formatUsd(amount)} requested`, 'The operator will pay it. See its state below.');
     reset();
     await queryClient.invalidateQueries({ queryKey: EARNINGS });
   };
@@ -85,22 +86,18 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
     return typed.microUsd <= max || `At most ${formatUsd(max)}.`;
   };
   return (
-    <form
-      className="form"
-      noValidate
-      onSubmit={(event) =>
-        void handleSubmit(({ amount }) => {
-          const typed = readUsd(amount);
-          if (typed.kind === 'amount') setAsked(typed.microUsd);
-        })(event)
-      }
+    <Form
+      onSubmit={handleSubmit(({ amount }) => {
+        const typed = readUsd(amount);
+        if (typed.kind === 'amount') setAsked(typed.microUsd);
+      })}
     >
       <Field
         label="Amount"
         inputMode="decimal"
         suffix="USD"
         autoComplete="off"
-        hint={`${formatUsd(max)} may be withdrawn.`}
+        hint={`${formatUsd(max)} available.`}
         error={formState.errors.amount?.message}
         {...register('amount', { validate: check })}
       />
@@ -109,7 +106,7 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
           Withdraw
         </Button>
         <Button kind="quiet" onClick={() => setValue('amount', typedUsd(max), { shouldValidate: true })}>
-          All of it
+          Maximum
         </Button>
       </div>
       {asked === null ? null : (
@@ -125,6 +122,6 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
           </p>
         </ConfirmDialog>
       )}
-    </form>
+    </Form>
   );
 }

@@ -22,13 +22,13 @@ export function WithdrawalHistory() {
           columns={COLUMNS}
           rows={rows}
           rowKey={({ id }) => id}
-          empty={<p className="card-empty">Nothing was withdrawn yet.</p>}
+          empty={<p className="card-empty">No withdrawals yet.</p>}
         />
       )}
       {withdrawals.hasNextPage ? (
         <p className="card-more">
           <Button busy={withdrawals.isFetchingNextPage} onClick={() => void withdrawals.fetchNextPage()}>
-            Show older ones
+            Show more
           </Button>
         </p>
       ) : null}
@@ -37,8 +37,8 @@ export function WithdrawalHistory() {
 }
 
 const COLUMNS: readonly Column<ConsoleWithdrawal>[] = [
-  { key: 'at', header: 'Asked for', rowHeader: true, cell: ({ created_at }) => <Time at={created_at} as="date" /> },
+  { key: 'at', header: 'Requested', rowHeader: true, cell: ({ created_at }) => <Time at={created_at} as="date" /> },
   { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
   { key: 'state', header: 'State', cell: ({ state }) => <WithdrawalState state={state} /> },
-  { key: 'ended', header: 'Ended', cell: ({ ended_at }) => (ended_at === null ? '—' : <Time at={ended_at} as="date" />) },
+  { key: 'ended', header: 'Completed', cell: ({ ended_at }) => (ended_at === null ? '—' : <Time at={ended_at} as="date" />) },
 ];

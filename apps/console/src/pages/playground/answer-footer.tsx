@@ -37,7 +37,7 @@ export function AnswerFooter({ provider, usage, finishReason, costMicroUsd, chec
         <span title="Tokens of input and output">{`${formatCount(usage.prompt)} → ${formatCount(usage.completion)} tokens`}</span>
       )}
       {costMicroUsd === null ? null : <Money microUsd={costMicroUsd} />}
-      {finishReason === 'length' ? <Badge tone="warn">Cut at the most tokens</Badge> : null}
+      {finishReason === 'length' ? <Badge tone="warn">Cut at max tokens</Badge> : null}
     </div>
   );
 }

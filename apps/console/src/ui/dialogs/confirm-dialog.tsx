@@ -1,5 +1,6 @@
-/** Asks before something that cannot be taken back. Shows what went wrong, and stays open then. */
-import { type ReactNode, useState } from 'react';
+/** Asks before an action that cannot be undone. Stays open with the error if the action fails. */
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import { ErrorNote } from '../feedback/error-state.js';
 import { Button } from '../forms/button.js';
 import { Dialog, DialogActions } from './dialog.js';
@@ -15,27 +16,14 @@ export interface ConfirmDialogProps {
 }
 
 export function ConfirmDialog({ open, onOpenChange, title, confirm, children, onConfirm }: ConfirmDialogProps) {
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const run = async (): Promise<void> => {
-    setBusy(true);
-    setError(null);
-    try {
-      await onConfirm();
-      onOpenChange(false);
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const { mutate, isPending, error } = useMutation({ mutationFn: onConfirm, onSuccess: () => onOpenChange(false) });
   return (
     <Dialog open={open} onOpenChange={onOpenChange} title={title}>
       {children}
-      {error === null ? null : <ErrorNote error={error} />}
+      <ErrorNote error={error} />
       <DialogActions>
         <Button onClick={() => onOpenChange(false)}>Cancel</Button>
-        <Button kind="danger" busy={busy} onClick={() => void run()}>
+        <Button kind="danger" busy={isPending} onClick={() => mutate()}>
           {confirm}
         </Button>
       </DialogActions>

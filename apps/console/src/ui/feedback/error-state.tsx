@@ -35,8 +35,9 @@ export function ErrorState({ error, onRetry, what = 'This', level }: ErrorStateP
   );
 }
 
-/** A line that tells why something was not done, as above the buttons of a form. */
-export function ErrorNote({ error, title }: { readonly error: unknown; readonly title?: string }) {
+/** Reason why an action failed, as above the fields of a form. Nothing for null. */
+export function ErrorNote({ error, title }: { readonly error: unknown; readonly title?: string | undefined }) {
+  if (error === null) return null;
   return (
     <div className="note" data-tone="bad" role="alert">
       <TriangleAlert size={18} aria-hidden="true" />

@@ -28,9 +28,9 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
   const name = account.email ?? account.name;
   return (
     <>
-      <Button onClick={() => setAsked('deposit')}>Deposit by hand</Button>
+      <Button onClick={() => setAsked('deposit')}>Add deposit</Button>
       <Button disabled={account.id === me.id} onClick={() => setAsked('is_admin')}>
-        {account.is_admin ? 'Take the admin flag' : 'Give the admin flag'}
+        {account.is_admin ? 'Revoke operator access' : 'Grant operator access'}
       </Button>
       <Button kind={isSuspended ? 'primary' : 'danger'} disabled={account.id === me.id} onClick={() => setAsked('suspended')}>
         {isSuspended ? 'Reinstate' : 'Suspend'}
@@ -41,25 +41,25 @@ export function AccountActions({ account }: { readonly account: AdminAccountView
         onOpenChange={close}
         title={isSuspended ? `Reinstate ${name}?` : `Suspend ${name}?`}
         confirm={isSuspended ? 'Reinstate' : 'Suspend'}
-        onConfirm={() => change({ suspended: !isSuspended }, isSuspended ? 'The account is open again' : 'The account is suspended')}
+        onConfirm={() => change({ suspended: !isSuspended }, isSuspended ? 'Account reinstated' : 'Account suspended')}
       >
         <p>
           {isSuspended
-            ? 'Its keys and sessions open what they did before.'
-            : 'Its keys answer 403 and its sessions open nothing, from now on. What it has stays as it is.'}
+            ? 'Its keys and sessions work again.'
+            : 'Requests with its keys and sessions are refused with status 403. Balance and machines are unchanged.'}
         </p>
       </ConfirmDialog>
       <ConfirmDialog
         open={asked === 'is_admin'}
         onOpenChange={close}
-        title={account.is_admin ? `Take the admin flag from ${name}?` : `Make ${name} an operator?`}
-        confirm={account.is_admin ? 'Take it' : 'Make an operator'}
-        onConfirm={() => change({ is_admin: !account.is_admin }, account.is_admin ? 'The flag is taken' : 'The account is an operator’s')}
+        title={account.is_admin ? `Revoke operator access of ${name}?` : `Grant operator access to ${name}?`}
+        confirm={account.is_admin ? 'Revoke access' : 'Grant access'}
+        onConfirm={() => change({ is_admin: !account.is_admin }, account.is_admin ? 'Operator access revoked' : 'Operator access granted')}
       >
         <p>
           {account.is_admin
-            ? 'It sees and changes nothing of the operators’ any more.'
-            : 'It may set prices, move money, suspend accounts and hold machines back, as you may. Everything is written down.'}
+            ? 'The account can no longer view or change anything under Admin.'
+            : 'The account can set prices, move money, suspend accounts and quarantine machines. Every action is recorded in the audit log.'}
         </p>
       </ConfirmDialog>
     </>

@@ -11,7 +11,7 @@ export function AccountBadges({ account }: { readonly account: AdminAccount }) {
       ) : suspended_at !== null ? (
         <Badge tone="bad">Suspended</Badge>
       ) : (
-        <Badge tone="good">Open</Badge>
+        <Badge tone="good">Active</Badge>
       )}
       {is_admin ? <Badge tone="accent">Operator</Badge> : null}
     </span>

@@ -24,8 +24,8 @@ export function Page() {
   const { data, error, refetch } = useAccount(id);
   if (error instanceof ApiError && error.status === 404) {
     return (
-      <EmptyState level={1} title="There is no such account" action={<LinkButton href={PATHS.adminAccounts}>All accounts</LinkButton>}>
-        The address may be mistyped.
+      <EmptyState level={1} title="Account not found" action={<LinkButton href={PATHS.adminAccounts}>All accounts</LinkButton>}>
+        Check the address.
       </EmptyState>
     );
   }
@@ -45,7 +45,7 @@ function Account({ account }: { readonly account: AdminAccountView }) {
             <AccountBadges account={account} />
             {account.email === null ? null : <span>{account.name}</span>}
             <span>
-              made <Time at={account.created_at} as="date" />
+              created <Time at={account.created_at} as="date" />
             </span>
             <code>{account.id}</code>
           </span>
@@ -55,8 +55,8 @@ function Account({ account }: { readonly account: AdminAccountView }) {
       <div className="stack">
         <Stats>
           <Stat label="Balance" value={<Money microUsd={account.balance_micro_usd} />} />
-          <Stat label="Held for running requests" value={<Money microUsd={account.reserved_micro_usd} />} />
-          <Stat label="May be withdrawn" value={<Money microUsd={account.withdrawable_micro_usd} />} />
+          <Stat label="Reserved for running requests" value={<Money microUsd={account.reserved_micro_usd} />} />
+          <Stat label="Available to withdraw" value={<Money microUsd={account.withdrawable_micro_usd} />} />
           <Stat label="Pending earnings" value={<Money microUsd={account.pending_micro_usd} />} />
           <Stat label="Machines" value={account.machines.length} />
         </Stats>
@@ -75,7 +75,7 @@ function Account({ account }: { readonly account: AdminAccountView }) {
         )}
         <DepositTable title="Deposits" accountId={account.id} />
         <WithdrawalTable title="Withdrawals" accountId={account.id} state={null} />
-        <ActionList title="What operators did here" subject={account.id} />
+        <ActionList title="Audit log" subject={account.id} />
       </div>
     </>
   );

@@ -28,7 +28,7 @@ export function Page() {
           <div className="filters">
             <Field
               label="Search"
-              hint="A part of the name or the e-mail address, or a whole id"
+              hint="Part of a name or email address, or a complete ID"
               type="search"
               value={text}
               onChange={(event) => setText(event.target.value)}
@@ -39,7 +39,7 @@ export function Page() {
             columns={COLUMNS}
             rows={rows}
             rowKey={({ id }) => id}
-            empty={<EmptyState title="No account is like that">Search for a part of the name or the address.</EmptyState>}
+            empty={<EmptyState title="No accounts match">Search for part of a name or email address.</EmptyState>}
             stacked
           />
           <MoreButton pages={accounts} />
@@ -62,5 +62,5 @@ const COLUMNS: readonly Column<AdminAccount>[] = [
   },
   { key: 'name', header: 'Name', cell: ({ name }) => <span className="breakable">{name || '—'}</span> },
   { key: 'state', header: 'State', cell: (account) => <AccountBadges account={account} /> },
-  { key: 'created', header: 'Made', cell: ({ created_at }) => <Time at={created_at} as="date" /> },
+  { key: 'created', header: 'Created', cell: ({ created_at }) => <Time at={created_at} as="date" /> },
 ];

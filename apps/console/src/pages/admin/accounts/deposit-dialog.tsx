@@ -1,6 +1,6 @@
 /** A deposit by hand: amount and reference, then the question whether that is meant. The same reference deposits once. */
 import type { AdminAccountView } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
 import { api } from '../../../api/api-client.js';
@@ -11,6 +11,7 @@ import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
+import { Form } from '../../../ui/forms/form.js';
 import { ADMIN, accountPath } from '../queries.js';
 
 interface DepositForm {
@@ -25,36 +26,28 @@ interface Meant {
 
 export function DepositDialog({ account, onClose }: { readonly account: AdminAccountView; readonly onClose: () => void }) {
   const [meant, setMeant] = useState<Meant | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<unknown>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
   const { register, handleSubmit, formState } = useForm<DepositForm>({ defaultValues: { amount: '', reference: '' } });
   const name = account.email ?? account.name;
-  const deposit = async (body: Meant): Promise<void> => {
-    setBusy(true);
-    setProblem(null);
-    try {
+  const deposit = useMutation({
+    mutationFn: async (body: Meant) => {
       await api.post(`${accountPath(account.id)}/deposits`, body);
       toast.success(`${formatUsd(body.amount_micro_usd)} deposited`);
       await queryClient.invalidateQueries({ queryKey: ADMIN });
       onClose();
-    } catch (error) {
-      setProblem(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+    },
+  });
   if (meant !== null) {
     return (
       <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Deposit ${formatUsd(meant.amount_micro_usd)}?`} keepOpen>
         <p>
-          {name} gets it at once, and may spend it. It is posted as “{meant.reference}”; the same reference deposits once.
+          {name} can spend the amount immediately. The deposit is posted as “{meant.reference}”; each reference deposits once.
         </p>
-        {problem === null ? null : <ErrorNote error={problem} title="It was not deposited." />}
+        <ErrorNote error={deposit.error} title="The deposit failed." />
         <DialogActions>
           <Button onClick={() => setMeant(null)}>Back</Button>
-          <Button kind="danger" busy={busy} onClick={() => void deposit(meant)}>
+          <Button kind="danger" busy={deposit.isPending} onClick={() => deposit.mutate(meant)}>
             Deposit {formatUsd(meant.amount_micro_usd)}
           </Button>
         </DialogActions>
@@ -62,16 +55,12 @@ export function DepositDialog({ account, onClose }: { readonly account: AdminAcc
     );
   }
   return (
-    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title="Deposit by hand" description={`For ${name}.`}>
-      <form
-        className="form"
-        noValidate
-        onSubmit={(event) =>
-          void handleSubmit(({ amount, reference }) => {
-            const typed = readUsd(amount);
-            if (typed.kind === 'amount') setMeant({ amount_micro_usd: typed.microUsd, reference });
-          })(event)
-        }
+    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title="Add deposit" description={`For ${name}.`}>
+      <Form
+        onSubmit={handleSubmit(({ amount, reference }) => {
+          const typed = readUsd(amount);
+          if (typed.kind === 'amount') setMeant({ amount_micro_usd: typed.microUsd, reference });
+        })}
       >
         <Field
           label="Amount"
@@ -88,21 +77,21 @@ export function DepositDialog({ account, onClose }: { readonly account: AdminAcc
         />
         <Field
           label="Reference"
-          hint="Letters, digits, dots, dashes and underscores, such as the number of an invoice."
+          hint="For example, an invoice number. Letters, digits, dots, dashes and underscores."
           autoComplete="off"
           error={formState.errors.reference?.message}
           {...register('reference', {
             pattern: { value: /^[A-Za-z0-9._-]{1,64}$/, message: 'A reference has 1 to 64 letters, digits, dots, dashes and underscores.' },
-            required: 'Give a reference: the same one deposits once.',
+            required: 'Enter a reference. Each reference deposits once.',
           })}
         />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="primary">
-            Go on
+            Continue
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

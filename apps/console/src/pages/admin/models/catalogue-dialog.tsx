@@ -1,14 +1,13 @@
 /** One model of the catalogue: its names, and the hashes of the files that may be served under its id. */
 import type { AdminCatalogueEntry } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
-import { useForm } from 'react-hook-form';
 import { api } from '../../../api/api-client.js';
+import { useFormMutation } from '../../../api/form-mutation.js';
 import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
-import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field, TextAreaField } from '../../../ui/forms/field.js';
+import { Form } from '../../../ui/forms/form.js';
 import { Select } from '../../../ui/forms/select.js';
 import { ADMIN, cataloguePath } from '../queries.js';
 import { readHashes } from './file-hashes.js';
@@ -31,11 +30,10 @@ const TYPES = [
 
 /** `entry`: the one to change, or null for a new one. */
 export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatalogueEntry | null; readonly onClose: () => void }) {
-  const [problem, setProblem] = useState<unknown>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
-  const { register, handleSubmit, formState } = useForm<CatalogueForm>({
-    defaultValues: {
+  const { register, errors, onSubmit, isPending, error } = useFormMutation<CatalogueForm>(
+    {
       id: entry?.id ?? '',
       display_name: entry?.display_name ?? '',
       quantization: entry?.quantization ?? '',
@@ -43,12 +41,8 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
       gigabytes: entry === null || entry.min_memory_bytes === null ? '' : String(entry.min_memory_bytes / GIB),
       files: entry?.file_sha256.join('\n') ?? '',
     },
-  });
-  const { errors } = formState;
-  const put = async (form: CatalogueForm): Promise<void> => {
-    setProblem(null);
-    const hashes = readHashes(form.files);
-    try {
+    async (form) => {
+      const hashes = readHashes(form.files);
       await api.put(cataloguePath(form.id.trim()), {
         display_name: form.display_name.trim(),
         quantization: form.quantization.trim(),
@@ -56,61 +50,58 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
         file_sha256: hashes.kind === 'hashes' ? hashes.hashes : [],
         ...(form.gigabytes.trim() === '' ? {} : { min_memory_bytes: Math.round(Number(form.gigabytes) * GIB) }),
       });
-      toast.success(`${form.id.trim()} is in the catalogue`);
+      toast.success(`${form.id.trim()} saved`);
       await queryClient.invalidateQueries({ queryKey: ADMIN });
       onClose();
-    } catch (error) {
-      setProblem(error);
-    }
-  };
+    },
+  );
   return (
     <Dialog
       open
       onOpenChange={(open) => (open ? undefined : onClose())}
-      title={entry === null ? 'Add a model' : `Change ${entry.id}`}
-      description="Machines that serve another file under this id are refused the model at once."
+      title={entry === null ? 'Add model' : `Change ${entry.id}`}
+      description="Machines with a different file under this ID stop serving the model immediately."
       keepOpen
     >
-      <form className="form" noValidate onSubmit={(event) => void handleSubmit(put)(event)}>
-        {problem === null ? null : <ErrorNote error={problem} title="The catalogue was not changed." />}
+      <Form onSubmit={onSubmit} error={error} errorTitle="The catalogue was not changed.">
         {entry === null ? (
           <Field
             label="Id"
-            hint="As clients send it."
+            hint="The model ID that clients send."
             autoComplete="off"
             spellCheck={false}
             error={errors.id?.message}
-            {...register('id', { validate: (id) => id.trim() !== '' || 'A model needs an id.' })}
+            {...register('id', { validate: (id) => id.trim() !== '' || 'Enter an ID.' })}
           />
         ) : null}
         <Field
           label="Name"
           autoComplete="off"
           error={errors.display_name?.message}
-          {...register('display_name', { validate: (name) => name.trim() !== '' || 'A model needs a name.' })}
+          {...register('display_name', { validate: (name) => name.trim() !== '' || 'Enter a name.' })}
         />
-        <Select label="Makes" options={TYPES} {...register('model_type')} />
+        <Select label="Output" options={TYPES} {...register('model_type')} />
         <Field
-          label="Quantisation"
+          label="Quantization"
           hint="Such as 4bit."
           autoComplete="off"
           error={errors.quantization?.message}
-          {...register('quantization', { validate: (label) => label.trim() !== '' || 'Say how it is quantised, such as 4bit or none.' })}
+          {...register('quantization', { validate: (label) => label.trim() !== '' || 'Enter a quantization, such as 4bit or none.' })}
         />
         <Field
-          label="Memory that it needs"
+          label="Required memory"
           suffix="GB"
           inputMode="decimal"
           autoComplete="off"
           error={errors.gigabytes?.message}
           {...register('gigabytes', {
             validate: (text) =>
-              text.trim() === '' || (Number(text) >= 0 && Number(text) <= 2 ** 20) || 'A number of gigabytes, or nothing.',
+              text.trim() === '' || (Number(text) >= 0 && Number(text) <= 2 ** 20) || 'Enter a number of gigabytes or leave empty.',
           })}
         />
         <TextAreaField
           label="Files"
-          hint="SHA-256 of each file that may be served, one a line. None: any file."
+          hint="SHA-256 of each permitted file, one per line. Empty: any file."
           spellCheck={false}
           error={errors.files?.message}
           {...register('files', {
@@ -122,11 +113,11 @@ export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatal
         />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="danger" busy={formState.isSubmitting}>
-            {entry === null ? 'Add the model' : 'Change the model'}
+          <Button type="submit" kind="danger" busy={isPending}>
+            Save model
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

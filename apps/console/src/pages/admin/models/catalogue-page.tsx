@@ -26,7 +26,7 @@ export function Page() {
   const close = (): void => setOpen(null);
   const remove = async ({ id }: AdminCatalogueEntry): Promise<void> => {
     await api.delete(cataloguePath(id));
-    toast.success(`${id} is out of the catalogue`);
+    toast.success(`${id} removed from the catalogue`);
     await queryClient.invalidateQueries({ queryKey: ADMIN });
   };
   const columns: readonly Column<AdminCatalogueEntry>[] = [
@@ -39,8 +39,8 @@ export function Page() {
           <Button size="small" aria-label={`Change ${entry.id}`} onClick={() => setOpen({ what: 'put', entry })}>
             Change
           </Button>
-          <Button size="small" kind="quiet" aria-label={`Take out ${entry.id}`} onClick={() => setOpen({ what: 'remove', entry })}>
-            Take out
+          <Button size="small" kind="quiet" aria-label={`Remove ${entry.id}`} onClick={() => setOpen({ what: 'remove', entry })}>
+            Remove
           </Button>
         </span>
       ),
@@ -52,14 +52,14 @@ export function Page() {
         title="Model catalogue"
         about={
           data === undefined
-            ? 'Models and the files that may be served under their ids.'
+            ? 'Models and the files that machines may serve under their IDs.'
             : data.exclusive
-              ? 'Only models of this catalogue are served. A machine whose file is another one is refused that model.'
-              : 'Other models are served, too. A machine whose file is another one is refused a model of this catalogue.'
+              ? 'Only models of this catalogue are served. A machine with a different file cannot serve the model.'
+              : 'Models outside the catalogue are served too. A machine with a different file cannot serve a catalogue model.'
         }
         actions={
           <Button kind="primary" icon={<Plus size={16} aria-hidden="true" />} onClick={() => setOpen({ what: 'new' })}>
-            Add a model
+            Add model
           </Button>
         }
       />
@@ -74,7 +74,7 @@ export function Page() {
             rowKey={({ id }) => id}
             empty={
               <EmptyState title="The catalogue is empty">
-                {data?.exclusive ? 'No model is served until one is added.' : 'Machines may serve any file under any id.'}
+                {data?.exclusive ? 'No models available until one is added.' : 'Machines may serve any file under any ID.'}
               </EmptyState>
             }
             stacked
@@ -87,14 +87,14 @@ export function Page() {
         <ConfirmDialog
           open
           onOpenChange={close}
-          title={`Take ${open.entry.id} out of the catalogue?`}
-          confirm="Take it out"
+          title={`Remove ${open.entry.id} from the catalogue?`}
+          confirm="Remove"
           onConfirm={() => remove(open.entry)}
         >
           <p>
             {data?.exclusive
-              ? 'No machine may serve it any more, at once.'
-              : 'From then on machines may serve any file under this id. Its price stays.'}
+              ? 'Machines stop serving it immediately.'
+              : 'Machines may then serve any file under this ID. Its price remains.'}
           </p>
         </ConfirmDialog>
       ) : null}
@@ -107,8 +107,8 @@ const TYPES: Readonly<Record<AdminCatalogueEntry['model_type'], string>> = { tex
 const COLUMNS: readonly Column<AdminCatalogueEntry>[] = [
   { key: 'id', header: 'Model', rowHeader: true, cell: ({ id }) => id },
   { key: 'name', header: 'Name', cell: ({ display_name }) => display_name },
-  { key: 'type', header: 'Makes', cell: ({ model_type }) => TYPES[model_type] },
-  { key: 'quantization', header: 'Quantisation', cell: ({ quantization }) => quantization },
+  { key: 'type', header: 'Output', cell: ({ model_type }) => TYPES[model_type] },
+  { key: 'quantization', header: 'Quantization', cell: ({ quantization }) => quantization },
   {
     key: 'memory',
     header: 'Memory',
@@ -121,5 +121,5 @@ const COLUMNS: readonly Column<AdminCatalogueEntry>[] = [
     numeric: true,
     cell: ({ file_sha256 }) => (file_sha256.length === 0 ? 'any' : file_sha256.length),
   },
-  { key: 'updated', header: 'Changed', cell: ({ updated_at }) => <Time at={updated_at} as="date" /> },
+  { key: 'updated', header: 'Updated', cell: ({ updated_at }) => <Time at={updated_at} as="date" /> },
 ];

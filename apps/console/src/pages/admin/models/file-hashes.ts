@@ -12,7 +12,7 @@ export function readHashes(text: string): TypedHashes {
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '') continue;
     const [, hash] = /^\s*([0-9a-f]{64})(?:\s.*)?$/i.exec(line) ?? [];
-    if (hash === undefined) return { kind: 'refused', problem: `Line ${index + 1} is no SHA-256: 64 hexadecimal digits.` };
+    if (hash === undefined) return { kind: 'refused', problem: `Line ${index + 1} is not a SHA-256: 64 hexadecimal digits.` };
     hashes.push(hash.toLowerCase());
   }
   const different = [...new Set(hashes)];

@@ -1,6 +1,6 @@
 /** Setting a price: what it is, then the question whether that is meant. */
 import type { AdminPrice } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
 import { api } from '../../../api/api-client.js';
@@ -11,6 +11,7 @@ import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
+import { Form } from '../../../ui/forms/form.js';
 import { ADMIN, pricePath } from '../queries.js';
 import { modelName } from './model-name.js';
 
@@ -60,22 +61,22 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
     <Dialog
       open
       onOpenChange={(open) => (open ? undefined : onClose())}
-      title={price === null ? 'Price a model' : `Price of ${modelName(price.model)}`}
-      description="In US dollars. It counts at once, for requests that begin from then on."
+      title={price === null ? 'Add price' : `Price of ${modelName(price.model)}`}
+      description="In US dollars. Applies immediately to new requests."
     >
-      <form className="form" noValidate onSubmit={(event) => void handleSubmit((form) => setMeant(meantBy(form)))(event)}>
+      <Form onSubmit={handleSubmit((form) => setMeant(meantBy(form)))}>
         {price === null ? (
           <Field
             label="Model"
-            hint="Its id as clients send it, or * for every model without a price of its own."
+            hint="The model ID that clients send, or * for every model without its own price."
             autoComplete="off"
             spellCheck={false}
             error={errors.model?.message}
-            {...register('model', { validate: (model) => model.trim() !== '' || 'Name a model, or type *.' })}
+            {...register('model', { validate: (model) => model.trim() !== '' || 'Enter a model ID or *.' })}
           />
         ) : null}
         <Field
-          label="Million prompt tokens"
+          label="Input price per 1M tokens"
           inputMode="decimal"
           suffix="USD"
           autoComplete="off"
@@ -83,7 +84,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
           {...register('prompt', amount(MAX_PER_MILLION))}
         />
         <Field
-          label="Million answer tokens"
+          label="Output price per 1M tokens"
           inputMode="decimal"
           suffix="USD"
           autoComplete="off"
@@ -92,7 +93,7 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
         />
         <Field
           label="Image"
-          hint="Of 1024×1024 pixels."
+          hint="Per image of 1024×1024 pixels."
           inputMode="decimal"
           suffix="USD"
           autoComplete="off"
@@ -102,10 +103,10 @@ export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | n
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" kind="primary">
-            Go on
+            Continue
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -127,36 +128,28 @@ interface MeantProps {
 }
 
 function Meant({ meant: { model, rates }, before, onBack, onClose }: MeantProps) {
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<unknown>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
-  const set = async (): Promise<void> => {
-    setBusy(true);
-    setProblem(null);
-    try {
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async () => {
       await api.put(pricePath(model), rates);
-      toast.success(`${modelName(model)} has a new price`);
+      toast.success(`Price of ${modelName(model)} set`);
       await queryClient.invalidateQueries({ queryKey: ADMIN });
       onClose();
-    } catch (error) {
-      setProblem(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+    },
+  });
   return (
     <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Set this price for ${modelName(model)}?`} keepOpen>
       <dl className="facts">
-        <Change label="Million prompt tokens" before={before?.prompt_per_million} after={rates.prompt_per_million} />
-        <Change label="Million answer tokens" before={before?.completion_per_million} after={rates.completion_per_million} />
+        <Change label="Input price per 1M tokens" before={before?.prompt_per_million} after={rates.prompt_per_million} />
+        <Change label="Output price per 1M tokens" before={before?.completion_per_million} after={rates.completion_per_million} />
         <Change label="Image" before={before?.per_image} after={rates.per_image} />
       </dl>
-      {problem === null ? null : <ErrorNote error={problem} title="The price was not set." />}
+      <ErrorNote error={error} title="The price was not set." />
       <DialogActions>
         <Button onClick={onBack}>Back</Button>
-        <Button kind="danger" busy={busy} onClick={() => void set()}>
-          Set the price
+        <Button kind="danger" busy={isPending} onClick={() => mutate()}>
+          Set price
         </Button>
       </DialogActions>
     </Dialog>

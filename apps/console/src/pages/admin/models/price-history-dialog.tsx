@@ -20,7 +20,7 @@ export function PriceHistoryDialog({ model, onClose }: { readonly model: string;
           columns={COLUMNS}
           rows={data?.history}
           rowKey={({ id }) => id}
-          empty={<p>None was set.</p>}
+          empty={<p>No prices set.</p>}
         />
       )}
     </Dialog>

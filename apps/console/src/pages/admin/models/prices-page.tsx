@@ -42,10 +42,10 @@ export function Page() {
     <>
       <PageHeader
         title="Prices"
-        about="In US dollars. A price is never changed, only followed by another; requests that run keep the one they began with."
+        about="In US dollars. New prices apply to new requests; running requests keep their price."
         actions={
           <Button kind="primary" icon={<Plus size={16} aria-hidden="true" />} onClick={() => setOpen({ what: 'new' })}>
-            Price a model
+            Add price
           </Button>
         }
       />
@@ -54,11 +54,11 @@ export function Page() {
       ) : (
         <Card flush>
           <Table
-            caption="Prices in force"
+            caption="Current prices"
             columns={columns}
             rows={data?.data}
             rowKey={({ id }) => id}
-            empty={<EmptyState title="No price was set yet">Models cost what the settings of the coordinator say.</EmptyState>}
+            empty={<EmptyState title="No prices set">Models use the default price from the coordinator settings.</EmptyState>}
             stacked
           />
         </Card>
@@ -74,13 +74,13 @@ const COLUMNS: readonly Column<AdminPrice>[] = [
   { key: 'model', header: 'Model', rowHeader: true, cell: ({ model }) => modelName(model) },
   {
     key: 'prompt',
-    header: 'Million prompt tokens',
+    header: 'Input price per 1M tokens',
     numeric: true,
     cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} />,
   },
   {
     key: 'completion',
-    header: 'Million answer tokens',
+    header: 'Output price per 1M tokens',
     numeric: true,
     cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} />,
   },

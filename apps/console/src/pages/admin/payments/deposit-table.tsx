@@ -32,7 +32,7 @@ export function DepositTable({ title, accountId }: DepositTableProps) {
         columns={accountId === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'account')}
         rows={rows}
         rowKey={({ id }) => id}
-        empty={<p className="card-empty">No deposit yet.</p>}
+        empty={<p className="card-empty">No deposits yet.</p>}
         stacked
       />
       <MoreButton pages={deposits} />
@@ -43,11 +43,11 @@ export function DepositTable({ title, accountId }: DepositTableProps) {
 const SOURCES: Readonly<Record<Deposit['source'], string>> = {
   stripe: 'Payment service',
   development: 'Development',
-  admin: 'By hand',
+  admin: 'Manual',
 };
 
 const STATES: Readonly<Record<Deposit['state'], { readonly label: string; readonly tone: 'good' | 'neutral' | 'warn' | 'bad' }>> = {
-  open: { label: 'Not paid yet', tone: 'neutral' },
+  open: { label: 'Pending', tone: 'neutral' },
   paid: { label: 'Paid', tone: 'good' },
   expired: { label: 'Expired', tone: 'neutral' },
   failed: { label: 'Failed', tone: 'warn' },

@@ -7,7 +7,7 @@ export function Page() {
     <>
       <PageHeader
         title="Deposits"
-        about="Newest first. Refunds and disputes are flagged, and their accounts suspended: look at them, then reinstate the account or leave it. A deposit by hand is made on the page of the account."
+        about="Newest first. Refunds and disputes suspend the account: review them, then reinstate it or not. Add deposits on the page of an account."
       />
       <DepositTable accountId={null} />
     </>

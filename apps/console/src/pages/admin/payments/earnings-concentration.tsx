@@ -16,7 +16,7 @@ export function EarningsConcentration() {
     return <ErrorState what="Earnings by payer" error={error} onRetry={() => void refetch()} />;
   }
   if (data === undefined) return null;
-  const about = `Owners with at least ${data.min_share_percent}% of their earnings, and ${formatUsd(data.min_micro_usd)}, from one account since ${data.from}. Check these before you pay them.`;
+  const about = `Owners with at least ${data.min_share_percent}% of their earnings, and ${formatUsd(data.min_micro_usd)}, from one account since ${data.from}. Review these before you pay them.`;
   return (
     <Card title="Earnings from one payer" about={about} flush>
       <Table

@@ -43,7 +43,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
     ...COLUMNS,
     {
       key: 'end',
-      header: 'End it',
+      header: 'Actions',
       cell: (withdrawal) => <EndButtons withdrawal={withdrawal} onAsk={(end) => setAsked({ end, withdrawal })} />,
     },
   ];
@@ -54,7 +54,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
         rows={rows}
         rowKey={({ id }) => id}
-        empty={<p className="card-empty">{state === 'requested' ? 'Nothing waits to be paid.' : 'No withdrawal yet.'}</p>}
+        empty={<p className="card-empty">{state === 'requested' ? 'No withdrawals to pay.' : 'No withdrawals yet.'}</p>}
         stacked
       />
       <MoreButton pages={withdrawals} />
@@ -64,7 +64,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
 }
 
 const COLUMNS: readonly Column<ConsoleWithdrawal>[] = [
-  { key: 'at', header: 'Asked for', cell: ({ created_at }) => <Time at={created_at} as="date-time" /> },
+  { key: 'at', header: 'Requested', cell: ({ created_at }) => <Time at={created_at} as="date-time" /> },
   {
     key: 'account',
     header: 'Account',
@@ -77,7 +77,7 @@ const COLUMNS: readonly Column<ConsoleWithdrawal>[] = [
   },
   { key: 'amount', header: 'Amount', numeric: true, cell: ({ amount_micro_usd }) => <Money microUsd={amount_micro_usd} /> },
   { key: 'state', header: 'State', cell: ({ state }) => <WithdrawalState state={state} /> },
-  { key: 'ended', header: 'Ended', cell: ({ ended_at }) => (ended_at === null ? '—' : <Time at={ended_at} as="date-time" />) },
+  { key: 'ended', header: 'Completed', cell: ({ ended_at }) => (ended_at === null ? '—' : <Time at={ended_at} as="date-time" />) },
 ];
 
 function EndButtons({ withdrawal, onAsk }: { readonly withdrawal: ConsoleWithdrawal; readonly onAsk: (end: End) => void }) {
@@ -104,20 +104,20 @@ const WORDS: Readonly<Record<End, { title: (amount: string) => string; confirm: 
   transfer: {
     title: (amount) => `Transfer ${amount}?`,
     confirm: 'Transfer',
-    about: 'The payment service pays it to the account’s own payout account. It is made once, also when this is asked for again.',
-    done: 'The transfer is made',
+    about: 'The payment service transfers the amount to the payout account of the owner. A repeated request transfers only once.',
+    done: 'Transfer created',
   },
   paid: {
     title: (amount) => `Mark ${amount} as paid?`,
-    confirm: 'It is paid',
-    about: 'Say so only when it was paid in another way. It cannot be taken back.',
-    done: 'The withdrawal is marked as paid',
+    confirm: 'Mark as paid',
+    about: 'Confirm only if you paid it by other means. This cannot be undone.',
+    done: 'Withdrawal marked as paid',
   },
   rejected: {
     title: (amount) => `Reject the withdrawal of ${amount}?`,
     confirm: 'Reject',
     about: 'The amount goes back to the balance of the account.',
-    done: 'The withdrawal is rejected',
+    done: 'Withdrawal rejected',
   },
 };
 

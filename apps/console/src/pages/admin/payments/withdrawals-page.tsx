@@ -22,7 +22,7 @@ export function Page() {
     <>
       <PageHeader
         title="Withdrawals"
-        about="Newest first. The amounts have left the balances already; whoever ends one first decides how."
+        about="Newest first. Amounts are already deducted from the balances."
         actions={<Segmented label="State" value={state} options={STATES} onValue={setState} />}
       />
       <div className="stack">

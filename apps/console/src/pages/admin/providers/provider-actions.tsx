@@ -2,14 +2,14 @@
 import type { AdminProviderView } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useForm } from 'react-hook-form';
 import { api } from '../../../api/api-client.js';
+import { useFormMutation } from '../../../api/form-mutation.js';
 import { ConfirmDialog } from '../../../ui/dialogs/confirm-dialog.js';
 import { Dialog, DialogActions } from '../../../ui/dialogs/dialog.js';
-import { ErrorNote } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
+import { Form } from '../../../ui/forms/form.js';
 import { ADMIN, providerPath } from '../queries.js';
 
 type Asked = 'quarantine' | 'release' | 'reinstate' | null;
@@ -28,7 +28,7 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
   };
   return (
     <>
-      {view.reputation.state === 'well' ? null : <Button onClick={() => setAsked('reinstate')}>Forget its failures</Button>}
+      {view.reputation.state === 'well' ? null : <Button onClick={() => setAsked('reinstate')}>Clear failures</Button>}
       {view.hold === null ? (
         <Button kind="danger" onClick={() => setAsked('quarantine')}>
           Quarantine
@@ -43,7 +43,7 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
           onClose={close}
           onQuarantine={async (reason) => {
             await api.post(`${path}/quarantine`, { reason });
-            toast.success('The machine gets no more jobs');
+            toast.success('Machine quarantined');
             await changed();
           }}
         />
@@ -53,18 +53,18 @@ export function ProviderActions({ view }: { readonly view: AdminProviderView }) 
         onOpenChange={close}
         title="Release this machine?"
         confirm="Release"
-        onConfirm={() => act('release', 'The machine may get jobs again')}
+        onConfirm={() => act('release', 'Machine released')}
       >
-        <p>It gets jobs again at once, where its trust and its record allow it. Its owner no longer reads the reason.</p>
+        <p>The machine gets jobs again immediately if its trust and reputation allow. Its owner no longer sees the reason.</p>
       </ConfirmDialog>
       <ConfirmDialog
         open={asked === 'reinstate'}
         onOpenChange={close}
-        title="Forget what its jobs came to?"
-        confirm="Forget it"
-        onConfirm={() => act('reinstate', 'Its failures are forgotten')}
+        title="Clear the failures of this machine?"
+        confirm="Clear failures"
+        onConfirm={() => act('reinstate', 'Failures cleared')}
       >
-        <p>The pause ends now, and no failure counts any more. Without this it ends by itself, after a job that goes well.</p>
+        <p>The backoff ends immediately and past failures no longer count. Otherwise it ends after a successful job.</p>
       </ConfirmDialog>
     </>
   );
@@ -78,45 +78,37 @@ interface QuarantineDialogProps {
 const MAX_CHARACTERS = 300;
 
 function QuarantineDialog({ onClose, onQuarantine }: QuarantineDialogProps) {
-  const [problem, setProblem] = useState<unknown>(null);
-  const { register, handleSubmit, formState } = useForm({ defaultValues: { reason: '' } });
-  const quarantine = async ({ reason }: { reason: string }): Promise<void> => {
-    setProblem(null);
-    try {
-      await onQuarantine(reason.trim());
-      onClose();
-    } catch (error) {
-      setProblem(error);
-    }
-  };
+  const { register, errors, onSubmit, isPending, error } = useFormMutation({ reason: '' }, async ({ reason }) => {
+    await onQuarantine(reason.trim());
+    onClose();
+  });
   return (
     <Dialog
       open
       onOpenChange={(open) => (open ? undefined : onClose())}
       title="Quarantine this machine?"
-      description="It gets no more jobs until an operator releases it. Jobs that run are finished."
+      description="The machine gets no new jobs until an operator releases it. Running jobs finish."
     >
-      <form className="form" noValidate onSubmit={(event) => void handleSubmit(quarantine)(event)}>
-        {problem === null ? null : <ErrorNote error={problem} title="It was not quarantined." />}
+      <Form onSubmit={onSubmit} error={error} errorTitle="The machine was not quarantined.">
         <Field
           label="Reason"
-          hint="The owner of the machine reads it. Say what to do, and whom to ask."
+          hint="Shown to the owner of the machine. State what to do and whom to contact."
           autoComplete="off"
-          error={formState.errors.reason?.message}
+          error={errors.reason?.message}
           {...register('reason', {
             validate: (reason) => {
-              if (reason.trim() === '') return 'Give a reason: the owner will ask.';
+              if (reason.trim() === '') return 'Give a reason for the owner.';
               return reason.trim().length <= MAX_CHARACTERS || `At most ${MAX_CHARACTERS} characters.`;
             },
           })}
         />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="danger" busy={formState.isSubmitting}>
+          <Button type="submit" kind="danger" busy={isPending}>
             Quarantine
           </Button>
         </DialogActions>
-      </form>
+      </Form>
     </Dialog>
   );
 }

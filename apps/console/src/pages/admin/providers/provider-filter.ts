@@ -3,9 +3,9 @@ import type { AdminProvider } from '@inference/formats';
 
 export const STATES = [
   { value: 'all', label: 'All' },
-  { value: 'serving', label: 'Take jobs' },
-  { value: 'not_serving', label: 'Take no jobs' },
-  { value: 'held', label: 'Held back by an operator' },
+  { value: 'serving', label: 'Accepting jobs' },
+  { value: 'not_serving', label: 'Not accepting jobs' },
+  { value: 'held', label: 'Quarantined by an operator' },
   { value: 'troubled', label: 'With failures' },
 ] as const;
 export type StateFilter = (typeof STATES)[number]['value'];

@@ -25,12 +25,8 @@ export function Page() {
   const { data, error, refetch } = useProvider(id);
   if (error instanceof ApiError && (error.status === 404 || error.status === 400)) {
     return (
-      <EmptyState
-        level={1}
-        title="Nothing is known of this machine"
-        action={<LinkButton href={PATHS.adminProviders}>All machines</LinkButton>}
-      >
-        It is not connected, belongs to nobody and was never held back. The address may be mistyped.
+      <EmptyState level={1} title="Machine not found" action={<LinkButton href={PATHS.adminProviders}>All machines</LinkButton>}>
+        The machine is not connected, linked or quarantined. Check the address.
       </EmptyState>
     );
   }
@@ -51,24 +47,24 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
           <span className="row">
             <StateBadge word={status === null ? null : statusWord(status.status)} />
             {owner === null ? (
-              <span>of nobody</span>
+              <span>not linked</span>
             ) : (
               <span>
-                of <Link href={pathWithId(PATHS.adminAccount, owner.account_id)}>{owner.email ?? owner.account_id}</Link>
+                owned by <Link href={pathWithId(PATHS.adminAccount, owner.account_id)}>{owner.email ?? owner.account_id}</Link>
               </span>
             )}
-            {provider === null ? null : <span>{counted(provider.requests_served, 'request')} served on this connection</span>}
+            {provider === null ? null : <span>{counted(provider.requests_served, 'request')} served in this session</span>}
           </span>
         }
         actions={<ProviderActions view={view} />}
       />
       <div className="stack">
-        {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+        {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}
         {hold === null ? null : (
-          <Note tone="bad" title="Held back by an operator">
+          <Note tone="bad" title="Quarantined by an operator">
             <p>“{hold.reason}”</p>
             <p>
-              Since <Time at={hold.since} as="date-time" />, by <code>{hold.by}</code>. Its owner reads the reason.
+              Since <Time at={hold.since} as="date-time" />, by <code>{hold.by}</code>. The owner sees this reason.
             </p>
           </Note>
         )}
@@ -87,9 +83,9 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
           </Note>
         )}
         {status === null ? (
-          <Card title="It is not connected">
+          <Card title="Not connected">
             {last_seen === null ? (
-              <p>Nothing is known of an earlier connection.</p>
+              <p>No earlier connection is recorded.</p>
             ) : (
               <p>
                 Last seen <Time at={last_seen.at} as="date-time" /> with agent {last_seen.agent.version}.{' '}
@@ -98,9 +94,9 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
             )}
           </Card>
         ) : (
-          <MachineStanding status={status} stepsTitle="What its owner is told to do" />
+          <MachineStanding status={status} stepsTitle="Recommended actions for the owner" />
         )}
-        <ActionList title="What operators did here" subject={provider_id} />
+        <ActionList title="Audit log" subject={provider_id} />
       </div>
     </>
   );

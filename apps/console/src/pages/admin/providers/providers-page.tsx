@@ -31,18 +31,18 @@ export function Page() {
   const found = data === undefined ? undefined : filterProviders(data.providers, { text, state });
   return (
     <>
-      <PageHeader title="All machines" about="Machines that are connected to this coordinator, and those that are held back." />
+      <PageHeader title="All machines" about="Connected machines to this coordinator, and those that are held back." />
       {data === undefined && error !== null ? (
         <ErrorState what="The machines" error={error} onRetry={() => void refetch()} />
       ) : (
         <div className="stack">
-          {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+          {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}
           <HeldBack list={data} />
           <Card title={data === undefined ? 'Connected' : `Connected: ${data.providers.length}`} flush>
             <div className="filters">
               <Field
                 label="Search"
-                hint="Serial number, provider id, model, or agent"
+                hint="Serial number, provider ID, model or agent"
                 type="search"
                 value={text}
                 onChange={(event) => setText(event.target.value)}
@@ -50,15 +50,15 @@ export function Page() {
               <Select label="State" options={STATES} value={state} onValue={setState} />
             </div>
             <Table
-              caption="Machines that are connected"
+              caption="Connected machines"
               columns={COLUMNS}
               rows={found?.slice(0, max)}
               rowKey={({ session_id }) => session_id}
               empty={
                 data?.providers.length === 0 ? (
-                  <EmptyState title="No machine is connected">Requests wait, or are refused, until one is.</EmptyState>
+                  <EmptyState title="No machine is connected">Requests wait or are refused until one connects.</EmptyState>
                 ) : (
-                  <EmptyState title="No machine is like that">Search for something else, or choose another state.</EmptyState>
+                  <EmptyState title="No machines match">Change the search or the state filter.</EmptyState>
                 )
               }
               stacked
@@ -102,9 +102,9 @@ const COLUMNS: readonly Column<AdminProvider>[] = [
   { key: 'rate', header: 'Tokens/s', numeric: true, cell: ({ decode_tps }) => (decode_tps === null ? '—' : formatRate(decode_tps)) },
   {
     key: 'reputation',
-    header: 'Record',
+    header: 'Reputation',
     cell: ({ reputation: { state, recent_failures } }) =>
-      state === 'well' ? (recent_failures === 0 ? 'well' : `${recent_failures} failures`) : gateWords(state),
+      state === 'well' ? (recent_failures === 0 ? 'good' : `${recent_failures} failures`) : gateWords(state),
   },
   { key: 'agent', header: 'Agent', cell: ({ agent }) => agent.version },
   { key: 'since', header: 'Connected', cell: ({ registered_at }) => <Time at={registered_at} /> },
@@ -112,7 +112,7 @@ const COLUMNS: readonly Column<AdminProvider>[] = [
 
 interface HeldRow {
   readonly provider_id: string;
-  readonly by: 'An operator' | 'Its record';
+  readonly by: 'Operator' | 'Reputation';
   readonly why: string;
   readonly since: string | number | null;
   readonly until: number | null;
@@ -120,9 +120,9 @@ interface HeldRow {
 
 function HeldBack({ list }: { readonly list: AdminProviderList | undefined }) {
   return (
-    <Card title="Held back" about="By an operator until one lets them in again, or because of what their jobs came to, for a time." flush>
+    <Card title="Not receiving jobs" about="Quarantined by an operator until released, or in backoff after failed jobs." flush>
       <Table
-        caption="Machines that are held back"
+        caption="Machines that get no jobs"
         columns={HELD_COLUMNS}
         rows={list === undefined ? [] : heldRows(list)}
         rowKey={({ provider_id, by }) => `${provider_id} ${by}`}
@@ -135,10 +135,10 @@ function HeldBack({ list }: { readonly list: AdminProviderList | undefined }) {
 
 function heldRows({ held, restrained }: AdminProviderList): HeldRow[] {
   return [
-    ...held.map(({ provider_id, reason, since }): HeldRow => ({ provider_id, by: 'An operator', why: reason, since, until: null })),
+    ...held.map(({ provider_id, reason, since }): HeldRow => ({ provider_id, by: 'Operator', why: reason, since, until: null })),
     ...restrained.map(({ provider_id, state, reason, detail, since, until }): HeldRow => {
       const why = [gateWords(state), reason === null ? null : inWords(reason), detail].filter((text) => text !== null).join(': ');
-      return { provider_id, by: 'Its record', why, since, until };
+      return { provider_id, by: 'Reputation', why, since, until };
     }),
   ];
 }
@@ -157,5 +157,5 @@ const HELD_COLUMNS: readonly Column<HeldRow>[] = [
   { key: 'by', header: 'By', cell: ({ by }) => by },
   { key: 'why', header: 'Why', cell: ({ why }) => why },
   { key: 'since', header: 'Since', cell: ({ since }) => (since === null ? '—' : <Time at={since} />) },
-  { key: 'until', header: 'Until', cell: ({ until }) => (until === null ? 'an operator lets it in' : <Time at={until} as="date-time" />) },
+  { key: 'until', header: 'Until', cell: ({ until }) => (until === null ? 'released by an operator' : <Time at={until} as="date-time" />) },
 ];

@@ -1,4 +1,4 @@
-/** What operators did, newest first; with a subject, what they did to it. */
+/** Audit log, newest first; with a subject, what they did to it. */
 import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
@@ -20,16 +20,16 @@ export function ActionList({ subject, title }: ActionListProps) {
   const actions = useActions(subject);
   const rows = actions.data?.pages.flatMap(({ data }) => data);
   if (rows === undefined && actions.error !== null) {
-    return <ErrorState what="What operators did" error={actions.error} onRetry={() => void actions.refetch()} />;
+    return <ErrorState what="Audit log" error={actions.error} onRetry={() => void actions.refetch()} />;
   }
   return (
     <Card {...(title === undefined ? {} : { title })} flush>
       <Table
-        caption={title === undefined ? 'What operators did' : `${title}: the list`}
+        caption={title === undefined ? 'Audit log' : `${title}: the list`}
         columns={subject === null ? COLUMNS : COLUMNS.filter(({ key }) => key !== 'subject')}
         rows={rows}
         rowKey={({ id }) => id}
-        empty={<p className="card-empty">Nothing yet.</p>}
+        empty={<p className="card-empty">No actions yet.</p>}
         stacked
       />
       <MoreButton pages={actions} />
@@ -39,10 +39,10 @@ export function ActionList({ subject, title }: ActionListProps) {
 
 const COLUMNS: readonly Column<AdminAction>[] = [
   { key: 'at', header: 'When', cell: ({ at }) => <Time at={at} as="date-time" /> },
-  { key: 'operator', header: 'Who', cell: ({ operator, operator_name }) => operator_name ?? operator },
-  { key: 'action', header: 'What', rowHeader: true, cell: actionWords },
-  { key: 'subject', header: 'To what', cell: (action) => <Subject action={action} /> },
-  { key: 'outcome', header: 'How it ended', cell: ({ outcome }) => outcomeWords(outcome) },
+  { key: 'operator', header: 'Operator', cell: ({ operator, operator_name }) => operator_name ?? operator },
+  { key: 'action', header: 'Action', rowHeader: true, cell: actionWords },
+  { key: 'subject', header: 'Subject', cell: (action) => <Subject action={action} /> },
+  { key: 'outcome', header: 'Result', cell: ({ outcome }) => outcomeWords(outcome) },
 ];
 
 function Subject({ action: { action, subject } }: { readonly action: AdminAction }) {

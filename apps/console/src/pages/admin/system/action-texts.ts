@@ -1,4 +1,4 @@
-/** What operators did, in words: the addresses of the admin API and their bodies as sentences. */
+/** Audit log, in words: the addresses of the admin API and their bodies as sentences. */
 import type { AdminAction } from '@inference/formats';
 import { inWords } from '../../../features/machines/status-texts.js';
 import { formatUsd } from '../../../ui/display/money.js';
@@ -6,24 +6,24 @@ import { formatUsd } from '../../../ui/display/money.js';
 type Details = Readonly<Record<string, unknown>>;
 
 const SENTENCES: Readonly<Record<string, (details: Details) => string>> = {
-  'POST /admin/v1/providers/:id/quarantine': ({ reason }) => `Quarantined a machine: “${text(reason)}”`,
-  'POST /admin/v1/providers/:id/release': () => 'Released a machine',
-  'POST /admin/v1/providers/:id/reinstate': () => 'Forgot the failures of a machine',
-  'POST /admin/v1/providers/:id/link': () => 'Linked a machine to an account',
+  'POST /admin/v1/providers/:id/quarantine': ({ reason }) => `Quarantined machine: “${text(reason)}”`,
+  'POST /admin/v1/providers/:id/release': () => 'Released machine',
+  'POST /admin/v1/providers/:id/reinstate': () => 'Cleared the failures of a machine',
+  'POST /admin/v1/providers/:id/link': () => 'Linked machine to account',
   'PATCH /admin/v1/accounts/:id': changesOfAccount,
   'POST /admin/v1/accounts/:id/deposits': ({ amount_micro_usd, reference }) =>
-    `Deposited ${money(amount_micro_usd)} as “${text(reference)}”`,
+    `Added deposit of ${money(amount_micro_usd)}, reference “${text(reference)}”`,
   'POST /admin/v1/withdrawals/:id/end': ({ end }) => WITHDRAWALS[text(end)] ?? `Ended a withdrawal: ${text(end)}`,
   'PUT /admin/v1/prices/*': ({ prompt_per_million, completion_per_million, per_image }) =>
     `Set a price: ${money(prompt_per_million)} and ${money(completion_per_million)} for a million tokens, ${money(per_image)} for an image`,
-  'PUT /admin/v1/catalogue/*': ({ display_name }) => `Put a model into the catalogue: ${text(display_name)}`,
-  'DELETE /admin/v1/catalogue/*': () => 'Took a model out of the catalogue',
+  'PUT /admin/v1/catalogue/*': ({ display_name }) => `Saved catalogue model: ${text(display_name)}`,
+  'DELETE /admin/v1/catalogue/*': () => 'Removed model from the catalogue',
 };
 
 const WITHDRAWALS: Readonly<Record<string, string>> = {
-  paid: 'Marked a withdrawal as paid',
-  rejected: 'Rejected a withdrawal',
-  transfer: 'Paid a withdrawal through the payment service',
+  paid: 'Marked withdrawal as paid',
+  rejected: 'Rejected withdrawal',
+  transfer: 'Transferred withdrawal through the payment service',
 };
 
 export function actionWords({ action, details }: Pick<AdminAction, 'action' | 'details'>): string {
@@ -38,10 +38,10 @@ export function outcomeWords(outcome: string | null): string {
 
 function changesOfAccount({ suspended, is_admin }: Details): string {
   const changes = [
-    ...(typeof suspended === 'boolean' ? [suspended ? 'Suspended an account' : 'Reinstated an account'] : []),
-    ...(typeof is_admin === 'boolean' ? [is_admin ? 'Gave an account the admin flag' : 'Took the admin flag from an account'] : []),
+    ...(typeof suspended === 'boolean' ? [suspended ? 'Suspended account' : 'Reinstated account'] : []),
+    ...(typeof is_admin === 'boolean' ? [is_admin ? 'Granted operator access' : 'Revoked operator access'] : []),
   ];
-  return changes.length === 0 ? 'Changed nothing of an account' : changes.join(', ');
+  return changes.length === 0 ? 'No change to the account' : changes.join(', ');
 }
 
 function text(value: unknown): string {

@@ -5,7 +5,7 @@ import { ActionList } from './action-list.js';
 export function Page() {
   return (
     <>
-      <PageHeader title="What operators did" about="Written down before each change is made. Nothing is ever taken out." />
+      <PageHeader title="Audit log" about="Every operator action, recorded before it takes effect. Entries are never deleted." />
       <ActionList subject={null} />
     </>
   );

@@ -18,12 +18,12 @@ export function Page() {
   const { data, error, refetch } = useHealth();
   return (
     <>
-      <PageHeader title="Health" about="Of the coordinator that answered. What lies in the database is of all coordinators." />
+      <PageHeader title="Health" about="State of the coordinator that answered. Database figures cover all coordinators." />
       {data === undefined && error !== null ? (
         <ErrorState what="The health of the coordinator" error={error} onRetry={() => void refetch()} />
       ) : (
         <div className="stack">
-          {error === null ? null : <ErrorNote error={error} title="What is shown here is not of now." />}
+          {error === null ? null : <ErrorNote error={error} title="The information below is out of date." />}
           <Readiness health={data} />
           <Figures health={data} />
           <div className="columns">
@@ -43,22 +43,22 @@ interface Part {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  draining: 'It was told to end: running jobs finish, new requests are refused.',
-  database_unreachable: 'The database gave no answer within two seconds. Requests fail with “billing_unavailable” meanwhile.',
-  database_migrations_missing: 'The database has not all migrations of this program. Was an older copy restored?',
+  draining: 'Shutting down: running jobs finish, new requests are refused.',
+  database_unreachable: 'The database did not answer within two seconds. Requests fail with “billing_unavailable”.',
+  database_migrations_missing: 'The database lacks migrations of this version. Was an older backup restored?',
 };
 
 function Readiness({ health }: Part) {
   if (health === undefined) {
     return (
-      <Note title="Asking the coordinator">
-        <p>How it is, stands here in a moment.</p>
+      <Note title="Loading">
+        <p>Waiting for the coordinator.</p>
       </Note>
     );
   }
   if (health.ready && (health.ledger?.problems.length ?? 0) === 0) {
     return (
-      <Note tone="good" title="It is ready, and the ledger sums up">
+      <Note tone="good" title="Ready, and the ledger balances">
         <p>
           Version {health.version}, started <Time at={health.started_at} />.
         </p>
@@ -66,9 +66,9 @@ function Readiness({ health }: Part) {
     );
   }
   return (
-    <Note tone="bad" title={health.ready ? 'The ledger does not sum up' : 'It takes no requests'}>
+    <Note tone="bad" title={health.ready ? 'The ledger does not balance' : 'Not accepting requests'}>
       {health.ready ? (
-        <p>See below, and run “npm run ledger-check” for the whole proof.</p>
+        <p>See below, and run “npm run ledger-check” for a full check.</p>
       ) : (
         <p>{REASONS[health.reason ?? ''] ?? inWords(health.reason ?? 'unknown')}</p>
       )}
@@ -86,23 +86,23 @@ function Figures({ health }: Part) {
   const hint = (read: (health: AdminHealth) => string): string => (health === undefined ? '…' : read(health));
   return (
     <Stats>
-      <Stat label="Jobs that run" value={of(({ queues }) => <Count value={queues.running_jobs} />)} hint="on machines and in the queue" />
+      <Stat label="Running jobs" value={of(({ queues }) => <Count value={queues.running_jobs} />)} hint="on machines and in the queue" />
       <Stat
-        label="Requests that wait"
+        label="Waiting requests"
         value={of(({ queues }) => <Count value={queues.waiting_requests + queues.waiting_for_images} />)}
-        hint={hint(({ queues }) => `${queues.waiting_for_images} of them for images`)}
+        hint={hint(({ queues }) => `${queues.waiting_for_images} for images`)}
       />
       <Stat
-        label="Machines that take jobs"
+        label="Eligible machines"
         value={of(({ fleet }) => (
           <>
             <Count value={fleet.routable} /> of <Count value={fleet.providers} />
           </>
         ))}
-        hint={hint(({ fleet }) => `${fleet.held} held back, ${fleet.restrained} restrained`)}
+        hint={hint(({ fleet }) => `${fleet.held} quarantined, ${fleet.restrained} in backoff`)}
       />
       <Stat
-        label="Places in use"
+        label="Slots in use"
         value={of(({ fleet }) => (
           <>
             <Count value={fleet.used_slots} /> of <Count value={fleet.slots} />
@@ -128,13 +128,16 @@ function LedgerCard({ health }: Part) {
         <dl className="facts">
           <dt>Owed to accounts and machines</dt>
           <dd>{shown(ledger, ({ owed_micro_usd, accounts }) => `${formatUsd(owed_micro_usd)} in ${counted(accounts, 'balance')}`)}</dd>
-          <dt>Held for running jobs</dt>
+          <dt>Reserved for running jobs</dt>
           <dd>
-            {shown(ledger, ({ held_micro_usd, running_holds }) => `${formatUsd(held_micro_usd)} in ${counted(running_holds, 'hold')}`)}
+            {shown(
+              ledger,
+              ({ held_micro_usd, running_holds }) => `${formatUsd(held_micro_usd)} in ${counted(running_holds, 'reservation')}`,
+            )}
           </dd>
           <dt>Requested withdrawals</dt>
           <dd>{shown(ledger, (sums) => formatUsd(sums.requested_withdrawals_micro_usd))}</dd>
-          <dt>Fees of the network</dt>
+          <dt>Network fees</dt>
           <dd>{shown(ledger, ({ fees_micro_usd }) => formatUsd(fees_micro_usd))}</dd>
         </dl>
       </div>
@@ -144,7 +147,7 @@ function LedgerCard({ health }: Part) {
 
 function ProcessCard({ health }: Part) {
   return (
-    <Card title="Process and database" about="Of this coordinator">
+    <Card title="Process and database" about="This coordinator">
       <dl className="facts">
         <dt>Version</dt>
         <dd>{shown(health, ({ version, node_version }) => `${version}, Node ${node_version.replace(/^v/, '')}`)}</dd>
@@ -164,7 +167,7 @@ function ProcessCard({ health }: Part) {
             [kind === 'sqlite' ? 'SQLite' : 'PostgreSQL', inWords(state), `answered in ${answer_ms} ms`].join(', '),
           )}
         </dd>
-        <dt>Sockets of machines</dt>
+        <dt>Machine connections</dt>
         <dd>
           {shown(health, ({ fleet }) => (
             <Count value={fleet.connections} />
@@ -181,24 +184,24 @@ function RecentCards({ health }: Part) {
   const minutes = health?.recent.minutes ?? 60;
   return (
     <div className="columns">
-      <Card title={`How jobs ended in ${minutes} minutes`} flush>
+      <Card title={`Job results, last ${minutes} minutes`} flush>
         <Table
-          caption={`Ends of jobs in the last ${minutes} minutes`}
-          columns={columns('End')}
+          caption={`Job results in the last ${minutes} minutes`}
+          columns={columns('Result')}
           rows={health?.recent.jobs}
           rowKey={({ code }) => code}
           loadingRows={1}
-          empty={<p className="card-empty">No job has ended in this time.</p>}
+          empty={<p className="card-empty">No jobs ended in this period.</p>}
         />
       </Card>
-      <Card title={`What went wrong in ${minutes} minutes`} flush>
+      <Card title={`Problems, last ${minutes} minutes`} flush>
         <Table
           caption={`Problems in the last ${minutes} minutes`}
           columns={columns('Problem')}
           rows={health?.recent.problems}
           rowKey={({ code }) => code}
           loadingRows={1}
-          empty={<p className="card-empty">Nothing: no machine was tried in vain, none was ended, and the ledger took every step.</p>}
+          empty={<p className="card-empty">No failed attempts, closed connections or ledger errors.</p>}
         />
       </Card>
     </div>
@@ -213,9 +216,9 @@ function columns(header: string): readonly Column<Counted>[] {
 }
 
 const PROBLEMS: Readonly<Record<string, string>> = {
-  attempt_failed: 'A machine was tried in vain',
-  provider_ended: 'The coordinator ended a connection',
-  ledger_failed: 'The ledger failed at a step',
+  attempt_failed: 'Failed attempt',
+  provider_ended: 'Connection closed by the coordinator',
+  ledger_failed: 'Ledger error',
 };
 
 /** Codes are `what` or `what:why`. */

@@ -35,7 +35,7 @@ export function ChatSettingsPanel({ models, model, onModel, form, onForm, refuse
         <div className="settings-grid">
           <Field label="Temperature" inputMode="decimal" placeholder="1" {...bind('temperature')} />
           <Field label="Top P" inputMode="decimal" placeholder="1" {...bind('topP')} />
-          <Field label="Most tokens" inputMode="numeric" {...bind('maxTokens')} />
+          <Field label="Max tokens" inputMode="numeric" {...bind('maxTokens')} />
           <Field label="Seed" inputMode="numeric" {...bind('seed')} />
         </div>
         <TextAreaField label="Stop texts" hint="One on each line, at most four." rows={2} {...bind('stop')} />

@@ -26,7 +26,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
     model === undefined || read.kind === 'refused' ? null : { model: model.id, system: form.system, parameters: read.parameters };
   if (model === undefined && chat.turns.length === 0) {
     return (
-      <EmptyState title="Nobody serves a text model now">Models come and go with the machines. This page looks again by itself.</EmptyState>
+      <EmptyState title="No text model is available">Models come and go with the machines. This page refreshes automatically.</EmptyState>
     );
   }
   const ask = (text: string): void => {
@@ -39,7 +39,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
           Conversation
         </h2>
         {chat.turns.length === 0 ? (
-          <EmptyState title="Ask something">
+          <EmptyState title="Start a conversation">
             <p>The machine that answers signs every byte. This browser checks the signature.</p>
             <div className="suggestions">
               {SUGGESTIONS.map((text) => (
@@ -54,7 +54,7 @@ export function ChatView({ models }: { readonly models: readonly ModelEntry[] })
         )}
         <Composer
           label="Your message"
-          placeholder="Ask something. Enter sends, Shift+Enter begins a new line."
+          placeholder="Start a conversation. Enter sends, Shift+Enter begins a new line."
           send="Send"
           busy={busy}
           disabled={settings === null}

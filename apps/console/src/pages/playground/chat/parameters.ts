@@ -36,7 +36,7 @@ export function readParameters(form: ParameterForm): ParametersResult {
   if (topP === null) return refused('topP', 'Top P is a number from 0 to 1.');
   if (topP !== undefined) parameters.top_p = topP;
   const maxTokens = whole(form.maxTokens, 1, MAX_TOKENS);
-  if (maxTokens === null) return refused('maxTokens', 'Most tokens is a whole number of at least 1.');
+  if (maxTokens === null) return refused('maxTokens', 'Max tokens is a whole number of at least 1.');
   if (maxTokens !== undefined) parameters.max_tokens = maxTokens;
   const seed = whole(form.seed, 0, Number.MAX_SAFE_INTEGER);
   if (seed === null) return refused('seed', 'A seed is a whole number.');

@@ -1,4 +1,4 @@
-/** The conversation of the page and the one request that may run in it. All of it is gone with the page. */
+/** The conversation of the page and the one request that may run in it. Maximum is gone with the page. */
 import { useMemo, useReducer, useRef } from 'react';
 import { useMoneyChanged } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';

@@ -27,9 +27,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
   const busy = drawings.list.some(({ state }) => state === 'waiting');
   if (model === undefined && drawings.list.length === 0) {
     return (
-      <EmptyState title="Nobody makes images now">
-        Image models come and go with the machines that serve them. This page looks again by itself.
-      </EmptyState>
+      <EmptyState title="No image model is available">Models come and go with the machines. This page refreshes automatically.</EmptyState>
     );
   }
   return (
@@ -39,7 +37,7 @@ export function ImagesView({ models }: { readonly models: readonly ModelEntry[] 
           Images
         </h2>
         <Composer
-          label="What the image shows"
+          label="Image description"
           placeholder="Describe the image, such as: a red square on blue ground"
           send="Draw"
           busy={busy}

@@ -1,4 +1,4 @@
-/** The images of the page and the one request that may run for them. All of it is gone with the page. */
+/** The images of the page and the one request that may run for them. Maximum is gone with the page. */
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useMoneyChanged } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';

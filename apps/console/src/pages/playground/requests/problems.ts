@@ -38,7 +38,7 @@ export function problemOfFailure({ status, code, message, retryAfter }: ApiFailu
             remedy: RETRY,
           }
         : {
-            title: 'Not enough money',
+            title: 'Insufficient balance',
             text: 'The balance does not cover the most that this request may cost. Add money, or lower the most tokens.',
             remedy: { kind: 'link', href: '/balance', label: 'Add money' },
           };
@@ -79,14 +79,14 @@ export function problemOfFailure({ status, code, message, retryAfter }: ApiFailu
 /** An error inside a stream that had begun. */
 export function problemInStream(message: string): Problem {
   return {
-    title: 'The answer broke off',
+    title: 'The response was interrupted',
     text: `${message} You pay only for what was delivered and signed. Nothing after this point came, and what came cannot be verified.`,
     remedy: RETRY,
   };
 }
 
 export const NETWORK_LOST: Problem = {
-  title: 'The connection was lost',
+  title: 'Connection lost',
   text: 'Check your connection to the network. If the answer had begun, what was delivered may still be charged.',
   remedy: RETRY,
 };
