@@ -7,7 +7,7 @@ import { type ApiError, ConnectionError, errorOf } from './api-error.js';
 
 export type QueryValue = string | number | boolean | null | undefined;
 
-export interface RequestOptions {
+interface RequestOptions {
   /** Members that are null or undefined are left out. */
   readonly query?: Readonly<Record<string, QueryValue>>;
   readonly signal?: AbortSignal | undefined;
@@ -36,7 +36,7 @@ export const api = {
 };
 
 /** A path with its query; what is null or undefined is left out. */
-export function withQuery(path: string, query: RequestOptions['query'] = {}): string {
+function withQuery(path: string, query: RequestOptions['query'] = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return search === '' ? path : `${path}?${search}`;

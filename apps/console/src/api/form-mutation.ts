@@ -2,7 +2,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { type DefaultValues, type FieldValues, type UseFormReturn, useForm } from 'react-hook-form';
 
-export interface FormMutation<Fields extends FieldValues> extends UseFormReturn<Fields> {
+interface FormMutation<Fields extends FieldValues> extends UseFormReturn<Fields> {
   readonly errors: UseFormReturn<Fields>['formState']['errors'];
   /** Handler of the form's submit event: validates, then sends. */
   readonly onSubmit: ReturnType<UseFormReturn<Fields>['handleSubmit']>;

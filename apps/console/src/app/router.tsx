@@ -2,7 +2,7 @@
  * Shows the page of the current address: fetched when it is first opened, kept from people who may not see it, announced by its
  * title and with the focus on its heading, so that a screen reader and the keyboard go on where the page begins.
  */
-import { type ComponentType, lazy, Suspense, useEffect, useRef } from 'react';
+import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useRef } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
 import { useSession } from '../api/session.js';
 import { PAGES } from '../pages/pages.js';
@@ -13,7 +13,6 @@ import { EmptyState } from '../ui/feedback/empty-state.js';
 import { ErrorState } from '../ui/feedback/error-state.js';
 import { PageSkeleton } from '../ui/feedback/skeleton.js';
 import { LinkButton } from '../ui/navigation/link-button.js';
-import { PageBoundary } from './page-boundary.js';
 
 const LOADED = new Map<PageRoute, ComponentType>(PAGES.map((page) => [page, lazyPage(page)]));
 
@@ -113,4 +112,22 @@ function NotYours() {
       Your account has no operator access. An operator can grant it under Admin, Accounts.
     </EmptyState>
   );
+}
+
+interface State {
+  readonly error: Error | null;
+}
+
+class PageBoundary extends Component<{ readonly children: ReactNode }, State> {
+  override state: State = { error: null };
+
+  static getDerivedStateFromError(error: unknown): State {
+    return { error: error instanceof Error ? error : new Error(String(error)) };
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state;
+    // A new version of the console has other files: only a fresh page knows their names.
+    return error === null ? this.props.children : <ErrorState error={error} level={1} onRetry={() => window.location.reload()} />;
+  }
 }

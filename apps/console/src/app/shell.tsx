@@ -1,14 +1,16 @@
 /** What surrounds every page: the way to all of them, who is signed in, the theme. A column when there is room, a drawer when not. */
+
 import { Dialog } from '@base-ui/react/dialog';
 import { Menu as MenuIcon, X } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { useSession } from '../api/session.js';
+import { type Session, useSession } from '../api/session.js';
+import { PAGES } from '../pages/pages.js';
+import { type PageRoute, SECTIONS, type Section } from '../routing/page-route.js';
 import { PATHS } from '../routing/paths.js';
 import { Note } from '../ui/feedback/note.js';
 import { ThemeSwitch } from '../ui/theme/theme-switch.js';
 import { AccountMenu } from './account-menu.js';
-import { isCurrent, navigationFor } from './navigation.js';
 
 export function Shell({ children }: { readonly children: ReactNode }) {
   return (
@@ -125,4 +127,29 @@ function Drawer() {
       </Dialog.Portal>
     </Dialog.Root>
   );
+}
+
+interface NavSection {
+  readonly section: Section;
+  readonly label: string;
+  readonly pages: readonly (PageRoute & { readonly nav: NonNullable<PageRoute['nav']> })[];
+}
+
+const LABELS: Readonly<Record<Section, string>> = { network: 'Network', use: 'Use', earn: 'Earn', admin: 'Admin' };
+
+/** Sections with at least one page. Pages that need an account are shown to everybody but operators' pages, which ask to sign in. */
+function navigationFor(session: Session): NavSection[] {
+  const isAdmin = session.state === 'signed-in' && session.me.is_admin;
+  return SECTIONS.map((section) => ({
+    section,
+    label: LABELS[section],
+    pages: PAGES.flatMap((page) =>
+      page.nav?.section === section && (page.access !== 'admin' || isAdmin) ? [{ ...page, nav: page.nav }] : [],
+    ),
+  })).filter(({ pages }) => pages.length > 0);
+}
+
+/** Whether the navigation marks this page while the console shows that address. */
+function isCurrent(path: string, location: string): boolean {
+  return path === '/' ? location === '/' : location === path || location.startsWith(`${path}/`);
 }

@@ -1,6 +1,6 @@
 /** The way of a new account to a first verified answer: which steps are done, and which one comes next. */
 
-export interface FirstStepsFacts {
+interface FirstStepsFacts {
   readonly balanceMicroUsd: number;
   /** Whether any deposit was ever paid. */
   readonly deposited: boolean;

@@ -7,7 +7,7 @@
 const MAX_MICRO_USD = 1_000_000_000_000;
 const MICRO_DIGITS = 6;
 
-export type TypedAmount =
+type TypedAmount =
   | { readonly kind: 'amount'; readonly microUsd: number }
   /** A sentence for whoever typed it. */
   | { readonly kind: 'refused'; readonly problem: string };

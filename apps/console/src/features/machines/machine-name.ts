@@ -1,6 +1,6 @@
 /** What a machine is called where its owner gave it no name. */
 
-export interface Nameable {
+interface Nameable {
   readonly provider_id: string;
   readonly name: string | null;
   /** As the machine says, while it is or was connected. */

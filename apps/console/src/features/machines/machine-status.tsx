@@ -5,14 +5,13 @@ import { counted, formatRate, formatShare } from '../../ui/display/number.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { Time } from '../../ui/display/time.js';
 import { StateBadge, WordBadge } from './status-badge.js';
-import { conditionWords, gateWords, inWords, modelState, outcomeWord } from './status-texts.js';
-import { TrustParts } from './trust-parts.js';
+import { conditionWords, gateWords, inWords, modelState, outcomeWord, partName, partState, trustLevel } from './status-texts.js';
 
 type Status = ProviderStatusAnswer;
 type Model = Status['models'][number];
 type Decision = Status['decisions'][number];
 
-export interface MachineStandingProps {
+interface MachineStandingProps {
   readonly status: Status;
   /** Heading of what the owner can do, in the words of whoever reads it. */
   readonly stepsTitle?: string;
@@ -123,5 +122,34 @@ function recordWords({ state, reason, until, recent_failures }: Status['reputati
       )}
       .
     </>
+  );
+}
+
+interface TrustPartsProps {
+  readonly level: string;
+  readonly parts: ProviderStatusAnswer['trust_parts'];
+}
+
+const LEVEL_ABOUT: Readonly<Record<string, string>> = {
+  hardware: 'Verified: the key, the protections of this Mac, and an Apple certificate that binds both.',
+  self_signed: 'The key and the protections of this Mac are attested. The level “hardware” also requires device management.',
+  none: 'A requirement for every job is not met, so the machine gets no requests.',
+};
+
+function TrustParts({ level, parts }: TrustPartsProps) {
+  return (
+    <Card title="Trust" about={LEVEL_ABOUT[level]} actions={<WordBadge word={trustLevel(level)} />}>
+      <ul className="parts">
+        {parts.map(({ name, state, reason, remedy }) => (
+          <li key={name} className="part">
+            <span className="part-head">
+              <span className="part-name">{partName(name)}</span>
+              <WordBadge word={partState(state)} />
+            </span>
+            {reason === undefined ? null : <p className="part-remedy">{remedy ?? inWords(reason)}</p>}
+          </li>
+        ))}
+      </ul>
+    </Card>
   );
 }

@@ -2,7 +2,7 @@
 import './account.css';
 import type { ReactNode } from 'react';
 
-export interface AuthCardProps {
+interface AuthCardProps {
   readonly title: string;
   readonly about?: ReactNode;
   readonly children: ReactNode;

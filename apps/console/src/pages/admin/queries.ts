@@ -1,8 +1,8 @@
 /** What the pages of operators fetch, and how often it is asked for again. */
 import type {
-  AdminAccountPage,
+  AdminAccount,
   AdminAccountView,
-  AdminActionPage,
+  AdminAction,
   AdminCatalogue,
   AdminDepositPage,
   AdminEarningsConcentration,
@@ -11,15 +11,15 @@ import type {
   AdminPriceList,
   AdminProviderList,
   AdminProviderView,
-  ConsoleWithdrawalPage,
+  ConsoleWithdrawal,
 } from '@inference/formats';
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { api, type QueryValue } from '../../api/api-client.js';
+import { usePaginatedQuery } from '../../api/paginated-query.js';
 
 export const ADMIN = ['admin'] as const;
 /** Milliseconds. */
 const LIVE_MS = 5000;
-const PAGE_ROWS = 50;
 
 export function useHealth() {
   return useQuery({
@@ -90,30 +90,23 @@ export function useAccount(id: string) {
   });
 }
 
-interface Paged {
-  readonly next_cursor: string | null;
-}
+/** Rows per page of the admin lists. */
+const PAGE_ROWS = 50;
 
-function usePaged<Answer extends Paged>(path: string, key: string, query: Readonly<Record<string, QueryValue>>) {
-  return useInfiniteQuery({
-    queryKey: [...ADMIN, key, 'list', query],
-    initialPageParam: null as string | null,
-    queryFn: ({ pageParam: cursor, signal }) => api.get<Answer>(path, { query: { ...query, limit: PAGE_ROWS, cursor }, signal }),
-    getNextPageParam: ({ next_cursor }) => next_cursor,
-    placeholderData: keepPreviousData,
-  });
+function useAdminList<Row>(path: string, key: string, query: Readonly<Record<string, QueryValue>>) {
+  return usePaginatedQuery<Row>([...ADMIN, key, 'list', query], path, { ...query, limit: PAGE_ROWS });
 }
 
 export function useAccounts(search: string) {
-  return usePaged<AdminAccountPage>('/admin/v1/accounts', 'accounts', { search: search === '' ? null : search });
+  return useAdminList<AdminAccount>('/admin/v1/accounts', 'accounts', { search: search === '' ? null : search });
 }
 
 export function useDeposits(accountId: string | null) {
-  return usePaged<AdminDepositPage>('/admin/v1/deposits', 'deposits', { account_id: accountId });
+  return useAdminList<AdminDepositPage['data'][number]>('/admin/v1/deposits', 'deposits', { account_id: accountId });
 }
 
 export function useAdminWithdrawals(state: string | null, accountId: string | null) {
-  return usePaged<ConsoleWithdrawalPage>('/admin/v1/withdrawals', 'withdrawals', { state, account_id: accountId });
+  return useAdminList<ConsoleWithdrawal>('/admin/v1/withdrawals', 'withdrawals', { state, account_id: accountId });
 }
 
 export function useEarningsConcentration() {
@@ -124,5 +117,5 @@ export function useEarningsConcentration() {
 }
 
 export function useActions(subject: string | null) {
-  return usePaged<AdminActionPage>('/admin/v1/actions', 'actions', { subject });
+  return useAdminList<AdminAction>('/admin/v1/actions', 'actions', { subject });
 }

@@ -60,7 +60,7 @@ export const adminRoutes: readonly PageRoute[] = [
     path: PATHS.adminActions,
     title: 'Audit log',
     access: 'admin',
-    load: () => import('./system/actions-page.js'),
+    load: () => import('./system/audit-log-page.js'),
     nav: { section: 'admin', label: 'Audit log', icon: ScrollText },
   },
 ];

@@ -1,19 +1,18 @@
 /** All deposits of the account, newest first. */
-import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
-import { useInfiniteQuery } from '@tanstack/react-query';
-import { api } from '../../api/api-client.js';
+import type { ConsoleDeposit } from '@inference/formats';
+import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { MONEY } from '../../features/account/balance.js';
 import { Badge } from '../../ui/display/badge.js';
 import { Card } from '../../ui/display/card.js';
+import { LoadMore } from '../../ui/display/load-more.js';
 import { formatUsd, Money } from '../../ui/display/money.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { Time } from '../../ui/display/time.js';
 import { EmptyState } from '../../ui/feedback/empty-state.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
 import type { Tone } from '../../ui/feedback/note.js';
-import { MoreButton } from './more-button.js';
 
-const PAGE = 20;
+const PAGE_ROWS = 20;
 const SOURCES: Readonly<Record<ConsoleDeposit['source'], string>> = {
   stripe: 'Payment',
   development: 'Test funds',
@@ -34,30 +33,23 @@ const COLUMNS: readonly Column<ConsoleDeposit>[] = [
 ];
 
 export function DepositHistory() {
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: [...MONEY, 'deposits'],
-    queryFn: ({ pageParam, signal }) =>
-      api.get<ConsoleDepositPage>('/console/v1/deposits', { query: { limit: PAGE, cursor: pageParam }, signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
-  });
-  const rows = data?.pages.flatMap((page) => page.data);
+  const list = usePaginatedQuery<ConsoleDeposit>([...MONEY, 'deposits'], '/console/v1/deposits', { limit: PAGE_ROWS });
   return (
     <Card title="Deposits" flush>
-      {error !== null && data === undefined ? (
-        <ErrorState error={error} what="The deposits" onRetry={() => void refetch()} />
+      {list.error !== null && list.rows === undefined ? (
+        <ErrorState error={list.error} what="The deposits" onRetry={() => void list.refetch()} />
       ) : (
         <Table
           caption="List of deposits"
           columns={COLUMNS}
-          rows={rows}
+          rows={list.rows}
           rowKey={({ id }) => id}
           empty={<EmptyState title="No deposits yet">Add money above. It is available immediately.</EmptyState>}
           stacked
           loadingRows={2}
         />
       )}
-      <MoreButton more={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      <LoadMore list={list} />
     </Card>
   );
 }

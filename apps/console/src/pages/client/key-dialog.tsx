@@ -1,21 +1,25 @@
 /** The form of a key, for a new one and for one that is there. */
+
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { api } from '../../api/api-client.js';
 import { useFormMutation } from '../../api/form-mutation.js';
+import { useModels } from '../../features/account/models.js';
+import { PATHS } from '../../routing/paths.js';
 import { Dialog, DialogActions } from '../../ui/dialogs/dialog.js';
 import { Button } from '../../ui/forms/button.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form } from '../../ui/forms/form.js';
 import { Select } from '../../ui/forms/select.js';
+import { LinkButton } from '../../ui/navigation/link-button.js';
 import { EMPTY_KEY_FORM, type KeyForm, keyBody, keyForm } from './key-form.js';
-import { ModelChoice } from './model-choice.js';
 
 const SIGNATURE_FORMS = [
   { value: 'event', label: 'As an event (default)' },
   { value: 'comment', label: 'As a comment' },
 ] as const;
 
-export interface KeyDialogProps {
+interface KeyDialogProps {
   readonly editing: ConsoleKey | 'new' | null;
   readonly onClose: () => void;
   /** With the new key, or null when one was changed. */
@@ -87,5 +91,53 @@ function KeyFields({
         </Button>
       </DialogActions>
     </Form>
+  );
+}
+
+interface ModelChoiceProps {
+  /** Empty: all. */
+  readonly chosen: readonly string[];
+  readonly onChange: (models: readonly string[]) => void;
+}
+
+function ModelChoice({ chosen, onChange }: ModelChoiceProps) {
+  const { data } = useModels();
+  const ids = [...new Set([...chosen, ...(data ?? []).map(({ id }) => id)])].sort();
+  const toggle = (id: string, on: boolean): void => onChange(on ? [...chosen, id] : chosen.filter((one) => one !== id));
+  return (
+    <fieldset className="choices">
+      <legend className="field-label">Models</legend>
+      {ids.map((id) => (
+        <label key={id} className="check-label">
+          <input type="checkbox" className="check" checked={chosen.includes(id)} onChange={(event) => toggle(id, event.target.checked)} />
+          <span>{id}</span>
+        </label>
+      ))}
+      <p className="field-hint">
+        {chosen.length === 0 ? 'No model selected: the key can use every model.' : 'The key can use only the selected models.'}
+      </p>
+    </fieldset>
+  );
+}
+
+export function NewKeyDialog({ made, onClose }: { readonly made: ConsoleNewKey | null; readonly onClose: () => void }) {
+  return (
+    <Dialog
+      open={made !== null}
+      onOpenChange={(open) => (open ? undefined : onClose())}
+      keepOpen
+      title="Your new key"
+      description="Copy the key now: it is shown only once and not stored. Anyone with the key can spend your balance."
+    >
+      {made === null ? null : <CopyField label="API key" value={made.secret} />}
+      <DialogActions>
+        <LinkButton href={PATHS.quickStart} kind="secondary">
+          Quick start
+        </LinkButton>
+        <Button kind="primary" onClick={onClose}>
+          Done
+        </Button>
+      </DialogActions>
+    </Dialog>
   );
 }

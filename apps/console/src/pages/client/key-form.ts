@@ -14,7 +14,7 @@ export interface KeyForm {
   readonly signatureForm?: SignatureForm;
 }
 
-export type KeyFormResult =
+type KeyFormResult =
   | { readonly kind: 'body'; readonly body: CreateKey }
   | { readonly kind: 'refused'; readonly field: keyof KeyForm; readonly problem: string };
 

@@ -1,13 +1,15 @@
 /** API keys: made, limited, revoked. A key's text is shown once, when it is made. */
 import './client.css';
-import type { ConsoleKey, ConsoleKeyPage, ConsoleNewKey } from '@inference/formats';
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
+import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
+import { useQueryClient } from '@tanstack/react-query';
 import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { api } from '../../api/api-client.js';
+import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { MONEY } from '../../features/account/balance.js';
 import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
 import { Card } from '../../ui/display/card.js';
+import { LoadMore } from '../../ui/display/load-more.js';
 import { PageHeader } from '../../ui/display/page-header.js';
 import { Table } from '../../ui/display/table.js';
 import { EmptyState } from '../../ui/feedback/empty-state.js';
@@ -15,11 +17,9 @@ import { ErrorState } from '../../ui/feedback/error-state.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { keyColumns } from './key-columns.js';
-import { KeyDialog } from './key-dialog.js';
-import { MoreButton } from './more-button.js';
-import { NewKeyDialog } from './new-key-dialog.js';
+import { KeyDialog, NewKeyDialog } from './key-dialog.js';
 
-const PAGE = 50;
+const PAGE_ROWS = 50;
 
 export function Page() {
   const queryClient = useQueryClient();
@@ -27,13 +27,7 @@ export function Page() {
   const [editing, setEditing] = useState<ConsoleKey | 'new' | null>(null);
   const [revoking, setRevoking] = useState<ConsoleKey | null>(null);
   const [made, setMade] = useState<ConsoleNewKey | null>(null);
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: [...MONEY, 'keys'],
-    queryFn: ({ pageParam, signal }) => api.get<ConsoleKeyPage>('/console/v1/keys', { query: { limit: PAGE, cursor: pageParam }, signal }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
-  });
-  const keys = data?.pages.flatMap((page) => page.data);
+  const list = usePaginatedQuery<ConsoleKey>([...MONEY, 'keys'], '/console/v1/keys', { limit: PAGE_ROWS });
   const renew = (): Promise<void> => queryClient.invalidateQueries({ queryKey: MONEY });
   const revoke = async (key: ConsoleKey): Promise<void> => {
     await api.delete(`/console/v1/keys/${encodeURIComponent(key.id)}`);
@@ -49,13 +43,13 @@ export function Page() {
     <>
       <PageHeader title="API keys" about="Programs authenticate with a key. Create one per program, with a spend limit." actions={create} />
       <Card flush>
-        {error !== null && data === undefined ? (
-          <ErrorState error={error} what="The keys" onRetry={() => void refetch()} />
+        {list.error !== null && list.rows === undefined ? (
+          <ErrorState error={list.error} what="The keys" onRetry={() => void list.refetch()} />
         ) : (
           <Table
             caption="API keys"
             columns={keyColumns({ onEdit: setEditing, onRevoke: setRevoking })}
-            rows={keys}
+            rows={list.rows}
             rowKey={({ id }) => id}
             stacked
             empty={
@@ -65,7 +59,7 @@ export function Page() {
             }
           />
         )}
-        <MoreButton more={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+        <LoadMore list={list} />
       </Card>
       <KeyDialog
         key={editing === null || editing === 'new' ? 'new' : editing.id}

@@ -1,6 +1,6 @@
 /** Ready-made first requests: real address, real model, and the place where the key goes. */
 
-export interface SnippetFacts {
+interface SnippetFacts {
   /** Origin of this service, without `/v1`. */
   readonly base: string;
   /** What stands where the key belongs; never a key that would be kept. */

@@ -15,7 +15,7 @@ const RANGES = [
 ] as const;
 type Range = (typeof RANGES)[number]['value'] | 'other';
 
-export interface UsageFiltersProps {
+interface UsageFiltersProps {
   readonly filter: UsageFilter;
   /** Those that were used in the range. */
   readonly models: readonly string[];

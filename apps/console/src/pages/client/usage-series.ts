@@ -4,13 +4,13 @@ import { daysOf } from './usage-filter.js';
 
 export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
-export interface UsageSeries {
+interface UsageSeries {
   readonly name: string;
   /** One value per day. */
   readonly values: readonly number[];
 }
 
-export interface UsageChart {
+interface UsageChart {
   readonly days: readonly string[];
   /** The greatest first. */
   readonly series: readonly UsageSeries[];
@@ -43,7 +43,7 @@ export function usageChart(usage: ConsoleUsageDays, measure: Measure): UsageChar
   return { days, series: [...ranked.slice(0, MAX_SERIES - 1), { name: OTHERS, values: together }] };
 }
 
-export interface UsageTotals {
+interface UsageTotals {
   readonly requests: number;
   readonly tokens: number;
   readonly images: number;

@@ -1,11 +1,11 @@
 /** Every request of the filters, newest first. */
-import type { ConsoleUsageEntry, ConsoleUsagePage } from '@inference/formats';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import type { ConsoleUsageEntry } from '@inference/formats';
 import { Link } from 'wouter';
-import { api } from '../../api/api-client.js';
+import { usePaginatedQuery } from '../../api/paginated-query.js';
 import { MONEY } from '../../features/account/balance.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Card } from '../../ui/display/card.js';
+import { LoadMore } from '../../ui/display/load-more.js';
 import { Money } from '../../ui/display/money.js';
 import { Count } from '../../ui/display/number.js';
 import { type Column, Table } from '../../ui/display/table.js';
@@ -13,9 +13,8 @@ import { Time } from '../../ui/display/time.js';
 import { EmptyState } from '../../ui/feedback/empty-state.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
-import { MoreButton } from './more-button.js';
 
-const PAGE = 50;
+const PAGE_ROWS = 50;
 const SHORT_ID = 8;
 
 const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
@@ -41,25 +40,19 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
 
 /** Give it `query` as its key: another filter is another list. */
 export function UsageTable({ query }: { readonly query: string }) {
-  const { data, error, refetch, hasNextPage, isFetchingNextPage, fetchNextPage } = useInfiniteQuery({
-    queryKey: [...MONEY, 'usage', query],
-    queryFn: ({ pageParam, signal }) => {
-      const cursor = pageParam === null ? '' : `&cursor=${encodeURIComponent(pageParam)}`;
-      return api.get<ConsoleUsagePage>(`/console/v1/usage?${query}&limit=${PAGE}${cursor}`, { signal });
-    },
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor,
+  const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY, 'usage', query], '/console/v1/usage', {
+    ...Object.fromEntries(new URLSearchParams(query)),
+    limit: PAGE_ROWS,
   });
-  const rows = data?.pages.flatMap((page) => page.data);
   return (
     <Card title="Requests" flush>
-      {error !== null && data === undefined ? (
-        <ErrorState error={error} what="The requests" onRetry={() => void refetch()} />
+      {list.error !== null && list.rows === undefined ? (
+        <ErrorState error={list.error} what="The requests" onRetry={() => void list.refetch()} />
       ) : (
         <Table
           caption="List of requests"
           columns={COLUMNS}
-          rows={rows}
+          rows={list.rows}
           rowKey={({ request_id }) => request_id}
           stacked
           empty={
@@ -76,7 +69,7 @@ export function UsageTable({ query }: { readonly query: string }) {
           }
         />
       )}
-      <MoreButton more={hasNextPage} busy={isFetchingNextPage} onMore={() => void fetchNextPage()} />
+      <LoadMore list={list} />
     </Card>
   );
 }

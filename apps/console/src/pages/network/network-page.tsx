@@ -15,9 +15,8 @@ import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { Skeleton } from '../../ui/feedback/skeleton.js';
 import { Segmented } from '../../ui/forms/segmented.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
-import { Bars } from './bars.js';
 import { useStats, useTotals } from './queries.js';
-import { byChip, byStatus, type ModelRow, modelRows } from './summaries.js';
+import { byChip, byStatus, type ModelRow, modelRows, type Share } from './summaries.js';
 import './network.css';
 
 export function Page() {
@@ -168,5 +167,30 @@ function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
         }
       />
     </Card>
+  );
+}
+
+/** More rows than these become one. */
+const MAX_ROWS = 8;
+
+function Bars({ rows }: { readonly rows: readonly Share[] }) {
+  const total = rows.reduce((sum, { count }) => sum + count, 0);
+  const rest = rows.slice(MAX_ROWS);
+  const shown =
+    rest.length < 2
+      ? rows
+      : [...rows.slice(0, MAX_ROWS), { label: `${rest.length} others`, count: rest.reduce((sum, { count }) => sum + count, 0) }];
+  return (
+    <ul className="bars">
+      {shown.map(({ label, count }) => (
+        <li key={label} className="bar-row">
+          <span className="bar-label">{label}</span>
+          <span className="number">{formatCount(count)}</span>
+          <svg className="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+            <rect width={total === 0 ? 0 : (100 * count) / total} height={1} />
+          </svg>
+        </li>
+      ))}
+    </ul>
   );
 }

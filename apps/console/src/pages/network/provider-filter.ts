@@ -3,7 +3,7 @@ import type { ProviderSnapshot } from '@inference/formats';
 import type { SelectOption } from '../../ui/forms/select.js';
 import { statusWords } from './status-badges.js';
 
-export interface ProviderChoice {
+interface ProviderChoice {
   /** Part of an id, a chip or a model; any case. */
   readonly search: string;
   /** Each empty for all. */

@@ -8,6 +8,7 @@ import { Card } from '../../ui/display/card.js';
 import { formatCount, formatRate } from '../../ui/display/number.js';
 import { PageHeader } from '../../ui/display/page-header.js';
 import { Time } from '../../ui/display/time.js';
+import { downloadText } from '../../ui/download.js';
 import { EmptyState } from '../../ui/feedback/empty-state.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
@@ -168,7 +169,10 @@ function RawRecord({ feed, id }: { readonly feed: AttestationFeed; readonly id: 
       title="Attestation record"
       about="The downloaded record with its statements, signatures and certificates."
       actions={
-        <Button icon={<Download size={16} aria-hidden="true" />} onClick={() => save(text, `provider-${id}.json`)}>
+        <Button
+          icon={<Download size={16} aria-hidden="true" />}
+          onClick={() => downloadText(`provider-${id}.json`, text, 'application/json')}
+        >
           Save
         </Button>
       }
@@ -182,13 +186,4 @@ function RawRecord({ feed, id }: { readonly feed: AttestationFeed; readonly id: 
       </details>
     </Card>
   );
-}
-
-function save(text: string, name: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'application/json' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -6,7 +6,7 @@ import { Field } from '../../ui/forms/field.js';
 import { Form } from '../../ui/forms/form.js';
 import { readUserCode } from './user-code.js';
 
-export interface CodeFormProps {
+interface CodeFormProps {
   readonly initial: string;
   /** What is wrong with the code that the address of the page brought; null: nothing. */
   readonly problem: string | null;

@@ -16,7 +16,7 @@ import { Button } from '../../ui/forms/button.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
 import { deviceCodePath, MACHINES, useDeviceCode } from './queries.js';
 
-export interface DeviceRequestProps {
+interface DeviceRequestProps {
   readonly code: string;
   /** Enter another code. */
   readonly onAnother: () => void;

@@ -3,6 +3,7 @@ import type { ConsoleEarningDays } from '@inference/formats';
 import { Download } from 'lucide-react';
 import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
+import { useBalance } from '../../features/account/balance.js';
 import { machineName, shortId } from '../../features/machines/machine-name.js';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Chart } from '../../ui/chart/chart.js';
@@ -12,6 +13,7 @@ import { Count } from '../../ui/display/number.js';
 import { PageHeader } from '../../ui/display/page-header.js';
 import { Stat, Stats } from '../../ui/display/stat.js';
 import { type Column, Table } from '../../ui/display/table.js';
+import { downloadText } from '../../ui/download.js';
 import { EmptyState } from '../../ui/feedback/empty-state.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { Skeleton } from '../../ui/feedback/skeleton.js';
@@ -19,9 +21,8 @@ import { Button } from '../../ui/forms/button.js';
 import { Segmented } from '../../ui/forms/segmented.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
 import { dayLabel, eachDay, lastDays, shortDay } from './days.js';
-import { download } from './download.js';
 import { type EarningDay, earningsCsv, OTHERS, seriesOf, sumOf } from './earnings.js';
-import { useBalance, useEarnings, useMachines } from './queries.js';
+import { useEarnings, useMachines } from './queries.js';
 import { Withdraw } from './withdraw.js';
 import { WithdrawalHistory } from './withdrawal-history.js';
 
@@ -107,7 +108,7 @@ interface ByDayProps {
 /** Takes the same room whether it waits, has nothing to show or shows a chart: what stands below does not move. */
 function ByDay({ earnings, nameOf }: ByDayProps) {
   const save = ({ from, to, data }: ConsoleEarningDays): void =>
-    download(`earnings-${from}-${to}.csv`, earningsCsv(data, nameOf), 'text/csv');
+    downloadText(`earnings-${from}-${to}.csv`, earningsCsv(data, nameOf), 'text/csv');
   return (
     <Card
       title="Per day and machine"

@@ -1,12 +1,11 @@
 /** Earnings per day and machine as sums, as the series of a chart and as CSV. */
 import type { ConsoleEarningDays } from '@inference/formats';
-import { csvOf } from './csv.js';
 import { eachDay } from './days.js';
 import type { Days } from './queries.js';
 
 export type EarningDay = ConsoleEarningDays['data'][number];
 
-export interface EarningSums {
+interface EarningSums {
   readonly earned: number;
   readonly jobs: number;
   readonly tokens: number;
@@ -20,7 +19,7 @@ export function sumOf(rows: readonly EarningDay[]): EarningSums {
   };
 }
 
-export interface EarningSeries {
+interface EarningSeries {
   readonly id: string;
   /** Micro-USD, one for each day of the range. */
   readonly values: readonly number[];
@@ -56,4 +55,14 @@ export function earningsCsv(rows: readonly EarningDay[], nameOf: (providerId: st
     ['day', 'machine', 'provider_id', 'jobs', 'tokens', 'earned_micro_usd'],
     ...rows.map((row) => [row.day, nameOf(row.provider_id), row.provider_id, row.jobs, row.tokens, row.earned_micro_usd]),
   ]);
+}
+
+function csvOf(rows: readonly (readonly (string | number)[])[]): string {
+  return rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
+}
+
+function cell(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

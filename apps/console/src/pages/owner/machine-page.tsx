@@ -1,4 +1,5 @@
 /** `/machines/:id`: one machine as it is at this moment, why it gets what it gets, and what its owner can do. */
+
 import type { ConsoleMachineView } from '@inference/formats';
 import { useParams } from 'wouter';
 import { ApiError } from '../../api/api-error.js';
@@ -7,17 +8,21 @@ import { MachineStanding } from '../../features/machines/machine-status.js';
 import { StateBadge } from '../../features/machines/status-badge.js';
 import { statusWord } from '../../features/machines/status-texts.js';
 import { PATHS } from '../../routing/paths.js';
+import { Money } from '../../ui/display/money.js';
+import { counted, formatRate, formatShare } from '../../ui/display/number.js';
 import { PageHeader } from '../../ui/display/page-header.js';
+import { Stat, Stats } from '../../ui/display/stat.js';
 import { Time } from '../../ui/display/time.js';
 import { EmptyState } from '../../ui/feedback/empty-state.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
 import { Note } from '../../ui/feedback/note.js';
 import { PageSkeleton } from '../../ui/feedback/skeleton.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
+import { lastDays } from './days.js';
+import { sumOf } from './earnings.js';
 import { MachineActions } from './machine-actions.js';
 import { MachineAway } from './machine-away.js';
-import { MachineFigures } from './machine-figures.js';
-import { useMachine } from './queries.js';
+import { useEarnings, useMachine } from './queries.js';
 
 export function Page() {
   const { id = '' } = useParams();
@@ -74,5 +79,32 @@ function Machine({ machine, error }: { readonly machine: ConsoleMachineView; rea
         {status === null ? <MachineAway machine={machine} /> : <MachineStanding status={status} />}
       </div>
     </>
+  );
+}
+
+function MachineFigures({ machine: { provider_id, status, last_seen } }: { readonly machine: ConsoleMachineView }) {
+  const month = useEarnings(lastDays(30, Date.now())).data?.data.filter((row) => row.provider_id === provider_id);
+  const today = month?.filter(({ day }) => day === lastDays(1, Date.now()).to);
+  const rate = Math.max(0, ...(status?.models.map(({ decode_tps }) => decode_tps) ?? [last_seen?.decode_tps ?? 0]));
+  return (
+    <Stats>
+      <Stat label="Earned today" value={today === undefined ? undefined : <Money microUsd={sumOf(today).earned} />} hint="UTC" />
+      <Stat
+        label="Earned in 30 days"
+        value={month === undefined ? undefined : <Money microUsd={sumOf(month).earned} />}
+        hint={month === undefined ? undefined : `with ${counted(sumOf(month).jobs, 'job')}`}
+      />
+      <Stat
+        label="Share of traffic"
+        value={status === null ? '—' : formatShare(status.share)}
+        hint={status === null ? 'while it is connected' : `${counted(status.placements, 'request')} since it connected`}
+      />
+      <Stat
+        label="Tokens per second"
+        value={rate === 0 ? '—' : formatRate(rate)}
+        hint={status === null ? 'when it was last seen' : 'of its fastest model'}
+      />
+      <Stat label="Jobs now" value={status === null ? '—' : `${status.running_jobs} of ${status.slots}`} />
+    </Stats>
   );
 }

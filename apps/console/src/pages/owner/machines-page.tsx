@@ -1,4 +1,5 @@
 /** `/machines`: the machines that earn for this account, how each stands, and how another one comes here. */
+
 import type { ConsoleMachine } from '@inference/formats';
 import { Link2 } from 'lucide-react';
 import { Link } from 'wouter';
@@ -14,10 +15,10 @@ import { Stat, Stats } from '../../ui/display/stat.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { Time } from '../../ui/display/time.js';
 import { ErrorNote, ErrorState } from '../../ui/feedback/error-state.js';
+import { CopyField } from '../../ui/forms/copy-field.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';
 import { lastDays } from './days.js';
 import { sumOf } from './earnings.js';
-import { HowToLink } from './how-to-link.js';
 import { useEarnings, useMachines } from './queries.js';
 
 const COLUMNS: readonly Column<ConsoleMachine>[] = [
@@ -121,4 +122,25 @@ function money(rows: Parameters<typeof sumOf>[0] | undefined) {
 
 function formatRateOrNot(rate: number | null): string {
   return rate === null || rate === 0 ? '—' : formatRate(rate);
+}
+
+function HowToLink() {
+  return (
+    <ol className="steps">
+      <li>
+        <h3>Install the agent on the Mac</h3>
+        <p>Requires Apple silicon. The provider guide in the documentation describes installation and the choice of a model.</p>
+      </li>
+      <li>
+        <h3>Sign the agent in</h3>
+        <CopyField label="Command" hideLabel value={`inference-provider login --coordinator ${window.location.origin}`} />
+        <p>The command shows a code of eight letters.</p>
+      </li>
+      <li>
+        <h3>Approve the code here</h3>
+        <p>The machine then appears in this list, and its earnings are yours.</p>
+        <LinkButton href={PATHS.link}>Enter a code</LinkButton>
+      </li>
+    </ol>
+  );
 }

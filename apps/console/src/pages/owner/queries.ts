@@ -1,18 +1,12 @@
 /** What the pages of owners fetch, and how often it is asked for again. */
-import type {
-  ConsoleBalance,
-  ConsoleDeviceCode,
-  ConsoleEarningDays,
-  ConsoleMachineList,
-  ConsoleMachineView,
-  ConsoleWithdrawalPage,
-} from '@inference/formats';
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import type { ConsoleDeviceCode, ConsoleEarningDays, ConsoleMachineList, ConsoleMachineView, ConsoleWithdrawal } from '@inference/formats';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
+import { usePaginatedQuery } from '../../api/paginated-query.js';
 
 export const MACHINES = ['machines'] as const;
 export const EARNINGS = ['earnings'] as const;
-export const MACHINES_PATH = '/console/v1/machines';
+const MACHINES_PATH = '/console/v1/machines';
 /** Machines come, go and change by themselves. Milliseconds. */
 const LIVE_MS = 5000;
 const ONE_LIVE_MS = 3000;
@@ -57,22 +51,8 @@ export function useEarnings({ from, to }: Days) {
   });
 }
 
-export function useBalance() {
-  return useQuery({
-    queryKey: [...EARNINGS, 'balance'],
-    queryFn: ({ signal }) => api.get<ConsoleBalance>('/console/v1/balance', { signal }),
-    refetchInterval: EARNINGS_MS,
-  });
-}
-
 export function useWithdrawals() {
-  return useInfiniteQuery({
-    queryKey: [...EARNINGS, 'withdrawals'],
-    initialPageParam: null as string | null,
-    queryFn: ({ pageParam: cursor, signal }) =>
-      api.get<ConsoleWithdrawalPage>('/console/v1/withdrawals', { query: { limit: 20, cursor }, signal }),
-    getNextPageParam: ({ next_cursor }) => next_cursor,
-  });
+  return usePaginatedQuery<ConsoleWithdrawal>([...EARNINGS, 'withdrawals'], '/console/v1/withdrawals', { limit: 20 });
 }
 
 export function deviceCodePath(code: string): string {

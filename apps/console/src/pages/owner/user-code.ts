@@ -5,7 +5,7 @@ const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const LENGTH = 8;
 const HALF = LENGTH / 2;
 
-export type TypedCode =
+type TypedCode =
   | { readonly kind: 'code' /** As it is shown: `WDJB-MJHT`. */; readonly code: string }
   /** A sentence for whoever typed it. */
   | { readonly kind: 'refused'; readonly problem: string };

@@ -1,21 +1,24 @@
 /** Asking for earnings to be paid out, and where they are paid to. */
-import type { ConsoleBalance, ConsoleWithdrawal } from '@inference/formats';
-import { useQueryClient } from '@tanstack/react-query';
+
+import type { ConsoleBalance, ConsolePayoutAccount, ConsoleWithdrawal } from '@inference/formats';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useForm } from 'react-hook-form';
 import { api } from '../../api/api-client.js';
 import { useSettings } from '../../api/session.js';
+import { useMoneyChanged } from '../../features/account/balance.js';
 import { readUsd, typedUsd, wholeCents } from '../../features/account/usd-amount.js';
 import { ConfirmDialog } from '../../ui/dialogs/confirm-dialog.js';
 import { Card } from '../../ui/display/card.js';
 import { formatUsd } from '../../ui/display/money.js';
 import { Time } from '../../ui/display/time.js';
+import { ErrorNote } from '../../ui/feedback/error-state.js';
+import { Note } from '../../ui/feedback/note.js';
 import { Skeleton } from '../../ui/feedback/skeleton.js';
 import { useToast } from '../../ui/feedback/toast.js';
 import { Button } from '../../ui/forms/button.js';
 import { Field } from '../../ui/forms/field.js';
 import { Form } from '../../ui/forms/form.js';
-import { PayoutAccount } from './payout-account.js';
 import { EARNINGS } from './queries.js';
 
 export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undefined }) {
@@ -72,12 +75,13 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
   const [asked, setAsked] = useState<number | null>(null);
   const toast = useToast();
   const queryClient = useQueryClient();
+  const moneyChanged = useMoneyChanged();
   const { register, handleSubmit, formState, setValue, reset } = useForm({ defaultValues: { amount: '' } });
   const withdraw = async (amount: number): Promise<void> => {
     await api.post<ConsoleWithdrawal>('/console/v1/withdrawals', { amount_micro_usd: amount });
     toast.success(`Withdrawal of ${formatUsd(amount)} requested`, 'The operator will pay it. See its state below.');
     reset();
-    await queryClient.invalidateQueries({ queryKey: EARNINGS });
+    await Promise.all([moneyChanged(), queryClient.invalidateQueries({ queryKey: EARNINGS })]);
   };
   const check = (text: string): true | string => {
     const typed = readUsd(text);
@@ -123,5 +127,34 @@ function WithdrawForm({ min, max }: { readonly min: number; readonly max: number
         </ConfirmDialog>
       )}
     </Form>
+  );
+}
+
+function PayoutAccount() {
+  const { mutate, isPending, error, data } = useMutation({
+    mutationFn: () => api.post<ConsolePayoutAccount>('/console/v1/payout-account'),
+    onSuccess: ({ onboarding_url }) => {
+      if (onboarding_url !== null) window.location.assign(onboarding_url);
+    },
+  });
+  return (
+    <div className="stack-small">
+      <h3>Payouts</h3>
+      <ErrorNote error={error} />
+      {data?.ready ? (
+        <Note tone="good">Payouts are set up. No further action is needed.</Note>
+      ) : (
+        <>
+          <p className="small muted">
+            The payment service asks for your name and bank account on its own page. This network does not see them.
+          </p>
+          <div>
+            <Button busy={isPending} onClick={() => mutate()}>
+              Set up payouts
+            </Button>
+          </div>
+        </>
+      )}
+    </div>
   );
 }

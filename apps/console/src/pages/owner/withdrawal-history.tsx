@@ -2,16 +2,16 @@
 import type { ConsoleWithdrawal } from '@inference/formats';
 import { WithdrawalState } from '../../features/account/withdrawal-state.js';
 import { Card } from '../../ui/display/card.js';
+import { LoadMore } from '../../ui/display/load-more.js';
 import { Money } from '../../ui/display/money.js';
 import { type Column, Table } from '../../ui/display/table.js';
 import { Time } from '../../ui/display/time.js';
 import { ErrorState } from '../../ui/feedback/error-state.js';
-import { Button } from '../../ui/forms/button.js';
 import { useWithdrawals } from './queries.js';
 
 export function WithdrawalHistory() {
   const withdrawals = useWithdrawals();
-  const rows = withdrawals.data?.pages.flatMap(({ data }) => data);
+  const { rows } = withdrawals;
   return (
     <Card title="Withdrawals" flush>
       {rows === undefined && withdrawals.error !== null ? (
@@ -25,13 +25,7 @@ export function WithdrawalHistory() {
           empty={<p className="card-empty">No withdrawals yet.</p>}
         />
       )}
-      {withdrawals.hasNextPage ? (
-        <p className="card-more">
-          <Button busy={withdrawals.isFetchingNextPage} onClick={() => void withdrawals.fetchNextPage()}>
-            Show more
-          </Button>
-        </p>
-      ) : null}
+      <LoadMore list={withdrawals} />
     </Card>
   );
 }

@@ -9,7 +9,7 @@ import type { ProviderFacts } from './requests/provider-facts.js';
 import type { AnswerCheck } from './verification/answer-check.js';
 import { CheckMark } from './verification/check-mark.js';
 
-export interface AnswerFooterProps {
+interface AnswerFooterProps {
   readonly provider: ProviderFacts | null;
   readonly usage: TokenUsage | null;
   readonly finishReason: string | null;

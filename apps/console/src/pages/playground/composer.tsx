@@ -4,7 +4,7 @@ import { type KeyboardEvent, useState } from 'react';
 import { Button } from '../../ui/forms/button.js';
 import { TextAreaField } from '../../ui/forms/field.js';
 
-export interface ComposerProps {
+interface ComposerProps {
   readonly label: string;
   readonly placeholder: string;
   readonly send: string;

@@ -1,10 +1,10 @@
 /** What a chart shows, independent of what draws it. */
-export interface ChartSeries {
+interface ChartSeries {
   readonly label: string;
   readonly values: readonly number[];
 }
 
-export interface ChartData {
+interface ChartData {
   /** Along the bottom: one for each value. */
   readonly labels: readonly string[];
   readonly series: readonly ChartSeries[];

@@ -5,7 +5,7 @@ import { ErrorNote } from '../feedback/error-state.js';
 import { Button } from '../forms/button.js';
 import { Dialog, DialogActions } from './dialog.js';
 
-export interface ConfirmDialogProps {
+interface ConfirmDialogProps {
   readonly open: boolean;
   readonly onOpenChange: (open: boolean) => void;
   readonly title: string;

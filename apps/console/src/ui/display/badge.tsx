@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { Tone } from '../feedback/note.js';
 
-export interface BadgeProps {
+interface BadgeProps {
   readonly tone?: Tone;
   /** A dot before the words, for states that come and go. */
   readonly dot?: boolean;

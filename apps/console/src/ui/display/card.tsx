@@ -1,7 +1,7 @@
 /** A part of a page with a heading of its own. */
 import { type ReactNode, useId } from 'react';
 
-export interface CardProps {
+interface CardProps {
   readonly title?: ReactNode;
   /** One sentence under the title. */
   readonly about?: ReactNode;

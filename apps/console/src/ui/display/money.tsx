@@ -17,7 +17,7 @@ export function formatUsdRounded(microUsd: number): string {
   return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
 }
 
-export interface MoneyProps {
+interface MoneyProps {
   readonly microUsd: number;
   /** Whole cents where it is a dollar or more, for large figures and columns; who points at it reads the exact amount. */
   readonly rounded?: boolean;

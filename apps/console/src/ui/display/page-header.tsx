@@ -1,7 +1,7 @@
 /** The heading of a page, where the focus goes when the page is opened. */
 import type { ReactNode } from 'react';
 
-export interface PageHeaderProps {
+interface PageHeaderProps {
   readonly title: ReactNode;
   readonly about?: ReactNode;
   readonly actions?: ReactNode;

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { Button } from '../forms/button.js';
 import { formatCount } from './number.js';
 
-export interface PageOfRows<Row> {
+interface PageOfRows<Row> {
   readonly rows: readonly Row[] | undefined;
   readonly first: number;
   readonly total: number;
@@ -23,7 +23,7 @@ export function usePages<Row>(rows: readonly Row[] | undefined, size: number): P
   return { rows: rows?.slice(first, first + size), first, total, page, pages, go };
 }
 
-export interface PagerProps extends Omit<PageOfRows<unknown>, 'rows'> {
+interface PagerProps extends Omit<PageOfRows<unknown>, 'rows'> {
   readonly size: number;
   /** What is listed, such as `providers`. */
   readonly what: string;

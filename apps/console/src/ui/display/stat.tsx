@@ -7,7 +7,7 @@ export function Stats({ children }: { readonly children: ReactNode }) {
   return <dl className="stats">{children}</dl>;
 }
 
-export interface StatProps {
+interface StatProps {
   readonly label: string;
   /** Undefined: it is being fetched. */
   readonly value: ReactNode | undefined;

@@ -15,7 +15,7 @@ export interface Column<Row> {
   readonly rowHeader?: boolean;
 }
 
-export interface TableProps<Row> {
+interface TableProps<Row> {
   /** What the table lists, for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];

@@ -11,7 +11,7 @@ const STEPS = [
   ['minute', 60],
 ] as const;
 
-export interface TimeProps {
+interface TimeProps {
   /** ISO 8601, or milliseconds. */
   readonly at: string | number;
   /** `relative`: "3 minutes ago", kept up to date. */
@@ -31,7 +31,7 @@ export function Time({ at, as = 'relative' }: TimeProps) {
 }
 
 /** "3 minutes ago", "in 2 hours", "now". `ms` is negative in the past. */
-export function relative(ms: number): string {
+function relative(ms: number): string {
   const seconds = Math.round(ms / 1000);
   for (const [unit, length] of STEPS) {
     if (Math.abs(seconds) >= length) return RELATIVE.format(Math.trunc(seconds / length), unit);

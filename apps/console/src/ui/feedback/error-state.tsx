@@ -3,7 +3,7 @@ import { TriangleAlert } from 'lucide-react';
 import { Button } from '../forms/button.js';
 import { DisplayableError } from './displayable-error.js';
 
-export interface ErrorStateProps {
+interface ErrorStateProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
   /** What could not be shown, such as "The providers". */

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 
 export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'accent';
 
-export interface NoteProps {
+interface NoteProps {
   readonly tone?: Tone;
   readonly title?: string;
   readonly children: ReactNode;

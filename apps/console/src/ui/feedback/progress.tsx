@@ -1,5 +1,5 @@
 /** Shows that something slow is under way, and what. */
-export interface ProgressProps {
+interface ProgressProps {
   readonly label: string;
   /** From 0 to 1; absent where nobody knows. */
   readonly value?: number;

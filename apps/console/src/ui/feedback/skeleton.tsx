@@ -1,6 +1,6 @@
 /** Holds the place of what is being fetched, in its size, so that nothing moves when it comes. */
 
-export interface SkeletonProps {
+interface SkeletonProps {
   /** CSS lengths. */
   readonly width?: string;
   readonly height?: string;

@@ -17,7 +17,7 @@ export function ToastProvider({ children }: { readonly children: ReactNode }) {
   );
 }
 
-export interface Toasts {
+interface Toasts {
   success(title: string, text?: string): void;
   /** Says what was not done, and why. */
   failure(title: string, error: unknown): void;

@@ -1,7 +1,7 @@
 /** A button. While `busy` it keeps its size and its focus, says so, and does nothing. */
 import type { ButtonHTMLAttributes, ReactNode } from 'react';
 
-export interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'className'> {
+interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'className'> {
   readonly kind?: 'primary' | 'secondary' | 'quiet' | 'danger';
   readonly size?: 'normal' | 'small';
   readonly busy?: boolean;

@@ -3,7 +3,7 @@ import { Check, Copy } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from './button.js';
 
-export interface CopyFieldProps {
+interface CopyFieldProps {
   readonly value: string;
   readonly label: string;
   readonly hideLabel?: boolean;
@@ -36,7 +36,7 @@ export function CopyField({ value, label, hideLabel = false, multiline = false }
   );
 }
 
-export interface CopyButtonProps {
+interface CopyButtonProps {
   readonly value: string;
   /** What it copies, for screen readers. */
   readonly label: string;
@@ -46,7 +46,7 @@ export interface CopyButtonProps {
 
 const SHOWN_MS = 2000;
 
-export function CopyButton({ value, label, children, onForbidden }: CopyButtonProps) {
+function CopyButton({ value, label, children, onForbidden }: CopyButtonProps) {
   const [state, setState] = useState<'idle' | 'copied' | 'forbidden'>('idle');
   useEffect(() => {
     if (state === 'idle') return;

@@ -12,7 +12,7 @@ interface FieldFrameProps {
   readonly hideLabel?: boolean;
 }
 
-export interface FieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'input'>, 'className' | 'id'> {
+interface FieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'input'>, 'className' | 'id'> {
   /** Shown inside, at the end of the input, such as a unit. */
   readonly suffix?: ReactNode;
 }
@@ -29,7 +29,7 @@ export function Field({ label, hint, error, hideLabel = false, suffix, ...input 
   );
 }
 
-export interface TextAreaFieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'textarea'>, 'className' | 'id'> {}
+interface TextAreaFieldProps extends FieldFrameProps, Omit<ComponentPropsWithRef<'textarea'>, 'className' | 'id'> {}
 
 export function TextAreaField({ label, hint, error, hideLabel = false, ...input }: TextAreaFieldProps) {
   const ids = useFieldIds(hint, error);
@@ -40,9 +40,7 @@ export function TextAreaField({ label, hint, error, hideLabel = false, ...input 
   );
 }
 
-export interface CheckFieldProps
-  extends Omit<FieldFrameProps, 'hideLabel'>,
-    Omit<ComponentPropsWithRef<'input'>, 'className' | 'id' | 'type'> {}
+interface CheckFieldProps extends Omit<FieldFrameProps, 'hideLabel'>, Omit<ComponentPropsWithRef<'input'>, 'className' | 'id' | 'type'> {}
 
 export function CheckField({ label, hint, error, ...input }: CheckFieldProps) {
   const ids = useFieldIds(hint, error);
@@ -57,7 +55,7 @@ export function CheckField({ label, hint, error, ...input }: CheckFieldProps) {
   );
 }
 
-export interface FieldIds {
+interface FieldIds {
   readonly hintId: string;
   readonly errorId: string;
   /** Attributes of the input. */

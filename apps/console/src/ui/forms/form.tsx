@@ -2,7 +2,7 @@
 import type { FormEvent, ReactNode } from 'react';
 import { ErrorNote } from '../feedback/error-state.js';
 
-export interface FormProps {
+interface FormProps {
   readonly onSubmit: (event: FormEvent) => unknown;
   /** Error of the last submission; null or absent: none. */
   readonly error?: unknown;

@@ -9,8 +9,7 @@ export interface SelectOption<Value extends string = string> {
   readonly disabled?: boolean;
 }
 
-export interface SelectProps<Value extends string>
-  extends Omit<ComponentPropsWithRef<'select'>, 'className' | 'id' | 'children' | 'multiple'> {
+interface SelectProps<Value extends string> extends Omit<ComponentPropsWithRef<'select'>, 'className' | 'id' | 'children' | 'multiple'> {
   readonly label: ReactNode;
   readonly options: readonly SelectOption<Value>[];
   readonly hint?: ReactNode;

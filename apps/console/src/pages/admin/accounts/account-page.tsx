@@ -15,7 +15,7 @@ import { LinkButton } from '../../../ui/navigation/link-button.js';
 import { DepositTable } from '../payments/deposit-table.js';
 import { WithdrawalTable } from '../payments/withdrawal-table.js';
 import { useAccount } from '../queries.js';
-import { ActionList } from '../system/action-list.js';
+import { AuditLog } from '../system/audit-log.js';
 import { AccountActions } from './account-actions.js';
 import { AccountBadges } from './account-badges.js';
 
@@ -75,7 +75,7 @@ function Account({ account }: { readonly account: AdminAccountView }) {
         )}
         <DepositTable title="Deposits" accountId={account.id} />
         <WithdrawalTable title="Withdrawals" accountId={account.id} state={null} />
-        <ActionList title="Audit log" subject={account.id} />
+        <AuditLog title="Audit log" subject={account.id} />
       </div>
     </>
   );

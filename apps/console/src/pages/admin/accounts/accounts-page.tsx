@@ -4,20 +4,20 @@ import { useDeferredValue, useState } from 'react';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Card } from '../../../ui/display/card.js';
+import { LoadMore } from '../../../ui/display/load-more.js';
 import { PageHeader } from '../../../ui/display/page-header.js';
 import { type Column, Table } from '../../../ui/display/table.js';
 import { Time } from '../../../ui/display/time.js';
 import { EmptyState } from '../../../ui/feedback/empty-state.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { Field } from '../../../ui/forms/field.js';
-import { MoreButton } from '../more-button.js';
 import { useAccounts } from '../queries.js';
 import { AccountBadges } from './account-badges.js';
 
 export function Page() {
   const [text, setText] = useState('');
   const accounts = useAccounts(useDeferredValue(text.trim()));
-  const rows = accounts.data?.pages.flatMap(({ data }) => data);
+  const { rows } = accounts;
   return (
     <>
       <PageHeader title="Accounts" about="Newest first." />
@@ -42,7 +42,7 @@ export function Page() {
             empty={<EmptyState title="No accounts match">Search for part of a name or email address.</EmptyState>}
             stacked
           />
-          <MoreButton pages={accounts} />
+          <LoadMore list={accounts} />
         </Card>
       )}
     </>

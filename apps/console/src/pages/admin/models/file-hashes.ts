@@ -2,7 +2,7 @@
 
 const MAX = 64;
 
-export type TypedHashes =
+type TypedHashes =
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
   /** A sentence for whoever typed them. */
   | { readonly kind: 'refused'; readonly problem: string };

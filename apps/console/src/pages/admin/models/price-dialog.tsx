@@ -13,7 +13,6 @@ import { Button } from '../../../ui/forms/button.js';
 import { Field } from '../../../ui/forms/field.js';
 import { Form } from '../../../ui/forms/form.js';
 import { ADMIN, pricePath } from '../queries.js';
-import { modelName } from './model-name.js';
 
 interface PriceForm {
   readonly model: string;
@@ -163,4 +162,11 @@ function Change({ label, before, after }: { readonly label: string; readonly bef
       <dd>{before === undefined || before === after ? formatUsd(after) : `${formatUsd(before)} → ${formatUsd(after)}`}</dd>
     </>
   );
+}
+
+/** Stands for every model without a price of its own. */
+const ANY_MODEL = '*';
+
+export function modelName(model: string): string {
+  return model === ANY_MODEL ? 'All other models' : model;
 }

@@ -1,19 +1,19 @@
 /** `/admin/prices`: what models cost, what they cost before, and setting it. */
+
 import type { AdminPrice } from '@inference/formats';
 import { Plus } from 'lucide-react';
 import { useState } from 'react';
+import { Dialog } from '../../../ui/dialogs/dialog.js';
 import { Card } from '../../../ui/display/card.js';
 import { Money } from '../../../ui/display/money.js';
 import { PageHeader } from '../../../ui/display/page-header.js';
 import { type Column, Table } from '../../../ui/display/table.js';
+import { Time } from '../../../ui/display/time.js';
 import { EmptyState } from '../../../ui/feedback/empty-state.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { Button } from '../../../ui/forms/button.js';
-import { usePrices } from '../queries.js';
-import { modelName } from './model-name.js';
-import { PriceDialog } from './price-dialog.js';
-import { PriceHistoryDialog } from './price-history-dialog.js';
-import { ValidFrom } from './valid-from.js';
+import { usePriceHistory, usePrices } from '../queries.js';
+import { modelName, PriceDialog } from './price-dialog.js';
 
 type Open = { readonly what: 'set' | 'history'; readonly price: AdminPrice } | { readonly what: 'new' } | null;
 
@@ -87,3 +87,33 @@ const COLUMNS: readonly Column<AdminPrice>[] = [
   { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
   { key: 'from', header: 'Since', cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
 ];
+
+function PriceHistoryDialog({ model, onClose }: { readonly model: string; readonly onClose: () => void }) {
+  const { data, error, refetch } = usePriceHistory(model);
+  return (
+    <Dialog open onOpenChange={(open) => (open ? undefined : onClose())} title={`Prices: ${modelName(model)}`}>
+      {data === undefined && error !== null ? (
+        <ErrorState what="The prices" error={error} onRetry={() => void refetch()} />
+      ) : (
+        <Table
+          caption={`Prices of ${modelName(model)}`}
+          columns={HISTORY_COLUMNS}
+          rows={data?.history}
+          rowKey={({ id }) => id}
+          empty={<p>No prices set.</p>}
+        />
+      )}
+    </Dialog>
+  );
+}
+
+const HISTORY_COLUMNS: readonly Column<AdminPrice>[] = [
+  { key: 'from', header: 'From', rowHeader: true, cell: ({ valid_from }) => <ValidFrom at={valid_from} /> },
+  { key: 'prompt', header: 'Prompt', numeric: true, cell: ({ prompt_per_million }) => <Money microUsd={prompt_per_million} /> },
+  { key: 'completion', header: 'Answer', numeric: true, cell: ({ completion_per_million }) => <Money microUsd={completion_per_million} /> },
+  { key: 'image', header: 'Image', numeric: true, cell: ({ per_image }) => <Money microUsd={per_image} /> },
+];
+
+function ValidFrom({ at }: { readonly at: string }) {
+  return Date.parse(at) === 0 ? 'the settings' : <Time at={at} as="date-time" />;
+}

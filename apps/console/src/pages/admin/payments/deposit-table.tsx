@@ -4,16 +4,16 @@ import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Badge } from '../../../ui/display/badge.js';
 import { Card } from '../../../ui/display/card.js';
+import { LoadMore } from '../../../ui/display/load-more.js';
 import { Money } from '../../../ui/display/money.js';
 import { type Column, Table } from '../../../ui/display/table.js';
 import { Time } from '../../../ui/display/time.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
-import { MoreButton } from '../more-button.js';
 import { useDeposits } from '../queries.js';
 
 type Deposit = AdminDepositPage['data'][number];
 
-export interface DepositTableProps {
+interface DepositTableProps {
   readonly title?: string;
   /** Null: of all accounts. */
   readonly accountId: string | null;
@@ -21,7 +21,7 @@ export interface DepositTableProps {
 
 export function DepositTable({ title, accountId }: DepositTableProps) {
   const deposits = useDeposits(accountId);
-  const rows = deposits.data?.pages.flatMap(({ data }) => data);
+  const { rows } = deposits;
   if (rows === undefined && deposits.error !== null) {
     return <ErrorState what="The deposits" error={deposits.error} onRetry={() => void deposits.refetch()} />;
   }
@@ -35,7 +35,7 @@ export function DepositTable({ title, accountId }: DepositTableProps) {
         empty={<p className="card-empty">No deposits yet.</p>}
         stacked
       />
-      <MoreButton pages={deposits} />
+      <LoadMore list={deposits} />
     </Card>
   );
 }

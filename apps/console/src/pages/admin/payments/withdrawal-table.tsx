@@ -9,16 +9,16 @@ import { WithdrawalState } from '../../../features/account/withdrawal-state.js';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { ConfirmDialog } from '../../../ui/dialogs/confirm-dialog.js';
 import { Card } from '../../../ui/display/card.js';
+import { LoadMore } from '../../../ui/display/load-more.js';
 import { formatUsd, Money } from '../../../ui/display/money.js';
 import { type Column, Table } from '../../../ui/display/table.js';
 import { Time } from '../../../ui/display/time.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
 import { useToast } from '../../../ui/feedback/toast.js';
 import { Button } from '../../../ui/forms/button.js';
-import { MoreButton } from '../more-button.js';
 import { ADMIN, useAdminWithdrawals } from '../queries.js';
 
-export interface WithdrawalTableProps {
+interface WithdrawalTableProps {
   readonly title?: string;
   /** Null: of all accounts. */
   readonly accountId: string | null;
@@ -35,7 +35,7 @@ interface Asked {
 export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProps) {
   const withdrawals = useAdminWithdrawals(state, accountId);
   const [asked, setAsked] = useState<Asked | null>(null);
-  const rows = withdrawals.data?.pages.flatMap(({ data }) => data);
+  const { rows } = withdrawals;
   if (rows === undefined && withdrawals.error !== null) {
     return <ErrorState what="The withdrawals" error={withdrawals.error} onRetry={() => void withdrawals.refetch()} />;
   }
@@ -57,7 +57,7 @@ export function WithdrawalTable({ title, accountId, state }: WithdrawalTableProp
         empty={<p className="card-empty">{state === 'requested' ? 'No withdrawals to pay.' : 'No withdrawals yet.'}</p>}
         stacked
       />
-      <MoreButton pages={withdrawals} />
+      <LoadMore list={withdrawals} />
       {asked === null ? null : <EndDialog asked={asked} onClose={() => setAsked(null)} />}
     </Card>
   );

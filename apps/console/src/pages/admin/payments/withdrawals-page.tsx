@@ -17,7 +17,7 @@ type Shown = (typeof STATES)[number]['value'];
 export function Page() {
   const [state, setState] = useState<Shown>('requested');
   const shown = state === 'all' ? null : state;
-  const { data } = useAdminWithdrawals(shown, null);
+  const { rows } = useAdminWithdrawals(shown, null);
   return (
     <>
       <PageHeader
@@ -28,7 +28,7 @@ export function Page() {
       <div className="stack">
         <WithdrawalTable accountId={null} state={shown} />
         {/* The table above changes its height until it is loaded. */}
-        {data === undefined ? null : <EarningsConcentration />}
+        {rows === undefined ? null : <EarningsConcentration />}
       </div>
     </>
   );

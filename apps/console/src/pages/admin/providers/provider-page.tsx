@@ -17,7 +17,7 @@ import { Note } from '../../../ui/feedback/note.js';
 import { PageSkeleton } from '../../../ui/feedback/skeleton.js';
 import { LinkButton } from '../../../ui/navigation/link-button.js';
 import { useProvider } from '../queries.js';
-import { ActionList } from '../system/action-list.js';
+import { AuditLog } from '../system/audit-log.js';
 import { ProviderActions } from './provider-actions.js';
 
 export function Page() {
@@ -96,7 +96,7 @@ function Provider({ view, error }: { readonly view: AdminProviderView; readonly 
         ) : (
           <MachineStanding status={status} stepsTitle="Recommended actions for the owner" />
         )}
-        <ActionList title="Audit log" subject={provider_id} />
+        <AuditLog title="Audit log" subject={provider_id} />
       </div>
     </>
   );

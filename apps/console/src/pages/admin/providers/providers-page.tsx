@@ -64,9 +64,9 @@ export function Page() {
               stacked
             />
             {found !== undefined && found.length > max ? (
-              <p className="card-more">
+              <div className="more">
                 <Button onClick={() => setMax(max + ROWS)}>Show more of {found.length}</Button>
-              </p>
+              </div>
             ) : null}
           </Card>
         </div>

@@ -12,7 +12,7 @@ const ICONS: Readonly<Record<Tone, LucideIcon>> = {
   accent: CircleCheck,
 };
 
-export interface CheckItemProps {
+interface CheckItemProps {
   readonly name: ReactNode;
   readonly value?: ReactNode;
   readonly tone: Tone;

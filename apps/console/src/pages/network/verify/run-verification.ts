@@ -6,9 +6,9 @@ import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 
 /** Records of one file that are checked here; a whole network is work for the command line. */
-export const MAX_RECORDS = 100;
+const MAX_RECORDS = 100;
 
-export type VerificationStep =
+type VerificationStep =
   /** The shape is right; this is what will be checked. */
   | { readonly type: 'opened'; readonly records: readonly AttestationRecord[]; readonly total: number; readonly anchor: AnchorName }
   | { readonly type: 'stage'; readonly record: AttestationRecord; readonly verdict: StageVerdict }

@@ -24,7 +24,7 @@ export type Verification =
       readonly total: number;
     };
 
-export interface VerificationControl {
+interface VerificationControl {
   readonly verification: Verification;
   /** Begins anew with what `obtain` gives; what ran before is forgotten. */
   readonly start: (obtain: () => Promise<unknown>, asOf?: AsOf) => Promise<void>;

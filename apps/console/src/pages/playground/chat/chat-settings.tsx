@@ -5,7 +5,7 @@ import { Field, TextAreaField } from '../../../ui/forms/field.js';
 import { Select } from '../../../ui/forms/select.js';
 import type { ParameterForm } from './parameters.js';
 
-export interface ChatSettingsPanelProps {
+interface ChatSettingsPanelProps {
   readonly models: readonly ModelEntry[];
   readonly model: string;
   readonly onModel: (model: string) => void;

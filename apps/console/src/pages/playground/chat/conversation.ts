@@ -34,7 +34,7 @@ export interface Answer {
 
 export type Turn = Question | Answer;
 
-export type ConversationEvent =
+type ConversationEvent =
   | { readonly type: 'asked'; readonly question: Question | null; readonly answer: Answer }
   | { readonly type: 'grew'; readonly id: string; readonly delta: string }
   | { readonly type: 'changed'; readonly id: string; readonly changes: Partial<Omit<Answer, 'id' | 'role'>> }

@@ -18,7 +18,7 @@ export interface Parameters {
   readonly stop?: readonly string[];
 }
 
-export type ParametersResult =
+type ParametersResult =
   | { readonly kind: 'parameters'; readonly parameters: Parameters }
   | { readonly kind: 'refused'; readonly field: keyof ParameterForm; readonly problem: string };
 

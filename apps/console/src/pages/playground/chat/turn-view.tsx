@@ -3,9 +3,8 @@
 import { AnswerFooter } from '../answer-footer.js';
 import { ProblemNote } from '../problem-note.js';
 import type { Answer, Turn } from './conversation.js';
-import { formatWait } from './waiting.js';
 
-export interface TurnViewProps {
+interface TurnViewProps {
   readonly turn: Turn;
   /** Null where asking again makes no sense any more. */
   readonly onRetry: ((answer: Answer) => void) | null;
@@ -40,4 +39,9 @@ export function TurnView({ turn, onRetry }: TurnViewProps) {
       />
     </li>
   );
+}
+
+/** `placed`: a machine has taken the request. */
+function formatWait(placed: boolean): string {
+  return placed ? 'The machine reads…' : 'Waiting for a machine…';
 }

@@ -18,7 +18,7 @@ export interface ChatSettings {
   readonly parameters: Parameters;
 }
 
-export interface Chat {
+interface Chat {
   readonly turns: readonly Turn[];
   ask(text: string, settings: ChatSettings): void;
   /** Asks once more what a failed answer was to answer. */

@@ -24,7 +24,7 @@ export interface Drawing {
   readonly costMicroUsd: number | null;
 }
 
-export interface Drawings {
+interface Drawings {
   /** The newest first. */
   readonly list: readonly Drawing[];
   draw(order: ImageOrder): void;

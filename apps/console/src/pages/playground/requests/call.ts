@@ -20,7 +20,7 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-export type Called =
+type Called =
   | { readonly kind: 'answer'; readonly response: Response; readonly deadline: Deadline }
   | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem }
   | { readonly kind: 'stopped' };

@@ -1,7 +1,7 @@
 /** One event of a chat stream, as far as the playground shows it. */
 import type { TokenUsage } from '../chat/conversation.js';
 
-export type ChatEvent =
+type ChatEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'finish'; readonly reason: string }
   | { readonly type: 'usage'; readonly usage: TokenUsage }

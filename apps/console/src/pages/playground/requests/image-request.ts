@@ -19,7 +19,7 @@ export interface ImageAnswer {
   readonly images: readonly Uint8Array[];
 }
 
-export type ImageOutcome =
+type ImageOutcome =
   | { readonly kind: 'complete'; readonly answer: ImageAnswer }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem };

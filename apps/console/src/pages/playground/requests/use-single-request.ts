@@ -1,7 +1,7 @@
 /** The one request that may run on a page. It ends when the page is left, and so does what is asked about it afterwards. */
 import { useEffect, useMemo, useRef } from 'react';
 
-export interface OneRequest {
+interface OneRequest {
   /** Runs a request that listens to the signal. */
   run<Outcome>(request: (signal: AbortSignal) => Promise<Outcome>): Promise<Outcome>;
   /** Ends the request that runs, if one does. */

@@ -3,22 +3,22 @@ import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
 import { Card } from '../../../ui/display/card.js';
+import { LoadMore } from '../../../ui/display/load-more.js';
 import { type Column, Table } from '../../../ui/display/table.js';
 import { Time } from '../../../ui/display/time.js';
 import { ErrorState } from '../../../ui/feedback/error-state.js';
-import { MoreButton } from '../more-button.js';
 import { useActions } from '../queries.js';
 import { actionWords, outcomeWords } from './action-texts.js';
 
-export interface ActionListProps {
+interface AuditLogProps {
   /** An id of an account, a machine, a withdrawal or a model; null: all of them. */
   readonly subject: string | null;
   readonly title?: string;
 }
 
-export function ActionList({ subject, title }: ActionListProps) {
+export function AuditLog({ subject, title }: AuditLogProps) {
   const actions = useActions(subject);
-  const rows = actions.data?.pages.flatMap(({ data }) => data);
+  const { rows } = actions;
   if (rows === undefined && actions.error !== null) {
     return <ErrorState what="Audit log" error={actions.error} onRetry={() => void actions.refetch()} />;
   }
@@ -32,7 +32,7 @@ export function ActionList({ subject, title }: ActionListProps) {
         empty={<p className="card-empty">No actions yet.</p>}
         stacked
       />
-      <MoreButton pages={actions} />
+      <LoadMore list={actions} />
     </Card>
   );
 }

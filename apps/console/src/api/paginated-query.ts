@@ -1,0 +1,20 @@
+/** Lists that the console API and the admin API return page by page, with a cursor. */
+import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { api, type QueryValue } from './api-client.js';
+
+interface Page<Row> {
+  readonly data: readonly Row[];
+  readonly next_cursor: string | null;
+}
+
+/** `query` goes with every request; `limit` in it is the number of rows per page. Rows of all fetched pages are joined. */
+export function usePaginatedQuery<Row>(queryKey: readonly unknown[], path: string, query: Readonly<Record<string, QueryValue>>) {
+  const { data, ...list } = useInfiniteQuery({
+    queryKey,
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam: cursor, signal }) => api.get<Page<Row>>(path, { query: { ...query, cursor }, signal }),
+    getNextPageParam: ({ next_cursor }) => next_cursor,
+    placeholderData: keepPreviousData,
+  });
+  return { ...list, rows: data?.pages.flatMap((page) => page.data) };
+}
