@@ -1,4 +1,4 @@
-/** How the console is built: hashed files, compressed beside themselves, and a list of the addresses that are pages. */
+/** Build of the console: hashed files, compressed copies, and the list of page routes. */
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 import { compressed } from './build/compressed.js';

@@ -1,6 +1,7 @@
 /**
- * Writes a Brotli and a gzip copy beside every text file with a hashed name, so that serving costs no compression. Files that keep
- * their name get none: a copy that was left from another build would be served in place of the new file.
+ * Writes a Brotli and a gzip copy beside every text file with a hashed name, so that serving needs no compression.
+ *
+ * Files with a fixed name get none: a stale copy from another build would be served instead of the new file.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,14 +10,14 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Plugin } from 'vite';
 
 const TEXT = /[/\\]assets[/\\][^/\\]+\.(?:js|css|svg)$/;
-/** Smaller ones gain nothing. */
+/** Smaller files gain nothing. */
 const MIN_BYTES = 1024;
 
 export function compressed(): Plugin {
   return {
     name: 'compressed',
     apply: 'build',
-    // Over what was written: other plugins still change the files of a bundle that is being made.
+    // Runs over the written files: during `generateBundle` other plugins still change them.
     async writeBundle({ dir }) {
       if (dir === undefined) throw new Error('the build has no folder');
       const entries = await readdir(dir, { recursive: true, withFileTypes: true });

@@ -1,6 +1,6 @@
 /**
- * Keeps the schema library from trying whether it may compile text to code. The console's policy forbids it, so the library
- * would take its interpreter anyway; but the mere attempt is reported as a violation in every visitor's browser.
+ * Replaces the check of the schema library for permission to compile code. The content security policy forbids compilation, and
+ * even the check is reported as a violation in every browser.
  */
 import type { Plugin } from 'vite';
 

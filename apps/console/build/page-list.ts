@@ -1,4 +1,4 @@
-/** Writes `pages.json`: the addresses for which a server answers with `index.html`, as the router spells them. */
+/** Writes `pages.json`: the route patterns that a server answers with `index.html`. */
 import type { Plugin } from 'vite';
 
 export function pageList(paths: readonly string[]): Plugin {

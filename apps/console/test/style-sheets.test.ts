@@ -8,7 +8,7 @@ const SOURCES = fileURLToPath(new URL('../src', import.meta.url));
 it('no class is laid out by two style sheets, as one page would change another that was opened before', () => {
   const sheetsOf = new Map<string, Set<string>>();
   for (const sheet of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.css'))) {
-    // Rules that begin with the class; a sheet may place the parts of another inside its own.
+    // Matches rules that start with the class; a sheet may style classes of another one inside its own.
     for (const [, name = ''] of readFileSync(join(SOURCES, sheet), 'utf8').matchAll(/^\s*\.([a-z][a-z0-9-]*)/gm)) {
       sheetsOf.set(name, (sheetsOf.get(name) ?? new Set()).add(sheet));
     }

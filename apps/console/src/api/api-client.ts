@@ -1,14 +1,15 @@
 /**
- * The one way from this page to the coordinator's JSON. Requests stay on this origin, so the browser sends the session cookie
- * and the `Origin` that the console API asks of changes; bodies are JSON with its content type, which other sites' forms cannot
- * send. Every request has a deadline.
+ * JSON requests to the coordinator, for all pages. Requests stay on this origin: the browser adds the session cookie and the
+ * `Origin` header that changes require.
+ *
+ * Bodies have the JSON content type, which forms of other sites cannot send. Every request has a deadline.
  */
 import { type ApiError, ConnectionError, errorOf } from './api-error.js';
 
 export type QueryValue = string | number | boolean | null | undefined;
 
 interface RequestOptions {
-  /** Members that are null or undefined are left out. */
+  /** Null and undefined members are omitted. */
   readonly query?: Readonly<Record<string, QueryValue>>;
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs?: number;
@@ -17,16 +18,18 @@ interface RequestOptions {
 
 const TIMEOUT_MS = 30_000;
 
-/** Who is told when an answer says that nobody is signed in any more. */
+/** Listeners for responses with code `not_signed_in`. */
 const signedOut = new Set<() => void>();
 
-/** Calls the listener whenever an answer, of a change too, says that nobody is signed in any more. Gives how to end that. */
+/**
+ * Registers a listener for responses, also to changes, with code `not_signed_in`. Returns the function that removes the listener.
+ */
 export function onSignedOut(listener: () => void): () => void {
   signedOut.add(listener);
   return () => signedOut.delete(listener);
 }
 
-/** Answers are believed to have the shape of their schema: they come from the coordinator that served this page. */
+/** Bodies are not validated against their schema: the coordinator that served this page sent them. */
 export const api = {
   get: <Answer>(path: string, options?: RequestOptions) => request<Answer>('GET', path, undefined, options),
   post: <Answer>(path: string, body: unknown = {}, options?: RequestOptions) => request<Answer>('POST', path, body, options),
@@ -35,7 +38,7 @@ export const api = {
   delete: <Answer>(path: string, options?: RequestOptions) => request<Answer>('DELETE', path, undefined, options),
 };
 
-/** A path with its query; what is null or undefined is left out. */
+/** Path with its query; null and undefined members are omitted. */
 function withQuery(path: string, query: RequestOptions['query'] = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
   const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
@@ -59,7 +62,7 @@ async function request<Answer>(method: string, path: string, body: unknown, opti
   } catch (error) {
     if (options.signal?.aborted) throw options.signal.reason;
     if (deadline.aborted) throw new ConnectionError('timeout');
-    // What fetch throws for a network that failed, and for an answer that broke off.
+    // `fetch` throws TypeError for a failed network and for an aborted response.
     if (error instanceof TypeError) throw new ConnectionError('unreachable');
     throw error;
   }

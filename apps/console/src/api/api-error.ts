@@ -1,4 +1,4 @@
-/** Errors of a request from this page to the coordinator, with their texts for the user. */
+/** Errors of requests to the coordinator, with their texts for the user. */
 import { DisplayableError } from '../ui/feedback/displayable-error.js';
 
 interface ApiErrorFields {
@@ -36,7 +36,7 @@ export class ApiError extends DisplayableError implements ApiErrorFields {
     return `Too many requests. Try again in ${this.retryAfter} seconds.`;
   }
 
-  /** Only failures of the coordinator itself (5xx) are worth a report. */
+  /** Only failures of the coordinator (5xx) are worth a report. */
   get supportId(): string | null {
     return this.status >= 500 ? this.requestId : null;
   }
@@ -56,7 +56,7 @@ export class ConnectionError extends DisplayableError {
   }
 }
 
-/** Reads an answer that is not a success. Never throws: what cannot be read becomes a sentence with the status. */
+/** Reads a response with an error status. Never throws: an unreadable body becomes a message with the status. */
 export async function errorOf(response: Response): Promise<ApiError> {
   const { code, message, param } = await bodyOf(response);
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);

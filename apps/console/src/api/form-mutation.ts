@@ -11,7 +11,7 @@ interface FormMutation<Fields extends FieldValues> extends UseFormReturn<Fields>
   readonly error: Error | null;
 }
 
-/** `send` gets the validated fields; what it throws becomes `error`. It finishes even if the form is removed meanwhile. */
+/** `send` receives the validated fields. Its rejection becomes `error`. `send` also finishes after the form is removed. */
 export function useFormMutation<Fields extends FieldValues>(
   defaultValues: DefaultValues<Fields>,
   send: (fields: Fields, form: UseFormReturn<Fields>) => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** Lists that the console API and the admin API return page by page, with a cursor. */
+/** Lists of the console API and admin API, fetched page by page with a cursor. */
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { api, type QueryValue } from './api-client.js';
 
@@ -7,7 +7,7 @@ interface Page<Row> {
   readonly next_cursor: string | null;
 }
 
-/** `query` goes with every request; `limit` in it is the number of rows per page. Rows of all fetched pages are joined. */
+/** `query` is sent with every request and includes `limit`, the rows per page. `rows` joins all fetched pages. */
 export function usePaginatedQuery<Row>(queryKey: readonly unknown[], path: string, query: Readonly<Record<string, QueryValue>>) {
   const { data, ...list } = useInfiniteQuery({
     queryKey,

@@ -1,4 +1,4 @@
-/** How data is fetched and kept: what was refused is not asked again, what failed on the way is, twice. */
+/** Query defaults: failed requests are retried twice, refused ones never. */
 import { QueryClient } from '@tanstack/react-query';
 import { ApiError } from './api-error.js';
 
@@ -19,7 +19,7 @@ export function createQueryClient(): QueryClient {
   });
 }
 
-/** Whether the same request may succeed in a moment. A long pause that the coordinator asks for is left to the person. */
+/** Whether a retry may succeed soon. A `retry-after` above 5 s is left to the user. */
 function mayHelp(error: unknown): boolean {
   if (!(error instanceof ApiError)) return true;
   return error.status >= 500 && (error.retryAfter ?? 0) <= 5;

@@ -1,6 +1,6 @@
 /**
- * Who is signed in, and what this coordinator offers. Pages ask here instead of fetching it themselves. All tabs of a browser have
- * one session: the others are told when one of them signs in or out.
+ * Session and settings of the coordinator, fetched once for all pages. All tabs of a browser share one session: signing in or out
+ * is broadcast to the other tabs.
  */
 import type { ConsoleMe, ConsoleSessionState, ConsoleSettings } from '@inference/formats';
 import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -9,9 +9,9 @@ import { api, onSignedOut } from './api-client.js';
 
 export type Session =
   | { readonly state: 'loading' }
-  /** It could not be found out. */
+  /** Session or settings could not be fetched. */
   | { readonly state: 'failed'; readonly error: Error; readonly retry: () => void }
-  /** `suspended`: somebody has signed in whose account an operator has suspended. */
+  /** `suspended`: the account that signed in is suspended by an operator. */
   | { readonly state: 'signed-out'; readonly settings: ConsoleSettings; readonly suspended: boolean }
   | { readonly state: 'signed-in'; readonly settings: ConsoleSettings; readonly me: ConsoleMe };
 
@@ -19,7 +19,7 @@ const SESSION_KEY = ['session'] as const;
 const SETTINGS_KEY = ['settings'] as const;
 const LOADING: Session = { state: 'loading' };
 const SessionContext = createContext<Session>(LOADING);
-/** The way to the other tabs of this browser. */
+/** Channel to the other tabs of this browser. */
 const TabsContext = createContext<BroadcastChannel | null>(null);
 
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
@@ -31,7 +31,7 @@ export function SessionProvider({ children }: { readonly children: ReactNode }) 
       await queryClient.resetQueries({ predicate: isOfSession });
     };
     tabs.onmessage = () => void hear();
-    // Leads whoever needs a session to sign in.
+    // Pages that need a session then redirect to sign-in.
     return onSignedOut(() => void queryClient.invalidateQueries({ queryKey: SESSION_KEY }));
   }, [queryClient, tabs]);
   const settings = useQuery({
@@ -70,20 +70,20 @@ export function useSession(): Session {
   return useContext(SessionContext);
 }
 
-/** Who is signed in. Only for pages whose route asks for an account. */
+/** Account of the session. Only for pages whose route requires an account. */
 export function useMe(): ConsoleMe {
   const session = useSession();
   if (session.state !== 'signed-in') throw new Error('this page is shown only to people who are signed in');
   return session.me;
 }
 
-/** What this coordinator offers. Only for pages that are shown once this is known. */
+/** Settings of the coordinator. Null until they are known. */
 export function useSettings(): ConsoleSettings | null {
   const session = useSession();
   return session.state === 'signed-in' || session.state === 'signed-out' ? session.settings : null;
 }
 
-/** To be called after signing in or out: asks who is signed in now, and forgets what was fetched for somebody else, in all tabs. */
+/** Call after signing in or out: fetches the session again and drops data of the previous account, in all tabs. */
 export function useSessionChanged(): () => Promise<void> {
   const queryClient = useQueryClient();
   const tabs = useContext(TabsContext);
@@ -94,7 +94,7 @@ export function useSessionChanged(): () => Promise<void> {
   };
 }
 
-/** Whether something may have been fetched for whoever was signed in. */
+/** Whether the query may hold data of an account. */
 function isOfSession({ queryKey }: Query): boolean {
   return queryKey[0] !== SETTINGS_KEY[0] && queryKey[0] !== SESSION_KEY[0];
 }

@@ -1,4 +1,4 @@
-/** Who is signed in, with the way out; or the way in. */
+/** Menu of the signed-in account with sign-out, or links to sign in and sign up. */
 import { Menu } from '@base-ui/react/menu';
 import { useMutation } from '@tanstack/react-query';
 import { CircleUser, LogOut } from 'lucide-react';
@@ -53,7 +53,7 @@ function SignedIn({ name, email, compact }: { readonly name: string; readonly em
           <CircleUser size={20} aria-hidden="true" />
           {compact ? null : <span className="account-name">{name}</span>}
         </Menu.Trigger>
-        {/* Inside of the landmark that the button is in, for who goes by landmarks. */}
+        {/* Portal inside the landmark of the button, for users who navigate by landmarks. */}
         <Menu.Portal container={place}>
           <Menu.Positioner className="menu-positioner" positionMethod="fixed" sideOffset={6} align="end">
             <Menu.Popup className="menu">

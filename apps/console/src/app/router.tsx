@@ -1,6 +1,7 @@
 /**
- * Shows the page of the current address: fetched when it is first opened, kept from people who may not see it, announced by its
- * title and with the focus on its heading, so that a screen reader and the keyboard go on where the page begins.
+ * Shows the page of the current URL. Pages are fetched when first opened and guarded by access.
+ *
+ * Navigation sets the document title and focuses the heading, for screen readers and keyboards.
  */
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useEffect, useRef } from 'react';
 import { Redirect, Route, Switch, useLocation } from 'wouter';
@@ -38,7 +39,7 @@ function lazyPage(page: PageRoute): ComponentType {
   return lazy(async () => ({ default: (await page.load()).Page }));
 }
 
-/** The page for those who may see it. Asks the others to sign in, and brings them back. */
+/** Shows the page if access allows. Otherwise redirects to sign-in and back. */
 function Guarded({ page }: { readonly page: PageRoute }) {
   const session = useSession();
   const [location] = useLocation();
@@ -51,7 +52,7 @@ function Guarded({ page }: { readonly page: PageRoute }) {
     if (session.state === 'signed-out') return <Redirect to={signInPath(`${location}${window.location.search}`)} replace />;
     if (page.access === 'admin' && !session.me.is_admin) return <NotYours />;
   }
-  // Somebody else, who has signed in in another tab, begins anew: forms hold what belonged to the one before.
+  // A new key remounts the page when another tab signs in another account: forms hold data of the previous one.
   const who = page.access !== 'public' && session.state === 'signed-in' ? session.me.id : null;
   return (
     <Suspense fallback={<PageSkeleton />}>
@@ -60,7 +61,7 @@ function Guarded({ page }: { readonly page: PageRoute }) {
   );
 }
 
-/** Title at once; focus on the heading when it comes, but for the first page, where the browser's own start is right. */
+/** Sets the title immediately and focuses the heading when it appears. The first page keeps the focus of the browser. */
 function useArrival(title: string): void {
   const [location] = useLocation();
   const first = useRef(true);
@@ -81,7 +82,7 @@ function useArrival(title: string): void {
 /** Whether any page was shown before. */
 let hasNavigated = false;
 
-/** Focuses the main heading, once it is there. Gives how to stop waiting for it. */
+/** Focuses the main heading as soon as it exists. Returns the function that stops waiting. */
 function focusHeading(): () => void {
   const find = (): boolean => {
     const heading = document.querySelector<HTMLElement>('main h1');
@@ -127,7 +128,7 @@ class PageBoundary extends Component<{ readonly children: ReactNode }, State> {
 
   override render(): ReactNode {
     const { error } = this.state;
-    // A new version of the console has other files: only a fresh page knows their names.
+    // A new release has other file names: only a reload finds them.
     return error === null ? this.props.children : <ErrorState error={error} level={1} onRetry={() => window.location.reload()} />;
   }
 }

@@ -1,4 +1,4 @@
-/** What surrounds every page: the way to all of them, who is signed in, the theme. A column when there is room, a drawer when not. */
+/** Frame of every page: navigation, account menu, theme. A sidebar on wide screens, a drawer on narrow ones. */
 
 import { Dialog } from '@base-ui/react/dialog';
 import { Menu as MenuIcon, X } from 'lucide-react';
@@ -137,7 +137,7 @@ interface NavSection {
 
 const LABELS: Readonly<Record<Section, string>> = { network: 'Network', use: 'Use', earn: 'Earn', admin: 'Admin' };
 
-/** Sections with at least one page. Pages that need an account are shown to everybody but operators' pages, which ask to sign in. */
+/** Sections with at least one page. Visitors see account pages too, which redirect to sign-in; only operators see admin pages. */
 function navigationFor(session: Session): NavSection[] {
   const isAdmin = session.state === 'signed-in' && session.me.is_admin;
   return SECTIONS.map((section) => ({
@@ -149,7 +149,7 @@ function navigationFor(session: Session): NavSection[] {
   })).filter(({ pages }) => pages.length > 0);
 }
 
-/** Whether the navigation marks this page while the console shows that address. */
+/** Whether the navigation marks `path` at this location. */
 function isCurrent(path: string, location: string): boolean {
   return path === '/' ? location === '/' : location === path || location.startsWith(`${path}/`);
 }

@@ -1,7 +1,4 @@
-/**
- * The addresses of all pages, as the router spells them. The build writes them beside the console, so that whoever serves it
- * answers exactly these with the page and nothing else.
- */
+/** Route patterns of all pages. The build writes them to `pages.json`; a server answers exactly these with `index.html`. */
 export const PATHS = {
   network: '/',
   leaderboard: '/leaderboard',
@@ -37,7 +34,7 @@ export const PATHS = {
   adminHealth: '/admin/health',
 } as const;
 
-/** Path of the page of one thing: `pathWithId(PATHS.machine, id)`. */
+/** Path of a detail page: `pathWithId(PATHS.machine, id)`. */
 export function pathWithId(path: Extract<(typeof PATHS)[keyof typeof PATHS], `${string}/:id`>, id: string): string {
   return path.replace(':id', encodeURIComponent(id));
 }

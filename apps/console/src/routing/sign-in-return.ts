@@ -6,7 +6,7 @@ export function signInPath(next: string): string {
   return `${PATHS.signIn}?next=${encodeURIComponent(next)}`;
 }
 
-/** Path that `?next=` names, or `otherwise`. Rejects URLs of other origins (open redirect). */
+/** Path in `?next=`, or `otherwise`. Rejects URLs of other origins (open redirect). */
 export function nextPath(search: string, otherwise: string): string {
   const next = new URLSearchParams(search).get('next');
   if (next === null || !/^\/(?![/\\])/.test(next)) return otherwise;

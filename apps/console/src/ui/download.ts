@@ -1,7 +1,7 @@
-/** Time after which the object URL is revoked, in milliseconds. The browser has read the text by then. */
+/** Milliseconds until the object URL is revoked, enough for the browser to read the text. */
 const REVOKE_AFTER_MS = 60_000;
 
-/** Offers a text that this page produced as a file. `type`: media type without parameters. */
+/** Downloads a text produced by this page as a file. `type`: media type without parameters. */
 export function downloadText(fileName: string, text: string, type: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   const link = document.createElement('a');

@@ -1,4 +1,4 @@
-/** The balance, and the marks under which what belongs to money is fetched, so that a payment renews all of it. */
+/** Balance query, and the key prefix of all queries that depend on money: a payment invalidates them together. */
 import type { ConsoleBalance } from '@inference/formats';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';

@@ -1,4 +1,4 @@
-/** Takes a new account by the hand until it has money, a verified answer and a key. Goes away by itself then. */
+/** Checklist of a new account: money, a verified response, an API key. Hidden once all are done. */
 import './first-steps.css';
 import type { ConsoleDepositPage, ConsoleKeyPage, ConsoleNewDeposit, ConsoleUsagePage } from '@inference/formats';
 import { useMutation, useQuery } from '@tanstack/react-query';
@@ -15,10 +15,10 @@ import { LinkButton } from '../../ui/navigation/link-button.js';
 import { MONEY, useBalance, useMoneyChanged } from './balance.js';
 import { type FirstStep, firstSteps, nextStep } from './first-steps.js';
 
-/** In development mode one click fills the balance. */
+/** Micro-USD per click in development mode. */
 const PLAY_MONEY = 10_000_000;
 
-/** The steps while any is left to take, null when all are done; undefined until that is known. */
+/** Steps while at least one is open; null if all are done; undefined while loading. */
 export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   const { data: balance, isError: noBalance } = useBalance();
   const { data: facts, isError } = useQuery({
@@ -43,7 +43,7 @@ export function useFirstSteps(): readonly FirstStep[] | null | undefined {
   return nextStep(steps) === null ? null : steps;
 }
 
-/** Above what else a page shows, which waits until it is known whether this is there: nothing moves then. */
+/** Shows the checklist above `children`. Renders neither until the checklist is known, so that nothing shifts. */
 export function AfterFirstSteps({ children }: { readonly children: ReactNode }) {
   const steps = useFirstSteps();
   if (steps === undefined) return <Skeleton height="32rem" />;

@@ -1,4 +1,4 @@
-/** The way of a new account to a first verified answer: which steps are done, and which one comes next. */
+/** Steps of a new account to its first verified response. */
 
 interface FirstStepsFacts {
   readonly balanceMicroUsd: number;
@@ -18,7 +18,7 @@ export interface FirstStep {
   readonly done: boolean;
 }
 
-/** In the order in which they are best taken. */
+/** In recommended order. */
 export function firstSteps({ balanceMicroUsd, deposited, keys, used }: FirstStepsFacts): FirstStep[] {
   return [
     {
@@ -48,7 +48,7 @@ export function firstSteps({ balanceMicroUsd, deposited, keys, used }: FirstStep
   ];
 }
 
-/** The first that is not done; null when all are. */
+/** First open step; null if all are done. */
 export function nextStep(steps: readonly FirstStep[]): FirstStep | null {
   return steps.find(({ done }) => !done) ?? null;
 }

@@ -1,4 +1,4 @@
-/** The models that are served now, as `GET /v1/models` lists them for whoever is signed in. */
+/** Models available now, from `GET /v1/models` with the session of the user. */
 import { useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 

@@ -1,18 +1,18 @@
-/**
- * Amounts that people type in US dollars, as whole micro-USD. Digits are moved, never computed with: no amount passes
- * through a floating-point fraction.
- */
+/** Amounts in US dollars typed by users, converted to whole micro-USD. Conversion moves digits and never uses floating point. */
 
-/** As the console API has it: a million dollars. */
+/** Limit of the console API: one million dollars. */
 const MAX_MICRO_USD = 1_000_000_000_000;
 const MICRO_DIGITS = 6;
 
 type TypedAmount =
   | { readonly kind: 'amount'; readonly microUsd: number }
-  /** A sentence for whoever typed it. */
+  /** Sentence for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
-/** Reads an amount such as `5`, `$5`, `12.50`. `places`: most digits behind the point, 2 for cents, 6 for micro-USD. `zero`: it may be nothing. */
+/**
+ * Reads an amount such as `5`, `$5` or `12.50`. `places`: maximum decimal places, 2 for cents, 6 for micro-USD. `zero`: zero is
+ * allowed.
+ */
 export function readUsd(text: string, places: 2 | 6 = 2, { zero = false }: { readonly zero?: boolean } = {}): TypedAmount {
   const trimmed = text.trim().replace(/^\$\s*/, '');
   if (trimmed === '') return refused('Enter an amount in US dollars, such as 10.');
@@ -26,7 +26,7 @@ export function readUsd(text: string, places: 2 | 6 = 2, { zero = false }: { rea
   return { kind: 'amount', microUsd };
 }
 
-/** The amount as somebody would type it: `12.5` for 12,500,000, with at least cents where there is a fraction. */
+/** Amount as typed: `12.5` for 12,500,000; at least two decimal places if there is a fraction. */
 export function typedUsd(microUsd: number): string {
   const digits = String(microUsd).padStart(MICRO_DIGITS + 1, '0');
   const whole = digits.slice(0, -MICRO_DIGITS);

@@ -1,9 +1,9 @@
-/** What a machine is called where its owner gave it no name. */
+/** Name of a machine that its owner has not named. */
 
 interface Nameable {
   readonly provider_id: string;
   readonly name: string | null;
-  /** As the machine says, while it is or was connected. */
+  /** Reported by the machine in its current or last session. */
   readonly chip_name: string | null;
 }
 

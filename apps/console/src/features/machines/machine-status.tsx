@@ -1,4 +1,4 @@
-/** Why a connected machine gets what it gets: next steps, trust, models, the newest decisions. */
+/** Status of a connected machine: recommended actions, models, trust, recent placement decisions. */
 import type { ProviderStatusAnswer } from '@inference/protocol';
 import { Card } from '../../ui/display/card.js';
 import { counted, formatRate, formatShare } from '../../ui/display/number.js';
@@ -13,7 +13,7 @@ type Decision = Status['decisions'][number];
 
 interface MachineStandingProps {
   readonly status: Status;
-  /** Heading of what the owner can do, in the words of whoever reads it. */
+  /** Heading of the recommended actions; owners and operators see different ones. */
   readonly stepsTitle?: string;
 }
 

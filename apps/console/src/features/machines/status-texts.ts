@@ -1,4 +1,4 @@
-/** The codes of the coordinator in words for people. A code that is not known here is shown as it is, without its underscores. */
+/** Display texts for codes of the coordinator. Unknown codes are shown with spaces instead of underscores. */
 import type { Tone } from '../../ui/feedback/note.js';
 
 export interface Word {
@@ -18,12 +18,11 @@ const STATUS: Readonly<Record<string, Word>> = {
   away: { label: 'Away', tone: 'neutral' },
 };
 
-/** The lasting state of a machine that is connected. */
+/** Status of a connected machine. */
 export function statusWord(status: string): Word {
   return STATUS[status] ?? { label: inWords(status), tone: 'neutral' };
 }
 
-/** A machine that is not connected. */
 export const NOT_CONNECTED: Word = { label: 'Not connected', tone: 'neutral' };
 
 const GATES: Readonly<Record<string, string>> = {
@@ -42,7 +41,7 @@ const GATES: Readonly<Record<string, string>> = {
   away: 'Away',
 };
 
-/** Why no job comes at this moment. */
+/** Reason why the machine gets no job now. */
 export function gateWords(gate: string): string {
   return GATES[gate] ?? inWords(gate);
 }
@@ -128,7 +127,7 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   low_battery: 'battery is low',
 };
 
-/** How a machine itself is, such as `cool, enough memory, on mains`. */
+/** Condition of the host, such as `cool, enough memory, on mains`. */
 export function conditionWords(host: { readonly thermal: string; readonly memory_pressure: string; readonly power: string }): string {
   const memory =
     host.memory_pressure === 'critical' ? 'out of memory' : (CONDITIONS[host.memory_pressure] ?? inWords(host.memory_pressure));

@@ -1,4 +1,4 @@
-/** The frame of the pages where people sign in: one narrow card with one form. */
+/** Frame of the sign-in pages: one narrow card with one form. */
 import './account.css';
 import type { ReactNode } from 'react';
 
@@ -6,7 +6,7 @@ interface AuthCardProps {
   readonly title: string;
   readonly about?: ReactNode;
   readonly children: ReactNode;
-  /** Ways to the other pages of this kind. */
+  /** Links to the other sign-in pages. */
   readonly footer?: ReactNode;
 }
 

@@ -1,4 +1,4 @@
-/** Which browser and system a session uses, as far as its user agent tells, in the words that people know them by. */
+/** Browser and operating system of a session, from its user agent. */
 
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],

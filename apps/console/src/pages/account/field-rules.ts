@@ -1,4 +1,4 @@
-/** Validation of fields for react-hook-form, as the sign-in service checks them again. */
+/** Validation rules for react-hook-form. The sign-in service validates again. */
 
 /** Catches typing errors only; the mail proves the address. */
 export const EMAIL_PATTERN = { value: /^\S+@\S+\.\S+$/, message: 'Enter a valid email address.' };

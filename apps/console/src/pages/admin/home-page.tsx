@@ -1,4 +1,4 @@
-/** `/admin`: operators begin with how it is. */
+/** `/admin` redirects to the health page. */
 import { Redirect } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
 

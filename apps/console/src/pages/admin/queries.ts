@@ -1,4 +1,4 @@
-/** What the pages of operators fetch, and how often it is asked for again. */
+/** Queries of the admin pages and their refresh intervals. */
 import type {
   AdminAccount,
   AdminAccountView,
@@ -56,7 +56,7 @@ export function usePrices() {
   });
 }
 
-/** Model ids may have slashes, which are part of the address here. */
+/** Model ids may contain slashes, which must be escaped in the path. */
 export function pricePath(model: string): string {
   return `/admin/v1/prices/${encodeURIComponent(model)}`;
 }

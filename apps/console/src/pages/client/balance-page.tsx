@@ -1,4 +1,4 @@
-/** What the account has, how to add to it, and what was added. */
+/** `/balance`: balance, adding money, past deposits. */
 import './client.css';
 import { useMe } from '../../api/session.js';
 import { useBalance } from '../../features/account/balance.js';

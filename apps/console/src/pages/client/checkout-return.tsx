@@ -1,4 +1,4 @@
-/** What came of a payment, for whoever just came back from the payment service: its report may take a moment longer than they did. */
+/** Result of a payment after the return from the payment service, whose webhook may arrive later than the user. */
 import type { ConsoleDeposit, ConsoleDepositPage } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';

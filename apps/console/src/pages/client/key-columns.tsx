@@ -1,4 +1,4 @@
-/** How the table of keys shows one. */
+/** Columns of the API key table. */
 import type { ConsoleKey } from '@inference/formats';
 import { Badge } from '../../ui/display/badge.js';
 import { Money } from '../../ui/display/money.js';

@@ -1,4 +1,4 @@
-/** The form of a key, for a new one and for one that is there. */
+/** Form of an API key, new or existing, and the dialog that shows a new key once. */
 
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { api } from '../../api/api-client.js';
@@ -22,7 +22,7 @@ const SIGNATURE_FORMS = [
 interface KeyDialogProps {
   readonly editing: ConsoleKey | 'new' | null;
   readonly onClose: () => void;
-  /** With the new key, or null when one was changed. */
+  /** `created` is null after an edit. */
   readonly onDone: (created: ConsoleNewKey | null) => Promise<void>;
 }
 

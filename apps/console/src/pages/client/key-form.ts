@@ -1,4 +1,4 @@
-/** What somebody fills in for a key, and the body of the console API that it comes to. */
+/** Fields of the key form, and the request body made from them. */
 import type { ConsoleKey, CreateKey, SignatureForm } from '@inference/formats';
 import { readUsd, typedUsd } from '../../features/account/usd-amount.js';
 
@@ -6,11 +6,11 @@ export interface KeyForm {
   readonly name: string;
   /** US dollars; empty: no limit. */
   readonly spendLimit: string;
-  /** A day (local time), after whose end the key opens nothing; empty: never. */
+  /** Last day of validity (local time); empty: no expiry. */
   readonly expiresOn: string;
-  /** Empty: all of them. */
+  /** Empty: all models. */
   readonly models: readonly string[];
-  /** How chat streams carry their signatures; left out: as an event. */
+  /** Where chat streams carry their signatures; absent: as an event. */
   readonly signatureForm?: SignatureForm;
 }
 
@@ -44,7 +44,6 @@ export function keyBody(form: KeyForm, now: number): KeyFormResult {
   return { kind: 'body', body: { name, ...limits, ...(form.signatureForm === undefined ? {} : { signature_form: form.signatureForm }) } };
 }
 
-/** The form for a key that is there already. */
 export function keyForm(key: ConsoleKey): KeyForm {
   return {
     name: key.name,

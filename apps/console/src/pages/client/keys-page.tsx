@@ -1,4 +1,4 @@
-/** API keys: made, limited, revoked. A key's text is shown once, when it is made. */
+/** `/keys`: create, edit and revoke API keys. The key itself is shown once, after creation. */
 import './client.css';
 import type { ConsoleKey, ConsoleNewKey } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';

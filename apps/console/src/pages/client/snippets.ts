@@ -1,9 +1,9 @@
 /** Ready-made first requests: real address, real model, and the place where the key goes. */
 
 interface SnippetFacts {
-  /** Origin of this service, without `/v1`. */
+  /** Origin of the API, without `/v1`. */
   readonly base: string;
-  /** What stands where the key belongs; never a key that would be kept. */
+  /** API key or its placeholder; never a stored key. */
   readonly key: string;
   readonly model: string;
 }
@@ -11,7 +11,7 @@ interface SnippetFacts {
 export interface Snippet {
   readonly id: string;
   readonly title: string;
-  /** How it is installed, or where it goes; null when nothing is needed. */
+  /** Installation command or place of use; null if neither applies. */
   readonly before: string | null;
   readonly code: string;
 }

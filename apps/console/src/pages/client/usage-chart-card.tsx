@@ -1,4 +1,4 @@
-/** The chart of use, with the choice of what it measures. */
+/** Usage chart with a choice of the measure. */
 import type { ConsoleUsageDays } from '@inference/formats';
 import { useState } from 'react';
 import { Chart } from '../../ui/chart/chart.js';

@@ -1,10 +1,10 @@
-/** Filters of the usage page as they stand in its address, so that a filtered view can be kept, shared and gone back to. */
+/** Filters of the usage page, stored in its URL so that a view can be linked. */
 
 export interface UsageFilter {
   /** Days (UTC), both included. */
   readonly from: string;
   readonly to: string;
-  /** Null: all of them. */
+  /** Null: all models. */
   readonly model: string | null;
   /** Id of a key, `playground`, or null for all. */
   readonly key: string | null;
@@ -12,10 +12,10 @@ export interface UsageFilter {
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
-/** As the console API has it. */
+/** Limit of the console API. */
 const MAX_DAYS = 366;
 
-/** The filter of an address's query. What cannot be used is left out rather than refused: addresses are edited by hand. */
+/** Reads filters from a URL query. Invalid values are ignored, because people edit URLs by hand. */
 export function readFilter(search: string, now: number): UsageFilter {
   const query = new URLSearchParams(search);
   const to = dayOf(query.get('to')) ?? Math.floor(now / DAY_MS);

@@ -17,7 +17,7 @@ type Range = (typeof RANGES)[number]['value'] | 'other';
 
 interface UsageFiltersProps {
   readonly filter: UsageFilter;
-  /** Those that were used in the range. */
+  /** Models used in the range. */
   readonly models: readonly string[];
   readonly onChange: (filter: UsageFilter) => void;
 }

@@ -1,4 +1,4 @@
-/** Where the money went: sums, a chart per day and model, and every request, for the filters that stand in the address. */
+/** `/usage`: totals, a chart per day and model, and every request, for the filters in the URL. */
 import './client.css';
 import type { ConsoleUsageDays } from '@inference/formats';
 import { useQuery } from '@tanstack/react-query';
@@ -30,7 +30,7 @@ export function Page() {
     queryFn: ({ signal }) => api.get<ConsoleUsageDays>(`/console/v1/usage/days?${query}`, { signal }),
     placeholderData: (before) => before,
   });
-  // Which models there are to choose from does not depend on which one is chosen.
+  // The choice of models is independent of the selected model and key.
   const { data: all } = useQuery({
     queryKey: [...MONEY, 'usage-models', filter.from, filter.to],
     queryFn: async ({ signal }) => {

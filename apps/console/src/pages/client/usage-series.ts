@@ -1,4 +1,4 @@
-/** Use per day and model as the series of a chart and as sums: every day has a value, and few models share what many used. */
+/** Daily usage by model as chart series and totals. Days without usage are zero, and small models share one series. */
 import type { ConsoleUsageDays } from '@inference/formats';
 import { daysOf } from './usage-filter.js';
 
@@ -6,7 +6,7 @@ export type Measure = 'cost' | 'requests' | 'tokens' | 'images';
 
 interface UsageSeries {
   readonly name: string;
-  /** One value per day. */
+  /** Index: day. */
   readonly values: readonly number[];
 }
 
@@ -18,7 +18,7 @@ interface UsageChart {
 
 type UsageDay = ConsoleUsageDays['data'][number];
 
-/** Models with a colour of their own; the rest go into one. */
+/** Models with their own colour; the others share one series. */
 export const MAX_SERIES = 6;
 export const OTHERS = 'Other models';
 
@@ -59,7 +59,7 @@ export function usageTotals(rows: readonly UsageDay[]): UsageTotals {
   };
 }
 
-/** Models that were used in the range, by name. */
+/** Models used in the range, sorted by name. */
 export function modelsUsed(rows: readonly UsageDay[]): string[] {
   return [...new Set(rows.map((row) => row.model))].sort();
 }

@@ -38,7 +38,7 @@ const COLUMNS: readonly Column<ConsoleUsageEntry>[] = [
   { key: 'cost', header: 'Cost', numeric: true, cell: ({ cost_micro_usd }) => <Money microUsd={cost_micro_usd} /> },
 ];
 
-/** Give it `query` as its key: another filter is another list. */
+/** Needs `key={query}`: another filter is another list. */
 export function UsageTable({ query }: { readonly query: string }) {
   const list = usePaginatedQuery<ConsoleUsageEntry>([...MONEY, 'usage', query], '/console/v1/usage', {
     ...Object.fromEntries(new URLSearchParams(query)),

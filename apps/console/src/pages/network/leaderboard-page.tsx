@@ -1,4 +1,4 @@
-/** Who serves most: owners under their pseudonyms, by what they earned, wrote or answered. What is chosen stands in the address. */
+/** `/leaderboard`: owners by earnings, tokens or requests, under pseudonyms. The URL stores metric and window. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow } from '@inference/formats';
 import { Card } from '../../ui/display/card.js';
 import { Money } from '../../ui/display/money.js';

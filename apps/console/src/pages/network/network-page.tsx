@@ -1,4 +1,4 @@
-/** The first page: what the network does right now, who serves in it, and what it serves. */
+/** `/`: current state of the network, its providers and models. */
 import type { Stats as NetworkStats } from '@inference/formats';
 import { useState } from 'react';
 import { PATHS } from '../../routing/paths.js';
@@ -170,7 +170,7 @@ function Models({ stats }: { readonly stats: NetworkStats | undefined }) {
   );
 }
 
-/** More rows than these become one. */
+/** Further rows are combined into one. */
 const MAX_ROWS = 8;
 
 function Bars({ rows }: { readonly rows: readonly Share[] }) {

@@ -1,4 +1,4 @@
-/** Narrows the list of providers, and tells what it can be narrowed by. Pure. */
+/** Filters of the provider list. Pure. */
 import type { ProviderSnapshot } from '@inference/formats';
 import type { SelectOption } from '../../ui/forms/select.js';
 import { statusWords } from './status-badges.js';
@@ -12,7 +12,7 @@ interface ProviderChoice {
   readonly trust: string;
 }
 
-/** Those that fit, the most used first. */
+/** Matching providers, most requests first. */
 export function chosen(providers: readonly ProviderSnapshot[], { search, chip, status, trust }: ProviderChoice): ProviderSnapshot[] {
   const wanted = search.trim().toLowerCase();
   return providers

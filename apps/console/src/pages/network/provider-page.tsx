@@ -1,4 +1,4 @@
-/** One provider: what it claims, what its trust is made of, and the proof, to be checked right here. */
+/** `/providers/:id`: claims, trust checks and attestation record of one provider, with verification in the browser. */
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import { BadgeCheck, Download } from 'lucide-react';
 import { useParams } from 'wouter';
@@ -143,7 +143,7 @@ function Facts({ record }: { readonly record: AttestationRecord }) {
   );
 }
 
-/** What holds in a simulation holds for nothing else. */
+/** A passed check of a simulation proves nothing. */
 const SIMULATED = { label: 'Simulated', tone: 'warn' } as const;
 
 function TrustParts({ record }: { readonly record: AttestationRecord }) {

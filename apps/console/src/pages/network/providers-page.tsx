@@ -1,4 +1,4 @@
-/** Every connected provider, to be searched and narrowed. What is chosen stands in the address. */
+/** `/providers`: connected providers with search and filters, stored in the URL. */
 import type { ProviderSnapshot } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';

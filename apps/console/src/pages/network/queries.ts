@@ -1,10 +1,10 @@
-/** The public data of the network, as these pages fetch them, and how often. */
+/** Queries of the public pages and their refresh intervals. */
 import type { Leaderboard, LeaderboardMetric, StatisticsWindow, Stats, Totals } from '@inference/formats';
 import type { AttestationFeed } from '@inference/protocol';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
 
-/** The coordinator keeps its statistics for a minute; asking twice as often shows a new minute soon. */
+/** The coordinator caches its statistics for one minute; two requests per minute show new values soon. */
 const STATS_MS = 30_000;
 
 export function useStats() {
@@ -24,7 +24,7 @@ export function useTotals(window: StatisticsWindow) {
   });
 }
 
-/** Most entries that the coordinator tells. */
+/** Limit of the leaderboard API. */
 export const LEADERBOARD_ENTRIES = 200;
 
 export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWindow) {
@@ -36,7 +36,7 @@ export function useLeaderboard(metric: LeaderboardMetric, window: StatisticsWind
   });
 }
 
-/** The feed with the record of one provider, or without any when it is not connected. */
+/** Attestation feed with the record of one provider, or with none if it is not connected. */
 export function useFeedOf(providerId: string) {
   return useQuery({
     queryKey: ['public', 'attestation', providerId],

@@ -1,4 +1,4 @@
-/** The public pages: what the network does, who serves in it, and how to check that. */
+/** Public pages: network state, providers, leaderboard, verification. */
 import { Activity, BadgeCheck, Laptop, Trophy } from 'lucide-react';
 import type { PageRoute } from '../../routing/page-route.js';
 import { PATHS } from '../../routing/paths.js';

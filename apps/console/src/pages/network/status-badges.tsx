@@ -27,7 +27,7 @@ const STATUSES: Readonly<Record<string, StatusWords>> = {
   no_key: { label: 'No key', tone: 'warn', meaning: 'Has no valid key for sealed requests.' },
 };
 
-/** A status that this page does not know yet is shown as it is. */
+/** Unknown statuses are shown as they are. */
 export function statusWords(status: string): StatusWords {
   return STATUSES[status] ?? { label: sentence(status), tone: 'neutral', meaning: 'Accepts no requests now.' };
 }
@@ -61,7 +61,7 @@ export function sentence(code: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** Enough of an id to tell one from another. */
+/** Prefix that is enough to distinguish ids. */
 export function shortId(id: string): string {
   return id.length <= 12 ? id : `${id.slice(0, 8)}…`;
 }

@@ -1,4 +1,4 @@
-/** Sums over the connected providers, as the first page shows them. Pure. */
+/** Aggregates over the connected providers for the overview page. Pure. */
 import type { ProviderSnapshot, Stats } from '@inference/formats';
 import { statusWords } from './status-badges.js';
 
@@ -27,11 +27,11 @@ function countedBy(providers: readonly ProviderSnapshot[], labelOf: (provider: P
 export interface ModelRow {
   readonly model: string;
   readonly providers: number;
-  /** Of these, with trust level `hardware`. */
+  /** Of `providers`, with trust level `hardware`. */
   readonly hardware: number;
 }
 
-/** Models with those who serve them, the most served first. */
+/** Models by number of providers, highest first. */
 export function modelRows(stats: Pick<Stats, 'models' | 'providers'>): ModelRow[] {
   const hardware = new Map<string, number>();
   for (const provider of stats.providers) {

@@ -1,4 +1,4 @@
-/** The parts of a provider's trust, and why one may not hold, in words for anybody. */
+/** Display texts for the parts of provider trust and for the reasons of failure. */
 import type { PartState, TrustPartName, TrustReason } from '@inference/protocol';
 import type { Tone } from '../../ui/feedback/note.js';
 

@@ -1,4 +1,4 @@
-/** Checks a record that somebody saved or was given, in this browser: chosen as a file, or pasted. */
+/** `/verify`: checks a saved record in the browser, from a file or pasted text. */
 import { FileUp } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { Card } from '../../ui/display/card.js';

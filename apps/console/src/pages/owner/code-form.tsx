@@ -8,7 +8,7 @@ import { readUserCode } from './user-code.js';
 
 interface CodeFormProps {
   readonly initial: string;
-  /** What is wrong with the code that the address of the page brought; null: nothing. */
+  /** Error of the code in the URL; null: none. */
   readonly problem: string | null;
   readonly onCode: (code: string) => void;
 }

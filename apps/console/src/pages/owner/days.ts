@@ -1,4 +1,4 @@
-/** Days in UTC, as the console API counts them. */
+/** Days in UTC, as in the console API. */
 import type { Days } from './queries.js';
 
 const DAY_MS = 86_400_000;

@@ -1,4 +1,4 @@
-/** What asks to be linked with a code, and the decision about it. */
+/** The device that asks to be linked by a code, and the decision to approve or deny. */
 import type { ConsoleDeviceCode } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { CircleCheck, CircleSlash, ClockAlert, SearchX } from 'lucide-react';

@@ -1,4 +1,4 @@
-/** `/earnings`: what machines earned per day, what may be withdrawn, and what was. */
+/** `/earnings`: earnings per day and machine, and withdrawals. */
 import type { ConsoleEarningDays } from '@inference/formats';
 import { Download } from 'lucide-react';
 import { useMemo, useState } from 'react';
@@ -33,7 +33,7 @@ const RANGES = [
 ] as const;
 type Range = (typeof RANGES)[number]['value'];
 
-/** Machines with a colour of their own. */
+/** Machines with their own colour in the chart. */
 const MAX_SERIES = 6;
 
 export function Page() {
@@ -80,7 +80,7 @@ export function Page() {
   );
 }
 
-/** Names of machines, as far as they are the account's now. */
+/** Display names of machines that are currently linked. */
 function useNames(): (providerId: string) => string {
   const machines = useMachines().data;
   return useMemo(() => {
@@ -94,7 +94,7 @@ function useNames(): (providerId: string) => string {
     for (const name of names.values()) count.set(name, (count.get(name) ?? 0) + 1);
     return (providerId) => {
       const name = names.get(providerId) ?? `Machine ${shortId(providerId)}`;
-      // Two machines of one name are told apart.
+      // Machines with equal names get their short id appended.
       return (count.get(name) ?? 0) > 1 ? `${name} (${shortId(providerId)})` : name;
     };
   }, [machines]);
@@ -105,7 +105,7 @@ interface ByDayProps {
   readonly nameOf: (providerId: string) => string;
 }
 
-/** Takes the same room whether it waits, has nothing to show or shows a chart: what stands below does not move. */
+/** Has the same height while loading, empty and with a chart, so that content below does not shift. */
 function ByDay({ earnings, nameOf }: ByDayProps) {
   const save = ({ from, to, data }: ConsoleEarningDays): void =>
     downloadText(`earnings-${from}-${to}.csv`, earningsCsv(data, nameOf), 'text/csv');

@@ -21,11 +21,11 @@ export function sumOf(rows: readonly EarningDay[]): EarningSums {
 
 interface EarningSeries {
   readonly id: string;
-  /** Micro-USD, one for each day of the range. */
+  /** Micro-USD per day of the range. */
   readonly values: readonly number[];
 }
 
-/** One series per machine, the one that earned most first; those beyond `most` together as `others`. */
+/** One series per machine, highest earnings first; machines beyond `max` share the series `others`. */
 export function seriesOf(rows: readonly EarningDay[], range: Days, max: number): readonly EarningSeries[] {
   const days = eachDay(range);
   const place = new Map(days.map((day, index) => [day, index]));
@@ -47,7 +47,7 @@ export function seriesOf(rows: readonly EarningDay[], range: Days, max: number):
   return [...series].map(([id, values]) => ({ id, values }));
 }
 
-/** Stands for the machines that have no series of their own. No provider id looks like it. */
+/** Series of machines without their own. Never equal to a provider id. */
 export const OTHERS = 'others';
 
 export function earningsCsv(rows: readonly EarningDay[], nameOf: (providerId: string) => string): string {

@@ -1,4 +1,6 @@
-/** `/link`: the owner types the code that a machine shows, sees what asks, and approves or denies it (RFC 8628, section 3.3). */
+/**
+ * `/link`: the owner enters the code shown on a machine, reviews the request, and approves or denies it (RFC 8628, section 3.3).
+ */
 import { useLocation, useSearch } from 'wouter';
 import { PATHS } from '../../routing/paths.js';
 import { PageHeader } from '../../ui/display/page-header.js';

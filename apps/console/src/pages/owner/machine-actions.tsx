@@ -1,4 +1,4 @@
-/** Renaming a machine, and taking it out of the account. */
+/** Renames and unlinks a machine. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { Pencil, Unlink } from 'lucide-react';

@@ -1,4 +1,4 @@
-/** A machine that is not connected: what was last known of it, and how it comes back. */
+/** A disconnected machine: last known state, and how to reconnect it. */
 import type { ConsoleMachineView } from '@inference/formats';
 import { leftWords, trustLevel } from '../../features/machines/status-texts.js';
 import { Card } from '../../ui/display/card.js';

@@ -1,4 +1,4 @@
-/** `/machines/:id`: one machine as it is at this moment, why it gets what it gets, and what its owner can do. */
+/** `/machines/:id`: current status of one machine, and the actions of its owner. */
 
 import type { ConsoleMachineView } from '@inference/formats';
 import { useParams } from 'wouter';

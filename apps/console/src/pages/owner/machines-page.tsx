@@ -1,4 +1,4 @@
-/** `/machines`: the machines that earn for this account, how each stands, and how another one comes here. */
+/** `/machines`: machines linked to this account, or how to link one. */
 
 import type { ConsoleMachine } from '@inference/formats';
 import { Link2 } from 'lucide-react';

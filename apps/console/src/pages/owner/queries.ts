@@ -1,4 +1,4 @@
-/** What the pages of owners fetch, and how often it is asked for again. */
+/** Queries of the owner pages and their refresh intervals. */
 import type { ConsoleDeviceCode, ConsoleEarningDays, ConsoleMachineList, ConsoleMachineView, ConsoleWithdrawal } from '@inference/formats';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { api } from '../../api/api-client.js';
@@ -66,7 +66,7 @@ export function useDeviceCode(code: string | null) {
     enabled: code !== null,
     staleTime: 0,
     gcTime: 0,
-    // Each look at a code that does not exist counts as a guess.
+    // The coordinator counts each lookup of an unknown code as a guess.
     retry: false,
   });
 }

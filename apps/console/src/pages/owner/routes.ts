@@ -1,4 +1,4 @@
-/** The pages of people whose machines serve: linking one, how each does, what they earn. */
+/** Pages for owners: machines, earnings, linking. */
 import { Coins, Computer, Link2 } from 'lucide-react';
 import type { PageRoute } from '../../routing/page-route.js';
 import { PATHS } from '../../routing/paths.js';

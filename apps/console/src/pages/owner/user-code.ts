@@ -1,13 +1,13 @@
-/** Codes that a machine shows to its owner (RFC 8628, section 6.1): eight letters, typed in any case, with or without the dash. */
+/** User codes (RFC 8628, section 6.1): eight letters; case and dash are ignored. */
 
-/** Letters that codes are made of: no vowels, so that no word comes out. */
+/** No vowels, so that codes never spell words. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const LENGTH = 8;
 const HALF = LENGTH / 2;
 
 type TypedCode =
-  | { readonly kind: 'code' /** As it is shown: `WDJB-MJHT`. */; readonly code: string }
-  /** A sentence for whoever typed it. */
+  | { readonly kind: 'code' /** As shown: `WDJB-MJHT`. */; readonly code: string }
+  /** Sentence for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
 export function readUserCode(text: string): TypedCode {

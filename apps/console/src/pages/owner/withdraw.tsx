@@ -1,4 +1,4 @@
-/** Asking for earnings to be paid out, and where they are paid to. */
+/** Requests a withdrawal of earnings, and sets up payouts. */
 
 import type { ConsoleBalance, ConsolePayoutAccount, ConsoleWithdrawal } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -49,10 +49,10 @@ export function Withdraw({ balance }: { readonly balance: ConsoleBalance | undef
   );
 }
 
-/** Dates of {@link PendingEarnings} that are listed one by one. */
+/** Further dates are combined into one line. */
 const MAX_DATES = 10;
 
-/** When earnings that have not matured can be withdrawn. */
+/** Dates on which pending earnings mature. */
 function PendingEarnings({ balance: { pending_micro_usd, maturing } }: { readonly balance: ConsoleBalance }) {
   if (pending_micro_usd === 0) return null;
   const later = maturing.slice(MAX_DATES).reduce((sum, { amount_micro_usd }) => sum + amount_micro_usd, 0);

@@ -1,4 +1,4 @@
-/** What was asked to be paid out, and how far that is. */
+/** Withdrawals of the account and their states. */
 import type { ConsoleWithdrawal } from '@inference/formats';
 import { WithdrawalState } from '../../features/account/withdrawal-state.js';
 import { Card } from '../../ui/display/card.js';

@@ -1,4 +1,4 @@
-/** What stands under an answer: who gave it, how far it is trusted, what it took and cost, and the mark of its check. */
+/** Footer of a response: provider, trust, usage, cost and verification result. */
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../routing/paths.js';
 import { Badge } from '../../ui/display/badge.js';

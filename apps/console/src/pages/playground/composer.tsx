@@ -1,4 +1,4 @@
-/** Where a question is typed. Enter sends it, Shift and Enter begin a new line; while an answer comes, the button stops it. */
+/** Input of the playground. Enter sends, Shift+Enter starts a new line, and the button stops a running response. */
 import { ArrowUp, Square } from 'lucide-react';
 import { type KeyboardEvent, useState } from 'react';
 import { Button } from '../../ui/forms/button.js';

@@ -1,4 +1,4 @@
-/** What went wrong, and the way on. A pause that was asked for is counted down before trying again is offered. */
+/** Error of a request with its remedy. A retry delay is counted down before the button is enabled. */
 import { useEffect, useState } from 'react';
 import { Button } from '../../ui/forms/button.js';
 import { LinkButton } from '../../ui/navigation/link-button.js';

@@ -1,4 +1,4 @@
-/** The pages of this folder. */
+/** Route of the playground. */
 import { MessagesSquare } from 'lucide-react';
 import type { PageRoute } from '../../routing/page-route.js';
 import { PATHS } from '../../routing/paths.js';

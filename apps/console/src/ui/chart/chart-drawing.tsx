@@ -1,4 +1,4 @@
-/** Draws a chart on a canvas, in the colours of the theme. Fetched on demand by `chart.tsx`, and by nobody else. */
+/** Draws a chart on a canvas in the colours of the theme. Imported lazily, only by `chart.tsx`. */
 import {
   BarController,
   BarElement,
@@ -50,7 +50,7 @@ export function ChartDrawing(props: ChartProps) {
   );
 }
 
-/** What the picture tells at a glance. */
+/** Text alternative: range, maximum and last value of each series. */
 function summary({ series, labels, format = formatShort }: ChartProps): string {
   const first = labels[0] ?? '';
   const last = labels.at(-1) ?? '';
@@ -123,7 +123,7 @@ function configuration(props: ChartProps, canvas: HTMLCanvasElement): ChartConfi
   };
 }
 
-/** Reads colours as the browser computes them: `light-dark()` means nothing to a canvas. */
+/** Resolves CSS colours to computed values: a canvas does not understand `light-dark()`. */
 function coloursOf(canvas: HTMLCanvasElement): (name: string) => string {
   const probe = document.createElement('span');
   probe.hidden = true;

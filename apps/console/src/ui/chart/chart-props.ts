@@ -1,17 +1,17 @@
-/** What a chart shows, independent of what draws it. */
+/** Data and options of a chart, independent of the drawing library. */
 interface ChartSeries {
   readonly label: string;
   readonly values: readonly number[];
 }
 
 interface ChartData {
-  /** Along the bottom: one for each value. */
+  /** X axis labels, one per value. */
   readonly labels: readonly string[];
   readonly series: readonly ChartSeries[];
 }
 
 export interface ChartProps extends ChartData {
-  /** What the chart shows, in one sentence for those who do not see it. */
+  /** One sentence that describes the chart to screen readers. */
   readonly title: string;
   readonly kind: 'line' | 'bar';
   /** Bars or areas of all series on top of each other. */

@@ -1,6 +1,6 @@
 /**
- * A chart with its numbers as a table, one press away: who does not see the picture, or wants the numbers, loses nothing. What
- * draws is fetched when the first chart is shown; its place is held until then.
+ * Chart with its numbers as a table behind a toggle, for screen readers and for exact values. The drawing code is fetched with the
+ * first chart; a placeholder reserves its space.
  */
 import { ChartColumn, Table2 } from 'lucide-react';
 import { lazy, Suspense, useId, useState } from 'react';
@@ -51,7 +51,7 @@ export function Chart(props: ChartProps) {
   );
 }
 
-/** So many series have a colour of their own. */
+/** Number of series colours in the stylesheet. */
 const COLOURS = 6;
 
 function ChartTable({ title, labels, series, format = formatCount, labelHeading = 'Time' }: ChartProps) {

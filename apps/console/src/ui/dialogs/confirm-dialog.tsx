@@ -11,7 +11,7 @@ interface ConfirmDialogProps {
   readonly title: string;
   readonly confirm: string;
   readonly children: ReactNode;
-  /** Closes the dialog when it resolves. */
+  /** The dialog closes when the promise resolves. */
   readonly onConfirm: () => Promise<unknown>;
 }
 

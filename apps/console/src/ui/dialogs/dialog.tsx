@@ -1,4 +1,4 @@
-/** A window over the page: takes the focus, keeps it, gives it back, and closes on Escape. */
+/** Modal dialog: traps the focus, returns it on close, and closes on Escape. */
 import { Dialog as Base } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
 import type { ReactNode } from 'react';
@@ -7,9 +7,9 @@ interface DialogProps {
   readonly open: boolean;
   readonly onOpenChange: (open: boolean) => void;
   readonly title: ReactNode;
-  /** One or two sentences under the title. */
+  /** One or two sentences below the title. */
   readonly description?: ReactNode;
-  /** A click beside it does not close it: for what would be lost, such as a key that is shown once. */
+  /** Clicks outside do not close the dialog; for content that would be lost, such as a key shown once. */
   readonly keepOpen?: boolean;
   readonly children: ReactNode;
 }

@@ -1,10 +1,10 @@
-/** One word or two about the state of something. The colour only repeats what the words say. */
+/** Short state label. The colour only repeats the text. */
 import type { ReactNode } from 'react';
 import type { Tone } from '../feedback/note.js';
 
 interface BadgeProps {
   readonly tone?: Tone;
-  /** A dot before the words, for states that come and go. */
+  /** Dot before the text, for transient states. */
   readonly dot?: boolean;
   readonly children: ReactNode;
 }

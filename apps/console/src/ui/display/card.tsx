@@ -1,9 +1,9 @@
-/** A part of a page with a heading of its own. */
+/** Section of a page with its own heading. */
 import { type ReactNode, useId } from 'react';
 
 interface CardProps {
   readonly title?: ReactNode;
-  /** One sentence under the title. */
+  /** One sentence below the title. */
   readonly about?: ReactNode;
   /** Buttons or choices at the end of the heading. */
   readonly actions?: ReactNode;

@@ -1,4 +1,4 @@
-/** Button below a list that fetches its next page. Nothing if there is none. */
+/** Button below a list that fetches the next page; nothing on the last one. */
 import { Button } from '../forms/button.js';
 
 interface LoadMoreProps {

@@ -1,8 +1,8 @@
-/** Amounts of money, from whole micro-USD to what people read. Never through floating point. */
+/** Formats whole micro-USD as US dollars, without floating point. */
 
 const MICRO = 1_000_000n;
 
-/** `$1,234.56`; amounts below a cent, and those that end between two cents, show as many digits as they have. */
+/** `$1,234.56`; fractions of a cent show all their digits. */
 export function formatUsd(microUsd: number): string {
   const negative = microUsd < 0;
   const micro = BigInt(Math.abs(microUsd));
@@ -12,14 +12,14 @@ export function formatUsd(microUsd: number): string {
   return `${negative ? '−' : ''}$${dollars}.${shown}`;
 }
 
-/** From a dollar on in whole cents, rounded towards zero: never more than there is. Smaller amounts keep their digits. */
+/** From one dollar on, whole cents rounded towards zero, never more than the amount. Smaller amounts show all digits. */
 export function formatUsdRounded(microUsd: number): string {
   return formatUsd(Math.abs(microUsd) < 1_000_000 ? microUsd : Math.trunc(microUsd / 10_000) * 10_000);
 }
 
 interface MoneyProps {
   readonly microUsd: number;
-  /** Whole cents where it is a dollar or more, for large figures and columns; who points at it reads the exact amount. */
+  /** Whole cents from one dollar on, for large figures and columns. The tooltip shows the exact amount. */
   readonly rounded?: boolean;
 }
 

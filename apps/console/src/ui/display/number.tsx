@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Number formats. */
 
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
@@ -7,7 +7,7 @@ export function formatCount(value: number): string {
   return WHOLE.format(value);
 }
 
-/** `12.3K`, for where there is little room. */
+/** `12.3K`, for narrow space. */
 export function formatShort(value: number): string {
   return Math.abs(value) < 10_000 ? WHOLE.format(value) : SHORT.format(value);
 }
@@ -17,7 +17,7 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${formatCount(value)} ${value === 1 ? one : many}`;
 }
 
-/** At most one digit after the point. */
+/** At most one decimal place. */
 export function formatRate(value: number): string {
   return value >= 100 ? WHOLE.format(value) : value.toFixed(1);
 }
@@ -29,7 +29,7 @@ export function formatShare(share: number | null): string {
   return `${value >= 10 || value === 0 ? Math.round(value) : value.toFixed(1)} %`;
 }
 
-/** A whole number; a short form says the exact one to who points at it. */
+/** Whole number. The short form has the exact number as its tooltip. */
 export function Count({ value, short = false }: { readonly value: number; readonly short?: boolean }) {
   return (
     <span className="number" title={short ? formatCount(value) : undefined}>

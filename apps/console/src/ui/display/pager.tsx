@@ -1,4 +1,4 @@
-/** Shows a long list a page at a time, so that it stays quick however long it is. */
+/** Client-side pagination of long lists. */
 import { ChevronLeft, ChevronRight } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '../forms/button.js';
@@ -13,7 +13,7 @@ interface PageOfRows<Row> {
   readonly go: (page: number) => void;
 }
 
-/** One page of the rows. A list that became shorter shows its last page. */
+/** One page of `rows`. If the list shrinks, the last page is shown. */
 export function usePages<Row>(rows: readonly Row[] | undefined, size: number): PageOfRows<Row> {
   const [wanted, go] = useState(0);
   const total = rows?.length ?? 0;
@@ -25,7 +25,7 @@ export function usePages<Row>(rows: readonly Row[] | undefined, size: number): P
 
 interface PagerProps extends Omit<PageOfRows<unknown>, 'rows'> {
   readonly size: number;
-  /** What is listed, such as `providers`. */
+  /** Plural of the listed things, such as `providers`. */
   readonly what: string;
 }
 

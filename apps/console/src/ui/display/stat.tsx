@@ -1,17 +1,17 @@
-/** A number with its name. Numbers keep their width while they change. */
+/** Labelled figure with tabular digits. */
 import type { ReactNode } from 'react';
 import { Skeleton } from '../feedback/skeleton.js';
 
-/** A row of them. */
+/** Row of figures. */
 export function Stats({ children }: { readonly children: ReactNode }) {
   return <dl className="stats">{children}</dl>;
 }
 
 interface StatProps {
   readonly label: string;
-  /** Undefined: it is being fetched. */
+  /** Undefined while loading. */
   readonly value: ReactNode | undefined;
-  /** One line. Where it comes later than the name, it is null until then, and its place is held. */
+  /** One line. Null while loading: reserves the space. */
   readonly hint?: ReactNode;
 }
 

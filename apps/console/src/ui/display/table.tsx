@@ -1,6 +1,8 @@
 /**
- * A table of rows with named columns. On narrow screens it scrolls by itself, with the keyboard too, or, with `stacked`, each row
- * becomes a block with the names of its columns. Without rows it shows `empty`; while loading, rows of the right height.
+ * Table with named columns. On narrow screens the table scrolls, also by keyboard; with `stacked` each row becomes a block with its
+ * column names.
+ *
+ * Without rows, `empty` is shown; while loading, placeholder rows of the final height.
  */
 import type { ReactNode } from 'react';
 import { Skeleton } from '../feedback/skeleton.js';
@@ -9,17 +11,17 @@ export interface Column<Row> {
   readonly key: string;
   readonly header: ReactNode;
   readonly cell: (row: Row) => ReactNode;
-  /** Numbers stand at the end, in digits of one width. */
+  /** Right-aligned, with tabular digits. */
   readonly numeric?: boolean;
-  /** Names the row for screen readers. One column of each table. */
+  /** Row header for screen readers. Exactly one column per table. */
   readonly rowHeader?: boolean;
 }
 
 interface TableProps<Row> {
-  /** What the table lists, for screen readers. */
+  /** Content of the table, for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
-  /** Undefined: they are being fetched. */
+  /** Undefined while loading. */
   readonly rows: readonly Row[] | undefined;
   readonly rowKey: (row: Row) => string;
   readonly empty: ReactNode;

@@ -1,4 +1,4 @@
-/** Moments: how long ago, or when, with the exact time in the machine's own zone for who points at it. */
+/** Times, relative or absolute, with the exact local time as tooltip. */
 import { useEffect, useState } from 'react';
 
 const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });

@@ -1,7 +1,7 @@
-/** Error that chooses its own text for the user. Other errors are shown by their message. */
+/** Error with its own text for the user. Other errors are shown with their message. */
 export abstract class DisplayableError extends Error {
-  /** Text for the user, with advice where there is any. */
+  /** Text for the user, with advice if there is any. */
   abstract readonly displayText: string;
-  /** Request id that the user may quote to the operator; null when quoting one would not help. */
+  /** Request id to quote to the operator; null if quoting one would not help. */
   abstract readonly supportId: string | null;
 }

@@ -1,4 +1,4 @@
-/** Says that there is nothing here, why, and what to do about it. */
+/** Placeholder for empty content, with the reason and the next step. */
 import { Inbox, type LucideIcon } from 'lucide-react';
 import type { ReactNode } from 'react';
 
@@ -7,7 +7,7 @@ interface EmptyStateProps {
   readonly children?: ReactNode;
   readonly action?: ReactNode;
   readonly icon?: LucideIcon;
-  /** 1 where it is all of the page. */
+  /** 1 if the placeholder is the whole page. */
   readonly level?: 1;
 }
 

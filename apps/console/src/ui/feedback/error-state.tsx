@@ -1,4 +1,4 @@
-/** Says what went wrong and what to do: in place of what could not be shown, or as a note beside what was tried. */
+/** Errors with advice: as a placeholder for missing content, or as a note above a form. */
 import { TriangleAlert } from 'lucide-react';
 import { Button } from '../forms/button.js';
 import { DisplayableError } from './displayable-error.js';
@@ -6,7 +6,7 @@ import { DisplayableError } from './displayable-error.js';
 interface ErrorStateProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
-  /** What could not be shown, such as "The providers". */
+  /** Missing content, such as "The providers". */
   readonly what?: string;
   readonly level?: 1;
 }

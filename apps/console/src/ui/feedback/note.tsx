@@ -1,4 +1,4 @@
-/** A few sentences that stand out: what to know before going on. */
+/** Highlighted note of a few sentences. */
 import { CircleAlert, CircleCheck, Info } from 'lucide-react';
 import type { ReactNode } from 'react';
 

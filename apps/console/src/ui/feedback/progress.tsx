@@ -1,7 +1,7 @@
-/** Shows that something slow is under way, and what. */
+/** Progress bar of a slow operation. */
 interface ProgressProps {
   readonly label: string;
-  /** From 0 to 1; absent where nobody knows. */
+  /** From 0 to 1; absent if unknown. */
   readonly value?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Holds the place of what is being fetched, in its size, so that nothing moves when it comes. */
+/** Placeholders for loading content, in its final size, so that nothing shifts. */
 
 interface SkeletonProps {
   /** CSS lengths. */
@@ -6,12 +6,12 @@ interface SkeletonProps {
   readonly height?: string;
 }
 
-/** One bar. Hidden from screen readers: whoever shows it says `aria-busy`. */
+/** One bar, hidden from screen readers. The parent sets `aria-busy`. */
 export function Skeleton({ width = '100%', height = '1em' }: SkeletonProps) {
   return <span className="skeleton" style={{ width, height }} aria-hidden="true" />;
 }
 
-/** A whole page of which nothing is known yet. */
+/** Placeholder of a whole page. */
 export function PageSkeleton() {
   return (
     <div className="page-skeleton" role="status" aria-busy="true">

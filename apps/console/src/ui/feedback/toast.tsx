@@ -1,4 +1,6 @@
-/** Short messages in the corner, read out by screen readers, that go by themselves. For what was done; a form's errors stand in the form. */
+/**
+ * Short, temporary messages in the corner, announced by screen readers. For completed actions; forms show their errors themselves.
+ */
 import { Toast } from '@base-ui/react/toast';
 import { X } from 'lucide-react';
 import { type ReactNode, useMemo } from 'react';
@@ -19,7 +21,7 @@ export function ToastProvider({ children }: { readonly children: ReactNode }) {
 
 interface Toasts {
   success(title: string, text?: string): void;
-  /** Says what was not done, and why. */
+  /** Shows which action failed, and why. */
   failure(title: string, error: unknown): void;
 }
 

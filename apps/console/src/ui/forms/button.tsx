@@ -1,4 +1,4 @@
-/** A button. While `busy` it keeps its size and its focus, says so, and does nothing. */
+/** Button. While `busy`, the button retains size and focus, announces its state and ignores clicks. */
 import type { ButtonHTMLAttributes, ReactNode } from 'react';
 
 interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'className'> {

@@ -1,4 +1,4 @@
-/** A text to be copied, with the button that does it. Says when it was copied, and lets people select it where that is forbidden. */
+/** Text with a copy button, which announces the copy. If the browser forbids copying, the text is selected instead. */
 import { Check, Copy } from 'lucide-react';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Button } from './button.js';
@@ -38,7 +38,7 @@ export function CopyField({ value, label, hideLabel = false, multiline = false }
 
 interface CopyButtonProps {
   readonly value: string;
-  /** What it copies, for screen readers. */
+  /** Name of the copied thing, for screen readers. */
   readonly label: string;
   readonly children?: ReactNode;
   readonly onForbidden?: () => void;
@@ -58,7 +58,7 @@ function CopyButton({ value, label, children, onForbidden }: CopyButtonProps) {
       await navigator.clipboard.writeText(value);
       setState('copied');
     } catch {
-      // Pages without TLS and browsers that were told so forbid it.
+      // Browsers forbid copying without TLS or by user setting.
       onForbidden?.();
       setState('forbidden');
     }

@@ -1,5 +1,6 @@
 /**
- * One labelled input with its hint and its error, tied together for screen readers. Made for react-hook-form:
+ * Labelled input with hint and error, linked for screen readers. Made for react-hook-form:
+ *
  * `<Field label="Name" error={errors.name?.message} {...register('name')} />`.
  */
 import { type ComponentPropsWithRef, type ReactNode, useId } from 'react';

@@ -1,4 +1,4 @@
-/** A form with the error of its last submission above its fields. Fields report their own errors, not the browser. */
+/** Form with the error of its last submission above its fields. Fields show their own errors; browser validation is off. */
 import type { FormEvent, ReactNode } from 'react';
 import { ErrorNote } from '../feedback/error-state.js';
 
@@ -7,7 +7,7 @@ interface FormProps {
   /** Error of the last submission; null or absent: none. */
   readonly error?: unknown;
   readonly errorTitle?: string;
-  /** One field with its button beside it. */
+  /** A single field with its button beside it. */
   readonly row?: boolean;
   readonly children: ReactNode;
 }

@@ -1,4 +1,4 @@
-/** A choice among few short values that are all shown, such as a window of time. */
+/** Choice among a few short values, all visible, such as a time window. */
 import { Toggle } from '@base-ui/react/toggle';
 import { ToggleGroup } from '@base-ui/react/toggle-group';
 

@@ -1,4 +1,4 @@
-/** A choice of one, as the platform shows it: quick, known to every screen reader, and made for fingers on phones. */
+/** Native select: fast, accessible, and suited to phones. */
 import { ChevronDown } from 'lucide-react';
 import type { ComponentPropsWithRef, ReactNode } from 'react';
 import { FieldFrame, useFieldIds } from './field.js';

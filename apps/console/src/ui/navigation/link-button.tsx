@@ -1,4 +1,4 @@
-/** A link that looks like a button: it goes somewhere and changes nothing. */
+/** Link styled as a button, for navigation only. */
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 

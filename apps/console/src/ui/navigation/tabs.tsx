@@ -1,4 +1,4 @@
-/** Several views of one thing, of which one is shown. Arrow keys go from one to the next. */
+/** Tabs. Arrow keys move between them. */
 import { Tabs as Base } from '@base-ui/react/tabs';
 import type { ReactNode } from 'react';
 
@@ -11,7 +11,7 @@ interface Tab<Value extends string> {
 interface TabsProps<Value extends string> {
   readonly label: string;
   readonly tabs: readonly Tab<Value>[];
-  /** With `onValue`, the caller keeps what is chosen, such as in the address. */
+  /** With `onValue`, the caller controls the selected tab, for example in the URL. */
   readonly value?: Value;
   readonly onValue?: (value: Value) => void;
 }

@@ -1,4 +1,4 @@
-/** Light or dark: the system's wish unless somebody chose. The choice is kept in this browser, and is all that is kept there. */
+/** Light or dark theme: the system setting unless the user chose one. The choice is the only item in local storage. */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react';
 
 export type Theme = 'light' | 'dark';
@@ -6,7 +6,7 @@ export type ThemeChoice = Theme | 'system';
 
 interface ThemeState {
   readonly choice: ThemeChoice;
-  /** What is shown. */
+  /** Theme in effect. */
   readonly theme: Theme;
   readonly choose: (choice: ThemeChoice) => void;
 }

@@ -1,4 +1,4 @@
-/** Suspending an account, the admin flag, and a deposit by hand. Each asks before it is done. */
+/** Operator actions on an account: suspend, operator access, deposit. Each asks for confirmation. */
 import type { AdminAccountView } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

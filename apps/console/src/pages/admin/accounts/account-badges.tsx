@@ -1,4 +1,4 @@
-/** Whether an account is open, and whose it is. */
+/** Badges for the state of an account and for operator access. */
 import type { AdminAccount } from '@inference/formats';
 import { Badge } from '../../../ui/display/badge.js';
 

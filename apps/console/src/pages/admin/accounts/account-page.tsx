@@ -1,4 +1,4 @@
-/** `/admin/accounts/:id`: what an account has, and what an operator may do to it. */
+/** `/admin/accounts/:id`: balance, machines and history of an account, with the operator actions. */
 import type { AdminAccountView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { ApiError } from '../../../api/api-error.js';

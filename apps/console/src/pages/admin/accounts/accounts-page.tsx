@@ -1,4 +1,4 @@
-/** `/admin/accounts`: finding an account by a part of its name or address. */
+/** `/admin/accounts`: search by part of a name or email address. */
 import type { AdminAccount } from '@inference/formats';
 import { useDeferredValue, useState } from 'react';
 import { Link } from 'wouter';

@@ -1,4 +1,4 @@
-/** A deposit by hand: amount and reference, then the question whether that is meant. The same reference deposits once. */
+/** Adds a deposit: amount and reference, then a confirmation. Each reference deposits once. */
 import type { AdminAccountView } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-/** One model of the catalogue: its names, and the hashes of the files that may be served under its id. */
+/** Edits one model of the catalogue: names, and hashes of the permitted files. */
 import type { AdminCatalogueEntry } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { api } from '../../../api/api-client.js';
@@ -28,7 +28,7 @@ const TYPES = [
   { value: 'image', label: 'Images' },
 ] as const;
 
-/** `entry`: the one to change, or null for a new one. */
+/** `entry`: the model to edit; null for a new one. */
 export function CatalogueDialog({ entry, onClose }: { readonly entry: AdminCatalogueEntry | null; readonly onClose: () => void }) {
   const toast = useToast();
   const queryClient = useQueryClient();

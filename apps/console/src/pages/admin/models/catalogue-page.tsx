@@ -1,4 +1,4 @@
-/** `/admin/catalogue`: the models that the operators know, and the files that may be served under their ids. */
+/** `/admin/catalogue`: models known to the operators, with their permitted files. */
 import type { AdminCatalogueEntry } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';

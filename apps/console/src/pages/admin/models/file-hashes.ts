@@ -1,10 +1,10 @@
-/** The hashes of files that somebody typed or pasted, one a line, as `shasum -a 256` prints them, too. */
+/** Reads SHA-256 hashes, one per line, also in the output format of `shasum -a 256`. */
 
 const MAX = 64;
 
 type TypedHashes =
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
-  /** A sentence for whoever typed them. */
+  /** Sentence for the user. */
   | { readonly kind: 'refused'; readonly problem: string };
 
 export function readHashes(text: string): TypedHashes {

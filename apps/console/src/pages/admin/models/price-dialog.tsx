@@ -1,4 +1,4 @@
-/** Setting a price: what it is, then the question whether that is meant. */
+/** Sets a price: amounts, then a confirmation. */
 import type { AdminPrice } from '@inference/formats';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -32,11 +32,11 @@ interface Meant {
   readonly rates: Rates;
 }
 
-/** As the admin API bounds them: 10,000 dollars for a million tokens, 1000 for an image. */
+/** Limits of the admin API: $10,000 per million tokens, $1,000 per image. */
 const MAX_PER_MILLION = 10_000_000_000;
 const MAX_PER_IMAGE = 1_000_000_000;
 
-/** `price`: the one that is followed, or null for a model to be named. */
+/** `price`: the current price; null for a model to be named. */
 export function PriceDialog({ price, onClose }: { readonly price: AdminPrice | null; readonly onClose: () => void }) {
   const [meant, setMeant] = useState<Meant | null>(null);
   const { register, handleSubmit, formState } = useForm<PriceForm>({
@@ -164,7 +164,7 @@ function Change({ label, before, after }: { readonly label: string; readonly bef
   );
 }
 
-/** Stands for every model without a price of its own. */
+/** Wildcard for every model without its own price. */
 const ANY_MODEL = '*';
 
 export function modelName(model: string): string {

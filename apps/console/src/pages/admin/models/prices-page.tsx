@@ -1,4 +1,4 @@
-/** `/admin/prices`: what models cost, what they cost before, and setting it. */
+/** `/admin/prices`: current prices, their history, and setting new ones. */
 
 import type { AdminPrice } from '@inference/formats';
 import { Plus } from 'lucide-react';

@@ -1,4 +1,4 @@
-/** Deposits, newest first: of one account, or of all. */
+/** Deposits of one account or of all, newest first. */
 import type { AdminDepositPage } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';

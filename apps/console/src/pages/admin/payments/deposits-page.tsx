@@ -1,4 +1,4 @@
-/** `/admin/deposits`: what was deposited, by everybody. */
+/** `/admin/deposits`: deposits of all accounts. */
 import { PageHeader } from '../../../ui/display/page-header.js';
 import { DepositTable } from './deposit-table.js';
 

@@ -1,4 +1,4 @@
-/** Owners who earn mostly from one account: the two may be the same person. */
+/** Owners who earn mostly from one account, possibly their own. */
 import type { AdminEarningsConcentration } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';

@@ -1,4 +1,4 @@
-/** Withdrawals, newest first, and how those that were asked for end. */
+/** Withdrawals, newest first, with the actions that complete requested ones. */
 import type { ConsoleWithdrawal } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -22,7 +22,7 @@ interface WithdrawalTableProps {
   readonly title?: string;
   /** Null: of all accounts. */
   readonly accountId: string | null;
-  /** Null: all of them. */
+  /** Null: all states. */
   readonly state: ConsoleWithdrawal['state'] | null;
 }
 

@@ -1,4 +1,4 @@
-/** `/admin/withdrawals`: what owners asked to be paid. */
+/** `/admin/withdrawals`: requested and completed withdrawals. */
 import { useState } from 'react';
 import { PageHeader } from '../../../ui/display/page-header.js';
 import { Segmented } from '../../../ui/forms/segmented.js';
@@ -27,7 +27,7 @@ export function Page() {
       />
       <div className="stack">
         <WithdrawalTable accountId={null} state={shown} />
-        {/* The table above changes its height until it is loaded. */}
+        {/* Shown after the table above has its final height. */}
         {rows === undefined ? null : <EarningsConcentration />}
       </div>
     </>

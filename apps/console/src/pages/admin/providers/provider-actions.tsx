@@ -1,4 +1,4 @@
-/** Taking a machine out of routing, letting it in again, and forgetting what its jobs came to. */
+/** Operator actions on a machine: quarantine, release, clear failures. */
 import type { AdminProviderView } from '@inference/formats';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

@@ -1,4 +1,4 @@
-/** Which of the connected machines an operator wants to see. */
+/** Search and state filter over the connected machines. */
 import type { AdminProvider } from '@inference/formats';
 
 export const STATES = [

@@ -1,4 +1,4 @@
-/** `/admin/providers/:id`: one machine as its owner sees it, who that is, and taking it out of routing. */
+/** `/admin/providers/:id`: status of one machine as its owner sees it, owner, and operator actions. */
 import type { AdminProviderView } from '@inference/formats';
 import { Link, useParams } from 'wouter';
 import { ApiError } from '../../../api/api-error.js';

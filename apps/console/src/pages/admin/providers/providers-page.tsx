@@ -1,4 +1,4 @@
-/** `/admin/providers`: all machines of the network that are connected, and those that are held back. */
+/** `/admin/providers`: connected machines, and machines that get no jobs. */
 import type { AdminProvider, AdminProviderList } from '@inference/formats';
 import { useState } from 'react';
 import { Link } from 'wouter';

@@ -1,4 +1,4 @@
-/** Audit log, in words: the addresses of the admin API and their bodies as sentences. */
+/** Audit log entries as sentences, from the route and body of each admin request. */
 import type { AdminAction } from '@inference/formats';
 import { inWords } from '../../../features/machines/status-texts.js';
 import { formatUsd } from '../../../ui/display/money.js';

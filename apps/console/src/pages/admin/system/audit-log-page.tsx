@@ -1,4 +1,4 @@
-/** `/admin/actions`: the trail of what operators did. */
+/** `/admin/actions`: audit log of operator actions. */
 import { PageHeader } from '../../../ui/display/page-header.js';
 import { AuditLog } from './audit-log.js';
 

@@ -1,4 +1,4 @@
-/** Audit log, newest first; with a subject, what they did to it. */
+/** Audit log, newest first, optionally for one subject. */
 import type { AdminAction } from '@inference/formats';
 import { Link } from 'wouter';
 import { PATHS, pathWithId } from '../../../routing/paths.js';
@@ -11,7 +11,7 @@ import { useActions } from '../queries.js';
 import { actionWords, outcomeWords } from './action-texts.js';
 
 interface AuditLogProps {
-  /** An id of an account, a machine, a withdrawal or a model; null: all of them. */
+  /** Id of an account, machine, withdrawal or model; null: all. */
   readonly subject: string | null;
   readonly title?: string;
 }

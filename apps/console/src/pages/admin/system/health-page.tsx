@@ -1,4 +1,4 @@
-/** `/admin/health`: how this coordinator is, at this moment and in the last hour. */
+/** `/admin/health`: state of this coordinator, now and over the last hour. */
 import type { AdminHealth } from '@inference/formats';
 import type { ReactNode } from 'react';
 import { inWords } from '../../../features/machines/status-texts.js';
@@ -38,7 +38,7 @@ export function Page() {
 }
 
 interface Part {
-  /** Undefined: it is being fetched. */
+  /** Undefined while loading. */
   readonly health: AdminHealth | undefined;
 }
 
@@ -76,7 +76,7 @@ function Readiness({ health }: Part) {
   );
 }
 
-/** What is read of the answer, or the place of it. */
+/** Value read from the response, or a placeholder while loading. */
 function shown<Value>(value: Value | undefined | null, read: (value: Value) => ReactNode): ReactNode {
   return value === undefined || value === null ? <Skeleton width="7rem" height="1.25rem" /> : read(value);
 }
@@ -221,7 +221,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   ledger_failed: 'Ledger error',
 };
 
-/** Codes are `what` or `what:why`. */
+/** Codes are `kind` or `kind:reason`. */
 function codeWords(code: string): string {
   const [what = '', why] = code.split(':', 2);
   return why === undefined ? inWords(what) : `${PROBLEMS[what] ?? inWords(what)}: ${inWords(why)}`;

@@ -1,4 +1,4 @@
-/** One thing that was checked: what it is, what is claimed, what came out and why. */
+/** One verified claim: name, value, result and explanation. */
 import { CircleCheck, CircleDashed, CircleX, type LucideIcon, MessageSquareQuote } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Badge } from '../../../ui/display/badge.js';

@@ -1,8 +1,8 @@
-/** What the claims of a record mean, and what can come out when one is checked. */
+/** Display texts for claims of a record and for the results of their verification. */
 import type { ChainStep, FindingResult, VerificationStage } from '@inference/verifier';
 import type { Tone } from '../../../ui/feedback/note.js';
 
-/** Names of claims; one that is not listed shows its own. */
+/** Unlisted claims show their own name. */
 export const CLAIM_LABELS: Readonly<Record<string, string>> = {
   provider_id: 'Provider id',
   se_public_key: 'Enclave key',
@@ -51,7 +51,7 @@ export const STAGE_WORDS: Readonly<Record<VerificationStage, { readonly title: s
   trust_level: { title: 'The trust level that follows', about: 'It stands on the weakest of the parts above.' },
 };
 
-/** Steps of following a chain, in their order. */
+/** Steps of certificate chain verification, in order. */
 export const CHAIN_STEPS: readonly { readonly step: ChainStep; readonly label: string }[] = [
   { step: 'encoding', label: 'Encoding' },
   { step: 'path', label: 'Signatures and dates' },

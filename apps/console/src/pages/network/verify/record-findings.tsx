@@ -1,4 +1,4 @@
-/** What was found in one record, stage by stage, as it goes; and what came out in the end. */
+/** Findings of one record by stage, while verification runs, and the overall result. */
 import type { DeviceChainVerdict, Finding, StageVerdict } from '@inference/verifier';
 import { Badge } from '../../../ui/display/badge.js';
 import { Note } from '../../../ui/feedback/note.js';

@@ -1,20 +1,21 @@
 /**
- * Runs the verifier of this network in the browser: the same program that outsiders install, fetched when it is first used. It
- * gives each step as it is done, and lets the browser paint in between.
+ * Runs the verifier package in the browser, fetched on first use. Outsiders install the same package.
+ *
+ * Yields each step and lets the browser paint in between.
  */
 import type { AttestationFeed, AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 
-/** Records of one file that are checked here; a whole network is work for the command line. */
+/** Maximum records per file; whole networks are verified with the command-line tool. */
 const MAX_RECORDS = 100;
 
 type VerificationStep =
-  /** The shape is right; this is what will be checked. */
+  /** The input has the right shape; `records` will be verified. */
   | { readonly type: 'opened'; readonly records: readonly AttestationRecord[]; readonly total: number; readonly anchor: AnchorName }
   | { readonly type: 'stage'; readonly record: AttestationRecord; readonly verdict: StageVerdict }
   | { readonly type: 'verdict'; readonly record: AttestationRecord; readonly verdict: RecordVerdict };
 
-/** `maker`: the root that is pinned in the verifier; `simulated`: one that the record itself calls a simulation. */
+/** `maker`: root certificate pinned in the verifier; `simulated`: root that the record itself declares as simulated. */
 export interface AnchorName {
   readonly kind: 'maker' | 'simulated';
   readonly name: string;
@@ -23,10 +24,10 @@ export interface AnchorName {
 /** Why a text cannot be checked at all. */
 export class NotARecordError extends Error {}
 
-/** `newest-challenge` judges a saved record as of the moment at which it was new, by its own word. */
+/** `newest-challenge` verifies a saved record as of the time of its newest challenge, as stated by the record. */
 export type AsOf = 'now' | 'newest-challenge';
 
-/** Checks what was downloaded: a feed, or one record of it. Throws {@link NotARecordError} when it is neither. */
+/** Verifies a feed or a single record of one. Throws {@link NotARecordError} for anything else. */
 export async function* verifyHere(downloaded: unknown, asOf: AsOf): AsyncGenerator<VerificationStep> {
   const verifier = await import('@inference/verifier');
   const { feed, anchor } = open(verifier, downloaded);
@@ -81,7 +82,7 @@ function feedOf(record: unknown): Omit<AttestationFeed, 'providers'> & { readonl
   };
 }
 
-/** Lets the browser show what was found so far. A page in the background paints nothing, and is not waited for. */
+/** Lets the browser paint. A background page does not paint, so a timer resolves as well. */
 function nextPaint(): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, 50);

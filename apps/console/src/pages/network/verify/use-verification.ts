@@ -1,4 +1,4 @@
-/** The state of a verification in the page: what was found so far, and what came out. */
+/** State of a verification in a page: findings so far and the result. */
 import type { AttestationRecord } from '@inference/protocol';
 import type { RecordVerdict, StageVerdict } from '@inference/verifier';
 import { useRef, useState } from 'react';
@@ -20,13 +20,13 @@ export type Verification =
       readonly state: 'running' | 'done';
       readonly anchor: AnchorName;
       readonly records: readonly RecordProgress[];
-      /** Records in what was opened; more than are checked when there are very many. */
+      /** Records in the input; more than `records` if the input exceeds the limit. */
       readonly total: number;
     };
 
 interface VerificationControl {
   readonly verification: Verification;
-  /** Begins anew with what `obtain` gives; what ran before is forgotten. */
+  /** Restarts with the value of `obtain`; results of an earlier run are dropped. */
   readonly start: (obtain: () => Promise<unknown>, asOf?: AsOf) => Promise<void>;
 }
 

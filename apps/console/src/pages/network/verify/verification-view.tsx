@@ -1,4 +1,4 @@
-/** A verification that runs or has run: of one record in full, of several as a list to open. */
+/** Progress and result of a verification: one record in full, several as an expandable list. */
 import { Badge } from '../../../ui/display/badge.js';
 import { formatCount } from '../../../ui/display/number.js';
 import { ErrorNote } from '../../../ui/feedback/error-state.js';

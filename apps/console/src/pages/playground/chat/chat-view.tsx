@@ -99,7 +99,7 @@ function Turns({ turns, onRetry }: { readonly turns: readonly Turn[]; readonly o
   );
 }
 
-/** For screen readers: that an answer has come and what became of it, not each of its words. */
+/** Status for screen readers: completion and verification, not each word. */
 function statusOf(turns: readonly Turn[]): string {
   const last = turns.at(-1);
   if (last === undefined || last.role === 'user') return '';

@@ -1,4 +1,4 @@
-/** A conversation of the playground: what was said, how each answer ended, and what was found when it was checked. */
+/** State of a conversation: messages, how each response ended, and its verification. */
 
 import type { Problem } from '../requests/problems.js';
 import type { ProviderFacts } from '../requests/provider-facts.js';
@@ -28,7 +28,7 @@ export interface Answer {
   readonly finishReason: string | null;
   readonly problem: Problem | null;
   readonly check: AnswerCheck;
-  /** Null while it is not known. */
+  /** Null while unknown. */
   readonly costMicroUsd: number | null;
 }
 
@@ -38,7 +38,7 @@ type ConversationEvent =
   | { readonly type: 'asked'; readonly question: Question | null; readonly answer: Answer }
   | { readonly type: 'grew'; readonly id: string; readonly delta: string }
   | { readonly type: 'changed'; readonly id: string; readonly changes: Partial<Omit<Answer, 'id' | 'role'>> }
-  /** Back to the question, to ask it again. */
+  /** Removes a failed response before its question is sent again. */
   | { readonly type: 'withdrawn'; readonly id: string }
   | { readonly type: 'cleared' };
 
@@ -79,7 +79,7 @@ export function isBusy(turns: readonly Turn[]): boolean {
   return turns.some((turn) => turn.role === 'assistant' && (turn.state === 'waiting' || turn.state === 'streaming'));
 }
 
-/** The body of a chat request, as the exact text that is sent. Answers that failed are no part of what the model is shown. */
+/** Body of a chat request, byte for byte as sent. Failed responses are omitted from the history. */
 export function chatBody(model: string, system: string, turns: readonly Turn[], parameters: Parameters): string {
   const messages = [
     ...(system.trim() === '' ? [] : [{ role: 'system', content: system }]),

@@ -1,4 +1,4 @@
-/** The parameters of a request as they are typed, and as the API takes them. An empty field leaves the choice to the model. */
+/** Request parameters as typed and as sent. Empty fields use the default of the model. */
 
 export interface ParameterForm {
   readonly system: string;
@@ -6,7 +6,7 @@ export interface ParameterForm {
   readonly topP: string;
   readonly maxTokens: string;
   readonly seed: string;
-  /** One stop text per line. */
+  /** One stop sequence per line. */
   readonly stop: string;
 }
 
@@ -47,7 +47,7 @@ export function readParameters(form: ParameterForm): ParametersResult {
   return { kind: 'parameters', parameters };
 }
 
-/** Undefined where nothing was typed, null where it is none. */
+/** Undefined for empty input, null for invalid input. */
 export function whole(text: string, min: number, max: number): number | null | undefined {
   const trimmed = text.trim();
   if (trimmed === '') return undefined;

@@ -1,4 +1,4 @@
-/** One turn of the conversation. What a model says is shown as text and as nothing else: no markup of its own takes effect. */
+/** One message of the conversation. Model output is rendered as plain text; markup has no effect. */
 
 import { AnswerFooter } from '../answer-footer.js';
 import { ProblemNote } from '../problem-note.js';

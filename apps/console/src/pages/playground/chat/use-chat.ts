@@ -1,4 +1,4 @@
-/** The conversation of the page and the one request that may run in it. Maximum is gone with the page. */
+/** Conversation of the page and its single running request. Nothing outlives the page. */
 import { useMemo, useReducer, useRef } from 'react';
 import { useMoneyChanged } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -21,7 +21,7 @@ export interface ChatSettings {
 interface Chat {
   readonly turns: readonly Turn[];
   ask(text: string, settings: ChatSettings): void;
-  /** Asks once more what a failed answer was to answer. */
+  /** Sends the question of a failed response again. */
   again(answer: Answer, settings: ChatSettings): void;
   /** Ends the running answer here and on the machine. */
   stop(): void;
@@ -51,7 +51,7 @@ export function useChat(): Chat {
       const listener: ChatListener = {
         onProvider(facts) {
           provider = facts;
-          // While the machine is still there: a record is in the feed only as long as it is connected.
+          // Fetched while the response runs: the feed lists a provider only while it is connected.
           feed = downloadFeed();
           change({ provider: facts });
         },

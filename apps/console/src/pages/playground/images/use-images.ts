@@ -1,4 +1,4 @@
-/** The images of the page and the one request that may run for them. Maximum is gone with the page. */
+/** Images of the page and its single running request. Nothing outlives the page. */
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useMoneyChanged } from '../../../features/account/balance.js';
 import { newNonce } from '../requests/call.js';
@@ -16,7 +16,7 @@ export interface Drawing {
   readonly id: string;
   readonly order: ImageOrder;
   readonly state: 'waiting' | 'complete' | 'stopped' | 'failed';
-  /** Addresses of the bytes in this page's memory: what is shown is what was checked. */
+  /** Object URLs of the verified bytes in memory. */
   readonly images: readonly string[];
   readonly provider: ProviderFacts | null;
   readonly problem: Problem | null;

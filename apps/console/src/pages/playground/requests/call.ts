@@ -1,7 +1,4 @@
-/**
- * One request to the public API from the page, with deadlines. What the playground says to a model goes out here and nowhere
- * else; nothing of it is kept.
- */
+/** One request of the playground to the public API, with deadlines. No other code sends prompts, and none stores them. */
 import { type ApiFailure, NETWORK_LOST, NO_ANSWER, type Problem, problemOfFailure, SILENT } from './problems.js';
 
 /** A request may wait for a machine to be free before anything comes. */
@@ -12,11 +9,11 @@ export interface Call {
   readonly base?: string;
   readonly path: string;
   readonly secret: string;
-  /** The exact text that is sent. */
+  /** Exact text of the body. */
   readonly body: string;
-  /** base64url of 32 random bytes, which the receipt repeats. */
+  /** base64url of 32 random bytes, repeated in the receipt. */
   readonly nonce: string;
-  /** Ends the request, and with it the work of the machine. */
+  /** Cancels the request and the job on the provider. */
   readonly signal: AbortSignal;
 }
 
@@ -25,7 +22,7 @@ type Called =
   | { readonly kind: 'failed'; readonly status: number | null; readonly problem: Problem }
   | { readonly kind: 'stopped' };
 
-/** Ends a request that stays silent. Whoever reads the answer moves it on. */
+/** Aborts a request after a period without data. The reader extends the deadline with each chunk. */
 export class Deadline {
   readonly #silent = new AbortController();
   readonly signal: AbortSignal;
@@ -36,7 +33,7 @@ export class Deadline {
     this.move(ms);
   }
 
-  /** From now on, this much silence is too much. */
+  /** Restarts the deadline. */
   move(ms: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#silent.abort(), ms);
@@ -91,7 +88,7 @@ async function problemOfResponse(response: Response): Promise<Problem> {
   try {
     error = ((await response.json()) as { error?: typeof error }).error;
   } catch {
-    // A proxy in between may answer with a page of its own.
+    // A proxy may answer with a page of its own.
   }
   const message = typeof error?.message === 'string' ? error.message : null;
   if (message === null && response.status < 500 && response.status !== 401 && response.status !== 429) return NO_ANSWER;

@@ -1,4 +1,4 @@
-/** One event of a chat stream, as far as the playground shows it. */
+/** Events of a chat stream that the playground uses. */
 import type { TokenUsage } from '../chat/conversation.js';
 
 type ChatEvent =
@@ -11,7 +11,7 @@ type ChatEvent =
   /** Nothing to show. */
   | { readonly type: 'other' };
 
-/** Reads the data of an event. One event may say several things: a usage chunk, for example, has no text. */
+/** Reads the data of one SSE event. One chunk may carry several facts, such as text and usage. */
 export function chatEvents(data: string): ChatEvent[] {
   if (data === '[DONE]') return [{ type: 'end' }];
   const value = parsed(data);

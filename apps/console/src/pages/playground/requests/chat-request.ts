@@ -1,4 +1,4 @@
-/** Asks a model and reads its answer as it comes, keeping the exact bytes, which are what was signed. */
+/** Sends a chat request and reads its stream. Retains the exact bytes, which the receipt signs. */
 
 import type { TokenUsage } from '../chat/conversation.js';
 import { type Call, call, type Deadline, lost } from './call.js';
@@ -9,7 +9,7 @@ import { SseReader } from './sse-reader.js';
 
 /** The coordinator says something every ten seconds. */
 const MAX_SILENCE_MS = 45_000;
-/** An answer of more bytes is none that anyone reads here. */
+/** Limit for the bytes of one response. */
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface ChatListener {
@@ -46,7 +46,7 @@ export async function askChat(request: Omit<Call, 'path'>, listener: ChatListene
     return lost(request.signal, deadline);
   } finally {
     deadline.clear();
-    // What is left unread is not wanted: this ends the connection where it has not ended.
+    // Closes the connection if the stream has not ended.
     await reader.cancel().catch(() => {});
   }
 }

@@ -1,4 +1,4 @@
-/** Asks for images and fetches them, keeping the exact bytes of the answer and of each image: those are what was signed. */
+/** Sends an image request and fetches its images. Retains the exact bytes of response and images, which the receipt signs. */
 import { type Call, call, lost } from './call.js';
 import { NO_ANSWER, type Problem } from './problems.js';
 import { type ProviderFacts, providerFacts } from './provider-facts.js';
@@ -61,7 +61,7 @@ const NOT_THERE: Problem = {
   remedy: { kind: 'retry', after: null },
 };
 
-/** Where the images are, on this origin: the page may load nothing from another. Null when the body is no such answer. */
+/** Paths of the images on this origin: the page may load nothing from other origins. Null for an unexpected body. */
 export function imagePaths(body: Uint8Array): string[] | null {
   try {
     const { data } = JSON.parse(new TextDecoder().decode(body)) as { data?: unknown };
@@ -75,7 +75,7 @@ export function imagePaths(body: Uint8Array): string[] | null {
   }
 }
 
-/** Media type by the first bytes: what is shown is what was hashed, whatever anyone calls it. */
+/** Media type by magic bytes, independent of headers: the hashed bytes are the ones shown. */
 export function imageType(bytes: Uint8Array): string {
   if (bytes[0] === 0x89 && bytes[1] === 0x50) return 'image/png';
   if (bytes[0] === 0xff && bytes[1] === 0xd8) return 'image/jpeg';

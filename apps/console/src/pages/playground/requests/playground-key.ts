@@ -1,4 +1,4 @@
-/** The key that this page asks with: made for it, good for an hour, and kept in its memory alone. */
+/** API key of the playground: valid for one hour, only in memory. */
 import type { ConsolePlaygroundKey } from '@inference/formats';
 import { type QueryClient, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
@@ -6,7 +6,7 @@ import { api } from '../../../api/api-client.js';
 import type { KeySource } from './send-with-key.js';
 
 const KEY = ['playground-key'] as const;
-/** A little less than it is good for. */
+/** Shorter than the lifetime of one hour. */
 const FRESH_MS = 55 * 60_000;
 
 export function usePlaygroundKey(): KeySource {

@@ -1,10 +1,10 @@
-/** What went wrong with a request to a model, in words for whoever asked, and what they can do about it. */
+/** Errors of model requests as texts for the user, each with a remedy. */
 
 export interface Problem {
   readonly title: string;
   readonly text: string;
   readonly remedy:
-    | { readonly kind: 'retry' /** Seconds that are best waited. */; readonly after: number | null }
+    | { readonly kind: 'retry' /** Seconds to wait. */; readonly after: number | null }
     | { readonly kind: 'link'; readonly href: string; readonly label: string }
     /** Something about the request must be changed. */
     | { readonly kind: 'change' };
@@ -19,7 +19,7 @@ export interface ApiFailure {
 
 const RETRY = { kind: 'retry', after: null } as const;
 
-/** What the API answered in place of an answer. */
+/** Error response of the API. */
 export function problemOfFailure({ status, code, message, retryAfter }: ApiFailure): Problem {
   const wait = { kind: 'retry', after: retryAfter } as const;
   const soon = retryAfter === null ? 'Try again in a moment.' : `Try again in ${seconds(retryAfter)}.`;
@@ -76,7 +76,7 @@ export function problemOfFailure({ status, code, message, retryAfter }: ApiFailu
   }
 }
 
-/** An error inside a stream that had begun. */
+/** Error event inside a stream. */
 export function problemInStream(message: string): Problem {
   return {
     title: 'The response was interrupted',
@@ -97,7 +97,7 @@ export const SILENT: Problem = {
   remedy: RETRY,
 };
 
-/** The stream ended without a signature or an error: something between here and the coordinator cut it off. */
+/** The stream ended without a signature or an error: an intermediary closed it. */
 export const CUT_OFF: Problem = {
   title: 'The answer was cut off',
   text: 'The stream ended before its signature came. What is shown may not be all of it, and cannot be verified.',

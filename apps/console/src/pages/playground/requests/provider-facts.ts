@@ -1,13 +1,13 @@
-/** What the headers of an answer say of the machine that gave it. It is the coordinator's word until it is checked. */
+/** Provider facts from response headers. Claims of the coordinator until verified. */
 
 export interface ProviderFacts {
   readonly id: string;
   readonly chip: string;
   readonly trustLevel: string;
   readonly secureEnclave: boolean;
-  /** base64 of the key that the headers name. */
+  /** base64 of the enclave key in the headers. */
   readonly publicKey: string;
-  /** Null for answers that are no streams; their receipt names the job. */
+  /** Null for responses without a stream; their receipt names the job. */
   readonly jobId: string | null;
 }
 
@@ -24,7 +24,7 @@ export function providerFacts(headers: Pick<Headers, 'get'>): ProviderFacts | nu
   };
 }
 
-/** The headers that the facts were read from. */
+/** Inverse of {@link providerFacts}. */
 export function headersOf({ id, chip, trustLevel, secureEnclave, publicKey, jobId }: ProviderFacts): Readonly<Record<string, string>> {
   return {
     'x-provider-id': id,

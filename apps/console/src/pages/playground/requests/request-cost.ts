@@ -1,13 +1,13 @@
-/** What a request has cost, from the usage list, where it stands a moment after its answer. */
+/** Cost of a request from the usage list, which contains it shortly after the response. */
 import type { ConsoleUsagePage } from '@inference/formats';
 import { api } from '../../../api/api-client.js';
 
 const TRIES = 8;
 const PAUSE_MS = 400;
-/** Others of the same account may have come in between. */
+/** Other requests of the account may be listed before it. */
 const LOOKED_AT = 20;
 
-/** Micro-USD; null when it is not listed: nothing was delivered and nothing charged, or it takes longer than anyone waits. */
+/** Micro-USD; null if the job is not listed in time. Uncharged jobs are never listed. */
 export async function costOf(jobId: string, signal: AbortSignal): Promise<number | null> {
   for (let tries = 0; tries < TRIES && !signal.aborted; tries++) {
     try {
@@ -15,7 +15,7 @@ export async function costOf(jobId: string, signal: AbortSignal): Promise<number
       const entry = data.find(({ request_id }) => request_id === jobId);
       if (entry !== undefined) return entry.cost_micro_usd;
     } catch {
-      // It is an aside: the answer stands without it, and the usage page tells it, too.
+      // The cost is optional here; the usage page shows it too.
       return null;
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));

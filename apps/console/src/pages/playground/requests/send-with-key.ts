@@ -1,11 +1,11 @@
-/** Asks with the playground's key; one that is refused is replaced, once. */
+/** Sends with the playground key, and once more with a new key if the key is refused. */
 import { ApiError } from '../../../api/api-error.js';
 import { NETWORK_LOST, type Problem, problemOfFailure } from './problems.js';
 
 export interface KeySource {
-  /** Makes one unless a good one is there. Rejects with what the console API said. */
+  /** Creates a key unless a valid one is cached. Rejects with the error of the console API. */
   secret(): Promise<string>;
-  /** It was refused or has spent its limit: the next request gets another. */
+  /** Drops a key that was refused or has spent its limit. */
   forget(): void;
 }
 
@@ -15,7 +15,7 @@ interface Failed {
   readonly problem: Problem;
 }
 
-/** `send` asks with the secret that it is given. */
+/** `send` performs the request with the given key. */
 export async function askWithKey<Outcome extends { readonly kind: string }>(
   key: KeySource,
   send: (secret: string) => Promise<Outcome | Failed>,

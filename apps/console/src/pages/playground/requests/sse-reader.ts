@@ -1,10 +1,10 @@
-/** Events of a stream (WHATWG HTML, server-sent events) as its bytes come in, whatever they are cut into. Comments are dropped. */
+/** Incremental reader for server-sent events (WHATWG HTML). Accepts any chunk boundaries and drops comments. */
 
 export class SseReader {
   readonly #decoder = new TextDecoder();
   #rest = '';
 
-  /** The data of each event that these bytes complete. */
+  /** Returns the data of each event that `bytes` completes. */
   read(bytes: Uint8Array): string[] {
     this.#rest += this.#decoder.decode(bytes, { stream: true });
     const blocks = this.#rest.split('\n\n');

@@ -1,12 +1,12 @@
-/** The one request that may run on a page. It ends when the page is left, and so does what is asked about it afterwards. */
+/** Runs at most one request per page. Leaving the page aborts the request and its follow-up work. */
 import { useEffect, useMemo, useRef } from 'react';
 
 interface OneRequest {
-  /** Runs a request that listens to the signal. */
+  /** Runs `request` with an abort signal. */
   run<Outcome>(request: (signal: AbortSignal) => Promise<Outcome>): Promise<Outcome>;
-  /** Ends the request that runs, if one does. */
+  /** Aborts the running request, if any. */
   stop(): void;
-  /** Aborted when the page is left; null before it is shown. */
+  /** Aborted when the page is left; null before it is mounted. */
   readonly left: AbortSignal | null;
 }
 

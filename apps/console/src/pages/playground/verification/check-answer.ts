@@ -3,7 +3,7 @@ import { api } from '../../../api/api-client.js';
 import type { AnswerCheck } from './answer-check.js';
 import type { Evidence } from './evaluate-answer.js';
 
-/** The feed as it is now; null when it cannot be had. Never rejects. */
+/** Current attestation feed; null if the download fails. Never rejects. */
 export async function downloadFeed(): Promise<unknown> {
   try {
     return await api.get<unknown>('/v1/providers/attestation');
@@ -12,7 +12,7 @@ export async function downloadFeed(): Promise<unknown> {
   }
 }
 
-/** Never rejects: what goes wrong is a check that could not be made. */
+/** Never rejects: an exception becomes the state `unknown`. */
 export async function checkAnswer(evidence: Omit<Evidence, 'feed'>, feed: Promise<unknown>): Promise<AnswerCheck> {
   try {
     const [{ evaluateAnswer }, downloaded] = await Promise.all([import('./evaluate-answer.js'), feed]);

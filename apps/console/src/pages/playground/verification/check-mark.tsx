@@ -1,4 +1,4 @@
-/** The mark under an answer: verified, failed, or why neither. Opens what was checked, line by line, and what no check shows. */
+/** Verification result of a response: verified, failed or unknown. Opens the list of checks and their limits. */
 import type { EnclaveEvidence } from '@inference/protocol';
 import { Check, CircleHelp, ShieldAlert, ShieldCheck, X } from 'lucide-react';
 import { useState } from 'react';

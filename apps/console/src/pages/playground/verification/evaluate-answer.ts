@@ -1,7 +1,8 @@
 /**
- * Checks an answer of the playground as an outsider would: the key comes from the attestation feed, the record of the feed
- * is verified by its own evidence, and hash, signature and receipt are computed over the exact bytes that came. Loaded when
- * the first answer is there, because the cryptography is large.
+ * Verifies a response as an outsider would. The key comes from the attestation feed, whose record is verified by its own evidence.
+ *
+ * Hash, signature and receipt are checked over the exact received bytes. Loaded with the first response because the cryptography is
+ * large.
  */
 import type { AttestationFeed } from '@inference/protocol';
 import { type AnswerVerdict, FeedError, type ReceivedAnswer, verifyAnswer } from '@inference/verifier';
@@ -9,13 +10,13 @@ import { headersOf, type ProviderFacts } from '../requests/provider-facts.js';
 import type { AnswerCheck, CheckLine } from './answer-check.js';
 
 export interface Evidence {
-  /** What was sent, byte for byte. */
+  /** Exact bytes of the request body. */
   readonly requestBody: string;
   readonly nonce: string | null;
-  /** Path of the endpoint that was asked. Left out: it is not compared. */
+  /** Path of the called endpoint. Absent: not compared. */
   readonly endpoint?: string;
   readonly provider: ProviderFacts | null;
-  /** The attestation feed as it was downloaded while the answer came. Null: it could not be. */
+  /** Attestation feed, downloaded while the response ran. Null: the download failed. */
   readonly feed: unknown;
   readonly answer:
     | { readonly kind: 'stream'; readonly bytes: Uint8Array }
@@ -72,7 +73,7 @@ function receivedAnswer({ requestBody, nonce, endpoint, feed, answer }: Evidence
   return { ...common, headers: { 'content-type': 'text/event-stream', ...headersOf(provider) } };
 }
 
-/** The feed with this provider's record alone: the records of others need no checking, and may be thousands. */
+/** Feed reduced to one provider: a feed may hold thousands of records, which need no verification here. */
 function onlyOf(feed: unknown, providerId: string): unknown {
   const all = feed as Partial<AttestationFeed>;
   return Array.isArray(all.providers) ? { ...all, providers: all.providers.filter(({ provider_id }) => provider_id === providerId) } : feed;
